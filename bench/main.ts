@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { type BenchOptions, type BenchResult, machine } from './support/bench.js';
 
-/** Each is loaded only when it runs. */
+/** A benchmark is loaded only when it runs. */
 const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
   ingest: async () => (await import('./ingest/ingest.js')).benchIngest,
   fill: async () => (await import('./ingest/fill.js')).benchFill,
@@ -60,14 +60,14 @@ if (values.format !== 'text' && values.format !== 'json') wrongUsage(`there is n
 
 const count = (flag: string, text: string): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) wrongUsage(`--${flag} ${text} is no number of ${flag}`);
+  if (!Number.isInteger(value) || value < 1) wrongUsage(`--${flag} ${text} is not a number of ${flag}`);
   return value;
 };
 const threads = count('threads', values.threads);
 const rows = values.rows === undefined ? undefined : count('rows', values.rows);
 
-// Servers that a benchmark has started end at `exit`.
-// A second signal must not end what they undo then.
+// Servers that a benchmark has started are stopped at `exit`.
+// A second signal must not interrupt the cleanup.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 const run = await load();
 const results = await run({ short: values.short, threads, rows, log: (line) => console.error(line) });

@@ -1,12 +1,12 @@
 import { fractalNoise, type View } from './noise.js';
 import { hash } from './random.js';
 
-/** Shares of the endmembers: one array for each of them, one value a pixel, row by row; they sum to one at each pixel. */
+/** Fractions of the endmembers: an array for each endmember, a value for each pixel, row by row. They sum to 1 in each pixel. */
 export type Abundances = Float32Array[];
 
 /** Largest features of the mixtures, m. */
 const SPACING = 900;
-/** Each square of so many pixels has a pure patch of PURE_SIDE x PURE_SIDE pixels at a random place. */
+/** Each square of this width has a pure patch of PURE_SIDE x PURE_SIDE pixels at a random position. */
 const SQUARE = 16;
 const PURE_SIDE = 2;
 

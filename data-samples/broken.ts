@@ -1,4 +1,4 @@
-/** Files that an ingest has to refuse or to report, each with one fault. */
+/** Files with one fault each, which an ingest must refuse or report. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CogImage, encodeCog } from '../src/raster/index.js';
@@ -21,25 +21,25 @@ function smallImage(fill: (pixel: number) => number): CogImage {
 
 const ramp = (pixel: number) => 1000 + (pixel % 64) * 20 + (pixel >> 6);
 
-/** A TIFF whose directory is whole and whose pixels end early, as after a broken download. */
+/** A TIFF with a complete directory and truncated pixels, as after an interrupted download. */
 export async function writeTruncatedTiff(path: string): Promise<void> {
   const bytes = encodeCog(smallImage((pixel) => 1000 + ((pixel * 7919) % 4001)));
   await writeFile(path, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
 }
 
-/** Text under the name of a TIFF, as a server's error page saved by a script. */
+/** Text with the name of a TIFF, such as an error page that a script saved. */
 export async function writeNotATiff(path: string): Promise<void> {
   await writeFile(path, '<!doctype html><title>404 Not Found</title>\n');
 }
 
-/** A TIFF without the GeoTIFF keys: its pixels have a place, but in no named system. */
+/** A TIFF without GeoTIFF keys: its pixels have a position, but no coordinate system. */
 export async function writeTiffWithoutCrs(path: string): Promise<void> {
   const bytes = encodeCog(smallImage(ramp));
   hideTag(bytes, 34_735);
   await writeFile(path, bytes);
 }
 
-/** A TIFF in which no pixel holds data. */
+/** A TIFF in which no pixel has data. */
 export async function writeAllNodataTiff(path: string): Promise<void> {
   await writeFile(path, encodeCog(smallImage(() => 0)));
 }
@@ -52,7 +52,7 @@ export async function writeLandsatWithoutRed(folder: string): Promise<LandsatSce
   return { ...scene, bandPaths };
 }
 
-/** Writes one of each into a folder and says which: files, and the folder of the scene without red. */
+/** Writes one of each into a folder and returns the paths: files, and the folder of the scene without red. */
 export async function writeBrokenFiles(folder: string): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const tiffs = {

@@ -11,7 +11,7 @@ export interface Sky {
 /** Opacity from which a pixel is called cloud. */
 export const CLOUD_OPACITY = 0.25;
 
-/** How far a cloud's shadow falls, metres: south is positive, so it falls to the north-west of a morning's cloud. */
+/** Offset of a cloud's shadow, metres. South is positive: a morning shadow falls to the north-west. */
 const SHADOW_OFFSET = { x: -420, y: -300 };
 
 /**

@@ -5,7 +5,7 @@ export interface Endmember {
   name: string;
   /** Points of the continuum: wavelength in nm, ascending, and reflectance 0-1. Smooth between them, level outside. */
   continuum: readonly (readonly [nanometres: number, reflectance: number])[];
-  /** Each feature takes `depth` (0-1) of the continuum at its centre and half of that `width` nm away (a Lorentzian). */
+  /** Each feature absorbs `depth` (0-1) of the continuum at its centre, and half of that `width` nm away (a Lorentzian). */
   absorptions: readonly { centre: number; width: number; depth: number }[];
 }
 
@@ -103,7 +103,7 @@ export const ENDMEMBERS: readonly Endmember[] = [
   },
 ];
 
-/** Reflectance 0-1 at a wavelength in nm. Only the operations that IEEE 754 fixes, so that it is the same on every machine. */
+/** Reflectance 0-1 at a wavelength in nm. Uses only operations that IEEE 754 specifies, so it is the same on every machine. */
 export function reflectanceAt({ continuum, absorptions }: Endmember, nanometres: number): number {
   let reflectance = continuum[0]![1];
   for (const [i, [to, value]] of continuum.slice(1).entries()) {

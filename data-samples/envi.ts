@@ -1,4 +1,4 @@
-/** Writes ENVI files: an image of bare numbers, and a text header beside it. */
+/** Writes ENVI files: an image of raw numbers, and a text header. */
 import { type FileHandle, open, writeFile } from 'node:fs/promises';
 
 /** ENVI's numbers for data types. */

@@ -33,7 +33,7 @@ const WATER: Spectrum = [0.07, 0.06, 0.045, 0.028, 0.018, 0.006, 0.004];
 const CROP_LEAF: Spectrum = [0.02, 0.025, 0.055, 0.028, 0.42, 0.2, 0.09];
 const GRASS: Spectrum = [0.02, 0.03, 0.065, 0.04, 0.36, 0.2, 0.1];
 const NEEDLES: Spectrum = [0.018, 0.022, 0.04, 0.03, 0.205, 0.1, 0.05];
-/** Seen in colour alone, broad leaves are needles: only the NIR tells them apart, and the coarser crowns. */
+/** Broad leaves have the colour of needles: they differ only in NIR and in the coarser crowns. */
 const BROAD_LEAF: Spectrum = [0.018, 0.022, 0.041, 0.03, 0.34, 0.16, 0.07];
 /** A crop on peat, as dark in colour as a forest but with half its NIR. */
 const PEAT_LEAF: Spectrum = [0.018, 0.022, 0.043, 0.027, 0.18, 0.12, 0.06];

@@ -1,7 +1,7 @@
 import { createTransform, crsFromEpsg } from '../src/raster/index.js';
 import { hash } from './random.js';
 
-/** Sides of a label polygon, pixels, and how many there are of each class at most. */
+/** Width of a label polygon in pixels, and the maximum number of polygons of a class. */
 const SIDE = 8;
 const MOST = 8;
 

@@ -29,7 +29,7 @@ export interface LandsatOptions {
   mtl?: MtlForm;
 }
 
-/** What `writeLandsatLikeScene` wrote. */
+/** The files of `writeLandsatLikeScene`. */
 export interface LandsatScene {
   productId: string;
   mtlPath: string;
@@ -43,7 +43,7 @@ const FINE_PIXEL = 15;
 
 /**
  * Writes a scene as the USGS delivers Landsat 8 Collection 2 Level 1: one uint16 GeoTIFF a band, an MTL file, fill 0
- * outside a tilted footprint, and QA_PIXEL. The thermal bands are left out. The folder is made where it is missing.
+ * outside a tilted footprint, and QA_PIXEL. The thermal bands are omitted. Creates the folder if it does not exist.
  */
 export async function writeLandsatLikeScene(
   folder: string,
@@ -125,7 +125,7 @@ function averagePairs(field: Float32Array, { width, height }: View): Float32Arra
   return out;
 }
 
-/** Each pixel of a sky four times: the same clouds for the panchromatic band. */
+/** Each pixel of a sky four times, so that the panchromatic band has the same clouds. */
 function doubleSky(sky: Sky, { width, height }: View): Sky {
   const double = (field: Float32Array) => {
     const out = new Float32Array(width * height * 4);

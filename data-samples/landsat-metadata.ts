@@ -13,7 +13,7 @@ type Group = { [key: string]: string | number | Group };
 /** The forms in which the USGS delivers an MTL. */
 export type MtlForm = 'txt' | 'json' | 'xml';
 
-/** The MTL of the scene, with the groups and keys of Landsat 8 Collection 2 Level 1 that describe what is there. */
+/** The MTL of the scene, with the groups and keys of Landsat 8 Collection 2 Level 1 that describe the written files. */
 export function landsatMetadata(view: View, cloudPercent: number, form: MtlForm = 'txt'): string {
   const bands = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
   const each = (prefix: string, value: (band: string) => string | number) =>

@@ -1,4 +1,4 @@
-/** What the made-up Landsat delivery says it is. */
+/** Identity of the synthetic Landsat product. */
 
 export const LANDSAT_PRODUCT_ID = 'LC08_L1TP_190027_20230701_20230711_02_T1';
 export const LANDSAT_DATETIME = '2023-07-01T09:45:17.2810340Z';

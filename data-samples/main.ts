@@ -43,7 +43,7 @@ async function writeCubes(folder: string, options: CubeOptions): Promise<string[
   return [...cubes.map(({ path }) => path), endmembers, abundances, classes, labels];
 }
 
-/** The folder, and what its cubes are to be like if only they are wanted; undefined for arguments that are none of these. */
+/** The folder, and the options of the cubes if only cubes are wanted; undefined for invalid arguments. */
 function readArguments(): { folder: string; cubes?: CubeOptions } | undefined {
   const names = ['seed', 'size', 'dates', 'bands', 'snr'] as const;
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]));

@@ -25,7 +25,7 @@ export function groundReflectance(landscape: Landscape, day: number, band: numbe
 }
 
 /**
- * What the sensor sees of a ground through a sky, in place: shadow darkens, cloud covers with its own brightness, and the
+ * Applies the sky to the reflectance of the ground, in place: shadow darkens, cloud covers with its own brightness, and the
  * detector adds noise of 0.0008 + 1 % of the signal (standard deviation).
  */
 export function observe(reflectance: Float32Array, sky: Sky, width: number, noiseSeed: number): Float32Array {

@@ -1,7 +1,7 @@
 import { Kinds } from './kinds.js';
 import { uniform } from './random.js';
 
-/** What a place in the farmland is sown with. `green` and `nir` are factors as in Landscape. */
+/** The crop at a point of the farmland. `green` and `nir` are factors as in Landscape. */
 interface Parcel {
   kind: number;
   green: number;
@@ -14,7 +14,7 @@ const ROW_PERIOD = 42;
 
 /**
  * The field at a place. Fields lie in strips; the strips of a block of 2.3 km run one way. Fields with wide rows have
- * less near infrared than closed ones of the same mean colour, so rows tell something that the colour does not.
+ * less near infrared than closed ones of the same mean colour, so rows contain information that the colour lacks.
  */
 export function parcelAt(x: number, y: number, elevation: number, seed: number): Parcel {
   const blockX = Math.floor((x + 0.35 * y) / BLOCK);

@@ -1,4 +1,4 @@
-/** What is true of one pixel of a Landsat scene. */
+/** Properties of a pixel of a Landsat scene. */
 interface PixelQuality {
   fill: boolean;
   dilatedCloud: boolean;

@@ -1,4 +1,4 @@
-/** What a region has more of than the land of the series, which has some of all. */
+/** How a region differs from the land of the series, which has some of every kind. */
 export interface Region {
   /** Added to the height, which is 0 to 1 and mostly between 0.35 and 0.65: fields below 0.56, then forest, rock from 0.65 on. */
   lift: number;
@@ -12,7 +12,7 @@ export interface Region {
   broadleaf: number;
 }
 
-/** Some of all. */
+/** Some of every kind. */
 export const MIXED: Region = { lift: 0, relief: 1, sea: 0, towns: 1, broadleaf: 0 };
 
 /** Regions that differ. */

@@ -13,7 +13,7 @@ export interface SeriesDate {
   datetime: string;
   /** Share of the view under clouds, 0-1. */
   cloudShare: number;
-  /** True where the edge of the orbit cuts off the north-eastern corner. */
+  /** True if the edge of the orbit cuts off the north-eastern corner. */
   orbitEdge?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface SeriesOptions {
   seed?: number;
   /** Files are called by it and the date; `sentinel-like` by default. */
   name?: string;
-  /** What the land has more of; some of all by default. */
+  /** How the land differs. Default: some of every kind. */
   region?: Region;
   /** Outer corner of the upper left pixel in EPSG:32633, metres; SERIES_ORIGIN by default. */
   origin?: { x: number; y: number };
@@ -32,7 +32,7 @@ export interface SeriesOptions {
   swir16?: boolean;
 }
 
-/** A file of a series and what has to be said of it when it is ingested. */
+/** A file of a series and its ingest options. */
 export interface SeriesFile {
   path: string;
   /** The file's stem. */
@@ -59,7 +59,7 @@ export const PAIR_DATES: readonly SeriesDate[] = [
 /** Order of the bands in a file of the series; the band numbers that `--bands` and `--mask-band` take are 1 to 5. */
 export const SERIES_BANDS = ['blue', 'green', 'red', 'nir', 'cloud'] as const;
 
-/** Outer corner of the upper left pixel in EPSG:32633. The default size holds six whole geohash cells of precision 5. */
+/** Outer corner of the upper left pixel in EPSG:32633. The default size contains six complete geohash cells of precision 5. */
 export const SERIES_ORIGIN = { x: 493_550, y: 5_301_460 };
 export const SERIES_EPSG = 32_633;
 export const SERIES_PIXEL = 10;
@@ -89,7 +89,7 @@ export function seriesLandscape({
   return makeLandscape({ x: 0, y: 0, ...size, pixelSize: SERIES_PIXEL }, seed, region);
 }
 
-/** What is seen of a landscape on one date. The same landscape, date and seed give the same pixels. */
+/** The image of a landscape on one date. The same landscape, date and seed give the same pixels. */
 export function seriesImage(
   landscape: Landscape,
   date: SeriesDate,
@@ -126,7 +126,7 @@ function cutOrbitEdge(bands: Uint16Array[], width: number, height: number): void
 
 /**
  * Writes one GeoTIFF a date: uint16, bands as in `SERIES_BANDS` and then those asked for, EPSG:32633, nodata 0, scale 0.0001 on the reflectances.
- * The folder is made where it is missing.
+ * Creates the folder if it does not exist.
  */
 export async function writeSentinelLikeSeries(
   folder: string,

@@ -1,11 +1,11 @@
-/** Metadata of a made-up SAFE product, in the structure of the Sentinel-2 Products Specification Document, version 14. */
+/** Metadata of a synthetic SAFE product, in the structure of the Sentinel-2 Products Specification Document, version 14. */
 
-/** What a SAFE product says of itself. */
+/** Properties of a SAFE product. */
 export interface SafeFacts {
   level: 'L1C' | 'L2A';
   /** 02.09, 04.00 ... */
   baseline: string;
-  /** RFC 3339, UTC, whole seconds: when the datatake began, and when this tile was sensed. */
+  /** Start of the datatake and sensing time of this tile, RFC 3339, UTC, without fractions of a second. */
   datatake: string;
   sensed: string;
   orbit: number;

@@ -23,7 +23,7 @@ export interface SafeOptions {
   baseline?: string;
   /** Start of the datatake, RFC 3339, UTC, whole seconds. */
   datatake?: string;
-  /** Pixels of 10 m; multiples of 6. A whole tile is 10980 x 10980. */
+  /** Pixels of 10 m; multiples of 6. A full tile is 10980 x 10980. */
   size?: { width: number; height: number };
   /** Share of the view under clouds, 0-1. */
   cloudShare?: number;
@@ -34,11 +34,11 @@ export interface SafeOptions {
   seed?: number;
 }
 
-/** What `writeSafe` wrote. */
+/** The files of `writeSafe`. */
 export interface SafeProductFiles {
   /** The folder that ends in .SAFE. */
   path: string;
-  /** The id that an ingest gives the scene. */
+  /** The scene id that an ingest assigns. */
   sceneId: string;
   metadataPath: string;
   tileMetadataPath: string;
@@ -94,7 +94,7 @@ const BANDS: { name: string; pixel: 10 | 20 | 60; mix: [spectrum: number, share:
 /**
  * Writes a Sentinel-2 product as ESA delivers it: `<product>.SAFE` with product and tile metadata, one file a band, nodata 0.
  * Level 2A has a scene classification (SCL) and copies of its 10 m bands at 20 m; level 1C from baseline 04.00 on has
- * MSK_CLASSI_B00. True colour, angles and the other masks are left out. Needs gdal_translate on PATH for `jpeg2000`.
+ * MSK_CLASSI_B00. True colour, angles and the other masks are omitted. Needs gdal_translate on PATH for `jpeg2000`.
  */
 export async function writeSafe(folder: string, options: SafeOptions = {}): Promise<SafeProductFiles> {
   const { level = 'L2A', baseline = '05.09', datatake = '2023-07-07T10:06:21Z' } = options;
@@ -256,7 +256,7 @@ function sceneClasses(scene: ObservedScene, inside: Uint8Array, { width }: { wid
   });
 }
 
-/** MSK_CLASSI at 60 m: opaque cloud, cirrus, snow; 1 where it is so. There is no snow. */
+/** MSK_CLASSI at 60 m: opaque cloud, cirrus, snow; 1 means true. There is no snow. */
 function classification(
   scene: ObservedScene,
   inside: Uint8Array,

@@ -28,7 +28,7 @@ export interface CubeScene {
   wavelengths: number[];
   /** Full width at half maximum of all bands, nm. */
   fwhm: number;
-  /** False for bands inside the water vapour absorption of the atmosphere; they hold noise alone. */
+  /** False for bands inside the water vapour absorption of the atmosphere, which contain only noise. */
   good: boolean[];
   /** Reflectance 0-1 of each endmember in each band. */
   spectra: number[][];
@@ -65,12 +65,12 @@ const FIRST_DATE = Date.UTC(2023, 3, 18, 10, 20);
 const DATE_STEP = 20 * 86_400_000;
 const SHORTEST = 420;
 const LONGEST = 2450;
-/** Where the atmosphere is opaque, nm. */
+/** Wavelengths at which the atmosphere is opaque, nm. */
 const WATER_VAPOUR = [
   [1350, 1425],
   [1810, 1950],
 ] as const;
-/** Standard deviation of bands that hold noise alone, reflectance. */
+/** Standard deviation of bands with only noise, reflectance. */
 const BAD_NOISE = 0.05;
 
 /** The same seed and options give the same scene on every machine. */
@@ -90,7 +90,7 @@ export function cubeScene(options: CubeOptions = {}): CubeScene {
     ...size,
     ...{ wavelengths, fwhm: round(1.1 * spacing), good, spectra, abundances },
     classes: dominantClasses(abundances),
-    // Powers may differ in their last digit from machine to machine.
+    // The last digit of a power may differ between machines.
     noise: Number(Math.sqrt(power / 10 ** (snr / 10)).toPrecision(9)),
   };
 }

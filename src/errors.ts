@@ -1,11 +1,11 @@
 /**
  * Errors with stable codes.
  *
- * Each part of the system lists its errors in its own `errors.ts` with `defineError`. A message says what happened, to
- * which input, and what to do. docs/errors.md is generated from `errorCatalogue()`.
+ * Each part defines its errors in its own `errors.ts` with `defineError`. A message states what happened, to which input, and what to
+ * do. docs/reference/errors.md is generated from `errorCatalogue()`.
  */
 
-/** An error a user can act on. `status` is the HTTP status it is answered with. */
+/** An error that a user can act on. `status` is the HTTP status of the answer. */
 export class TilewrightError extends Error {
   readonly code: string;
   readonly status: number;
@@ -18,10 +18,10 @@ export class TilewrightError extends Error {
   }
 }
 
-/** An error as another node is told of it. */
+/** The form of an error in messages between nodes. */
 export type ErrorDocument = Pick<TilewrightError, 'code' | 'status' | 'message'>;
 
-/** JSON Schema of a `ErrorDocument`. Check what other nodes send by it: the code and status go on to clients. */
+/** JSON Schema of an `ErrorDocument`. Messages of other nodes must be checked, because their code and status are sent to clients. */
 export const ERROR_DOCUMENT_SCHEMA = {
   type: 'object',
   required: ['code', 'status', 'message'],
@@ -41,7 +41,7 @@ export const toErrorDocument = ({ code, status, message }: ErrorDocument): Error
 export const fromErrorDocument = ({ code, status, message }: ErrorDocument) =>
   new TilewrightError(code, status, message);
 
-/** Makes errors of one code. Call it with the template's arguments, and `.because(cause, ...)` to keep the cause. */
+/** Creates errors with one code from the arguments of the message. `because` also keeps the cause. */
 export interface ErrorMaker<Args extends unknown[]> {
   (...args: Args): TilewrightError;
   because(cause: unknown, ...args: Args): TilewrightError;
@@ -53,13 +53,13 @@ export interface ErrorMaker<Args extends unknown[]> {
 export interface ErrorDefinition {
   code: string;
   status: number;
-  /** One sentence for docs/errors.md: when this error is seen and what to do. */
+  /** Text for docs/reference/errors.md: when this error occurs and what to do. */
   meaning: string;
 }
 
 const catalogue = new Map<string, ErrorDefinition>();
 
-/** Every error defined by the modules loaded so far, by code. */
+/** All errors that the modules loaded so far define, ordered by code. */
 export function errorCatalogue(): ErrorDefinition[] {
   return [...catalogue.values()].sort((a, b) => (a.code < b.code ? -1 : 1));
 }
@@ -82,12 +82,12 @@ export function defineError<Args extends unknown[]>(
   });
 }
 
-/** The message of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** JSON of a value for a message, shortened to 100 characters. */
+/** The JSON of a value for a message, shortened to 100 characters. */
 export function excerpt(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > MAX_EXCERPT_LENGTH ? `${text.slice(0, MAX_EXCERPT_LENGTH)}...` : text;

@@ -1,21 +1,21 @@
-/** Checks JSON values against JSON Schemas: requests, and what other nodes send. */
+/** Validates requests and messages of other nodes with JSON Schemas. */
 import { Ajv, type ValidateFunction } from 'ajv';
 
-/** A fault of a value, as Ajv reports it. */
+/** A validation error of Ajv. */
 export interface Fault {
   instancePath: string;
   message?: string;
   params: object;
   keyword?: string;
-  /** The value, and the schema that it does not fit: of requests alone. */
+  /** The value and the schema that it violates; only for requests. */
   data?: unknown;
   parentSchema?: { description?: string; properties?: object };
 }
 
-/** Returns what is wrong with a JSON value; undefined if nothing is. */
+/** Returns the validation error of a JSON value in words; undefined if it is valid. */
 export type Check = (value: unknown) => string | undefined;
 
-/** JSON Schema of a number that counts: of bytes, tiles, commits. */
+/** JSON Schema of a count of bytes, tiles or commits. */
 export const COUNT = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
 
 export const TEXT = { type: 'string' } as const;
@@ -24,10 +24,10 @@ export const NUMBER = { type: 'number' } as const;
 /** JSON Schema of a list. */
 export const listOf = (items: object) => ({ type: 'array', items });
 
-/** JSON Schema of a list whose first elements are these. */
+/** JSON Schema of a list that begins with these elements. */
 export const tupleOf = (...items: object[]) => ({ type: 'array', minItems: items.length, items });
 
-/** JSON Schema of an object that has all `members`, may have the `optional` ones, and may have others that a newer version adds. */
+/** JSON Schema of an object with all `members` and possibly the `optional` ones. Other members, from newer versions, are allowed. */
 export const objectOf = (members: object, optional: object = {}) => ({
   type: 'object',
   required: Object.keys(members),
@@ -36,12 +36,12 @@ export const objectOf = (members: object, optional: object = {}) => ({
 
 const OPTIONS = { strict: false, useDefaults: true, validateFormats: false, verbose: true } as const;
 
-/** A validator of requests. It fills in defaults; `coerceTypes` also makes text the type that the schema wants. */
+/** The Ajv instance for requests. It fills in defaults; `coerceTypes` also converts text to the type in the schema. */
 export const requestAjv = (coerceTypes: 'array' | false): Ajv => new Ajv({ ...OPTIONS, coerceTypes });
 
 /**
- * The faults of a value; undefined if it fits. A schema is compiled when it is first used, because compiling all of them takes longer than
- * most commands.
+ * Returns a function that returns the faults of a value, or undefined if it is valid. A schema is compiled at its first use, because
+ * compiling all schemas takes longer than most commands.
  */
 export function validator(compile: () => ValidateFunction): (value: unknown) => Fault[] | undefined {
   let validate: ValidateFunction | undefined;
@@ -53,7 +53,7 @@ export function validator(compile: () => ValidateFunction): (value: unknown) => 
   };
 }
 
-/** Coercion makes the text `Infinity` a number, and JSON.parse makes 1e400 one. No bound of a schema excludes these, so they are refused here. */
+/** Finds infinite numbers, which schemas do not exclude: coercion converts the text `Infinity`, and JSON.parse converts 1e400. */
 function infiniteNumber(value: unknown): Fault | undefined {
   const waiting: [path: string, value: unknown][] = [['', value]];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -72,24 +72,24 @@ function textOf([fault]: Fault[]): string | undefined {
   return `${fault.instancePath} ${fault.message}${unknown === undefined ? '' : `: ${unknown}`}`.trim();
 }
 
-let ofRequests: Ajv | undefined;
-let ofMessages: Ajv | undefined;
+let sharedRequestAjv: Ajv | undefined;
+let sharedMessageAjv: Ajv | undefined;
 
-/** The check that the API makes of a request's JSON body, for the same schema elsewhere. Fills in defaults. */
+/** The check of JSON bodies in the API, for use elsewhere. Fills in defaults. */
 export function requestCheck(schema: object): Check {
   const faults = validator(() => {
-    ofRequests ??= requestAjv(false);
-    return ofRequests.compile(schema);
+    sharedRequestAjv ??= requestAjv(false);
+    return sharedRequestAjv.compile(schema);
   });
   return (value) => textOf(faults(value) ?? []);
 }
 
-/** The check of what another node sends, which may be long: the value is not changed, and numbers are finite wherever the schema says number. */
+/** The check of a message of another node, which may be long. Does not change the value. Numbers must be finite. */
 export function messageCheck(schema: object): Check {
   let validate: ValidateFunction | undefined;
   return (value) => {
-    ofMessages ??= new Ajv({ strict: false, strictNumbers: true });
-    validate ??= ofMessages.compile(schema);
+    sharedMessageAjv ??= new Ajv({ strict: false, strictNumbers: true });
+    validate ??= sharedMessageAjv.compile(schema);
     return validate(value) ? undefined : textOf(validate.errors as Fault[]);
   };
 }

@@ -1,4 +1,4 @@
-/** The composition root: configuration in, a running node out. The only place that wires the parts together. */
+/** The composition root: creates a running node from a configuration. Only this file connects the parts. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import {
@@ -25,7 +25,8 @@ import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from '
 import { messageOf } from './errors.js';
 import { ImageService } from './imagery/index.js';
 import { IngestPool, ingestProcess } from './ingest/index.js';
-import { ClusterJobService, LocalJobService, verifyProcess } from './jobs/index.js';
+import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';
+import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
 import {
@@ -40,48 +41,48 @@ import {
 import { version } from './version.js';
 
 export interface NodeConfig extends ProxyOptions {
-  /** Data folder; made where it is missing. */
+  /** Data folder. It is created if it does not exist. */
   data: string;
-  /** Bytes that ingest may take beside what the program itself does. */
+  /** Memory budget of ingest, in addition to the program itself, bytes. */
   memory: number;
   /** Threads and processes used for work. */
   cores: number;
   /** LightGBM model of s2cloudless (text), for Sentinel-2 L1C. */
   cloudModel?: string;
-  /** Bytes of the data folder's disk that are left free; 0 for none. By default 2 % of it, 2 GB at most. */
+  /** Free space that writes must leave on the disk of the data folder, bytes; 0 for none. Default: 2 % of the disk, 2 GB at most. */
   reserve?: number;
-  /** Where the node has a shared store: bytes that files of tiles may take here; all but the reserve by default. */
+  /** With an object store: disk space for local tile files, bytes. Default: all except the reserve. */
   cache?: number;
-  /** Token that writes and jobs must carry over HTTP. */
+  /** Token required for writes and jobs over HTTP. */
   token?: string;
-  /** Token that reads must carry; without one they are open. */
+  /** Token required for reads. Without it, reads need no token. */
   readToken?: string;
-  /** Requests a second that one address may make; 0 for any number. */
+  /** Mean requests a second of one address; 0 for no limit. */
   rateLimit?: number;
   /** Folders from which `POST /ingest` may read. */
   allowFolders?: string[];
-  /** The most bytes of an uploaded file. */
+  /** Maximum bytes of an uploaded file. */
   maxUpload?: number;
   /** Structured request log on stderr. */
   log?: boolean;
-  /** Where the node is one of a cluster, or keeps its tiles in a shared store. */
+  /** Set if the node belongs to a cluster or uses an object store. */
   cluster?: Omit<ClusterConfig, 'software' | 'onStatus' | 'onFailure' | 'signal'>;
-  /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
+  /** Resumes unfinished jobs of an earlier process, and leaves unfinished jobs to the next process, as servers do. */
   resume?: boolean;
-  /** Breaks off the start if it is aborted before the node is open. It has no effect later. */
+  /** Cancels the start if it is aborted before the node is open. It has no effect later. */
   signal?: AbortSignal;
 }
 
 export interface TilewrightNode {
   id: string;
   storage: Storage;
-  /** The routes; reached over a socket after `listen`, or by `inject`. */
+  /** The routes. They are reachable over a socket after `listen`, or by `inject`. */
   server: FastifyInstance;
-  /** Lets the user who runs the node do everything; also in the data folder's lock. */
+  /** Token with all permissions for the user who runs the node. It is also in the data folder's lock. */
   ownerSecret: string;
-  /** Starts to listen and returns the node's address. Refuses to go beyond loopback without a token. */
+  /** Starts to listen and returns the node's address. Throws TW_API_OPEN_BIND for a host other than loopback without a token. */
   listen(host: string, port: number): Promise<string>;
-  /** Stops running jobs, leaves them to the next process where this one was to resume them, waits for what is being written, and frees the data folder. */
+  /** Stops running jobs, waits for writes, and releases the data folder. With `resume`, the next process resumes the jobs. */
   close(): Promise<void>;
 }
 
@@ -90,8 +91,8 @@ const DEFAULT_MAX_UPLOAD_BYTES = 20e9;
 type Close = () => Promise<void>;
 
 /**
- * Opens the data folder and all parts of the node. If the start fails, everything that was opened is closed again. Throws the reason of
- * `config.signal` if that is aborted during the start.
+ * Opens the data folder and all parts of the node. If the start fails, closes everything that was opened. Throws the reason of
+ * `config.signal` if the signal is aborted during the start.
  */
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { data, reserve, cache, allowFolders = [], signal } = config;
@@ -103,7 +104,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   try {
     return await openServices(storage, closes, { ...config, allowFolders: allowedFolders });
   } catch (error) {
-    // The caller needs the reason of the failed start.
+    // An error of closing must not hide the reason of the failed start.
     await closeAll(closes).catch((failure) =>
       process.emitWarning(`after a failed start: ${messageOf(failure)}`),
     );
@@ -111,7 +112,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   }
 }
 
-/** Opens everything but the data folder. Adds to `closes`, in the order in which the parts must close, how each opened part is closed. */
+/** Opens everything except the data folder. Adds the close function of each opened part to `closes`, in the order in which they must run. */
 async function openServices(storage: Storage, closes: Close[], config: NodeConfig): Promise<TilewrightNode> {
   const {
     memory,
@@ -126,12 +127,15 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   signal?.throwIfAborted();
   if (!config.cluster) await assertStandalone(storage);
   const journal = new BufferedLog(log);
+  const metrics = new NodeMetrics();
+  closes.unshift(async () => metrics.close());
   const cluster =
     config.cluster &&
     (await openCluster(storage, {
       ...config.cluster,
       ...(signal && { signal }),
       software: version,
+      metrics: metrics.cluster({ hasEtcd: config.cluster.etcd.length > 0 }),
       onStatus: journal.info,
       onFailure: journal.warn,
     }));
@@ -141,7 +145,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   const owners = cluster?.owners ?? localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
   const workers = new IngestPool(cores, memory);
-  const wrangle = { storage, finder, workers: new DerivePool(cores) };
+  const derive = { storage, finder, workers: new DerivePool(cores) };
   const texture = { storage, workers: new TexturePool(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new ImageService({ storage, finder, owners, cores });
@@ -149,19 +153,24 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   const appliers = { [CLASSIFIER]: applyClassifier.bind(null, analysis) };
   closes.unshift(
     () => workers.close(),
-    () => wrangle.workers.close(),
+    () => derive.workers.close(),
     () => analysis.workers.close(),
     () => texture.workers.close(),
     () => imagery.close(),
   );
   const processes = [
-    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
-    fillProcess(wrangle),
-    splitProcess(wrangle),
-    coalesceProcess(wrangle),
-    tensorProcess(wrangle),
+    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, metrics: metrics.ingest }),
+    fillProcess(derive),
+    splitProcess(derive),
+    coalesceProcess(derive),
+    tensorProcess(derive),
     trainProcess({
-      ...{ storage, finder, textures, cores, memory },
+      storage,
+      finder,
+      textures,
+      cores,
+      memory,
+      onEpoch: () => metrics.epochs.inc(),
       ...(config.cluster &&
         rendezvous && { rendezvous: { url: config.cluster.advertise, doors: rendezvous } }),
     }),
@@ -182,7 +191,14 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     mapProcess(analysis, clustering),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.hasCell(cell) } : {}),
   ];
-  const together =
+  metrics.expectProcesses(processes.map(({ id }) => id));
+  const onLine: LineListener = (job, line) => {
+    journal.job(job, line);
+    const { status: state } = line;
+    if (state && state !== 'accepted' && state !== 'running')
+      metrics.jobsEnded.inc({ process: job.process, state });
+  };
+  const clusterJobs =
     cluster &&
     (await ClusterJobService.open({
       storage,
@@ -191,9 +207,11 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       ...(resume !== undefined && { resume }),
       ...(config.cluster?.grace !== undefined && { gracePeriodMs: config.cluster.grace }),
       onFailure: journal.warn,
+      onLine,
     }));
   const jobs =
-    together ?? (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn }));
+    clusterJobs ??
+    (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
   closes.unshift(() => jobs.close());
   signal?.throwIfAborted();
   const { id } = storage.folder.node;
@@ -204,22 +222,27 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       nodeId: id,
       storage,
       finder,
-      cluster: cluster && together && rendezvous && { ...cluster, tasks: together.tasks, rendezvous },
+      cluster: cluster && clusterJobs && rendezvous && { ...cluster, tasks: clusterJobs.tasks, rendezvous },
       imagery,
       textures,
       jobs,
+      metrics,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
       maxUpload,
     },
     {
-      ...{ token, readToken, rateLimit, ownerSecret, log },
+      token,
+      readToken,
+      rateLimit,
+      ownerSecret,
+      log,
       ...(publicUrl !== undefined && { publicUrl }),
       ...(trustProxy && { trustProxy }),
       ...(cluster && { secret: cluster.secret }),
     },
   );
-  // After the jobs, because event streams report the end of the jobs.
+  // The server closes after the jobs, because event streams report the end of the jobs.
   closes.splice(1, 0, () => closeServer(server));
   signal?.throwIfAborted();
   if (log) journal.open(server.log);
@@ -234,59 +257,71 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
         throw cannotListen.because(error, host, port, messageOf(error));
       });
       await storage.folder.announce(url);
+      metrics.start();
       return url;
     },
     async close() {
       const slots = cluster && cluster.cluster.nodes.length > 1 ? cluster.cluster.ownedSlotCount : 0;
       const report = async () => journal.info(await shutdownSummary(storage, slots));
-      // The report is the last use of the storage, which closes last.
+      // The report reads the storage, which closes last.
       await closeAll(log ? closes.toSpliced(-1, 0, report) : closes);
     },
   };
 }
 
-/** Closes one part after the other, even if some fail. Throws the first error. */
+/** Closes the parts one after the other, even if some fail. Throws the first error. */
 async function closeAll(closes: Close[]): Promise<void> {
   const errors: unknown[] = [];
   for (const close of closes) await close().catch((error) => errors.push(error));
   if (errors.length > 0) throw errors[0];
 }
 
-/** What a node says at its end: what is left to do. `slots` are those that it owns in a cluster. */
+/** The last log line of a node: its unfinished jobs, and the slots that it owns in a cluster. */
 async function shutdownSummary({ catalogue }: Storage, slots: number): Promise<string> {
   let jobs = 0;
   for await (const { record } of catalogue.jobs.scan()) if (record && record.finished === undefined) jobs++;
   const left = [
-    ...(jobs > 0 ? [`jobs that go on at the next start: ${jobs}`] : []),
-    ...(slots > 0 ? [`it owns ${slots} slots, which others take over after the grace period`] : []),
+    ...(jobs > 0 ? [`jobs to resume at the next start: ${jobs}`] : []),
+    ...(slots > 0 ? [`it owns ${slots} slots, which other nodes take over after the grace period`] : []),
   ];
-  return `stopped; ${left.join('; ') || 'nothing is left to do'}`;
+  return `stopped; ${left.join('; ') || 'no unfinished work'}`;
 }
 
+type Logger = Pick<FastifyInstance['log'], 'info' | 'warn' | 'error'>;
+
 /**
- * What a node reports of its cluster and of work in the background: lines of its log, if it has one. Until the log is open the lines wait,
- * and an error is a warning of the process.
+ * Log of the cluster and of background work. Until the node's log is open, lines are buffered, and errors are emitted as warnings of the
+ * process. Without a log, lines are dropped.
  */
 class BufferedLog {
-  private log: Pick<FastifyInstance['log'], 'info' | 'warn'> | undefined;
-  private readonly waiting: string[] = [];
+  private log: Logger | undefined;
+  private readonly waiting: ((log: Logger) => void)[] = [];
 
   constructor(private readonly isWanted: boolean) {}
 
   readonly info = (text: string): void => {
-    if (this.log) this.log.info(text);
-    else if (this.isWanted) this.waiting.push(text);
+    this.write((log) => log.info(text));
   };
 
-  /** Of what goes wrong in the background, and is tried again. */
+  /** Reports an error of background work, which will be repeated. */
   readonly warn = (error: unknown): void => {
-    if (this.log) this.log.warn({ err: error }, 'work in the background failed');
-    else process.emitWarning(`work in the background failed: ${messageOf(error)}`);
+    if (this.log) this.log.warn({ err: error }, 'background work failed');
+    else process.emitWarning(`background work failed: ${messageOf(error)}`);
   };
 
-  open(log: Pick<FastifyInstance['log'], 'info' | 'warn'>): void {
+  /** A line of the log of a job. */
+  readonly job: LineListener = ({ id, process }, { level, text }) => {
+    this.write((log) => log[level === 'warning' ? 'warn' : level]({ job: id, process }, text));
+  };
+
+  open(log: Logger): void {
     this.log = log;
-    for (const text of this.waiting.splice(0)) log.info(text);
+    for (const write of this.waiting.splice(0)) write(log);
+  }
+
+  private write(write: (log: Logger) => void): void {
+    if (this.log) write(this.log);
+    else if (this.isWanted) this.waiting.push(write);
   }
 }
 
@@ -296,7 +331,7 @@ async function assertStandalone(storage: Storage): Promise<void> {
   if (replica) throw folderOfCluster(storage.dir, replica.cluster);
 }
 
-/** How long downloads may go on when the server stops, ms. */
+/** How long downloads may continue when the server stops. */
 const DRAIN_TIMEOUT_MS = 3000;
 
 async function closeServer(server: FastifyInstance): Promise<void> {

@@ -1,11 +1,11 @@
-/** A stream of random numbers, and its state. */
+/** A stream of random numbers with its state. */
 export interface RandomStream {
   /** In [0, 1). */
   next: () => number;
   state: number;
 }
 
-/** The same for the same seed on every machine (mulberry32). */
+/** A stream that is the same for the same seed on every machine (mulberry32). */
 export function randomStream(seed: number): RandomStream {
   const stream: RandomStream = {
     state: seed >>> 0,

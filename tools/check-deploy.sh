@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks what is in deploy/: the chart for every set of values in its ci/ folder, the compose file, the Dockerfile.
+# Checks deploy/: the Helm chart with every set of values in its ci/ folder, the compose file, the Dockerfile.
 # usage: tools/check-deploy.sh chart|compose|dockerfile
-# Exit codes: 0 good, 1 not good, 77 a tool is missing (tools/install-deploy-tools.sh installs them; those on PATH serve too).
+# Exit codes: 0 valid, 1 invalid, 77 a tool is missing (tools/install-deploy-tools.sh installs them; those on PATH work too).
 set -euo pipefail
 cd "$(dirname "$0")/../deploy"
 tools=${TILEWRIGHT_DEPLOY_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/tilewright/deploy-tools}
@@ -13,7 +13,7 @@ need() {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The oldest version that the chart takes, and the newest one of which the schemas are here.
+# The oldest version that the chart supports, and the newest one with installed schemas.
 versions="1.27 1.37"
 
 chart() {
@@ -23,7 +23,7 @@ chart() {
     helm template tilewright helm/tilewright --namespace tiles --values "$values" --kube-version "${versions%% *}" \
       > "$work/$(basename "$values")"
   done
-  # Without schema there may only be documents of the Prometheus operator.
+  # Only documents of the Prometheus operator may lack a schema.
   for version in $versions; do
     kubernetes-validate --strict --quiet -k "$version" "$work"/*-values.yaml 2>&1 |
       grep -v 'kind ServiceMonitor' >> "$work/faults" || true

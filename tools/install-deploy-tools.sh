@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what tools/check-deploy.sh checks with: helm, the reference reader of compose files, the schemas of Kubernetes and
-# hadolint. Needs Go 1.26 or newer and Python; what cannot be had is said, and its checks are skipped later.
-# usage: tools/install-deploy-tools.sh [FOLDER]      default: ~/.cache/tilewright/deploy-tools, where the check looks, too
-# Helm is compiled, which takes three to four minutes of processor time the first time, half of that on two cores; nothing
-# is done where all is there already.
+# Installs the tools of tools/check-deploy.sh: helm, the reference parser of compose files, the schemas of Kubernetes and
+# hadolint. Needs Go 1.26 or newer and Python. Reports a tool that cannot be installed; its checks are then skipped.
+# usage: tools/install-deploy-tools.sh [FOLDER]      default: ~/.cache/tilewright/deploy-tools, where the check looks too
+# Compiling Helm takes three to four minutes of CPU time the first time, half of that on two cores. Does nothing if
+# everything is installed already.
 set -uo pipefail
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/tilewright/deploy-tools}
 mkdir -p "$folder"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the S3 server that tests of the tile store run against: the Versity S3 gateway, one Go program over a folder.
-# usage: tools/install-s3-server.sh [FOLDER]      default: ~/.cache/tilewright/bin, where the tests look, too
-# Needs Go 1.25 or newer. Takes a few minutes the first time, nothing where it is there already.
+# Installs the S3 server for tests of the object store: the Versity S3 gateway, a Go program that serves a folder.
+# usage: tools/install-s3-server.sh [FOLDER]      default: ~/.cache/tilewright/bin, where the tests look too
+# Needs Go 1.25 or newer. Takes a few minutes the first time, and does nothing if it is installed already.
 set -euo pipefail
 version=v1.8.0
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/tilewright/bin}

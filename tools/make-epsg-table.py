@@ -38,11 +38,11 @@ POINTS_OF_OPERATION = 12
 SHARE_INSIDE = 0.6
 SHARE_OF_ZONE = 0.5
 CLOSE_METRES = 1.0
-# Without grids, PROJ goes from some frames of today to WGS 84 by way of old datums.
+# Without grids, PROJ transforms some modern frames to WGS 84 through old datums.
 DETOUR_METRES = 10
-# A block or island whose shift differs so much does not choose the shift of its country.
+# The shift of a block or island that differs this much does not determine the shift of its country.
 LOCAL_METRES = 100
-# Networks do not jump so far: such a shift (of Kosovo on MGI 1901) is a fault of the registry.
+# Adjacent networks do not differ this much: such a shift (Kosovo on MGI 1901) is an error in the registry.
 FAULTY_METRES = 500
 # EPSG's number for "not known".
 UNKNOWN_ACCURACY = 999
@@ -87,7 +87,7 @@ def line_of(code):
 
 
 def on_sphere(code, crs, base):
-    """Projections on a sphere of the ellipsoid's area, which proj4js has no word for, without a shift: datums other than WGS 84 are left out."""
+    """Projections on a sphere of the ellipsoid's area, which proj4js does not support, without a shift: datums other than WGS 84 are excluded."""
     if not is_frame_of_today(crs.ellipsoid):
         return None, f"{crs.name}: on a sphere with a shift"
     a, b = crs.ellipsoid.semi_major_metre, crs.ellipsoid.semi_minor_metre
@@ -152,7 +152,7 @@ def first_of(known, geodetic, own):
     for one in known:
         todo = is_inside(one, own) & np.isnan(found[0])
         found[:, todo] = one.transform(in_units[0][todo], in_units[1][todo])
-    # All systems of a datum have its shift, also where PROJ has none by default.
+    # All systems of a datum have its shift, even if PROJ has none by default.
     return np.array(known[0].transform(*in_units)) if np.isnan(found).all() else found
 
 
@@ -233,7 +233,7 @@ def closest_shift(crs, base, known, own, wanted):
 
 def stated_metres(shift, error, accuracy, share):
     is_equal = not any(shift) and error < CLOSE_METRES
-    # Shifts of a small part of the area say nothing of the rest.
+    # Shifts of a small part of the area are not representative of the rest.
     if accuracy >= UNKNOWN_ACCURACY or share < 0.3 and not is_equal:
         return "?"
     # More points would find a somewhat larger distance.

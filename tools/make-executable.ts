@@ -1,4 +1,4 @@
-/** Makes the command executable: npm does so when it links it, and not after a later build. */
+/** Makes the command executable. npm does this when it links the command, but not after a later build. */
 import { chmodSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

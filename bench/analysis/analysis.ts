@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type PixelMethod, pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
 import { PANEL_PIXELS } from '../../src/analysis/pixel-methods/pixel-panel.js';
-import { ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
+import { bandStatistics, ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
 import { tileSums } from '../../src/analysis/reproducible-sums/tile-sums.js';
 import { eachBlock, type SpectrumFile } from '../../src/analysis/tile-reading/spectrum-blocks.js';
 import { pcaOrMnf } from '../../src/analysis/transforms/pca-mnf.js';
@@ -66,7 +66,7 @@ function tasksOf(file: SpectrumFile, targets: Float64Array): Task[] {
   const sums = () => {
     const total = new ExactSums(BANDS);
     for (const sums of tileSums({ kind: 'sums', file, of: ['pixels'] })) total.add(sums);
-    return total.statistics(file.scales, file.offsets);
+    return bandStatistics(total.moments(file.scales, file.offsets));
   };
   const { mean, covariance, pixels } = sums();
   const white = whitening({ kind: 'whitening', covariance, pixels }).whitening;

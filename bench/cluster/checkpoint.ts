@@ -12,17 +12,17 @@ import { openWriter, type Writer } from './writer.js';
 
 const NAMES = ['node-a', 'node-b', 'node-c'];
 const OWNERS = 2;
-/** A node writes a checkpoint after so many commits; it looks every 10 s. */
+/** A node writes a checkpoint after this many commits; it checks every 10 s. */
 const CHECKPOINT_COMMITS = 1000;
 const COMMITS_A_SECOND = 10;
 const SEARCHERS = 2;
-/** Commits at once before anything is measured, and searches that warm the nodes up. */
+/** Concurrent commits before the measurement, and searches that warm the nodes up. */
 const CONCURRENCY = 16;
 const WARM_UP_SEARCHES = 60;
-/** How long searches are measured without a checkpoint, and during one at most, ms. */
+/** Duration of the measurement without a checkpoint, and its maximum during one. */
 const POLL_INTERVAL_MS = 10_000;
 const MAX_WAIT_MS = 30_000;
-/** How long is waited for the begin of a checkpoint, ms. */
+/** How long to wait for the start of a checkpoint. */
 const START_TIMEOUT_MS = 30_000;
 
 export async function measureCheckpoint(
@@ -50,7 +50,7 @@ export async function measureCheckpoint(
     // The commits before the checkpoint is due are too few for a phase of their own: it may begin at any look from here on.
     const begun = await until(async () => (await parts()).length > before, START_TIMEOUT_MS);
     const quiet = searching.take();
-    if (!begun) throw new Error('no node has begun a checkpoint');
+    if (!begun) throw new Error('no node has started a checkpoint');
     const start = performance.now();
     const manifests = (await checkpointManifests(place)).length;
     await until(async () => (await checkpointManifests(place)).length > manifests, MAX_WAIT_MS);
@@ -79,7 +79,7 @@ export async function measureCheckpoint(
   }
 }
 
-/** Searchers that ask the nodes in turn until they are stopped. */
+/** Clients that send searches to the nodes in turn until they are stopped. */
 class Searching {
   private times: number[] = [];
   private isStopped = false;
@@ -119,7 +119,7 @@ async function commitInParts(writer: Writer, records: TileRecord[], commits: num
   await mapConcurrent(numbers, CONCURRENCY, (n) => commit(records.slice(n * size, (n + 1) * size)));
 }
 
-/** Adds one more tile again and again. */
+/** Adds tiles one by one. */
 async function commitSteadily(writer: Writer, like: TileRecord, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
     const begun = performance.now();
@@ -137,7 +137,7 @@ const checkpointManifests = (place: Place) => namesIn(place, 'manifests');
 const namesIn = ({ folder }: Place, kind: string): Promise<string[]> =>
   readdir(join(folder, 'store', 'catalogue', kind)).catch(() => []);
 
-/** False if it is not so within `limit` ms. */
+/** Returns false if the condition is not met within `limit` ms. */
 async function until(is: () => Promise<boolean>, limit: number): Promise<boolean> {
   for (const end = performance.now() + limit; performance.now() < end; await sleep(10))
     if (await is()) return true;

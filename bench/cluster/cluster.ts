@@ -1,4 +1,4 @@
-/** `cluster`: what a cluster of three nodes and three members of etcd on this machine does, beside its marks and beside one node. */
+/** `cluster`: performance of a cluster of three nodes and three etcd members on this machine, compared with targets and with one node. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const BATCH = 5000;
 /** Tiles of a checkpoint that is measured. */
 const CHECKPOINT_ROWS = 100_000;
 
-/** Each has a place of its own: another etcd, store and folders. */
+/** Each measurement has its own etcd, object store and folders. */
 type Part = (place: Place, options: BenchOptions) => Promise<BenchResult[]>;
 
 /** Makes the places that it needs. */
@@ -103,7 +103,7 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
   }
 }
 
-/** Searches, and what becomes of them when a node is lost. */
+/** Searches, also while a node is lost. */
 async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<BenchResult[]> {
   const tiles = tilesOf(rows ?? (short ? 20_000 : ROWS));
   const total = tiles.regions * tiles.cellsOfRegion * tiles.dates;
@@ -142,7 +142,7 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
   }
 }
 
-/** `load` is measured so often, `checkpoint` once less. */
+/** Rounds of `load`; `checkpoint` has one less. */
 const ROUNDS = 3;
 
 const load: Whole = async ({ short, log }) => {

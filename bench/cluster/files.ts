@@ -1,5 +1,5 @@
 /**
- * Files that a node fetches. Nodes send each other no tile files: all of them come from the shared store, checked by the checksums of
+ * Files that a node fetches. Nodes do not send tile files to each other: all files come from the object store and are verified with the checksums of
  * their records.
  */
 import { randomBytes } from 'node:crypto';

@@ -13,12 +13,12 @@ import { ask, eventually, type Server } from './servers.js';
 
 const SCENES = 6;
 const MARK = 0.8;
-/** CPU seconds a second of servers that wait, and how long is looked, ms. */
+/** CPU seconds per second of idle servers, and the time of the measurement. */
 const IDLE = 0.1;
 const LOOK = 1000;
 
 export interface Side {
-  /** What it is called as a peer. */
+  /** Name as a peer. */
   name: string;
   servers: Server[];
   /** Its own, with all that they start. */
@@ -121,7 +121,7 @@ export async function startIngest(
   };
 }
 
-/** A scene of a few tiles, whose ingest shows how long a write takes. */
+/** A scene of a few tiles; its ingest measures the duration of a write. */
 export async function smallScene(path: string): Promise<string> {
   const side = 200;
   const band = Uint16Array.from({ length: side * side }, (_, i) => 1000 + (i % 977));

@@ -1,4 +1,4 @@
-/** Commits of several clients at once, at one node and at three; and a lone node that is killed and started again. */
+/** Concurrent commits of several clients on one node and on three nodes, and the restart of a killed single node. */
 import type { SceneRecord, TileRecord } from '../../src/storage/index.js';
 import { COLLECTION, tilesOf, wholeRecords } from '../search/search-data.js';
 import { type Figure, quantile } from './rounds.js';
@@ -51,7 +51,7 @@ async function deleteScenes(nodes: Server[], count: number, title: string): Prom
   ];
 }
 
-/** From the start of a node that was killed to its first whole answer. Replaces it in `nodes`. */
+/** Time from the restart of a killed node to its first complete answer. Replaces the node in `nodes`. */
 async function restart(place: Place, nodes: Server[], tiles: number): Promise<Figure> {
   await stop(nodes[0]!.child, 'SIGKILL');
   const begun = performance.now();
@@ -61,7 +61,7 @@ async function restart(place: Place, nodes: Server[], tiles: number): Promise<Fi
   return { name: 'a lone node is killed and started again: its slots answer after', unit: 's', value };
 }
 
-/** Tiles in a whole answer. */
+/** Tiles in a complete answer. */
 async function found(node: Server): Promise<number | undefined> {
   const body = { limit: 1, collections: [COLLECTION.id] };
   const { numberMatched, partial } = await ask<{ numberMatched: number; partial?: boolean }>(

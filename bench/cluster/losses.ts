@@ -1,4 +1,4 @@
-/** What is lost for how long: a node is killed, and one comes back with an empty disk. */
+/** Duration of outages: a node is killed, and a node returns with an empty disk. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BenchResult, result } from '../support/bench.js';
@@ -8,7 +8,7 @@ import { ask, askBytes, eventually, type Place, type Server, startNode } from '.
 
 const GAP_MARK = 3;
 const LOAD_MARK = 10;
-/** How long is looked after the death, ms. */
+/** Duration of the measurement after the kill. */
 const LOOK = 10_000;
 
 interface Counted {

@@ -1,4 +1,4 @@
-/** `placement`: how evenly tiles lie on nodes, and what moves when one joins or leaves, beside hashing. Less is better. */
+/** `placement`: how evenly tiles are distributed over nodes, and what moves when a node joins or leaves, compared with hashing. Less is better. */
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
@@ -11,7 +11,8 @@ import {
   SLOTS,
   slotOf,
 } from '../../src/dht/index.js';
-import { coverPolygon, geohash } from '../../src/grid/index.js';
+import { cellBbox, geohash } from '../../src/grid/index.js';
+import { PreparedGeometry } from '../../src/query/geometry/prepared-geometry.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { type Peer, rendezvous, ring, type WeightedNode } from './placement-peers.js';
 
@@ -42,7 +43,11 @@ const OUTLINE: [lon: number, lat: number][] = [
 ];
 
 export async function benchPlacement({ short, log }: BenchOptions): Promise<BenchResult[]> {
-  const cells = coverPolygon(geohash, OUTLINE, short ? 4 : 5);
+  const land = new PreparedGeometry({ type: 'Polygon', coordinates: [[...OUTLINE, OUTLINE[0]!]] });
+  const [west, south, east, north] = land.bbox;
+  const cells = geohash
+    .cover({ west, south, east, north }, short ? 4 : 5)
+    .filter((geocode) => land.intersectsInterior(cellBbox(geohash, geocode)));
   log(`${cells.length} cells`);
   const size = short ? 10 : 50;
   const results: BenchResult[] = [];

@@ -1,4 +1,4 @@
-/** The servers of a cluster, as an operator starts them: three members of etcd on one disk, and nodes. */
+/** The servers of a cluster, started like an operator does: three etcd members on one disk, and nodes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -64,7 +64,7 @@ export interface Place {
   /** Data folders and the store go here. */
   folder: string;
   etcd: Etcd;
-  /** The program that nodes run; this checkout's if not said. */
+  /** The program of the nodes. Default: this checkout. */
   program?: string;
 }
 
@@ -122,7 +122,7 @@ export async function ready({ url, child }: Server): Promise<void> {
   });
 }
 
-/** Every slot has so many owners, and all of them answer. */
+/** Waits until every slot has this many owners and all nodes answer. */
 export async function settled(nodes: Server[], owners: number): Promise<void> {
   for (const node of nodes) {
     await ready(node);
@@ -144,7 +144,7 @@ export async function eventually(
 
 const agent = new Agent({ keepAlive: true });
 
-/** What a server answers; an error where that is not of status 2xx. */
+/** The answer of a server. Throws if the status is not 2xx. */
 export async function ask<T>(server: Asked, path: string, message?: unknown): Promise<T> {
   return JSON.parse((await askBytes(server, path, message)).toString()) as T;
 }

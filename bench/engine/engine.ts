@@ -9,7 +9,7 @@ import { installTorch } from './torch.js';
 const STEP = fileURLToPath(new URL('./step.js', import.meta.url));
 const TORCH_STEP = fileURLToPath(new URL('../../../bench/engine/torch_step.py', import.meta.url));
 const ONE_THREAD = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive', MKL_NUM_THREADS: '1' };
-/** Ours may take so many times as long as PyTorch. */
+/** Target: our time may be at most this multiple of PyTorch's. */
 const MARKS: Record<string, Record<NetName, number>> = {
   'wasm-onednn': { ndvi: 1.2, unet: 1.2, spagan: 1.2 },
   wasm: { ndvi: 0.9, unet: 1.1, spagan: 1.6 },
@@ -75,7 +75,7 @@ function compared(title: string, engine: string, mark: number, ours: Step[], the
 /** Two-sided 97.5 % points of Student's t for 1, 2, ... degrees of freedom. */
 const T = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
-/** Geometric mean of ratios, and its 95 % interval where there are several. */
+/** Geometric mean of ratios, and its 95 % interval if there are several. */
 function meanRatio(ratios: number[]): { middle: number; low: number; high: number } {
   const logs = ratios.map(Math.log);
   const mean = logs.reduce((sum, value) => sum + value, 0) / logs.length;

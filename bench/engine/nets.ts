@@ -1,4 +1,4 @@
-/** What the benchmark of engines trains, which torch_step.py has as well: the same layers, sizes, losses and optimizer. */
+/** The networks of the benchmark of engines. torch_step.py has the same layers, sizes, losses and optimizer. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { ganLearner } from '../../src/training/loop/gan-learner.js';

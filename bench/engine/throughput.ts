@@ -78,7 +78,7 @@ export async function benchThroughput({ short, log }: BenchOptions): Promise<Ben
   }
 }
 
-/** Writes the patches of all places as PyTorch takes them, and says how many places there are. */
+/** Writes the patches of all places in the format for PyTorch, and returns the number of places. */
 async function writePlaces(node: TilewrightNode, folder: string): Promise<number> {
   const spec = getModelSpec('ndvi');
   let count = 0;

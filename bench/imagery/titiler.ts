@@ -13,7 +13,7 @@ export interface Titiler {
   stop(): void;
 }
 
-/** Undefined where it cannot be installed or does not start; says why. */
+/** Undefined if it cannot be installed or does not start; logs the reason. */
 export async function startTitiler(log: (line: string) => void): Promise<Titiler | undefined> {
   const python = join(FOLDER, 'bin', 'python');
   if (!existsSync(join(FOLDER, 'bin', 'uvicorn'))) {

@@ -97,7 +97,7 @@ async function ingestLargest(node: TilewrightNode, scene: string): Promise<TileR
   return tiles.toSorted((a, b) => b.coverage - a.coverage)[0];
 }
 
-/** Addresses z/x/y of map tiles that lie in a tile's cell as a whole. */
+/** Addresses z/x/y of map tiles that are completely inside a tile's cell. */
 function randomTiles(tile: TileRecord, count: number, seed = 42): string[] {
   const [west, south, east, north] = cellBbox(geohash, tile.geocode);
   const { extent } = quadtile;

@@ -4,13 +4,13 @@
  */
 
 import { dilate } from '../../src/ingest/cloud/disk-filters.js';
+import { type LightgbmModel, parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
+import { predictLightgbm } from '../../src/ingest/cloud/lightgbm-predict.js';
 import {
   detectCloudByReflectance,
-  type LightgbmModel,
-  parseLightgbm,
-  predictLightgbm,
-} from '../../src/ingest/cloud/index.js';
-import { isPotentialCloud, passesBrightnessTest } from '../../src/ingest/cloud/reflectance-detector.js';
+  isPotentialCloud,
+  passesBrightnessTest,
+} from '../../src/ingest/cloud/reflectance-detector.js';
 import { Mask } from '../../src/raster/index.js';
 import {
   CLOUD_MASK_SETS,
@@ -63,7 +63,7 @@ function maskBy({ bands, cloud }: CloudMaskSet, test: typeof isPotentialCloud): 
   return cloud.map((_, i) => Number(test(blue[i], green[i], red[i], nir[i], swir16[i], swir22[i])));
 }
 
-/** Random pixels are the hardest: each takes a way of its own through each tree. */
+/** Random pixels are the worst case: each takes a different path through each tree. */
 async function modelSpeed({ short, log }: BenchOptions): Promise<BenchResult> {
   const next = random(1);
   const model = parseLightgbm(Buffer.from(syntheticModel(next)), 'synthetic');

@@ -70,7 +70,7 @@ function store(folder: string, bands: Int16Array[], height: number, isCompressed
   return { path, megabytes: bytes.length / 1e6, one: [], all: [] };
 }
 
-/** The chips of the scene that hold data, two side by side. */
+/** The chips of the scene with data, two side by side. */
 async function measuredPixels(): Promise<{ bands: Int16Array[]; height: number }> {
   const { header, bands } = await readRaster(SCENE);
   const across = header.width / CHIP;

@@ -1,4 +1,4 @@
-/** `ingest`: first the steps of it over one band, then whole scenes by the real command, made up and real. */
+/** `ingest`: first the steps of an ingest of one band, then synthetic and real scenes with the real command. */
 import { spawnSync } from 'node:child_process';
 import { type BenchOptions, type BenchResult, isInstalled } from '../support/bench.js';
 import { benchRealScenes } from '../support/real-scenes.js';

@@ -30,7 +30,7 @@ export type Task =
   | { kind: 'write'; folder: string };
 
 export interface Done {
-  /** Pixels that hold data. */
+  /** Pixels with data. */
   valid: number;
   tiles: number;
 }

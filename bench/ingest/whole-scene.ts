@@ -19,7 +19,7 @@ const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const ROWS_SCRIPT = fileURLToPath(new URL('../../../bench/ingest/gdal_rows.py', import.meta.url));
 /** Debian's own, for which its package python3-gdal is. */
 export const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
-/** Tiles of which the cost of one gdalwarp each is measured. */
+/** Number of tiles for which one gdalwarp each is measured. */
 const SAMPLE = 8;
 const PRECISION = ['--precision', '5'];
 const SMALL = [...PRECISION, '--cores', '2', '--memory', '256MB'];
@@ -33,7 +33,7 @@ interface Tile {
   validPixels: number;
 }
 
-/** What an ingest cost and made. */
+/** Cost and results of an ingest. */
 interface Cut {
   cost: TreeCost;
   tiles: Tile[];
@@ -92,13 +92,13 @@ export function megapixels(tiles: Tile[]): number {
   return tiles.reduce((sum, { validPixels }) => sum + validPixels, 0) / 1e6;
 }
 
-/** A Sentinel-2 L2A product; made once and kept in the system's folder for temporary files. */
+/** A Sentinel-2 L2A product, which is created once and kept in the system's folder for temporary files. */
 async function product(side: number, jpeg2000: boolean, log: (line: string) => void): Promise<string> {
   const path = join(BENCH_FOLDER, `safe-1-${side}-${jpeg2000 ? 'jp2' : 'tiff'}`);
   if (existsSync(path)) return path;
   log(`making a Sentinel-2 product of ${side} x ${side} pixels in ${path}`);
   const folder = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
-  // Metadata and file names of a small product, with large bands in place of its own.
+  // The product has the metadata and file names of a small product, and large bands.
   const small = await writeSafe(folder, {
     level: 'L2A',
     baseline: '04.00',
@@ -159,7 +159,7 @@ function tileOf({ bbox, properties, assets }: Item): Tile {
   return { geocode: properties.geocode, bbox, shapes, validPixels };
 }
 
-/** What GDAL is told of each group. */
+/** The input of GDAL for each group. */
 function peerGroups(scene: Scene) {
   return scene.groups.map(({ bands, resampling, nodata }) => ({
     files: bands.map((band) => band.header.path),

@@ -40,7 +40,7 @@ export interface Pgstac {
   stop(): Promise<void>;
 }
 
-/** The peer with the items of these tiles. Undefined where it cannot be installed; says why. */
+/** The peer with the items of these tiles. Undefined if it cannot be installed; logs the reason. */
 export async function startPgstac(tiles: Tiles, log: (line: string) => void): Promise<Pgstac | undefined> {
   const bin = postgresFolder();
   if (bin === undefined) {
@@ -129,7 +129,7 @@ async function startDatabase(bin: string, folder: string) {
 
 type Environment = NodeJS.ProcessEnv;
 
-/** What is not in the database yet, as the files of `marks` tell. */
+/** Loads what is not in the database yet, according to the files of `marks`. */
 async function fill(
   environment: Environment,
   marks: string,
@@ -180,7 +180,7 @@ async function fill(
   await unlessDone('vacuum', () => sql(environment, 'VACUUM ANALYZE'));
 }
 
-/** Loaders at once. */
+/** Concurrent loaders. */
 const CONCURRENCY = 2;
 
 interface Month {
@@ -221,7 +221,7 @@ async function load(environment: Environment, records: TileRecord[]): Promise<vo
       for (const record of records) yield `${JSON.stringify(toStacItem(record, COLLECTION, BASE))}\n`;
     })(),
   );
-  // Where the loader has failed, its own words say why.
+  // If the loader fails, its output has the reason.
   await pipeline(lines, child.stdin).catch(() => undefined);
   const [code] = await closed;
   if (code !== 0) throw new Error(`pypgstac ${args.join(' ')} failed: ${problem}`);

@@ -12,7 +12,7 @@ import {
 import { BENCH_FOLDER } from '../support/scene.js';
 import { FIRST_DAY, records, type Tiles } from './tile-rows.js';
 
-/** Changes with the records, so that folders of older ones are not taken for these. */
+/** Changes with the records, so that folders with older records are not reused. */
 export const EDITION = 2;
 const BATCH = 5_000;
 
@@ -49,7 +49,7 @@ export function* wholeRecords(tiles: Tiles): Generator<TileRecord> {
   }
 }
 
-/** The folder with these tiles; made once and kept. */
+/** The folder with these tiles, which is created once and kept. */
 export async function searchFolder(tiles: Tiles, log: (line: string) => void): Promise<string> {
   const folder = join(BENCH_FOLDER, `search-${EDITION}-${tiles.dates}`);
   if (existsSync(folder)) return folder;

@@ -15,7 +15,7 @@ import { type Kind, type SearchRequest, searchRequests } from './search-requests
 
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const ROWS = 1_000_000;
-/** Clients at once, where requests a second are counted. */
+/** Concurrent clients of the measurement of requests per second. */
 const CLIENTS = 4;
 const ROUNDS = 3;
 
@@ -117,7 +117,7 @@ interface Figures {
   values: number[];
 }
 
-/** Requests that one side answers before it is the other's turn: a server seldom shares its caches with another one. */
+/** Consecutive requests to one side, because a server rarely shares CPU caches with another one. */
 const STRETCH = 20;
 
 /** Times of single requests, stretches of them asked of all sides in turn. */

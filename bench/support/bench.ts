@@ -1,4 +1,4 @@
-/** What every benchmark gives, and how its figures are made. */
+/** The interface of benchmarks, and helpers for their figures. */
 import { spawnSync } from 'node:child_process';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 
@@ -9,7 +9,7 @@ export interface BenchOptions {
   threads: number;
   /** Number of tiles of the benchmarks of searches and of the index; a million if undefined. */
   rows?: number;
-  /** Takes lines for people. */
+  /** Receives log lines. */
   log: (line: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** Runs a program, and measures it together with all processes that it starts. */
+/** Runs a program and measures it together with its descendants. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpuSecondsOf, processTree } from '../../src/api/routes/operations/process-usage.js';
@@ -68,7 +68,7 @@ export function peakMBBelow(root: number): number | undefined {
   return peaks.length === 0 ? undefined : Math.max(...peaks);
 }
 
-/** Undefined where it has ended. */
+/** Undefined if the process has ended. */
 function peakMB(pid: number): number | undefined {
   try {
     const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
@@ -78,7 +78,7 @@ function peakMB(pid: number): number | undefined {
   }
 }
 
-/** Undefined where the system does not tell. */
+/** Undefined if the system does not report it. */
 function proportionalMB(pid: number): number | undefined {
   try {
     const [, kib] = /^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1')) ?? [];

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 /** Of a start, ms. */
 const START_TIMEOUT_MS = 60_000;
 
-/** A server that ends with the benchmark, also where that is interrupted. PostgreSQL takes SIGINT for a quick end. */
+/** A server that is stopped with the benchmark, even if the benchmark is interrupted. SIGINT makes PostgreSQL stop quickly. */
 export function endsWithUs<Child extends ChildProcess>(child: Child): Child {
   process.once('exit', () => child.kill('SIGINT'));
   return child;
@@ -21,7 +21,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Whether a child is ready within a minute; false as soon as it has ended. */
+/** Waits until a child is ready. Returns false after a minute, or when the child ends. */
 export async function until(isReady: () => Promise<boolean>, child: ChildProcess): Promise<boolean> {
   for (
     const end = performance.now() + START_TIMEOUT_MS;

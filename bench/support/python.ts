@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { BENCH_FOLDER } from './scene.js';
 
-/** The Python that has the packages; undefined where they cannot be installed, and the log says why. `module` is what is imported. */
+/** The Python that has the packages; undefined if they cannot be installed; the log has the reason. `module` is the imported module. */
 export function installPython(
   name: string,
   packages: string[],

@@ -23,7 +23,7 @@ const SCENES: { name: string; datetime?: string }[] = [
 /** Ingests of a scene by a running node before they are measured, and measured ones. */
 const WARM_UP_RUNS = 5;
 const MEASURED_RUNS = 15;
-/** Times that a process of GDAL does a scene. */
+/** Repetitions of a scene in a process of GDAL. */
 const REPEATS = 10;
 
 export async function benchRealScenes({ short, log }: BenchOptions): Promise<BenchResult[]> {

@@ -26,10 +26,10 @@ export function bandFile(spec: BandSpec, log: (line: string) => void): string {
   if (!existsSync(path)) {
     log(`making ${path}`);
     mkdirSync(BENCH_FOLDER, { recursive: true });
-    // In a process of its own, so that its memory does not count as that of the benchmark.
+    // A separate process writes it, so that its memory does not count.
     const args = [fileURLToPath(import.meta.url), JSON.stringify(spec), path];
     const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
-    if (status !== 0) throw new Error(`${path} could not be made`);
+    if (status !== 0) throw new Error(`${path} could not be written`);
   }
   return path;
 }

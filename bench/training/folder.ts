@@ -1,4 +1,4 @@
-/** A folder for the time of some work. Nothing is left of it, nor when this process is interrupted. */
+/** A temporary folder for some work. It is removed afterwards, even if this process is interrupted. */
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 export async function withFolder<T>(prefix: string, work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), prefix));
-  // Those who write into it may still be ending.
+  // Processes that write into the folder may still be ending.
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   process.once('exit', remove);
   try {

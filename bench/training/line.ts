@@ -1,4 +1,4 @@
-/** What the line between two nodes does, as two programs beside them find it. */
+/** Measures the line between two nodes with two programs in their namespaces. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** The cluster that trains: three nodes of one core, each in a network namespace of its own, and etcd beside them. */
+/** The cluster that trains: three nodes of one core, each in its own network namespace, and etcd. */
 import { NamespaceNetwork } from '../../test/cluster/network/namespaces.js';
 import type { Place as Spot } from '../../test/cluster/network/network.js';
 import { type Server, settled, startEtcd, startNode, stop } from '../cluster/servers.js';
@@ -18,10 +18,10 @@ export interface TrainingCluster {
   folder: string;
 }
 
-/** Nothing of it is left afterwards, nor when this process is interrupted. */
+/** The cluster is removed afterwards, even if this process is interrupted. */
 export async function withCluster<T>(work: (cluster: TrainingCluster) => Promise<T>): Promise<T> {
   const nodes: TrainingNode[] = [];
-  // Before their folder goes.
+  // This must happen before their folder is removed.
   const kill = () => {
     for (const { child } of nodes) child.kill('SIGKILL');
   };

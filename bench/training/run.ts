@@ -1,4 +1,4 @@
-/** One training of all places, by the command, and what it took. */
+/** One training of all places with the command, and its cost. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

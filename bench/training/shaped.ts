@@ -20,9 +20,9 @@ export interface Line {
 }
 
 export interface Shaped {
-  /** Process that passes the frames on. */
+  /** Process that forwards the frames. */
   pid: number;
-  /** The bridge joins them again. */
+  /** Connects them by the bridge again. */
   end(): Promise<void>;
 }
 

@@ -39,7 +39,7 @@ def bits(frame):
 def main():
     rate, delay = float(sys.argv[1]), float(sys.argv[2])
     ports = [opened(name) for name in sys.argv[3:]]
-    # Frames go on in time also when all cores are busy.
+    # Frames are forwarded in time even when all cores are busy.
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     print("ready", flush=True)
     sends_until = {port: 0.0 for port in ports}

@@ -1,4 +1,4 @@
-/** The tables of the paper out of the runs, as Markdown and as results. */
+/** The tables of the paper from the runs, as Markdown and as results. */
 import {
   betterText,
   bytesText,
@@ -24,7 +24,7 @@ import { markdown } from './markdown.js';
 export const MODES: TrainingMode[] = ['distributed', 'partitioned', 'contained'];
 
 export interface LineRuns {
-  /** What the line is. */
+  /** Description of the line. */
   line: string;
   /** The usage of idle nodes. */
   idle: Usage;
@@ -32,11 +32,11 @@ export interface LineRuns {
   comparisons: Comparison[];
 }
 
-/** Bytes of control that the training of a model may take. */
+/** Maximum bytes of control messages in the training of a model. */
 const CONTROL_MARK = 20_000;
 const RATIO_MARK = 1.05;
 
-/** Beyond what is sent while nothing is trained. */
+/** Bytes beyond those of idle nodes. */
 const net = (run: ComparedRun, { idleBytesPerSecond }: Comparison) => netBytes(run, idleBytesPerSecond)!;
 const distributedOf = ({ results }: ComparedRun) => results.models[0]!.distributed!;
 

@@ -185,7 +185,7 @@ async function writePlot({ comparisons }: LineRuns): Promise<string> {
   );
   mkdirSync(BENCH_FOLDER, { recursive: true });
   const path = process.env.UPDATE_DOCS
-    ? fileURLToPath(new URL('../../../docs/training-cpu.svg', import.meta.url))
+    ? fileURLToPath(new URL('../../../docs/images/training-cpu.svg', import.meta.url))
     : join(BENCH_FOLDER, 'training-cpu.svg');
   await writeFile(path, picture);
   return path;

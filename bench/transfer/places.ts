@@ -68,7 +68,7 @@ const REAL_SCENES: Record<string, object> = {
   },
 };
 
-/** Ingests the real scenes and names their collections; none where they are not there. */
+/** Ingests the real scenes and returns their collections; empty if the scenes are missing. */
 export async function ingestReal(client: Client): Promise<string[]> {
   if (!existsSync(DATA)) return [];
   for (const [collection, scene] of Object.entries(REAL_SCENES))

@@ -1,8 +1,8 @@
-/** What curves say: how soon each start comes to what a fresh start comes to, and how far it goes. */
+/** Scores of curves: how soon each start reaches the loss of a fresh start, and its lowest loss. */
 import { median } from '../support/bench.js';
 import type { Curve } from './curves.js';
 
-/** A start over all places and seeds. What is not reached is Infinity. */
+/** A start over all places and seeds. A target that is not reached is Infinity. */
 export interface StartScore {
   start: string;
   /** To the target of the place. */

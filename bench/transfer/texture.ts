@@ -86,7 +86,7 @@ async function benchNearest(places: number): Promise<BenchResult> {
         values,
       };
     });
-    await storage.putTextures(textures);
+    await storage.textures.put(textures);
     const index = new TextureIndex(storage);
     const milliseconds: number[] = [];
     for (let i = 0; i < 60; i++) {

@@ -89,7 +89,7 @@ const SHORT: Size = {
 export async function benchTransfer({ short, log }: BenchOptions): Promise<BenchResult[]> {
   const size = short ? SHORT : FULL;
   const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.models);
-  // As places are trained; the library reads these once, when it is loaded.
+  // The same settings as in training. The library reads them once, when it is loaded.
   Object.assign(process.env, { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive' });
   mkdirSync(BENCH_FOLDER, { recursive: true });
   const folder = mkdtempSync(join(BENCH_FOLDER, 'transfer-'));
@@ -108,7 +108,7 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
     const panels = new Map<string, LossLine[]>();
     for (const [model, comparison] of Object.entries(size.models)) {
       if (!only.includes(model)) continue;
-      // Each of the first is of another kind.
+      // The first places are of different kinds.
       const few = comparison.onePerKind
         ? [...kinds.keys()].slice(0, new Set(kinds.values()).size)
         : undefined;
@@ -138,7 +138,7 @@ async function plantedClusters(
   kinds: Map<string, string>,
   log: (line: string) => void,
 ): Promise<number> {
-  // The edges of scenes reach into cells beside the places.
+  // The edges of scenes extend into neighbouring cells.
   const whole = { collections: [PLANTED], minCoverage: 99 };
   const { results } = await client.run<TextureResults>('texture', { filter: whole });
   const [{ clusters, curve }] = results.collections as [ClusteredCollection];
@@ -204,7 +204,7 @@ function table(curves: Curve[]): string[] {
     ['start', 'epochs to the target', 'reached', 'CPU s to the target', 'fewer epochs', 'least loss / fresh'],
     ROWS.filter((row) => scores.some(({ start }) => start === row)).map((name) => {
       const { epochs, cpu, least, bySeed } = scores.find(({ start }) => start === name)!;
-      // 0 where it is not reached, whatever a fresh start does.
+      // 0 if the target is not reached, whatever a fresh start does.
       const ratios = [...bySeed].map(([seed, own]) => (own === Infinity ? 0 : fresh.bySeed.get(seed)! / own));
       const reached = epochs.filter(Number.isFinite).length;
       return [
@@ -234,7 +234,7 @@ function resultsOf(of: string, curves: Curve[]): BenchResult[] {
         result(`${of}: CPU seconds to the target, fresh over ${start}`, 'x', median(fresh.cpu) / median(cpu)),
         result(`${of}: least validation loss, ${start} over fresh`, 'x', median(least)),
       ])
-      // Without what one of both does not reach.
+      // Exclude targets that one of both does not reach.
       .filter(({ ours }) => Number.isFinite(ours))
   );
 }
@@ -253,7 +253,7 @@ function curveTable(panels: Map<string, LossLine[]>): string[] {
 /** With UPDATE_DOCS=1 the picture of the documentation is replaced. */
 async function writePlot(panels: Map<string, LossLine[]>): Promise<string> {
   const path = process.env.UPDATE_DOCS
-    ? fileURLToPath(new URL('../../../docs/transfer.svg', import.meta.url))
+    ? fileURLToPath(new URL('../../../docs/images/transfer.svg', import.meta.url))
     : join(BENCH_FOLDER, 'transfer.svg');
   await writeFile(path, lossPlot(panels));
   return path;

@@ -6,16 +6,16 @@ const rounded = (value: number) => Number(value.toPrecision(3));
 export const noSimd = defineError(
   'TW_ANALYSIS_NO_SIMD',
   501,
-  'Analyses need a processor with WebAssembly SIMD, which all that run Node 20 on x86-64 and arm64 have.',
+  'Analyses need a processor with WebAssembly SIMD. All processors that run Node 20 on x86-64 or arm64 have it.',
   () => 'this machine has no WebAssembly SIMD, which analyses need',
 );
 
 export const tooFewPixels = defineError(
   'TW_ANALYSIS_TOO_FEW_PIXELS',
   422,
-  'A covariance needs two pixels that hold data in every band. Choose a larger area, or fewer bands.',
+  'A covariance needs two pixels that have data in every band. Choose a larger area, or fewer bands.',
   (found: number, counted = 'pixels') =>
-    `${found} ${counted} hold data in every band, and a covariance needs 2`,
+    `${found} ${counted} have data in every band, and a covariance needs 2`,
 );
 
 export const oneCollection = defineError(
@@ -28,9 +28,9 @@ export const oneCollection = defineError(
 export const singularCovariance = defineError(
   'TW_ANALYSIS_SINGULAR',
   422,
-  'The covariance has no inverse: a band is a copy or a mixture of others, or never changes. Choose other bands.',
+  'The covariance has no inverse: a band is constant, or a copy or linear combination of other bands. Choose other bands.',
   (bands: number, pixels: number) =>
-    `the covariance of ${bands} bands over ${pixels} pixels has no inverse: a band is a copy or a mixture of others, or never changes; choose other bands`,
+    `the covariance of ${bands} bands over ${pixels} pixels has no inverse: a band is constant, or a copy or linear combination of other bands; choose other bands`,
 );
 
 export const singularNoise = defineError(
@@ -45,7 +45,7 @@ export const badLibrary = defineError(
   'TW_ANALYSIS_LIBRARY',
   422,
   'A spectral library cannot be used; the message names the file or the spectrum. A library is an ENVI spectral library, or a CSV with a column of wavelengths and one column for each spectrum.',
-  (path: string, what: string) => `${path} is no spectral library that can be used: ${what}`,
+  (path: string, what: string) => `${path} cannot be used as a spectral library: ${what}`,
 );
 
 export const libraryShape = defineError(
@@ -68,31 +68,31 @@ export const libraryRange = defineError(
 export const dependentEndmembers = defineError(
   'TW_ANALYSIS_DEPENDENT',
   422,
-  'An endmember is a mixture of others, or a copy, so that abundances are not defined. Leave it out, or ask for fewer endmembers.',
+  'An endmember is a mixture or a copy of others, so abundances are not defined. Leave it out, or request fewer endmembers.',
   () =>
-    'an endmember is a mixture of others, or a copy, so that abundances are not defined; leave it out, or ask for fewer endmembers',
+    'an endmember is a mixture or a copy of others, so abundances are not defined; leave it out, or request fewer endmembers',
 );
 
 export const fewEndmembers = defineError(
   'TW_ANALYSIS_FEW_ENDMEMBERS',
   422,
-  'The pixels do not differ enough for so many endmembers. Ask for fewer, or choose a larger area.',
+  'The pixels do not differ enough for the requested number of endmembers. Request fewer, or choose a larger area.',
   (wanted: number, found: number) =>
-    `the pixels do not differ enough for ${wanted} endmembers${found > 0 ? `, but for ${found}` : ''}; ask for fewer, or choose a larger area`,
+    `the pixels do not differ enough for ${wanted} endmembers${found > 0 ? `, but for ${found}` : ''}; request fewer, or choose a larger area`,
 );
 
 export const fewClusters = defineError(
   'TW_ANALYSIS_FEW_CLUSTERS',
   422,
-  'The pixels do not have so many different spectra as clusters were asked for. Ask for fewer, or choose a larger area.',
+  'The pixels have fewer different spectra than the requested number of clusters. Request fewer, or choose a larger area.',
   (wanted: number, found: number) =>
-    `the pixels have ${found} different spectra, and ${wanted} clusters were asked for; ask for fewer, or choose a larger area`,
+    `the pixels have ${found} different spectra, and ${wanted} clusters were requested; request fewer, or choose a larger area`,
 );
 
 export const badWindow = defineError(
   'TW_ANALYSIS_WINDOW',
   400,
-  'The windows of local anomalies cannot be used; the message says why. Their sides are odd, the inner one is smaller, and between them lie at least two pixels for each component.',
+  'The windows of local anomalies cannot be used; the message says why. Their sides must be odd, the inner one smaller, with at least two pixels per component between them.',
   (what: string) => `the windows of local anomalies cannot be used: ${what}`,
 );
 
@@ -106,16 +106,16 @@ export const libraryOrCount = defineError(
 export const badLabels = defineError(
   'TW_ANALYSIS_LABELS',
   422,
-  'Labels cannot be used; the message says why. They are a raster of whole numbers from 1 to 254 (0 for none), or a GeoJSON FeatureCollection whose features have a property "class".',
+  'Labels cannot be used; the message says why. They are a raster of integers from 1 to 254 (0 for no label), or a GeoJSON FeatureCollection whose features have a property "class".',
   (what: string) => `the labels cannot be used: ${what}`,
 );
 
 export const fewLabels = defineError(
   'TW_ANALYSIS_FEW_LABELS',
   422,
-  'A classifier needs two classes with pixels that train, and pixels that validate. Label more pixels, in more places, or merge classes.',
+  'A classifier needs two classes with training pixels, and validation pixels. Label more pixels in more places, or merge classes.',
   (what: string) =>
-    `a classifier needs two classes with pixels that train, and pixels that validate: ${what}; label more pixels, in more places, or merge classes`,
+    `a classifier needs two classes with training pixels, and validation pixels: ${what}; label more pixels in more places, or merge classes`,
 );
 
 export const unknownIndex = defineError(
@@ -129,22 +129,22 @@ export const unknownIndex = defineError(
 export const indexBands = defineError(
   'TW_ANALYSIS_INDEX_BANDS',
   422,
-  'An index needs a wavelength that no band is near enough to: within the FWHM of the band, or 15 nm if that is more. Choose other indices, or other bands.',
+  'An index needs a wavelength that has no band within the FWHM of the band, or within 15 nm if that is more. Choose other indices, or other bands.',
   (missing: string[]) => `the bands do not cover the indices: ${missing.join('; ')}; choose other indices`,
 );
 
 export const badSmoothing = defineError(
   'TW_ANALYSIS_SMOOTHING',
   400,
-  'The window of a smoothing cannot be used: it has an odd number of bands, more than the order of the polynomial, which is at least that of the derivative.',
+  'The window of a smoothing cannot be used: it must have an odd number of bands, more than the order of the polynomial, and the order must be at least that of the derivative.',
   (window: number, order: number, derivative: number) =>
-    `a window of ${window} bands with a polynomial of order ${order} cannot give derivative ${derivative}: the window is odd and larger than the order, and the order is at least the derivative`,
+    `a window of ${window} bands with a polynomial of order ${order} cannot give derivative ${derivative}: the window must be odd and larger than the order, and the order must be at least that of the derivative`,
 );
 
 export const shortRuns = defineError(
   'TW_ANALYSIS_SHORT_RUNS',
   422,
-  'No run of bands is as long as the window: bands that follow each other in the file by wavelength, without a jump back and without a gap. Choose a smaller window, or more bands.',
+  'No run of bands is as long as the window. A run consists of consecutive bands of the file in order of wavelength, without a jump back or a gap. Choose a smaller window, or more bands.',
   (window: number, longest: number) =>
     `no run of bands without a jump or a gap has ${window} bands, the longest has ${longest}; choose a smaller window, or more bands`,
 );
@@ -160,13 +160,13 @@ export const badSensorFile = defineError(
   'TW_ANALYSIS_SENSOR_FILE',
   422,
   'A file with the bands of a sensor cannot be used; the message names the reason. It is a CSV of two columns, the centre and the FWHM of each band.',
-  (path: string, what: string) => `${path} does not hold the bands of a sensor: ${what}`,
+  (path: string, what: string) => `${path} does not contain the bands of a sensor: ${what}`,
 );
 
 export const sensorRange = defineError(
   'TW_ANALYSIS_SENSOR_RANGE',
   422,
-  'The bands of the collection cover none of those of the sensor.',
+  'The bands of the collection cover no band of the sensor.',
   (sensor: string, low: number, high: number) => `bands from ${low} to ${high} nm cover no band of ${sensor}`,
 );
 
@@ -183,7 +183,7 @@ export const emptyRange = defineError(
 export const reversedRange = defineError(
   'TW_ANALYSIS_RANGE_ORDER',
   400,
-  'A range of wavelengths does not begin with the shorter one. Give the shorter one first.',
+  'A range of wavelengths does not begin with the shorter wavelength. Give the shorter wavelength first.',
   (from: number, to: number) => `the range ${from} to ${to} nm is empty; give the shorter wavelength first`,
 );
 
@@ -198,14 +198,14 @@ export const noSpectra = defineError(
 export const tileAnalysisFailed = defineError(
   'TW_ANALYSIS_TILE',
   500,
-  'A tile could not be read; the message names the reason. The other tiles are analysed.',
+  'A tile could not be analysed; the message names the reason. The other tiles are analysed.',
   (tile: string, detail: string) => `${tile} could not be analysed: ${detail}`,
 );
 
 export const tilesChangedWhileReading = defineError(
   'TW_ANALYSIS_CHANGED',
   409,
-  'Tiles were deleted or replaced while an analysis read them, so its passes would be over different pixels. Run it again.',
+  'Tiles were deleted or replaced while an analysis read them, so its passes would read different pixels. Run it again.',
   (collection: string) =>
     `tiles of ${JSON.stringify(collection)} were deleted or replaced while they were analysed; run the analysis again`,
 );
@@ -213,7 +213,7 @@ export const tilesChangedWhileReading = defineError(
 export const noTileAnalysed = defineError(
   'TW_ANALYSIS_ALL_FAILED',
   500,
-  'None of the tiles could be analysed; the message names the first reasons.',
+  'No tile could be analysed; the message names the first reasons.',
   (count: number, reasons: string[]) => `no tile was analysed, ${count} failed: ${reasons.join('; ')}`,
 );
 
@@ -228,7 +228,7 @@ export const damagedClassifier = defineError(
 export const otherScale = defineError(
   'TW_ANALYSIS_OTHER_SCALE',
   422,
-  'A classifier that was trained on reflectance is applied to larger numbers, or the other way round. Ingest the collection whose numbers have no scale again, with `--scale`; train again if it is that of the training.',
+  'A classifier that was trained on reflectance is applied to larger numbers, or vice versa. Ingest the collection whose numbers have no scale again with `--scale`, and train again if the classifier was trained on it.',
   (found: number, trained: number) => {
     const means = `the brightest band has a mean of ${rounded(found)} here and ${rounded(trained)} where the classifier was trained`;
     return found > trained
@@ -240,9 +240,9 @@ export const otherScale = defineError(
 export const noLabelTiles = defineError(
   'TW_ANALYSIS_LABEL_TILES',
   422,
-  'A tile of the collection of labels holds no codes. Codes come from rasters with a colour table, from bands with classification:classes, and from classify.',
+  'A tile of the collection of labels has no codes. Codes come from rasters with a colour table, from bands with classification:classes, and from classify.',
   (tile: string) =>
-    `the tile ${tile} holds no codes; labels come from rasters with a colour table, from bands with classification:classes, and from classify`,
+    `the tile ${tile} has no codes; labels come from rasters with a colour table, from bands with classification:classes, and from classify`,
 );
 
 export const netFailed = defineError(
@@ -255,6 +255,6 @@ export const netFailed = defineError(
 export const netOption = defineError(
   'TW_ANALYSIS_NET_OPTION',
   400,
-  'Epochs are for the classifiers cnn1d, cnn2d and resnet3d. Name one of them, or leave the option out.',
-  () => 'epochs is for the classifiers cnn1d, cnn2d and resnet3d; name one of them with it',
+  'Epochs apply only to the classifiers cnn1d, cnn2d and resnet3d. Choose one of them, or leave the option out.',
+  () => 'epochs apply only to the classifiers cnn1d, cnn2d and resnet3d; choose one of them',
 );

@@ -1,30 +1,52 @@
 /**
- * Analyses of spectra as batch jobs, on the nodes that own the tiles. `analyses/` has a file for each; `passes/` reads all tiles for sums,
- * endmembers and clusters; `tiles/` reads spectra, `pixels/` computes values from them, `sums/` adds them exactly; `labels/`, `classifier/`
- * and `nets/` train classifiers; `library/` and `spectra/` hold libraries, sensors and indices; `report/` writes results.
+ * Analyses of spectra as batch jobs on the nodes that own the tiles: statistics, components, detection, unmixing, classification.
+ * `analyses` has one file for each process; the other folders are its layers, from `tile-reading` to `classifier-registry`. Invariant:
+ * results have the same bits on any distribution of the tiles over nodes. Imports the parts async, derive, engines, expressions, grid,
+ * html, imagery, ingest, jobs, query, raster, storage and training.
  */
 
-export { type AnomalyInputs, type AnomalyResults, anomaly } from './analyses/anomaly.js';
-export { applyClassifier } from './analyses/apply-classifier.js';
-export { type ClassifyResults, classify } from './analyses/classify.js';
-export { type ClusterInputs, type ClusterResults, clustering } from './analyses/cluster.js';
-export { type ContinuumInputs, type ContinuumResults, continuum } from './analyses/continuum.js';
-export { type IndicesInputs, type IndicesResults, indices } from './analyses/indices.js';
-export { MATCH_METHODS, type MatchInputs, type MatchResults, spectralMatching } from './analyses/match.js';
-export { type ComponentsInputs, type ComponentsResults, mnf, pca } from './analyses/pca-mnf.js';
-export { type ResampleInputs, type ResampleResults, spectralResampling } from './analyses/resample.js';
-export { type SmoothInputs, type SmoothResults, smooth } from './analyses/smooth.js';
-export { type StatsResults, statsProcess } from './analyses/stats.js';
-export { type UnmixInputs, type UnmixResults, unmix } from './analyses/unmix.js';
+export {
+  type AnomalyInputs,
+  type AnomalyResults,
+  anomaly,
+  applyClassifier,
+  type ClassifyResults,
+  type ClusterInputs,
+  type ClusterResults,
+  type ComponentsInputs,
+  type ComponentsResults,
+  type ContinuumInputs,
+  type ContinuumResults,
+  classify,
+  clustering,
+  continuum,
+  type IndicesInputs,
+  type IndicesResults,
+  indices,
+  MATCH_METHODS,
+  type MatchInputs,
+  type MatchResults,
+  mnf,
+  pca,
+  type ResampleInputs,
+  type ResampleResults,
+  type SmoothInputs,
+  type SmoothResults,
+  type StatsResults,
+  smooth,
+  spectralMatching,
+  spectralResampling,
+  statsProcess,
+  type UnmixInputs,
+  type UnmixResults,
+  unmix,
+} from './analyses/index.js';
 export { AnalysisPool } from './analysis-pool.js';
-export type { ClassifyInputs } from './classification/classify-inputs.js';
-export { CLASSIFIER, type ClassifierCard } from './classifier-registry/classifier-card.js';
-export { patchSide } from './convolutional-networks/network-specs.js';
-export type { AnalysisInputs } from './jobs/analysis-inputs.js';
-export type { AnalysisContext, TileCounts } from './jobs/analysis-run.js';
-export { type MapResults, mapProcess } from './jobs/map-process.js';
-export { readLabels } from './labels/read-labels.js';
-export { NARROW_BAND_INDICES, type NarrowBandIndex } from './spectra/narrow-band-indices.js';
-export { readSensor } from './spectra/read-sensor.js';
-export { SENSOR_NAMES } from './spectra/sensors.js';
-export { readLibrary } from './spectral-library/read-library.js';
+export type { ClassifyInputs } from './classification/index.js';
+export { CLASSIFIER, type ClassifierCard } from './classifier-registry/index.js';
+export { patchSide } from './convolutional-networks/index.js';
+export type { AnalysisContext, AnalysisInputs } from './jobs/index.js';
+export { readLabels } from './labels/index.js';
+export { type MapResults, mapProcess } from './map-jobs/index.js';
+export { NARROW_BAND_INDICES, type NarrowBandIndex, readSensor, SENSOR_NAMES } from './spectra/index.js';
+export { readLibrary } from './spectral-library/index.js';

@@ -10,11 +10,11 @@ export const badRequest = defineError(
 export const bodyTooLarge = defineError(
   'TW_API_TOO_LARGE',
   413,
-  'The body of the request is longer than the server takes: 1 MB for JSON, `--max-upload` for files. Send less JSON at once, such as fewer spectra of a library or fewer labels.',
+  'The body of the request is longer than the server accepts: 1 MB for JSON, `--max-upload` for files. Send less JSON in one request, such as fewer spectra of a library or fewer labels.',
   (limit: number, what: 'JSON' | 'file') => {
-    const text = `the ${what === 'JSON' ? 'request' : 'file'} is larger than the ${Math.floor(limit / 1e6)} MB that the server takes`;
+    const text = `the ${what === 'JSON' ? 'request' : 'file'} is larger than the ${Math.floor(limit / 1e6)} MB that the server accepts`;
     return what === 'JSON'
-      ? `${text}: send less at once, such as fewer spectra of a library, fewer labels or a simpler outline`
+      ? `${text}: send less in one request, such as fewer spectra of a library, fewer labels or a simpler outline`
       : `${text}: send a smaller one, or start the server with a larger --max-upload`;
   },
 );
@@ -22,30 +22,30 @@ export const bodyTooLarge = defineError(
 export const jsonTooDeep = defineError(
   'TW_API_TOO_DEEP',
   400,
-  'The JSON of the request has more levels of objects and lists inside each other than the server takes.',
+  'The objects and lists in the JSON of the request are nested more deeply than the server accepts.',
   (most: number) =>
-    `the JSON of the request has more than ${most} levels of objects and lists inside each other: send it flatter`,
+    `the objects and lists in the JSON of the request are nested more than ${most} levels deep: flatten it`,
 );
 
 export const bodyTimedOut = defineError(
   'TW_API_TOO_SLOW',
   408,
-  'The request came so slowly that the server stopped waiting for it. Send it again.',
-  () => 'the request came too slowly, so the server stopped waiting for it; send it again',
+  'The request arrived so slowly that the server stopped waiting for it. Send it again.',
+  () => 'the request arrived too slowly, so the server stopped waiting for it; send it again',
 );
 
 export const uploadAborted = defineError(
   'TW_API_CUT_OFF',
   400,
-  'The client closed the connection before the whole file was there. Nothing of it is kept.',
-  (filename: string) => `the upload of ${filename} was cut off; nothing of it is kept, send it again`,
+  'The client closed the connection before the file was complete. No part of the file is kept.',
+  (filename: string) => `the upload of ${filename} was interrupted and no part of it is kept; send it again`,
 );
 
 export const stopping = defineError(
   'TW_API_STOPPING',
   503,
-  'The server is being stopped and takes no further request.',
-  () => 'the server is being stopped and takes no further request',
+  'The server is stopping and accepts no more requests.',
+  () => 'the server is stopping and accepts no more requests',
 );
 
 export const unauthorized = defineError(
@@ -53,14 +53,14 @@ export const unauthorized = defineError(
   401,
   'The server was started with a token and the request does not carry it.',
   () =>
-    'this needs the token of the server: give it by --token, or in the header "Authorization: Bearer TOKEN"',
+    'this needs the token of the server: pass it with --token, or in the header "Authorization: Bearer TOKEN"',
 );
 
 export const insufficientScope = defineError(
   'TW_API_INSUFFICIENT_SCOPE',
   403,
-  'The token opens reads only (`--read-token`), and the request writes or starts work. Use the token that `--token` gave.',
-  () => 'this token opens reads only; writes and jobs need the one that --token gave',
+  'The token allows reads only (`--read-token`), and the request writes or starts a job. Use the token of `--token`.',
+  () => 'this token allows reads only; writes and jobs need the token of --token',
 );
 
 export const rateLimited = defineError(
@@ -68,13 +68,13 @@ export const rateLimited = defineError(
   429,
   'The client makes more requests than the server allows (`--rate-limit`). Wait as long as the header Retry-After says.',
   (perSecond: number) =>
-    `more than ${perSecond} requests a second come from this address; wait as long as Retry-After says`,
+    `this address sends more than ${perSecond} requests a second; wait as long as Retry-After says`,
 );
 
 export const foreignHost = defineError(
   'TW_API_FOREIGN_HOST',
   403,
-  'A server without a token answers only requests that name this machine; others may come from a web page through DNS.',
+  'A server without a token answers only requests whose Host header names this machine; others could come from a web page by DNS rebinding.',
   (host: string) =>
     `the host ${host} is not this machine: start the server with --token to be reached by other names`,
 );
@@ -82,8 +82,8 @@ export const foreignHost = defineError(
 export const foreignOrigin = defineError(
   'TW_API_FOREIGN_ORIGIN',
   403,
-  'A web page of another origin asked for a write; only reads are open to other origins.',
-  (origin: string) => `writes are not open to pages of ${origin}`,
+  'A web page of another origin sent a write request; other origins may only read.',
+  (origin: string) => `web pages of ${origin} may not write`,
 );
 
 export const resourceNotFound = defineError(
@@ -93,29 +93,29 @@ export const resourceNotFound = defineError(
   (what: string) => `there is no ${what}`,
 );
 
-/** `found`: the item of this id, if it is in another collection. */
+/** `found` is the item with this id, if it is in another collection. */
 export const noItem = (item: string, collection: string, found: unknown) =>
   resourceNotFound(found ? `item ${item} in collection ${collection}` : `item ${item}`);
 
 export const methodNotAllowed = defineError(
   'TW_API_METHOD',
   405,
-  'The path is known, but not with this method. The header Allow lists those that it takes.',
-  (method: string, path: string, allow: string) => `${path} does not take ${method}; it takes ${allow}`,
+  'The path does not support this method. The header Allow lists the supported methods.',
+  (method: string, path: string, allow: string) => `${path} does not support ${method}; it supports ${allow}`,
 );
 
 export const badPagingToken = defineError(
   'TW_API_TOKEN',
   400,
-  'The paging token is none that the server gave for this list. Begin again without one.',
+  'The paging token was not issued for this list. Start again without a token.',
   (token: string) =>
-    `${JSON.stringify(token.slice(0, 40))} is no token of this list; begin again without one`,
+    `${JSON.stringify(token.slice(0, 40))} is not a token of this list; start again without one`,
 );
 
 export const noHost = defineError(
   'TW_API_NO_HOST',
   400,
-  'A request of HTTP/1.1 must have one Host header.',
+  'An HTTP/1.1 request must have one Host header.',
   () => 'the request has no Host header',
 );
 
@@ -129,9 +129,8 @@ export const processNotFound = defineError(
 export const noCallbacks = defineError(
   'TW_API_NO_CALLBACKS',
   400,
-  'The execute request has a `subscriber`. The server sends no callbacks: it makes no requests to addresses that a client names.',
-  () =>
-    'the server sends no callbacks: leave out "subscriber", and follow /jobs/ID/events or ask for /jobs/ID',
+  'The execute request has a `subscriber`. The server sends no callbacks, because it never sends requests to addresses from clients.',
+  () => 'the server sends no callbacks: leave out "subscriber", and follow /jobs/ID/events or poll /jobs/ID',
 );
 
 export const outputNotFound = defineError(
@@ -145,8 +144,8 @@ export const outputNotFound = defineError(
 export const tooManyListeners = defineError(
   'TW_API_TOO_MANY_LISTENERS',
   429,
-  'As many streams of events are open as the server takes. Ask for the status of the job now and then, or try again.',
-  (limit: number) => `${limit} event streams are open already; try again, or ask for the status now and then`,
+  'The server has as many open event streams as it allows. Poll the status of the job, or try again.',
+  (limit: number) => `${limit} event streams are open already; try again, or poll the status of the job`,
 );
 
 export const bindWithoutToken = defineError(
@@ -154,7 +153,7 @@ export const bindWithoutToken = defineError(
   400,
   'A server that other machines can reach must have a token.',
   (host: string) =>
-    `listening on ${host} would let other machines in: add --token TOKEN, or use --host 127.0.0.1`,
+    `other machines could reach a server on ${host} without a token: add --token TOKEN, or use --host 127.0.0.1`,
 );
 
 export const publicUrlWithoutToken = defineError(
@@ -167,15 +166,15 @@ export const publicUrlWithoutToken = defineError(
 export const badPublicUrl = defineError(
   'TW_API_PUBLIC_URL',
   400,
-  'The URL of `--public-url` cannot be the base of links. It is a URL of http or https, with a path if the proxy adds one, without a query.',
+  'The URL of `--public-url` cannot be the base of links. It must be an http or https URL without a query, with a path if the proxy adds one.',
   (url: string, reason: string) =>
-    `--public-url ${url} cannot be used: ${reason}; give one such as https://example.org/tiles`,
+    `--public-url ${url} cannot be used: ${reason}; use a URL such as https://example.org/tiles`,
 );
 
 export const badProxy = defineError(
   'TW_API_TRUST_PROXY',
   400,
-  'An element of `--trust-proxy` names no addresses. It is an IP address, a range in CIDR notation, or `loopback`.',
+  'An element of `--trust-proxy` is not an address. It must be an IP address, a range in CIDR notation, or `loopback`.',
   (given: string) =>
     `--trust-proxy ${JSON.stringify(given)} is not an address: give IP addresses, ranges such as 10.0.0.0/8, or loopback, separated by commas`,
 );
@@ -183,7 +182,7 @@ export const badProxy = defineError(
 export const outsideFolder = defineError(
   'TW_API_OUTSIDE_FOLDER',
   403,
-  'The href lies outside the folders that the server may read, or the server has none (`--allow-folder`). Or send the file: `tilewright ingest --upload`, `POST /ingest` with the file as body.',
+  'The href lies outside the folders that the server may read (`--allow-folder`), or the server has no such folder. You can also send the file: `tilewright ingest --upload`, or `POST /ingest` with the file as body.',
   (href: string) =>
     `${href} is not inside a folder that the server may read: start it with --allow-folder DIR, or add --upload to send the file`,
 );
@@ -191,16 +190,16 @@ export const outsideFolder = defineError(
 export const rangeNotSatisfiable = defineError(
   'TW_API_RANGE',
   416,
-  'The asked byte range lies beyond the file.',
+  'The requested byte range lies beyond the end of the file.',
   (range: string, size: number) => `the range ${range} does not fit a file of ${size} bytes`,
 );
 
 export const otherVersion = defineError(
   'TW_API_PRECONDITION',
   412,
-  'The header `If-Match` names another version of the file. Ask for the file again without the header.',
+  'The header `If-Match` names another version of the file. Request the file again without the header.',
   (etag: string) =>
-    `If-Match does not name ${etag}, the version that is stored: ask for the file again without If-Match`,
+    `If-Match does not name ${etag}, the version that is stored: request the file again without If-Match`,
 );
 
 export const encodedBody = defineError(
@@ -214,36 +213,37 @@ export const encodedBody = defineError(
 export const internal = defineError(
   'TW_API_INTERNAL',
   500,
-  'The server met an error that it does not know. Its log has the details.',
-  () => 'the server met an error that it does not know: its log has the details',
+  'The server had an unexpected error. Its log has the details.',
+  () => 'the server had an unexpected error: its log has the details',
 );
 
 export const cannotListen = defineError(
   'TW_API_CANNOT_LISTEN',
   500,
-  'The server cannot listen on its address, most often because another program has the port.',
+  'The server cannot listen on its address, usually because another program uses the port.',
   (host: string, port: number, reason: string) =>
-    `cannot listen on ${host} port ${port} (${reason}); take another --port, 0 for any free one`,
+    `cannot listen on ${host} port ${port} (${reason}); use another --port, or 0 for any free one`,
 );
 
 export const tileDamaged = defineError(
   'TW_API_TILE_FILE',
   500,
-  'A stored tile file is missing or not as long as it was written. `tilewright verify` lists everything that is damaged; ingest the scene again.',
-  (name: string) => `${name} is missing or damaged; run "tilewright verify", then ingest again what it names`,
+  'A stored tile file is missing, or its length has changed. `tilewright verify` lists all damaged files; ingest the scene again.',
+  (name: string) =>
+    `${name} is missing or damaged; run "tilewright verify", then ingest the scenes that it names again`,
 );
 
 export const commitNotApplied = defineError(
   'TW_API_NOT_APPLIED',
   503,
-  'The request names a commit by the header `Tilewright-Seq` that the node has not applied within 5 seconds. Ask again, or another node. Where the number is larger than any that a node of this cluster has told, no node ever will.',
+  'The header `Tilewright-Seq` names a commit that the node did not apply within 5 seconds. Try again, or use another node. If no node of this cluster ever returned this number, the request cannot succeed.',
   (wanted: number, applied: number) =>
-    `commit ${wanted} is not applied here yet (${applied} is); ask again, or another node`,
+    `commit ${wanted} is not applied here yet (${applied} is); try again, or use another node`,
 );
 
 export const notReady = defineError(
   'TW_API_NOT_READY',
   503,
-  'The node still starts, or loads the slots that it is to answer for. Ask again, or another node.',
-  () => 'this node still starts, or loads the slots that it is to answer for; ask again, or another node',
+  'The node is still starting, or loading the slots that it owns. Try again, or use another node.',
+  () => 'this node is still starting, or loading the slots that it owns; try again, or use another node',
 );

@@ -1,29 +1,29 @@
 /**
- * Options for a reverse proxy in front of the server: the address at which clients reach it, and the proxies whose `X-Forwarded-*` headers count.
- * Without these options no such header is read.
+ * Options for a reverse proxy in front of the server: the address at which clients reach it, and the proxies whose `X-Forwarded-*`
+ * headers are trusted. Without these options these headers are ignored.
  */
 import { isIP } from 'node:net';
 import { badProxy, badPublicUrl, publicUrlWithoutToken } from './errors.js';
 
 export interface ProxyOptions {
-  /** Base of all links in answers, such as `https://example.org/tiles`. By default the host that the request names. */
+  /** Base of all links in answers, such as `https://example.org/tiles`. Default: the host of the request. */
   publicUrl?: string;
-  /** Proxies whose `X-Forwarded-For`, `-Proto` and `-Host` count: IP addresses, CIDR ranges, or `loopback`. */
+  /** Proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are trusted: IP addresses, CIDR ranges, or `loopback`. */
   trustProxy?: string[];
 }
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
-/** The URL without a slash at its end. Throws TW_API_PUBLIC_URL. */
+/** Throws TW_API_PUBLIC_URL. */
 function readPublicUrl(given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) throw badPublicUrl(given, 'it is not a URL of http or https');
+  if (!url || !/^https?:$/.test(url.protocol)) throw badPublicUrl(given, 'it is not an http or https URL');
   if (/[?#]/.test(given)) throw badPublicUrl(given, 'it has a query or a fragment');
   if (url.username || url.password) throw badPublicUrl(given, 'it contains a user or a password');
   return url;
 }
 
-/** True for what `trustProxy` of fastify accepts and that names addresses: no number of hops, no `true`. */
+/** Accepts those values of fastify's `trustProxy` that are addresses; not a number of hops or `true`. */
 function namesAddresses(given: string): boolean {
   if (given === 'loopback') return true;
   const [address = '', bits, ...rest] = given.split('/');
@@ -35,14 +35,14 @@ function namesAddresses(given: string): boolean {
 }
 
 /**
- * Checks the options of a server that clients reach with `token`; undefined if none is needed. Returns the base of links without a slash
- * at its end, and the proxies that are trusted. Throws TW_API_PUBLIC_URL, TW_API_OPEN_BIND, TW_API_TRUST_PROXY.
+ * Checks the options. `token` is undefined if clients need none. Returns the base of links without a trailing slash, and the trusted
+ * proxies. Throws TW_API_PUBLIC_URL, TW_API_OPEN_PUBLIC_URL, TW_API_TRUST_PROXY.
  */
 export function readProxyOptions(
   { publicUrl, trustProxy = [] }: ProxyOptions,
   token: string | undefined,
 ): ProxyOptions {
-  // Variables of the environment are often set and empty.
+  // Environment variables are often set to an empty text.
   const addresses = trustProxy.map((one) => one.trim()).filter((one) => one !== '');
   for (const given of addresses) if (!namesAddresses(given)) throw badProxy(given);
   const proxies = addresses.length > 0 ? { trustProxy: addresses } : {};

@@ -1,14 +1,13 @@
-/** An address that is taken while the server for it is made: what cannot be listened on is known before the node tells others of itself. */
+/** Listens on an address while the server starts, so that an unusable address is detected before the node joins a cluster. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { messageOf } from '../errors.js';
 import { cannotListen, notReady } from './errors.js';
-import { requireSafeBinding } from './plugins/auth.js';
-import { PROBLEM_TYPE, problemDocument } from './plugins/problem-details.js';
+import { PROBLEM_TYPE, problemDocument, requireSafeBinding } from './plugins/index.js';
 
 /**
- * Answers 503 TW_API_NOT_READY there until the function is called that it resolves to. `token` is what requests will need. Throws
+ * Answers 503 TW_API_NOT_READY until the returned function is called. `token` is the token that the server will require. Throws
  * TW_API_OPEN_BIND, TW_API_CANNOT_LISTEN.
  */
 export async function reservePort(

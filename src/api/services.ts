@@ -1,39 +1,44 @@
 import type { Cluster, PeerClient, ScatterGather } from '../dht/index.js';
 import type { ImageService } from '../imagery/index.js';
 import type { JobService, Process, TaskExecutor } from '../jobs/index.js';
+import type { NodeMetrics } from '../metrics/index.js';
 import type { TileFinder } from '../query/index.js';
-import type { Storage } from '../storage/index.js';
+import type { ObjectStore, Storage } from '../storage/index.js';
 import type { Rendezvous, TextureIndex } from '../training/index.js';
 
-/** Where the node is one of many. */
+/** The services of a node in a cluster. */
 export interface ClusterService {
   cluster: Cluster;
-  /** How it asks the others, and answers them. */
+  /** Sends queries to the owners of slots, and answers queries of other nodes. */
   owners: ScatterGather;
   peers: Pick<PeerClient, 'call' | 'failures'>;
-  /** That nodes share. */
+  objects: Pick<ObjectStore, 'head'>;
+  /** False if the node coordinates itself by its data folder. */
+  hasEtcd: boolean;
+  /** The secret that all nodes share. */
   secret: string;
-  /** The work that this node does for jobs of any. */
+  /** Runs tasks of jobs that any node leads. */
   tasks: TaskExecutor;
-  /** Where other nodes come in that train one model with this one. */
+  /** Accepts connections of nodes that train one model together with this node. */
   rendezvous: Rendezvous;
 }
 
-/** What the routes stand on. Wired in src/node.ts. */
+/** The services that routes use. src/node.ts creates them. */
 export interface Services {
   version: string;
   nodeId: string;
   storage: Storage;
-  /** What is known of all tiles, of all nodes where there are some. */
+  /** Finds tiles; in a cluster, on all nodes. */
   finder: TileFinder;
   cluster: ClusterService | undefined;
   imagery: ImageService;
-  /** What places look like. */
+  /** The textures of cells. */
   textures: TextureIndex;
   jobs: JobService;
+  metrics: NodeMetrics;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */
   allowedFolders: string[];
-  /** The most bytes of an uploaded file. */
+  /** Maximum bytes of an uploaded file. */
   maxUpload: number;
 }

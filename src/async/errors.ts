@@ -5,16 +5,15 @@ import { defineError } from '../errors.js';
 export const workerDied = defineError(
   'TW_RASTER_WORKER_DIED',
   500,
-  'A worker thread ended in the middle of its work, most often for lack of memory. Lower --memory or --cores and retry.',
-  (why: string) =>
-    `a worker thread ended in the middle of its work: ${why}. Lower --memory or --cores and retry.`,
+  'A worker thread ended during a task, most often because memory ran out. Lower --memory or --cores and retry.',
+  (why: string) => `a worker thread ended during a task: ${why}. Lower --memory or --cores and retry.`,
 );
 
-/** A task that did not end: a decoder caught in damaged data. */
+/** A task exceeded its time limit, for example because a decoder loops on damaged data. */
 export const workerStuck = defineError(
   'TW_RASTER_WORKER_STUCK',
   500,
-  'Decoding or cutting went on far longer than sound data ever needs. The input is most likely damaged: fetch it again.',
+  'Decoding or cutting took far longer than any valid input needs. The input is probably damaged: download it again.',
   (seconds: number) =>
-    `a piece of work did not end within ${seconds} s. The input is most likely damaged; fetch it again.`,
+    `a task did not end within ${seconds} s. The input is probably damaged; download it again.`,
 );

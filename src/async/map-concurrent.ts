@@ -1,6 +1,6 @@
 /**
- * Does `work` on every item, at most `lanes` at a time, and gives the results in order. After an error nothing new begins;
- * the error is thrown when all that had begun has ended, so that the caller may clean up after it.
+ * Calls `work` on every item, at most `concurrency` at a time, and returns the results in the order of the items. After an error, no
+ * further item is started. The first error is thrown once all started work has ended, so that the caller can clean up.
  */
 export async function mapConcurrent<Item, Result>(
   items: Item[],
@@ -12,9 +12,9 @@ export async function mapConcurrent<Item, Result>(
   let next = 0;
   const worker = async () => {
     while (next < items.length && errors.length === 0) {
-      const at = next++;
+      const index = next++;
       try {
-        results[at] = await work(items[at]);
+        results[index] = await work(items[index]);
       } catch (error) {
         errors.push(error);
       }

@@ -1,31 +1,31 @@
-/** Does something again and again in the background, until it is closed. */
+/** Runs `work` periodically in the background until it is closed. */
 export class PeriodicTask {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private isClosed = false;
 
-  /** Waits `interval` ms between runs, and `first` ms before the first. An error is reported to `onFailure` and does not stop later runs. */
+  /** Waits `intervalMs` between runs, and `firstDelayMs` before the first. `onFailure` gets each error; later runs still take place. */
   constructor(
     private readonly work: () => Promise<unknown>,
     private readonly intervalMs: number,
     private readonly onFailure: (error: unknown) => void,
-    first = intervalMs,
+    firstDelayMs = intervalMs,
   ) {
-    this.schedule(first);
+    this.schedule(firstDelayMs);
   }
 
-  /** Waits for a time that has begun. */
+  /** Cancels later runs and waits for the current one. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
     await this.running;
   }
 
-  private schedule(wait = this.intervalMs): void {
+  private schedule(delayMs = this.intervalMs): void {
     if (this.isClosed) return;
     this.timer = setTimeout(() => {
       this.running = this.runOnce();
-    }, wait).unref();
+    }, delayMs).unref();
   }
 
   private async runOnce(): Promise<void> {

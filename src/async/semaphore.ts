@@ -1,6 +1,6 @@
 /**
- * Lets a number of pieces of work run at once; the others wait in the order in which they came.
- * Invariant: nobody waits while fewer than `most` run.
+ * Limits how many pieces of work run at the same time; the others wait in the order of their calls.
+ * Invariant: no work waits while a permit is free.
  */
 export class Semaphore {
   private running = 0;
@@ -18,7 +18,7 @@ export class Semaphore {
     }
   }
 
-  /** Waits for a permit, and returns the function that gives it back; call that once. */
+  /** Waits for a permit and returns the function that releases it, which must be called exactly once. */
   async acquire(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.running < this.permits) this.running++;
@@ -41,7 +41,7 @@ export class Semaphore {
     });
   }
 
-  /** The permit passes to the longest waiting work. */
+  /** Passes the permit to the work that has waited longest. */
   private release(): void {
     const [first] = this.waiting;
     if (!first) this.running--;

@@ -5,12 +5,12 @@ export class SerialQueue {
   /** Resolves or rejects as `work` does. An error does not stop later work. */
   run<T>(work: () => T | Promise<T>): Promise<T> {
     const result = this.last.then(work);
-    // The caller gets the error from `result`.
+    // The caller handles the error of `result`.
     this.last = result.catch(() => undefined);
     return result;
   }
 
-  /** Resolves when the work that was handed in before has ended. */
+  /** Resolves when all work that was queued before this call has ended. */
   async idle(): Promise<void> {
     await this.last;
   }

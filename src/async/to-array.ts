@@ -1,4 +1,4 @@
-/** Everything an async iterable gives. (`Array.fromAsync` is not in Node 20.) */
+/** All items of an async iterable. (Node 20 lacks `Array.fromAsync`.) */
 export async function toArray<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);

@@ -1,23 +1,23 @@
-/** Worker threads that are started once and kept, and the messages to and from them. */
+/** Worker threads that are started once and reused, and the messages to and from them. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, type Transferable, Worker } from 'node:worker_threads';
 import { messageOf, TilewrightError } from '../errors.js';
 import { workerDied, workerStuck } from './errors.js';
 
-/** What a thread is sent: a task, or that the task it has is no longer wanted. */
+/** A message to a thread: a task, or the request to abort the current task. */
 type WorkerMessage<Task> = { task: Task } | { abort: true };
 
-/** What a thread says: first that its code is loaded, then how each task ended. */
+/** A message from a thread: first that its code is loaded, then the outcome of each task. */
 type Reply<Result> =
   | { loaded: true }
   | (({ result: Result } | { failure: Failure }) & { exceedsWasmLimit: boolean });
 
-/** An error as it crosses between threads. */
+/** An error, serialized for `postMessage`. */
 interface Failure {
   /** Set for a TilewrightError. */
   known: { code: string; status: number } | undefined;
-  /** Code of a system error, such as ENOSPC. */
+  /** The code of a system error, for example ENOSPC. */
   code: string | undefined;
   name: string;
   message: string;
@@ -26,13 +26,16 @@ interface Failure {
 }
 
 export interface RunOptions {
-  /** What moves to the thread and is not copied. */
+  /** Objects that are moved to the thread instead of copied. */
   transfer?: readonly Transferable[];
-  /** Ends the task: one that waits is not begun, one that runs is told. */
+  /** Cancels the task: a waiting task is not started; a running one gets the abort through its own signal. */
   signal?: AbortSignal;
-  /** How long it may go on after that, ms, before its thread is ended. Default: 30 s, for tasks that have something to close. */
+  /**
+   * Milliseconds that the task may take to end after an abort before its thread is terminated. Default: 30 s, for tasks that must clean
+   * up.
+   */
   graceMs?: number;
-  /** Milliseconds after which the thread is ended, with TW_RASTER_WORKER_STUCK. Default, and at most: that of the pool. */
+  /** Milliseconds after which the thread is terminated with TW_RASTER_WORKER_STUCK. Default and maximum: the limit of the pool. */
   timeLimitMs?: number;
 }
 
@@ -42,7 +45,7 @@ interface PoolTask<Task, Result> {
   signal: AbortSignal | undefined;
   graceMs: number;
   timeLimitMs: number;
-  /** Ends it where it still waits. */
+  /** Rejects the task if it still waits. */
   cancelWaiting: () => void;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
@@ -50,44 +53,44 @@ interface PoolTask<Task, Result> {
 
 interface PoolWorker<Task, Result> {
   worker: Worker;
-  /** Settles when its code is loaded, or it has ended. */
+  /** Settles when the code of the thread is loaded, or the thread has ended. */
   loaded: Promise<void>;
   job: PoolTask<Task, Result> | undefined;
-  /** Ends the thread where its task does not end. */
+  /** Terminates the thread if its task does not end in time. */
   timer: NodeJS.Timeout | undefined;
   onAbort: () => void;
-  /** Why the thread was made to end; the error of its task. */
+  /** The reason why the pool terminates the thread; the task is rejected with it. */
   killed: unknown;
 }
 
-/** Small, so that pixel buffers of tasks that are done are collected early. */
+/** The young generation is small so that pixel buffers of finished tasks are collected early. */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
 /**
- * No task of a sound file comes near, ms. Decoders of libraries have no end of their own on damaged ones; GDAL's processes have
- * one, which is shorter.
+ * Valid files need far less. Decoders of libraries have no time limit of their own on damaged files; GDAL processes have one, which is
+ * shorter.
  */
 const MAX_TASK_MS = 35 * 60_000;
-/** How long a thread that is to end may load its code, ms. */
+/** Time limit for loading the code of a thread that is being terminated. */
 const MAX_LOAD_MS = 10_000;
-/** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
+/** Loading and compiling the code of a thread takes about this long, so short work is done sooner and at less cost by fewer threads. */
 const SPAWN_INTERVAL_MS = 250;
 const ABORT_GRACE_MS = 30_000;
-/** A thread that keeps more memory of WebAssembly is replaced after its task: such memory never gets smaller. */
+/** A thread that holds more WebAssembly memory is replaced after its task, because such memory never shrinks. */
 const MAX_WASM_BYTES = 128 * 2 ** 20;
 
 /**
- * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `handleTasks`).
+ * Runs tasks on up to `size` threads, each of which loads the module at `module`, which must call `handleTasks`.
  *
- * Invariants: a thread has at most one task; tasks wait in the order they came, and only while all threads are busy; while
- * tasks wait, another thread is started every SPAWN_INTERVAL_MS ms until there are `size`; a thread that has been started is kept until
- * `close` or `endThreads`, and replaced if it ends or keeps much memory. A promise of `run` settles only when no thread
- * works on its task any more. An idle pool does not keep the process alive.
+ * Invariants: A thread has at most one task. Tasks start in the order of the calls and wait only while all threads are busy. While
+ * tasks wait, another thread is started every SPAWN_INTERVAL_MS until there are `size`. A thread lives until `close` or
+ * `endThreads`, and is replaced if it ends or exceeds MAX_WASM_BYTES. A promise of `run` settles only when no thread works on its
+ * task any more. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
   private readonly workers = new Set<PoolWorker<Task, Result>>();
   private readonly waiting: PoolTask<Task, Result>[] = [];
   private closed = false;
-  /** When the newest thread was started, and what starts the next. */
+  /** When the newest thread was started, and the timer that starts the next one. */
   private lastSpawnedAt = -SPAWN_INTERVAL_MS;
   private spawnTimer: NodeJS.Timeout | undefined;
 
@@ -99,7 +102,7 @@ export class WorkerPool<Task, Result> {
 
   /**
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
-   * status), with the signal's reason, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
+   * status), with the reason of the signal, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
    */
   run(task: Task, options: RunOptions = {}): Promise<Result> {
     const { transfer = [], signal, graceMs = ABORT_GRACE_MS } = options;
@@ -119,7 +122,7 @@ export class WorkerPool<Task, Result> {
         return;
       }
       if (signal) {
-        // All tasks of a job have its signal: Node would warn of more than ten.
+        // All tasks of a job share its signal; Node would warn about more than ten listeners.
         setMaxListeners(0, signal);
         signal.addEventListener('abort', cancelWaiting);
       }
@@ -128,13 +131,13 @@ export class WorkerPool<Task, Result> {
     });
   }
 
-  /** Ends the threads that have no task, which frees their memory. Later tasks start threads again. */
+  /** Terminates the threads that have no task, which frees their memory. Later tasks start new threads. */
   async endThreads(): Promise<void> {
     const idle = [...this.workers].filter(({ job, killed }) => !job && !killed);
     await Promise.all(idle.map((member) => this.remove(member)));
   }
 
-  /** Ends all threads. Tasks that are not done are rejected. */
+  /** Terminates all threads. Unfinished tasks are rejected. */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.spawnTimer);
@@ -158,12 +161,12 @@ export class WorkerPool<Task, Result> {
     this.dispatch();
   }
 
-  /** None where there are enough, or where the newest is still warming up. */
+  /** Starts a thread. Returns undefined if `size` threads exist, or if the newest one is still starting up. */
   private spawn(): PoolWorker<Task, Result> | undefined {
     if (this.workers.size >= this.size) return undefined;
-    const wait = this.lastSpawnedAt + SPAWN_INTERVAL_MS - performance.now();
-    if (wait > 0 && this.workers.size > 0) {
-      this.spawnTimer ??= setTimeout(() => this.scheduleSpawn(), wait);
+    const delayMs = this.lastSpawnedAt + SPAWN_INTERVAL_MS - performance.now();
+    if (delayMs > 0 && this.workers.size > 0) {
+      this.spawnTimer ??= setTimeout(() => this.scheduleSpawn(), delayMs);
       return undefined;
     }
     this.lastSpawnedAt = performance.now();
@@ -204,7 +207,7 @@ export class WorkerPool<Task, Result> {
     try {
       member.worker.postMessage({ task: job.task } satisfies WorkerMessage<Task>, job.transfer);
     } catch (error) {
-      // The task itself cannot be sent to a thread.
+      // The task cannot be cloned.
       job.reject(error);
       return;
     }
@@ -222,7 +225,7 @@ export class WorkerPool<Task, Result> {
     }, delay);
   }
 
-  /** The task of a thread, which is then free. */
+  /** Takes the task off a thread, which is then idle. */
   private detachTask(member: PoolWorker<Task, Result>): PoolTask<Task, Result> | undefined {
     const { job, timer, onAbort, worker } = member;
     clearTimeout(timer);
@@ -249,8 +252,8 @@ export class WorkerPool<Task, Result> {
 }
 
 /**
- * Ends a thread, but not while it loads its code: the whole process of Node 24 dies (a failed check of V8) where a thread is
- * ended just as its modules with top-level await are done.
+ * Terminates a thread, but not while it loads its code: Node 24 crashes (a failed check of V8) if a thread is terminated just as
+ * its modules with top-level await finish.
  */
 async function terminate<Task, Result>({ worker, loaded }: PoolWorker<Task, Result>): Promise<void> {
   worker.ref();
@@ -259,24 +262,24 @@ async function terminate<Task, Result>({ worker, loaded }: PoolWorker<Task, Resu
 }
 
 /**
- * The side of the thread: answers every task with what `handler` makes of it; `signal` says that the task is no longer wanted.
- * `transfer` names what of a result moves to the caller and is not copied.
+ * Called in a worker thread: answers every task with the result of `handler`, whose `signal` is aborted if the task is cancelled.
+ * `transfer` lists the objects in a result that are moved to the caller instead of copied.
  */
 export function handleTasks<Task, Result>(
   handler: (task: Task, signal: AbortSignal) => Result | Promise<Result>,
   transfer: (result: Result) => readonly Transferable[] = () => [],
 ): void {
   const port = parentPort;
-  if (!port) throw new Error('serveTasks is for modules that a WorkerPool loads');
+  if (!port) throw new Error('handleTasks is for modules that a WorkerPool loads');
   let running = new AbortController();
-  const take = async (order: WorkerMessage<Task>) => {
-    if ('abort' in order) {
+  const onMessage = async (message: WorkerMessage<Task>) => {
+    if ('abort' in message) {
       running.abort();
       return;
     }
     running = new AbortController();
     try {
-      const result = await handler(order.task, running.signal);
+      const result = await handler(message.task, running.signal);
       port.postMessage(
         { result, exceedsWasmLimit: exceedsWasmLimit() } satisfies Reply<Result>,
         transfer(result),
@@ -288,20 +291,20 @@ export function handleTasks<Task, Result>(
       } satisfies Reply<Result>);
     }
   };
-  // After the module that calls this, and all that wait for it, are loaded.
+  // Runs after the calling module and all modules that import it are loaded.
   setImmediate(() => {
     port.postMessage({ loaded: true } satisfies Reply<Result>);
-    port.on('message', take);
+    port.on('message', onMessage);
   });
 }
 
-/** `external` counts the memory of WebAssembly and arrays; arrays are collected. */
+/** `external` counts the memory of WebAssembly and of array buffers; array buffers are collected. */
 function exceedsWasmLimit(): boolean {
   const { external, arrayBuffers } = process.memoryUsage();
   return external - arrayBuffers > MAX_WASM_BYTES;
 }
 
-/** `depth`: how many causes are kept. */
+/** Serializes an error with at most `depth` of its causes. */
 function toFailure(error: unknown, depth: number): Failure {
   const known = error instanceof TilewrightError ? { code: error.code, status: error.status } : undefined;
   const { name, stack, cause } =

@@ -6,31 +6,33 @@ import { Client, decodeText, FileBody, httpTransport, type Transport } from '../
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
-import { defaultResources, type TargetOptions } from './options/option-groups.js';
+import { defaultResources, type TargetOptions } from './options/index.js';
+import { type ProgressLine, progressLine } from './output/index.js';
 
 export interface Connection {
   client: Client;
-  /** For messages: the server's address or the folder. */
+  /** Address of the server or path of the folder, for messages. */
   name: string;
   close(): Promise<void>;
 }
 
+type ConnectionOptions = Omit<TargetOptions, 'format'>;
+
 export const hasDataFolder = (dir: string) => existsSync(join(dir, 'node.json'));
 
 /**
- * Where a command works: the server it names, a node in this process over the data folder, or, where a server holds that
- * folder, that server. With `create`, a missing folder is made; with `resume`, a node in this process goes on with the jobs
- * that a server has left.
+ * Connects a command to the server of `--server`, or to a node in this process that opens the data folder. If a server has the folder
+ * open, connects to that server. `create` creates a missing folder. With `resume`, a node in this process resumes unfinished jobs.
  */
 export async function connect(
-  options: TargetOptions,
+  options: ConnectionOptions,
   { create = false, resume = false } = {},
 ): Promise<Connection> {
   const { data, server, token } = options;
   if (server) return connectToServer(server, token);
   if (!create && !hasDataFolder(data)) throw noDataFolder(data);
   try {
-    // Loaded here, so that a command that speaks to a server starts fast.
+    // This import is slow, and a command that uses a server does not need it.
     const { openNode } = await import('../node.js');
     const node = await openNode({ ...defaultResources(), ...options, resume });
     return { client: new Client(inProcessTransport(node)), name: data, close: () => node.close() };
@@ -41,14 +43,44 @@ export async function connect(
   }
 }
 
+/** Connects, runs `work`, and closes the connection even if `work` fails. The settings are those of `connect`. */
+export async function withConnection<T>(
+  options: ConnectionOptions,
+  work: (target: Connection) => Promise<T>,
+  settings: { create?: boolean; resume?: boolean } = {},
+): Promise<T> {
+  const target = await connect(options, settings);
+  try {
+    return await work(target);
+  } finally {
+    await target.close();
+  }
+}
+
+/** Works like `withConnection`, with a progress line that counts `unit` and is removed at the end. */
+export function withProgress<T>(
+  options: ConnectionOptions,
+  unit: string,
+  work: (target: Connection, line: ProgressLine) => Promise<T>,
+): Promise<T> {
+  return withConnection(options, async (target) => {
+    const line = progressLine(unit);
+    try {
+      return await work(target, line);
+    } finally {
+      line.end();
+    }
+  });
+}
+
 function connectToServer(url: string, token: string | undefined): Connection {
   return { client: new Client(httpTransport(url, token)), name: url, close: async () => {} };
 }
 
-/** Addresses in the answers of a node in this process begin with this host. */
+/** Links in the answers of a node in this process begin with this host. */
 const IN_PROCESS_HOST = 'localhost';
 
-/** Requests go straight into the node's routes, without a socket. */
+/** Calls the node's routes directly, without a socket. */
 export function inProcessTransport(node: TilewrightNode): Transport {
   const asOwner = { host: IN_PROCESS_HOST, authorization: `Bearer ${node.ownerSecret}` };
   const ask = async (method: string, path: string, body?: unknown) => {
@@ -88,8 +120,8 @@ interface Linked {
 }
 
 /**
- * Removes the links to this node from a document and from the documents that it lists, because no server answers them. The client follows
- * the links to next pages. The Items from which one is derived stay, as ids, which are references relative to it.
+ * Removes links to this node from a document and from the documents in it, because no server answers them. Keeps links to next pages,
+ * which the client follows, and replaces links to the sources of derived Items by their ids, as relative references.
  */
 function removeOwnLinks(answer: Linked | null): void {
   const isOwn = (href: string) => href.startsWith(`http://${IN_PROCESS_HOST}/`);
@@ -111,8 +143,8 @@ interface Item {
 }
 
 /**
- * No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. Of a
- * picture there is no file.
+ * Replaces the URLs of assets by paths of files, because no server answers these URLs. GDAL and QGIS open the paths. Removes pictures,
+ * which have no file.
  */
 async function useLocalPaths(
   node: TilewrightNode,

@@ -1,11 +1,10 @@
-/** All pages of a search. */
 import type { ItemCollection } from '../client/index.js';
-import { mergePartial } from './output/print.js';
+import { mergePartial } from './output/index.js';
 
-/** Items asked for at once. */
+/** Items of a page. */
 const PAGE_SIZE = 1000;
 
-/** Follows the pages of a search until enough items are there. */
+/** Follows the pages of a search until there are `limit` items or no more pages. */
 export async function fetchAllPages(
   page: (limit: number, token: string | undefined) => Promise<ItemCollection>,
   limit = Infinity,

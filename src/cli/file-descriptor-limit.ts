@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { fileDescriptorLimitTooLow } from './errors.js';
 
 /**
- * Loading the program opens about 100 files at once. A server needs more for its database, and each thread of an ingest loads its own
- * modules.
+ * Loading the program opens about 100 files at the same time. A server needs more for its database, and each thread of an ingest loads
+ * its own modules.
  */
 const MIN_FILE_DESCRIPTORS = 256;
 
-/** Throws TW_CLI_DESCRIPTORS if this process may open too few files. Systems without /proc do not report the limit and are not checked. */
+/** Throws TW_CLI_DESCRIPTORS if the limit of open files is too low. Does not check systems without /proc, which do not report the limit. */
 export function requireFileDescriptors(): void {
   let limits: string;
   try {

@@ -1,14 +1,14 @@
 import { JobError } from '../client/index.js';
 import type { Timed } from '../jobs/index.js';
 
-export interface JobOutcome<Results> {
-  /** Absent where the job failed. */
+interface JobOutcome<Results> {
+  /** Absent if the job failed. */
   job?: string;
   results: Timed<Results>;
   error?: JobError;
 }
 
-/** What a job has made, also where it failed with results. Throws where there are none. */
+/** Returns the results of a job, even if it failed. Throws if the job failed without results. */
 export async function outcomeOf<Results>(
   run: Promise<{ job: string; results: Timed<Results> }>,
 ): Promise<JobOutcome<Results>> {

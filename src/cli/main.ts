@@ -1,48 +1,25 @@
 #!/usr/bin/env node
-/** The `tilewright` command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some inputs failed. A signal ends a command, except `serve`, by that signal. */
+/**
+ * The `tilewright` command: commands, connection, signals and exit codes. A command always uses the API, over HTTP or in process.
+ * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some inputs failed. A command that a signal interrupts, except `serve`, ends by that signal.
+ * This folder imports `client`, `report`, `node.ts` and all parts below; nothing imports it.
+ */
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
+import { allCommands, COMMANDS } from './commands/index.js';
 import { requireFileDescriptors } from './file-descriptor-limit.js';
 import { exitBySignal } from './signals.js';
 import { handleStdioErrors } from './stdio.js';
 
-/** Loaded by name, so that a command does not wait for the code of the others. */
-const COMMANDS: Record<string, () => Promise<Command>> = {
-  demo: async () => (await import('./commands/demo.js')).demoCommand(),
-  serve: async () => (await import('./commands/serve.js')).serveCommand(),
-  ingest: async () => (await import('./commands/ingest.js')).ingestCommand(),
-  search: async () => (await import('./commands/search.js')).searchCommand(),
-  series: async () => (await import('./commands/series.js')).seriesCommand(),
-  spectrum: async () => (await import('./commands/spectrum.js')).spectrumCommand(),
-  fill: async () => (await import('./commands/derive/fill.js')).fillCommand(),
-  split: async () => (await import('./commands/derive/split.js')).splitCommand(),
-  coalesce: async () => (await import('./commands/derive/coalesce.js')).coalesceCommand(),
-  analyse: async () => (await import('./commands/analyse/index.js')).analyseCommand(),
-  tensor: async () => (await import('./commands/derive/tensor.js')).tensorCommand(),
-  train: async () => (await import('./commands/training/train.js')).trainCommand(),
-  compare: async () => (await import('./commands/compare.js')).compareCommand(),
-  texture: async () => (await import('./commands/training/texture.js')).textureCommand(),
-  similar: async () => (await import('./commands/training/similar.js')).similarCommand(),
-  predict: async () => (await import('./commands/training/predict.js')).predictCommand(),
-  models: async () => (await import('./commands/training/models.js')).modelsCommand(),
-  jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),
-  info: async () => (await import('./commands/info.js')).infoCommand(),
-  delete: async () => (await import('./commands/delete.js')).deleteCommand(),
-  node: async () => (await import('./commands/cluster/node.js')).nodeCommand(),
-  verify: async () => (await import('./commands/verify.js')).verifyCommand(),
-};
-
-const allCommands = () => Promise.all(Object.values(COMMANDS).map((make) => make()));
-
-/** With the command that `argv` begins with, or with all where it names none, for help and hints. */
+/** The program with the command that `argv` names. Without a known command, it has all commands, for help and suggestions. */
 async function buildProgram(argv: string[]): Promise<Command> {
-  // Imported here, because its imports open more files than a low limit of descriptors allows.
-  const { applyConfigFile, applyEnvironment } = await import('./options/option-groups.js');
+  // A static import would open more files than a low limit of file descriptors allows.
+  const { applyConfigFile, applyEnvironment } = await import('./options/config-file.js');
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)
-    // So that --version of a command is its own.
+    // This lets commands have their own --version.
     .enablePositionalOptions()
     .showHelpAfterError('(add --help for the flags)')
     .exitOverride();
@@ -81,12 +58,12 @@ async function main(): Promise<void> {
   }
 }
 
-/** A place in the west begins with a minus, and would be taken for a flag: `series -105.1,40.5`. */
+/** Adds a space before a coordinate with a minus sign, which would be parsed as a flag: `series -105.1,40.5`. */
 function protectNegativeCoordinate(argument: string): string {
   return /^-[\d.]+,[-+.\d]+$/.test(argument) ? ` ${argument}` : argument;
 }
 
-/** Errors of other parts that are about what was typed. */
+/** Errors of other parts that are caused by arguments. */
 const USAGE_CODES = [
   'TW_ANALYSIS_INDEX',
   'TW_ANALYSIS_SMOOTHING',
@@ -108,10 +85,10 @@ const USAGE_CODES = [
   'TW_RASTER_UNKNOWN_CRS',
 ];
 
-/** Errors of queries that say nothing of what was typed. The error of a job has no status to tell. */
+/** Errors of queries that are not caused by arguments. Errors of jobs have no status that would show it. */
 const PARTIAL_FAILURE_CODES = ['TW_QUERY_UNANSWERED'];
 
-/** A parameter that cannot be used, found by the API and not by the parser of flags. */
+/** True for an invalid argument that the API detected, not the parser of flags. */
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&

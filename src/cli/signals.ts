@@ -5,8 +5,8 @@ import { constants } from 'node:os';
 let exitSignal: NodeJS.Signals | undefined;
 
 /**
- * An AbortSignal that Ctrl-C and SIGTERM raise once; a second Ctrl-C ends the process at once. `exitBySignal` then ends the process by the
- * same signal, which stops a shell loop that runs the command.
+ * An AbortSignal that Ctrl-C and SIGTERM abort. A second Ctrl-C ends the process immediately. `exitBySignal` later ends the process by the
+ * same signal, so that a shell loop around the command stops too.
  */
 export function interruptSignal(): AbortSignal {
   return stopSignal((signal) => {
@@ -14,7 +14,7 @@ export function interruptSignal(): AbortSignal {
   });
 }
 
-/** Works like `interruptSignal` for a server, whose end by a signal is the normal one. */
+/** Works like `interruptSignal` for a server, which normally ends by a signal and exits with 0. */
 export function stopSignal(onStop: (signal: NodeJS.Signals) => void = () => {}): AbortSignal {
   const controller = new AbortController();
   const stop = (signal: NodeJS.Signals) => {
@@ -29,7 +29,7 @@ export function stopSignal(onStop: (signal: NodeJS.Signals) => void = () => {}):
 /** Ends the process by the signal that interrupted the command, if one did. */
 export async function exitBySignal(): Promise<void> {
   if (!exitSignal) return;
-  // The kernel ignores this signal for the first process of a container, which then ends with the exit code that shells give to it.
+  // The kernel ignores the signal for the first process of a container, so set the exit code that shells use for it.
   process.exitCode = 128 + constants.signals[exitSignal];
   for (const stream of [process.stdout, process.stderr])
     await new Promise<unknown>((resolve) => stream.write('', resolve));

@@ -1,15 +1,15 @@
-/** Standard output and standard error that can no longer be written. */
+/** Handles errors of standard output and standard error. */
 import { getSystemErrorMap } from 'node:util';
 import { messageOf } from '../errors.js';
 
 let isStdoutBroken = false;
 
-/** True if stdout has failed, for commands that would write to it without an end. */
+/** True if stdout has failed. Commands that run without an end check this. */
 export const hasStdoutFailed = () => isStdoutBroken;
 
 /**
- * Lets a command go on to its end if stdout or stderr fails, so that it closes what it opened and its exit code says what it did. A reader
- * that has left (`tilewright search | head`) is not an error. Any other failure of stdout is reported and makes the exit code 1.
+ * Lets a command complete if stdout or stderr fails, so that it closes its resources and sets its exit code. A closed pipe
+ * (`tilewright search | head`) is not an error. Any other failure of stdout is reported and sets the exit code 1.
  */
 export function handleStdioErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -22,7 +22,7 @@ export function handleStdioErrors(): void {
       process.exitCode = 1;
     });
   });
-  // The messages have no other place to go to, and the work does not depend on them.
+  // There is no other output for the messages, and the work does not depend on them.
   process.stderr.on('error', () => {});
 }
 

@@ -1,24 +1,24 @@
-/** Waits for inputs that come into folders, whole files and whole product folders. */
+/** Watches folders for complete new inputs: files and product folders. */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Between two looks at the folders, ms. Looking works on every file system; change notices do not on network mounts. */
+/** Polling works on every file system; change notifications do not work on network mounts. */
 const POLL_INTERVAL_MS = 2000;
-/** What has not changed for so many looks is whole: copying it has ended. */
+/** An input is complete if it has not changed for this many polls. */
 const STABLE_POLLS = 3;
-/** Levels of a product folder in which files lie (a SAFE folder has five). */
+/** Depth to which product folders are searched for changes (a SAFE folder has five levels). */
 const MAX_DEPTH = 6;
 
 interface PolledState {
-  /** Number, size and newest change of the files. */
+  /** Sizes and modification times of the files. */
   state: string;
   polls: number;
 }
 
 /**
- * Paths of files and folders that lie in `folders` and are whole, one batch a look, mostly empty: first all that are there, then
- * each one that is new or has changed. Ends when the signal is raised. Names that begin with a dot are left out.
+ * Yields the paths of complete files and folders in `folders`, a batch for each poll, which may be empty: first all existing ones, later
+ * those that are new or have changed. Ends when the signal is aborted. Ignores names that begin with a dot.
  */
 export async function* watchForCompleteInputs(
   folders: string[],
@@ -42,13 +42,13 @@ export async function* watchForCompleteInputs(
   }
 }
 
-/** People move products while they are looked at, and mounts come back. Any other error is one. */
+/** Ignores missing paths: products are moved during a poll, and mounts disappear temporarily. Throws any other error. */
 function nullWhereGone(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
   throw error;
 }
 
-/** None where the folder is gone. */
+/** Empty if the folder does not exist. */
 async function childrenOf(folder: string): Promise<string[]> {
   const names = (await readdir(folder).catch(nullWhereGone)) ?? [];
   return names
@@ -57,9 +57,9 @@ async function childrenOf(folder: string): Promise<string[]> {
     .map((name) => join(folder, name));
 }
 
-/** Empty where the path is gone. */
+/** Empty if the path does not exist. */
 async function stateOf(path: string, depth: number): Promise<string> {
-  // Links are not followed: they may lead round in a circle.
+  // Links are not followed, because they may form a cycle.
   const info = await lstat(path).catch(nullWhereGone);
   if (!info) return '';
   const own = `${info.size} ${info.mtimeMs}`;

@@ -43,18 +43,18 @@ interface ScenePage {
   links: { rel: string; href: string }[];
 }
 
-/** Scenes that are asked for at once. */
+/** Scenes of a page. */
 const PAGE_SIZE = 1000;
 
-/** A job is asked for soon after its start, then ever less often, in milliseconds. */
+/** The interval of polls grows from the first to the second value. */
 const FIRST_POLL_MS = 20;
 const MAX_POLL_MS = 500;
 
-/** Typed client of the API. Errors of the server are thrown with their own codes. */
+/** Typed client of the API. Throws errors of the server with their own codes. */
 export class Client {
   constructor(private readonly transport: Transport) {}
 
-  /** Runs a process as a job and waits for its results; an aborted signal cancels the job. Throws JobError where it failed. */
+  /** Runs a process as a job and waits for its results. An aborted signal cancels the job. Throws JobError if the job failed. */
   async run<Results>(
     process: string,
     inputs: object,
@@ -64,9 +64,8 @@ export class Client {
   }
 
   /**
-   * Sends a file with the files beside it that describe it, and ingests it, as `run` does with a scene on the server's disk. `options`
-   * are those of the process.
-   * Throws TW_API_TOO_LARGE, TW_CLIENT_NO_FILE.
+   * Uploads a file with its side files and ingests it. `options` are those of the process `ingest`. Throws JobError, TW_API_TOO_LARGE,
+   * TW_CLIENT_NO_FILE.
    */
   async upload<Results>(
     path: string,
@@ -78,10 +77,7 @@ export class Client {
       throw fileUnreadable.because(error, path, 'it cannot be read');
     });
     if (info.isDirectory())
-      throw fileUnreadable(
-        path,
-        'it is the folder of a product, whose files belong together: put it into a zip or tar file',
-      );
+      throw fileUnreadable(path, 'it is the folder of a product: put it into a zip or tar file');
     const body = new FileBody(path, sideFiles, hooks.signal);
     const query = new URLSearchParams({ filename: body.name });
     for (const [name, value] of Object.entries(options))
@@ -92,33 +88,33 @@ export class Client {
     return this.follow(job, hooks);
   }
 
-  /** The newest jobs, the newest first. */
+  /** The latest jobs, the newest first. */
   async jobs(limit = 100): Promise<JobDocument[]> {
     return (await this.ask<{ jobs: JobDocument[] }>('GET', `/jobs?limit=${limit}`)).jobs;
   }
 
-  /** Throws TW_JOB_NOT_FOUND, as the others do that take the id of a job. */
+  /** Throws TW_JOB_NOT_FOUND, like the other methods with the id of a job. */
   job(id: string): Promise<JobDocument> {
     return this.ask('GET', jobPath(id));
   }
 
-  /** Lines of a job's log, from after the line `after` on. */
+  /** Lines of a job's log after the line `after`. */
   async jobLog(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
     const path = `${jobPath(id)}/logs?after=${after}&limit=${limit}`;
     return (await this.ask<{ lines: LogLine[] }>('GET', path)).lines;
   }
 
-  /** The job's log and all that happens to it, until it has ended. A lost connection is made again. */
+  /** The states, progress and log of a job until it ends. Reconnects after a lost connection. */
   jobEvents(id: string, signal?: AbortSignal): AsyncGenerator<JobEvent> {
     return followEvents(this.transport, id, signal);
   }
 
-  /** Asks a job to stop; answers when it has. */
+  /** Cancels a job and waits until it has stopped. */
   cancelJob(id: string): Promise<JobDocument> {
     return this.ask('DELETE', jobPath(id));
   }
 
-  /** Starts a job for what failed in one that has ended. Throws TW_JOB_NOTHING_FAILED, TW_JOB_NOT_ENDED. */
+  /** Starts a job that repeats the failed part of an ended job. Throws TW_JOB_NOTHING_FAILED, TW_JOB_NOT_ENDED. */
   retryJob(id: string): Promise<JobDocument> {
     return this.ask('POST', `${jobPath(id)}/retry`);
   }
@@ -128,11 +124,11 @@ export class Client {
     hooks: RunHooks,
   ): Promise<{ job: string; results: Timed<Results> }> {
     let pause = FIRST_POLL_MS;
-    const tellLog = this.logPoller(job.jobID, hooks);
+    const pollLog = this.logPoller(job.jobID, hooks);
     try {
       while (!hasEnded(job.status)) {
         hooks.onProgress?.(job);
-        await tellLog();
+        await pollLog();
         await sleep(pause, undefined, { signal: hooks.signal });
         pause = Math.min(MAX_POLL_MS, pause * 1.5);
         job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
@@ -144,7 +140,7 @@ export class Client {
       throw jobCancelledByUser.because(error, job.jobID);
     }
     hooks.onProgress?.(job);
-    await tellLog();
+    await pollLog();
     if (job.status !== 'successful') {
       if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
       throw new JobError(job.error, job.results);
@@ -152,7 +148,7 @@ export class Client {
     return { job: job.jobID, results: await this.ask<Timed<Results>>('GET', `/jobs/${job.jobID}/results`) };
   }
 
-  /** Tells the lines that have come since it was called last. */
+  /** Returns a function that passes new lines of the log to `onLog`. */
   private logPoller(job: string, { onLog }: RunHooks): () => Promise<void> {
     let after = 0;
     return async () => {
@@ -171,7 +167,7 @@ export class Client {
     return this.ask('POST', '/ingest', { href: paths, ...options });
   }
 
-  /** Writes a file that a job answered with to `path`, which is there as a whole or not at all. */
+  /** Downloads a result file of a job to `path`. An incomplete file is never left at `path`. */
   download(job: string, name: string, path: string): Promise<void> {
     return this.save(`/jobs/${encodeURIComponent(job)}/results/files/${encodeURIComponent(name)}`, path);
   }
@@ -188,17 +184,17 @@ export class Client {
     }
   }
 
-  /** What has to be read to train a model of one place here. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
+  /** The files that are needed to train a model of one cell on this machine. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
   trainingPlace(inputs: CellInputs): Promise<CellManifest> {
     return this.ask('POST', '/training/place', inputs);
   }
 
-  /** Which models cannot be trained at one place. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
+  /** The models that cannot be trained on one cell. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
   checkPlace(inputs: CheckInputs): Promise<CellCheck> {
     return this.ask('POST', '/training/check', inputs);
   }
 
-  /** Writes a file of a tile, by its path in the API, to `path`, as `download` does. */
+  /** Downloads a file of a tile, given by its path in the API, to `path`. Works like `download`. */
   saveTileFile(route: string, path: string): Promise<void> {
     return this.save(route, path);
   }
@@ -208,12 +204,12 @@ export class Client {
     return this.ask('POST', '/search', request);
   }
 
-  /** Values of an expression at a place, by date. Raw tiles unless `source` says otherwise. */
+  /** Values of an expression at a point or polygon, by date. Uses raw tiles by default. */
   series(request: SeriesRequest): Promise<SeriesDocument> {
     return this.ask('POST', '/timeseries', request);
   }
 
-  /** The spectrum of a place on each date. Raw tiles unless `source` says otherwise. */
+  /** The spectrum of a point or polygon on each date. Uses raw tiles by default. */
   spectra(request: SpectraRequest): Promise<SpectraDocument> {
     return this.ask('POST', '/spectra', request);
   }
@@ -222,12 +218,12 @@ export class Client {
     return this.ask('GET', '/collections');
   }
 
-  /** `asOf` is there where etcd does not answer: the nodes are as of then. */
+  /** `asOf` is present if etcd does not answer: the nodes are as of that time. */
   nodes(): Promise<{ nodes: ListedNode[]; asOf?: string }> {
     return this.ask('GET', '/cluster/nodes');
   }
 
-  /** The usage of each node. `unanswered` lists nodes that run and do not answer, and nodes whose version does not have this route. */
+  /** The usage of each node. `unanswered` lists running nodes that do not answer, or whose version lacks this route. */
   usage(): Promise<{ nodes: NodeUsageDocument[]; unanswered: string[] }> {
     return this.ask('GET', '/cluster/usage');
   }
@@ -240,7 +236,7 @@ export class Client {
     return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/drain`);
   }
 
-  /** A node that drains takes slots again. */
+  /** Stops draining a node, so that it takes slots again. */
   rejoin(node: string): Promise<{ id: string; draining: boolean }> {
     return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/join`);
   }
@@ -249,12 +245,12 @@ export class Client {
     return this.ask('POST', '/cluster/rebalance', { dryRun });
   }
 
-  /** `damaged`: ids of those whose record is. */
+  /** `damaged` has the ids of models with a damaged record. */
   models(): Promise<{ models: { id: string }[]; damaged?: string[] }> {
     return this.ask('GET', '/models');
   }
 
-  /** A version of a model with its card; `latest` and `best` are versions. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION. */
+  /** A version of a model with its card; `latest` and `best` are accepted. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION. */
   model<Card>(id: string, version = 'latest'): Promise<ModelDocument<Card>> {
     return this.ask('GET', versionPath(id, version));
   }
@@ -264,18 +260,18 @@ export class Client {
     return (await this.ask<{ versions: ListedVersion[] }>('GET', `${modelPath(id)}/versions`)).versions;
   }
 
-  /** Writes a file of a version of a model, such as `model.onnx`, to `path`, as `download` does. */
+  /** Downloads a file of a version of a model, such as `model.onnx`, to `path`. Works like `download`. */
   saveModelFile(id: string, version: string, file: string, path: string): Promise<void> {
     return this.save(`${versionPath(id, version)}/${file}`, path);
   }
 
-  /** The number of versions that went: all, or the one that is named; 0 where the record of the model was damaged. */
+  /** Deletes a model, or one version. Returns the number of deleted versions; 0 if the record of the model was damaged. */
   deleteModel(id: string, version?: string): Promise<number> {
     const path = version === undefined ? modelPath(id) : versionPath(id, version);
     return this.delete(path, 'tilewright-deleted-versions');
   }
 
-  /** Places of the same collection that look like that of a tile, or like a cell of a collection, the nearest first. */
+  /** Cells of the same collection that look like the cell of a tile or a given cell, the most similar first. */
   similar(
     place: { tile: string } | { collection: string; geocode: string },
     limit?: number,
@@ -287,7 +283,7 @@ export class Client {
     return this.ask('GET', '/health');
   }
 
-  /** The collection, item, model or job of this id, or null. Throws TW_QUERY_UNANSWERED where no node answers for such a tile. */
+  /** The collection, item, model or job with this id, or null. Throws TW_QUERY_UNANSWERED if no node answers for a tile with this id. */
   async find(id: string): Promise<{ kind: string; document: unknown } | null> {
     const name = encodeURIComponent(id);
     const { features, partial } = await this.search({ ids: [id] });
@@ -300,12 +296,12 @@ export class Client {
       const { status, body } = await this.transport('GET', path);
       if (status === 200) return { kind, document: body };
     }
-    // It may be there: the route of one tile says that nobody knows.
+    // The tile may exist on a node that does not answer. The route of a single tile then throws.
     if (partial) return { kind: 'item', document: await this.ask('GET', itemPath(id)) };
     return null;
   }
 
-  /** The scenes of a collection, in the order of their ids. */
+  /** The scenes of a collection, ordered by id. */
   async scenes(collection: string): Promise<SceneSummary[]> {
     const path = `/collections/${encodeURIComponent(collection)}/scenes`;
     const all: SceneSummary[] = [];
@@ -319,17 +315,17 @@ export class Client {
     }
   }
 
-  /** The number of tiles that went: 1. */
+  /** Returns the number of deleted tiles, which is 1. */
   deleteTile(id: string): Promise<number> {
     return this.delete(itemPath(id));
   }
 
-  /** The number of tiles that went. */
+  /** Returns the number of deleted tiles. */
   deleteScene(collection: string, scene: string): Promise<number> {
     return this.delete(`/collections/${encodeURIComponent(collection)}/scenes/${encodeURIComponent(scene)}`);
   }
 
-  /** The number of tiles that went. */
+  /** Returns the number of deleted tiles. */
   deleteCollection(id: string): Promise<number> {
     return this.delete(`/collections/${encodeURIComponent(id)}`);
   }
@@ -350,12 +346,12 @@ export class Client {
 const modelPath = (id: string) => `/models/${encodeURIComponent(id)}`;
 const versionPath = (id: string, version: string) =>
   `${modelPath(id)}/versions/${encodeURIComponent(version)}`;
-/** A tile's id begins with that of its collection, which has no underscore. */
+/** A tile's id begins with the id of its collection, which has no underscore. */
 const itemPath = (id: string) =>
   `/collections/${encodeURIComponent(id.split('_', 1)[0]!)}/items/${encodeURIComponent(id)}`;
 const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
 
-/** "red=3,nir=4" for `{red: 3, nir: 4}`. */
+/** Writes a value as text, and `{red: 3, nir: 4}` as "red=3,nir=4". */
 function queryText(value: unknown): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return String(value);
   return Object.entries(value)

@@ -1,14 +1,17 @@
-/** JSON documents that the API takes and returns. */
+/** JSON documents that the API accepts and returns. Times are RFC 3339 texts. */
+import type { ClusterUsage, ListedScene } from '../api/index.js';
+import type { PlacementDiff } from '../dht/index.js';
 import type { FilterParams } from '../query/index.js';
+import type { TextureNeighbour } from '../training/index.js';
 
 export interface SearchRequest extends FilterParams {
-  /** `-eo:cloud_cover,datetime`; newest first where absent. */
+  /** Such as `-eo:cloud_cover,datetime`. Default: newest first. */
   sortby?: string;
   limit?: number;
   token?: string;
 }
 
-/** Of an answer that lacks tiles: the slots for which no node of the cluster answers. */
+/** Members of an incomplete answer: the slots for which no node of the cluster answers. */
 export interface PartialDocument {
   partial?: boolean;
   unansweredSlots?: number[];
@@ -28,9 +31,8 @@ export interface SeriesRequest extends FilterParams {
   expression: string;
 }
 
-/** One date of a series. A point has a value, a polygon has statistics; null where no pixel is valid. */
+/** One date of a series. A point has a value, a polygon has statistics. Values are null if no pixel is valid. */
 export interface SeriesEntry {
-  /** As in RFC 3339. */
   datetime: string;
   end_datetime?: string;
   collection: string;
@@ -41,15 +43,16 @@ export interface SeriesEntry {
   min?: number | null;
   max?: number | null;
   median?: number | null;
-  /** Pixels that are clear and hold data, and all pixels of the place. */
+  /** Clear pixels with data. */
   valid: number;
+  /** All pixels of the point or polygon. */
   pixels: number;
 }
 
 export interface SeriesDocument extends PartialDocument {
   expression: string;
   geometry: object;
-  /** From the earliest date on. */
+  /** The earliest date first. */
   series: SeriesEntry[];
   /** Tiles that lack the bands of the expression. */
   skipped: number;
@@ -60,9 +63,8 @@ export interface SpectraRequest extends FilterParams {
   geometry: object;
 }
 
-/** One date. A point has values, a polygon has means and deviations; null for a band without data there. */
+/** The spectrum of one date. A point has values, a polygon has means and standard deviations. A value is null if the band has no data. */
 export interface SpectrumEntry {
-  /** As in RFC 3339. */
   datetime: string;
   end_datetime?: string;
   collection: string;
@@ -72,8 +74,9 @@ export interface SpectrumEntry {
   values?: (number | null)[];
   mean?: (number | null)[];
   std?: (number | null)[];
-  /** Pixels that are clear and hold data, and all pixels of the place. */
+  /** Clear pixels with data. */
   valid: number;
+  /** All pixels of the point or polygon. */
   pixels: number;
 }
 
@@ -81,76 +84,45 @@ export interface SpectraDocument extends PartialDocument {
   geometry: object;
   /** Wavelengths in nm. */
   sensors: { bands: { name: string; wavelength: number; fwhm?: number; bad_band?: boolean }[] }[];
-  /** From the earliest date on. */
+  /** The earliest date first. */
   spectra: SpectrumEntry[];
   /** Tiles without a spectrum. */
   skipped: number;
 }
 
-/** A scene as the store holds it. Times as in RFC 3339. */
-export interface SceneSummary {
-  id: string;
-  collection: string;
-  datetime: string;
-  end_datetime: string;
-  platform: string | null;
-  /** Number of its tiles. */
-  tiles: number;
-  warnings: string[];
-  committed: string;
-}
+export type SceneSummary = ListedScene;
 
 /** A version of a model. */
 export interface ModelDocument<Card> {
   id: string;
   version: string;
-  /** Versions of the model that are these now. */
+  /** The current latest and best versions of the model. */
   latest: string;
   best: string;
   card: Card;
 }
 
-/** A place by what it looks like. */
-export interface SimilarPlaceDocument {
-  collection: string;
-  grid: string;
-  geocode: string;
-  /** The tile whose image was looked at. */
-  tile: string;
-  datetime: string;
-  distance: number;
-  /** From 0. */
-  cluster?: number;
-}
+/** A cell with its distance in the space of textures, and the tile whose texture was used. */
+export type SimilarPlaceDocument = Omit<TextureNeighbour, 'version' | 'start'> & { datetime: string };
 
 export interface SimilarDocument {
   place: SimilarPlaceDocument;
-  /** The nearest first. */
+  /** The most similar first. */
   similar: SimilarPlaceDocument[];
 }
 
-/** A version of a model, as lists tell of it. */
+/** A version of a model, as lists show it. */
 export interface ListedVersion {
   version: string;
-  /** RFC 3339. */
   createdAt: string;
   epochs: number;
   metrics: { validation: { mse: number; r2: number } };
-  /** The model that its weights started from. */
+  /** The model from which its weights started. */
   parent: string | null;
 }
 
-/** CPU time, memory and sent bytes of a node. Counters grow from its start on. */
-export interface NodeUsageDocument {
-  id: string;
-  /** RFC 3339. */
-  startedAt: string;
-  cpuSeconds: number;
-  memoryBytes: number;
-  /** False if the figures do not include child processes. */
-  includesChildren: boolean;
-  network?: { namespace: string; sentBytes: number; loopbackBytes: number };
-}
+/** CPU time, memory and sent bytes of a node. Counters grow from the start of the node. */
+export type NodeUsageDocument = ClusterUsage['nodes'][number];
 
 /** A node of a cluster. */
 export interface ListedNode {
@@ -159,35 +131,22 @@ export interface ListedNode {
   zone?: string;
   weight?: number;
   slots: number;
-  /** Absent, as all that follows, of a node that is alone. */
+  /** This and the next three members are absent for a single node. */
   states?: { initializing: number; available: number; leaving: number };
-  /** Of the tiles in its slots. */
+  /** Bytes of the tiles in its slots. */
   bytes?: number;
-  /** The part of all bytes that it should hold, 0 to 1. */
+  /** Target fraction of all bytes, 0 to 1. */
   share?: number;
-  /** Commits that others have applied and it has not. */
+  /** Commits that other nodes have applied and this node has not. */
   lag?: number;
   running: boolean;
   draining: boolean;
 }
 
-interface Amount {
-  slots: number;
-  bytes: number;
-}
-
 /** Moves of a rebalance, done or planned. */
-export interface RebalanceDocument {
-  dryRun: boolean;
-  nodes: { id: string; share: number; before: Amount; after: Amount; takes: Amount; gives: Amount }[];
-  moved: Amount;
-  /** Bytes that have to move so that nodes hold what they hold after it. */
-  least: number;
-  /** Standard deviation of bytes over shares, percent of the mean. */
-  deviation: { before: number; after: number };
-}
+export type RebalanceDocument = PlacementDiff & { dryRun: boolean };
 
-/** Where the tiles of a cell are. */
+/** The owners of a cell. */
 export interface CellLocation {
   grid: string;
   geocode: string;

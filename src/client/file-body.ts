@@ -1,4 +1,4 @@
-/** Files as the body of a request: one as it is, several as a tar archive. */
+/** Files as the body of a request: a single file unchanged, several files as a tar archive. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -11,7 +11,7 @@ import { fileUnreadable } from './errors.js';
 const READ_BYTES = 1 << 20;
 const TAR_BLOCK_BYTES = 512;
 
-/** A body that is streamed from disk: the file, or with side files a tar archive of all of them under their own names. */
+/** A body that is streamed from disk: a file, or with side files a tar archive of all files under their own names. */
 export class FileBody {
   private found: Promise<FileEntry[]> | undefined;
 
@@ -21,7 +21,7 @@ export class FileBody {
     readonly signal?: AbortSignal,
   ) {}
 
-  /** The name of the body: the archive of `a.tif` is `a.tif.tar`. */
+  /** Name of the body. The archive of `a.tif` is `a.tif.tar`. */
   get name(): string {
     return basename(this.path) + (this.sideFiles.length > 0 ? '.tar' : '');
   }
@@ -31,13 +31,13 @@ export class FileBody {
     const entries = await this.entries();
     if (this.sideFiles.length === 0) return entries[0]!.size;
     let total = 0;
-    // The length of a header depends on the name alone.
+    // The length of a header depends only on the name.
     for await (const chunk of tarOf(entries.map(({ name }) => ({ name, size: 0 })))) total += chunk.length;
     for (const { size } of entries) total += Math.ceil(size / TAR_BLOCK_BYTES) * TAR_BLOCK_BYTES;
     return total;
   }
 
-  /** As many bytes as `bytes()` returns, even if a file grows. A file that cannot be read destroys the stream with TW_CLIENT_NO_FILE. */
+  /** A stream of exactly `bytes()` bytes, even if a file grows. An unreadable file destroys the stream with TW_CLIENT_NO_FILE. */
   stream(): Readable {
     const chunks = async function* (body: FileBody) {
       const entries = await body.entries();
@@ -69,7 +69,7 @@ interface TarEntry {
 
 type FileEntry = Required<TarEntry>;
 
-/** The first `size` bytes of a file. Throws TW_CLIENT_NO_FILE if it cannot be read or has fewer. */
+/** The first `size` bytes of a file. Throws TW_CLIENT_NO_FILE if the file cannot be read or is shorter. */
 async function* contentOf({ path, size }: Omit<FileEntry, 'name'>): AsyncGenerator<Buffer> {
   let left = size;
   try {

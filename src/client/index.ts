@@ -1,3 +1,7 @@
+/**
+ * Typed client of the API, also exported by the package as `tilewright/client`. Invariant: the same methods work over HTTP and in process
+ * (`Transport`). Imports types of `api`, `jobs`, `query`, `dht` and `training`.
+ */
 export type { Progress, RunHooks } from './client.js';
 export { Client } from './client.js';
 export type {

@@ -1,53 +1,33 @@
-/** Follows a job by its server-sent events, over lost connections and restarts of the server. */
+/** Follows a job by its server-sent events, across lost connections and restarts of the server. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { StatusInfo } from '../api/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
+import type { LogLine as StoredLine } from '../jobs/index.js';
 import { jobLost } from './errors.js';
 import { errorFromResponse, type Transport } from './transport.js';
 
-export type JobState = 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
+/** A job, with its partial results if it failed. */
+export type JobDocument = StatusInfo & { results?: unknown };
 
-/** A job as the server tells of it. Times as in RFC 3339. */
-export interface JobDocument {
-  jobID: string;
-  processID: string;
-  status: JobState;
-  message: string;
-  created: string;
-  started?: string;
-  finished?: string;
-  updated: string;
-  /** Percent. */
-  progress: number;
-  tiles: { total: number; done: number; failed: number; skipped: number };
-  error?: { code: string; message: string };
-  /** Of a failed job that has some. */
-  results?: unknown;
-  retryOf?: string;
-  retriedBy?: string;
-}
+type JobState = JobDocument['status'];
 
-export interface LogLine {
-  seq: number;
-  time: string;
-  level: 'info' | 'warning' | 'error';
-  text: string;
-  status?: JobState;
-}
+/** A line of a log with an RFC 3339 time. */
+export type LogLine = Omit<StoredLine, 'time'> & { time: string };
 
 export type JobEvent =
-  /** Since when the job is in the state. Former states, of who comes late, are not told in full. */
+  /** `time` is the start of the state. Past states have no other members. */
   | { event: 'state'; data: { time: string; jobID: string; status: JobState } & Partial<JobDocument> }
   | { event: 'progress'; data: JobDocument }
   | { event: 'log'; data: Omit<LogLine, 'seq' | 'status'> };
 
 export const hasEnded = (status: JobState) => status !== 'accepted' && status !== 'running';
 
-/** Lost connections in a row after which the server is taken to be gone, and the pause between them, ms. */
+/** Consecutive connection losses after which the client gives up. */
 const MAX_LOST_CONNECTIONS = 30;
 const RETRY_DELAY_MS = 2000;
 
 /**
- * The states of a job and the lines of its log, from the first that is kept to its end, and its progress from now on. Throws
+ * Yields the states and the log of a job from the first stored line until the job ends, and its progress from now on. Throws
  * TW_CLIENT_JOB_LOST, TW_JOB_NOT_FOUND.
  */
 export async function* followEvents(
@@ -61,7 +41,7 @@ export async function* followEvents(
   for (let losses = 0; ; losses++) {
     try {
       const { status, body } = await transport.open(path, { 'last-event-id': last }, signal);
-      // Nothing has come since the last event, and nothing will.
+      // The job has ended, and there are no more events.
       if (status === 204) {
         const answer = await transport('GET', `/jobs/${encodeURIComponent(id)}`);
         if (answer.status >= 400) throw errorFromResponse(path, answer);
@@ -73,15 +53,15 @@ export async function* followEvents(
       for await (const { event, id: seq, data } of parseServerSentEvents(body)) {
         losses = 0;
         if (seq !== undefined) last = seq;
-        const told = { event, data: JSON.parse(data) } as JobEvent;
-        if (told.event === 'state') {
-          // After a lost connection it is told again.
-          if (told.data.status === state) continue;
-          state = told.data.status;
+        const next = { event, data: JSON.parse(data) } as JobEvent;
+        if (next.event === 'state') {
+          // The server repeats the state after a lost connection.
+          if (next.data.status === state) continue;
+          state = next.data.status;
         }
-        yield told;
+        yield next;
       }
-      // The server closes after the end; before it, only where it stops.
+      // The server closes the stream after the end of the job, and when the server stops.
       if (state !== undefined && hasEnded(state)) return;
     } catch (error) {
       if (signal?.aborted || !isConnectionLoss(error)) throw error;
@@ -91,7 +71,7 @@ export async function* followEvents(
   }
 }
 
-/** What a server that stops or starts, or a broken connection, looks like. */
+/** True for a broken connection, and for a server that is stopping, starting or overloaded. */
 function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof TilewrightError)) return error instanceof TypeError;
   return error.status === 429 || error.status === 503;
@@ -103,7 +83,7 @@ async function documentOf(body: AsyncIterable<string>): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    // Then it is no tilewright server: `failure` says so.
+    // `errorFromResponse` reports an answer that is not from tilewright.
     return null;
   }
 }
@@ -114,8 +94,8 @@ interface Message {
   data: string;
 }
 
-/** The messages of a stream of server-sent events. Comments, and fields that this API does not use, are passed over. */
-export async function* parseServerSentEvents(body: AsyncIterable<string>): AsyncGenerator<Message> {
+/** Parses a stream of server-sent events. Skips comments and fields that this API does not use. */
+async function* parseServerSentEvents(body: AsyncIterable<string>): AsyncGenerator<Message> {
   let rest = '';
   for await (const part of body) {
     const blocks = (rest + part).split('\n\n');

@@ -1,4 +1,4 @@
-/** Sends files and long texts as bodies of requests. `fetch` cannot: it does not wait for leave, nor read an early refusal. */
+/** Sends files and long texts as bodies of requests. `fetch` cannot: it does not wait for `100 Continue` or read an early refusal. */
 import { type IncomingMessage, type OutgoingHttpHeaders, request as overHttp } from 'node:http';
 import { request as overHttps } from 'node:https';
 import { Readable } from 'node:stream';
@@ -7,11 +7,11 @@ import { pipeline } from 'node:stream/promises';
 import { TilewrightError } from '../errors.js';
 import { FileBody } from './file-body.js';
 
-/** Servers and proxies that do not know `Expect` say nothing; then the body is sent all the same. */
+/** Servers and proxies that do not support `Expect` do not answer it, so the body is sent after this time. */
 const CONTINUE_TIMEOUT_MS = 2000;
 
 /**
- * Waits for `100 Continue` before the first byte, so that a refused body is not sent in vain. `body`: a file, or JSON.
+ * Waits for `100 Continue` before it sends the body, so that a refused body is not sent. `body` is a file, or JSON.
  * Throws TW_CLIENT_NO_FILE, and errors of the connection.
  */
 export async function sendBody(
@@ -36,12 +36,12 @@ export async function sendBody(
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve).once('error', reject);
   });
-  const patience = setTimeout(() => request.emit('continue'), CONTINUE_TIMEOUT_MS);
+  const timer = setTimeout(() => request.emit('continue'), CONTINUE_TIMEOUT_MS);
   let unreadable: TilewrightError | undefined;
   request.once('continue', () => {
-    // An error here destroys the request, so `answered` rejects too, unless the server has answered: then its answer says more.
+    // An error here destroys the request, so `answered` rejects too, unless the server has answered already.
     const bytes = isFile ? body.stream() : Readable.from([Buffer.from(body)]);
-    // The request itself only reports that the connection was closed.
+    // The request itself reports only that the connection was closed.
     bytes.once('error', (error) => {
       if (error instanceof TilewrightError) unreadable = error;
     });
@@ -58,7 +58,7 @@ export async function sendBody(
       headers: answer.headers as Record<string, string>,
     };
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
     request.destroy();
   }
 }

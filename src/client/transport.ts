@@ -9,29 +9,29 @@ import { sendBody } from './send-body.js';
 
 export interface Answer {
   status: number;
-  /** The parsed JSON document, or null where the body is none. */
+  /** The parsed JSON document, or null if the body is not JSON. */
   body: unknown;
-  /** By their names in small letters. */
+  /** By lower-case name. */
   headers: Record<string, string>;
 }
 
 /**
- * Carries one request to a node: over HTTP, or straight into the routes of a node in this process. The body is sent as
- * JSON, a `FileBody` as it is.
+ * Sends a request to a node: over HTTP, or directly to the routes of a node in this process. The body is sent as JSON, a `FileBody`
+ * unchanged.
  */
 export interface Transport {
   (method: string, path: string, body?: unknown): Promise<Answer>;
-  /** Asks for something whose body comes bit by bit. */
+  /** Sends GET and returns the body as a stream. */
   open(
     path: string,
     headers: Record<string, string>,
     signal?: AbortSignal,
   ): Promise<{ status: number; body: AsyncIterable<string> }>;
-  /** Writes the body to the file `into`, unless the answer is an error. */
+  /** Sends GET and writes the body to the file `into`, unless the answer is an error. */
   download(path: string, into: string): Promise<Answer>;
 }
 
-/** The server may refuse longer JSON for its length, in characters; most routes do. */
+/** Most routes refuse longer JSON, so longer bodies are sent with `Expect: 100-continue`. Characters. */
 const MAX_FETCH_JSON_LENGTH = 1e6;
 
 /** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE and TW_CLIENT_NO_FILE. */
@@ -40,7 +40,7 @@ export function httpTransport(url: string, token?: string): Transport {
   const withToken = (headers: Record<string, string>) =>
     token ? { ...headers, authorization: `Bearer ${token}` } : headers;
   const fail = (error: Error) => {
-    // A file that cannot be read is not a fault of the server.
+    // An unreadable file is not an error of the server.
     if (error instanceof TilewrightError) throw error;
     throw unreachable.because(error, base, messageOf(error.cause ?? error));
   };
@@ -77,7 +77,7 @@ export function httpTransport(url: string, token?: string): Transport {
   return Object.assign(ask, { open, download });
 }
 
-/** The text of bytes that come in pieces. */
+/** Decodes a stream of UTF-8 bytes. */
 export async function* decodeText(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<string> {
@@ -95,7 +95,7 @@ export function errorFromResponse(
   return badAnswer(path, status);
 }
 
-/** A body that is no JSON is null; `Client` then says that this is no tilewright server. */
+/** Returns null for a body that is not JSON; `Client` then reports that the answer is not from tilewright. */
 function parseJsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);

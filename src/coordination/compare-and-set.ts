@@ -3,9 +3,9 @@ import { retryUntilAnswered } from './retry-until-answered.js';
 
 export interface CompareAndSet {
   key: string;
-  /** Undefined: the key is deleted. */
+  /** Undefined deletes the key. */
   value: string | undefined;
-  /** The `modRevision` that the key must have; 0: it must be absent. */
+  /** The required `modRevision` of the key; 0 requires that the key is absent. */
   revision: number;
   lease?: string;
 }
@@ -13,9 +13,9 @@ export interface CompareAndSet {
 const TIMEOUT_MS = 10_000;
 
 /**
- * Puts or deletes a key if nobody has changed it meanwhile; `current` is what is there then. An attempt whose outcome is unknown is
- * repeated. It counts as made where the value and lease are there that were to be set, so values of different writers should
- * differ, or mean the same. `set` may be false though it was made, where another has replaced it since.
+ * Puts or deletes a key if it still has the given revision; `current` is its value afterwards. An attempt with an unknown outcome is
+ * repeated. It counts as made if the key has the wanted value and lease, so values of different writers should differ or be
+ * interchangeable. `set` can be false for a change that was made if another writer has replaced the value since.
  */
 export function compareAndSet(
   store: CoordinationStore,

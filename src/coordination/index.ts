@@ -1,11 +1,11 @@
 /**
  * A small replicated key-value store with revisions, transactions, leases and watches: etcd for a cluster, LevelDB for a single process.
- * Invariant: a transaction compares what it changes, so a repeated attempt takes effect at most once. Imports `async` and `storage` (LevelDB
- * writer, durable files); knows nothing of slots or jobs.
+ * Invariant: a transaction compares something that it changes, so a repeated attempt takes effect at most once. Imports `async` and
+ * `storage` (LevelDB writer, durable files); knows nothing of slots or jobs.
  */
 export { compareAndSet } from './compare-and-set.js';
 export * from './errors.js';
-export { EtcdStore } from './etcd/etcd-kv-store.js';
+export { EtcdStore } from './etcd/index.js';
 export { parseJsonValue } from './json-value.js';
 export {
   type CoordinationStore,
@@ -21,6 +21,7 @@ export {
 } from './kv-store.js';
 export { Lease } from './lease.js';
 export { LevelStore } from './level-kv-store.js';
+export { MeasuredKvStore } from './measured-kv-store.js';
 export { scanPrefix } from './prefix-scan.js';
 export { retryUntilAnswered } from './retry-until-answered.js';
 export { watchLoop } from './watch-loop.js';

@@ -1,15 +1,15 @@
-/** Values in the coordination store that are JSON. */
+/** JSON values in the coordination store. */
 import { documentDamaged } from './errors.js';
 import type { KeyValue } from './kv-store.js';
 
-/** The JSON object that a key holds; `has` names fields that it must have. TW_DHT_DOCUMENT_DAMAGED. */
+/** Parses the value of a key as a JSON object with the fields `required`. TW_DHT_DOCUMENT_DAMAGED. */
 export function parseJsonValue<T extends object>(
   { key, value }: Pick<KeyValue, 'key' | 'value'>,
-  has: (keyof T & string)[],
+  required: (keyof T & string)[],
 ): T {
   try {
     const document: unknown = JSON.parse(value);
-    if (typeof document === 'object' && document !== null && has.every((field) => field in document))
+    if (typeof document === 'object' && document !== null && required.every((field) => field in document))
       return document as T;
   } catch (error) {
     throw documentDamaged.because(error, key);

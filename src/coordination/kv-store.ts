@@ -1,14 +1,14 @@
 /**
- * What the nodes of a cluster agree on: a small key-value store with revisions, in the terms of etcd (v3 API).
+ * The state that the nodes of a cluster agree on: a small key-value store with revisions, in the terms of etcd (v3 API).
  *
- * - Keys and values are text. Keys are in the order of their UTF-8 bytes.
- * - A transaction that changes something gives the whole store its next **revision**. A key has the revision that created it
- *   and the one that changed it last; of a key that is absent both are 0.
- * - A transaction is made as a whole or not at all, and so is every read: of one revision.
+ * - Keys and values are text. Keys are ordered by their UTF-8 bytes.
+ * - A transaction that changes something gives the store its next **revision**. A key has the revision that created it
+ *   and the one that last changed it; both are 0 for an absent key.
+ * - Transactions are atomic, and every read sees a single revision.
  * - A key that is put under a **lease** is deleted when the lease ends.
  */
 
-/** One key, or all keys from `key` to before `end`. */
+/** One key, or all keys from `key` (inclusive) to `end` (exclusive). */
 export interface KeyRange {
   key: string;
   end?: string;
@@ -17,18 +17,18 @@ export interface KeyRange {
 export interface KeyValue {
   key: string;
   value: string;
-  /** Revision that created the key; a key that was deleted and put again has a new one. */
+  /** The revision that created the key. A key that is deleted and put again gets a new one. */
   createRevision: number;
-  /** Revision of the last put. */
+  /** The revision of the last put. */
   modRevision: number;
-  /** The lease that it is deleted with; '' for none. */
+  /** The lease whose end deletes the key; '' for none. */
   lease: string;
 }
 
-/** What is known of a key by who has put it. */
+/** The part of a key's state that its writer knows after a put. */
 export type StoredValue = Omit<KeyValue, 'createRevision'>;
 
-/** True where the revision of the key is this one; 0: the key is absent. */
+/** True if the key has this revision; 0 requires that the key is absent. */
 export type RevisionCompare = { key: string; modRevision: number } | { key: string; createRevision: number };
 
 export type Operation =
@@ -36,30 +36,33 @@ export type Operation =
   | ({ op: 'delete' } & KeyRange)
   | ({ op: 'get'; limit?: number } & KeyRange);
 
-/** If all compares are true, `success` is done, otherwise `failure`. No key may be written twice by one transaction. */
+/**
+ * If all comparisons are true, the operations in `success` are executed, otherwise those in `failure`. A transaction may write each key
+ * once.
+ */
 export interface Transaction {
   compare?: RevisionCompare[];
   success: Operation[];
   failure?: Operation[];
 }
 
-/** What one `get` has found, in the order of keys. */
+/** The result of one `get`, in the order of the keys. */
 export interface RangeResult {
   kvs: KeyValue[];
-  /** Whether its limit has left some out. */
+  /** True if `limit` cut off further keys. */
   more: boolean;
 }
 
 export interface TransactionResult {
   succeeded: boolean;
-  /** Of the store after the transaction. */
+  /** Revision of the store after the transaction. */
   revision: number;
-  /** Of each `get` that was done, in their order; they see what the operations before them have done. */
+  /** One result for each executed `get`, in their order; a `get` sees the changes of the operations before it. */
   gets: RangeResult[];
 }
 
 export interface CallOptions {
-  /** How long the store is waited for, ms. */
+  /** Maximum wait for the store, ms. */
   timeoutMs?: number;
 }
 
@@ -67,43 +70,43 @@ export interface Watch {
   close(): void;
 }
 
-/** Why a watch wakes: `start` after it has begun or begun anew, so that changes may have been missed. */
+/** A notification of a watch. `start` means that the watch has (re)started, so changes may have been missed. */
 export interface WatchSignal {
   reason: 'start' | 'change';
-  /** Of the newest change that it tells of; at the start that of the store. */
+  /** Revision of the newest reported change, or of the store for `start`. */
   revision: number;
 }
 
 /**
- * Errors of all: TW_DHT_COORDINATION_UNAVAILABLE where the store did not answer in time and nothing was written;
- * TW_DHT_COORDINATION_REFUSED, TW_DHT_COORDINATION_FULL. In addition, a store in a folder throws TW_STORAGE_FULL or TW_STORAGE_IO if its
- * disk fails: whether that change was made shows only after a restart, and until then the store accepts no changes.
+ * All methods throw TW_DHT_COORDINATION_UNAVAILABLE if the store did not answer in time and nothing was written,
+ * TW_DHT_COORDINATION_REFUSED and TW_DHT_COORDINATION_FULL. A store in a folder also throws TW_STORAGE_FULL or TW_STORAGE_IO if its
+ * disk fails; only a restart shows whether that change was made, and until then the store accepts no changes.
  */
 export interface CoordinationStore {
   /**
-   * TW_DHT_OUTCOME_UNKNOWN if it was sent and no answer arrived, or an answer that is not of the store. It may then be made still later, so it should compare
-   * something that it changes itself (see `settle`). TW_DHT_LEASE_GONE where a put names a lease that has ended.
+   * Throws TW_DHT_OUTCOME_UNKNOWN if the transaction was sent and no valid answer arrived. It may then still take effect later, so it
+   * should compare something that it changes itself (see `retryUntilAnswered`). TW_DHT_LEASE_GONE if a put names a lease that has ended.
    */
-  transact(transaction: Transaction, waiting?: CallOptions): Promise<TransactionResult>;
-  /** Of one revision. A serializable read may be a little old, and is answered where most servers are away, too. */
+  transact(transaction: Transaction, options?: CallOptions): Promise<TransactionResult>;
+  /** Reads all ranges at one revision. A serializable read may be slightly stale, but works without a majority of the servers. */
   read(ranges: KeyRange[], options?: CallOptions & { serializable?: boolean }): Promise<TransactionResult>;
-  /** Id of a new lease that ends `ttl` seconds (at least 2) after it was last kept alive. */
-  grantLease(ttl: number, waiting?: CallOptions): Promise<string>;
-  /** Whether the lease is there still. */
-  keepAlive(lease: string, waiting?: CallOptions): Promise<boolean>;
-  /** Ends a lease; one that has ended already is no error. */
-  revokeLease(lease: string, waiting?: CallOptions): Promise<void>;
+  /** Returns the id of a new lease that ends `ttl` seconds (at least 2) after its last renewal. */
+  grantLease(ttl: number, options?: CallOptions): Promise<string>;
+  /** Renews a lease; false if it does not exist any more. */
+  keepAlive(lease: string, options?: CallOptions): Promise<boolean>;
+  /** Ends a lease. It is not an error if the lease has already ended. */
+  revokeLease(lease: string, options?: CallOptions): Promise<void>;
   /**
-   * Calls `wake` when the watch has begun, and after changes in the range. It tells only that there may be something new:
-   * a woken reader reads again. A watch that breaks begins again by itself. `failed` gets TW_DHT_COORDINATION_REFUSED if the store
-   * keeps refusing the watch: once, and again only after the watch has begun in the meantime.
+   * Calls `onSignal` when the watch has started, and after changes in the range. A signal only says that there may be a change, so the
+   * caller must read the range again. A broken watch restarts by itself. `onError` gets TW_DHT_COORDINATION_REFUSED if the store
+   * keeps refusing the watch: once, and again only if the watch was running in between.
    */
-  watch(range: KeyRange, wake: (wake: WatchSignal) => void, failed?: (error: unknown) => void): Watch;
-  /** Ends its watches and timers. Leases end by themselves. */
+  watch(range: KeyRange, onSignal: (signal: WatchSignal) => void, onError?: (error: unknown) => void): Watch;
+  /** Stops all watches and timers. Leases are left to expire. */
   close(): Promise<void>;
 }
 
-/** All keys that begin with `prefix`, which ends with an ASCII character. */
+/** The range of all keys that begin with `prefix`, whose last character must be ASCII. */
 export function prefixRange(prefix: string): Required<KeyRange> {
   return {
     key: prefix,
@@ -111,7 +114,7 @@ export function prefixRange(prefix: string): Required<KeyRange> {
   };
 }
 
-/** The value of a `get` of one key. */
+/** The key of a `get` of a single key. */
 export function firstKeyValue(result: RangeResult): KeyValue | undefined {
   return result.kvs[0];
 }

@@ -5,13 +5,13 @@ import { leaseGone } from './errors.js';
 import type { CoordinationStore } from './kv-store.js';
 
 /**
- * A lease that is renewed every third of its lifetime. A failed renewal is repeated at once, with back-off, until the store answers. So the
- * lease survives every outage that is shorter than two thirds of its lifetime, and one of nearly the whole lifetime if the outage
- * begins just after a renewal.
+ * A lease that is renewed every third of its lifetime. A failed renewal is retried immediately, with back-off, until the store answers.
+ * So the lease survives every outage shorter than two thirds of its lifetime, and one of nearly the full lifetime if the outage begins
+ * just after a renewal.
  *
- * Invariant: `lost` is aborted only if the store says that the lease does not exist. No other error means that it has ended. A holder
- * that is cut off may thus hold on for longer than the lease lasts; a commit is safe because its transaction compares the
- * claim. The local clock does not end a lease: an outage of etcd itself, however long, ends none, because a new leader
+ * Invariant: `lost` is aborted only if the store reports that the lease does not exist; no other error means that it has ended. A node
+ * without a connection may thus keep its lease object for longer than the lease lasts. Commits are safe anyway, because their transaction
+ * compares the lock. The local clock never ends a lease: no outage of etcd itself ends one, however long it is, because a new etcd leader
  * gives every lease its full lifetime again.
  */
 export class Lease {
@@ -25,12 +25,12 @@ export class Lease {
     readonly id: string,
     private readonly intervalMs: number,
   ) {
-    // Each file that is written under a claim listens, and many are at once.
+    // Each file that is written under a lock adds a listener, and many are written at the same time.
     setMaxListeners(0, this.controller.signal);
     this.schedule();
   }
 
-  /** A new lease of `ttl` seconds. */
+  /** Grants a new lease of `ttl` seconds. */
   static async grant(store: CoordinationStore, ttl: number, timeoutMs?: number): Promise<Lease> {
     const id = await store.grantLease(ttl, timeoutMs === undefined ? {} : { timeoutMs });
     return new Lease(store, id, (ttl * 1000) / 3);
@@ -41,12 +41,12 @@ export class Lease {
     return this.controller.signal;
   }
 
-  /** When the store has said last that it lives, ms since 1970. */
+  /** Time of the last confirmed renewal, ms since 1970. */
   get lastRenewedAt(): number {
     return this.renewedAt;
   }
 
-  /** Stops renewing the lease and ends it. If the store fails to do that, the lease expires by itself. */
+  /** Stops renewing the lease and revokes it. If the store cannot revoke it, the lease expires by itself. */
   async revoke(): Promise<void> {
     this.stopRenewing();
     try {
@@ -56,7 +56,7 @@ export class Lease {
     }
   }
 
-  /** Keeps it alive no longer. */
+  /** Stops the renewals, so that the lease expires. */
   stopRenewing(): void {
     this.ended = true;
     clearTimeout(this.timer);

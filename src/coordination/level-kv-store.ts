@@ -16,23 +16,23 @@ import type {
   WatchSignal,
 } from './kv-store.js';
 
-/** In LevelDB: the revision, and one record a key. */
+/** LevelDB has the revision under this key, and one record for each key. */
 const REVISION_KEY = 'revision';
 const KEY_PREFIX = 'key/';
-/** Of an empty store, as in etcd: 0 means absent. */
+/** Revision of an empty store, as in etcd; 0 means absent. */
 const FIRST_REVISION = 1;
 
 /**
- * The coordination store of a single process, in a folder of its own. It holds LevelDB's lock of that folder.
+ * The coordination store of a single process, in a folder of its own, which LevelDB locks.
  *
- * Invariants: transactions and reads go one after another; each transaction is one synced batch with its revision, so a kill
- * leaves all of it or nothing. After a transaction whose write has failed, only the next open shows whether it was made, and until then
- * no other is accepted (see `LevelWriter`); reads go on. A lease belongs to this process: those of an earlier one have ended when the store is opened.
+ * Invariants: Transactions and reads are executed one after another. Each transaction is one synced batch that includes the revision,
+ * so a kill leaves all of it or nothing. If a write fails, only the next open shows whether it was made; until then the store accepts no
+ * further transactions (see `LevelWriter`), but still reads. A lease belongs to this process; opening the store ends all earlier leases.
  */
 export class LevelStore implements CoordinationStore {
   private readonly queue = new SerialQueue();
   private readonly leases = new Map<string, LeaseEntry>();
-  private readonly watches = new Set<{ range: KeyRange; wake: (wake: WatchSignal) => void }>();
+  private readonly watches = new Set<{ range: KeyRange; onSignal: (signal: WatchSignal) => void }>();
 
   private readonly writer: LevelWriter<string>;
 
@@ -43,7 +43,7 @@ export class LevelStore implements CoordinationStore {
     this.writer = new LevelWriter(db);
   }
 
-  /** Makes the folder where there is none. TW_STORAGE_LOCKED where another process holds it. */
+  /** Opens the store and creates its folder if it does not exist. TW_STORAGE_LOCKED if another process has it open. */
   static async open(folder: string): Promise<LevelStore> {
     const db = new Level<string, string>(folder);
     try {
@@ -95,11 +95,11 @@ export class LevelStore implements CoordinationStore {
     await this.serialize(() => this.deleteLeaseKeys(id));
   }
 
-  watch(range: KeyRange, wake: (wake: WatchSignal) => void): Watch {
-    const watch = { range, wake };
+  watch(range: KeyRange, onSignal: (signal: WatchSignal) => void): Watch {
+    const watch = { range, onSignal };
     this.watches.add(watch);
     setImmediate(() => {
-      if (this.watches.has(watch)) wake({ reason: 'start', revision: this.revision });
+      if (this.watches.has(watch)) onSignal({ reason: 'start', revision: this.revision });
     });
     return { close: () => void this.watches.delete(watch) };
   }
@@ -123,7 +123,7 @@ export class LevelStore implements CoordinationStore {
     return true;
   }
 
-  /** What etcd refuses, too. */
+  /** Throws for the same errors as etcd. */
   private check(operations: Operation[]): void {
     const puts = new Set<string>();
     for (const operation of operations) {
@@ -146,12 +146,12 @@ export class LevelStore implements CoordinationStore {
     await this.writer.write([...batch, { type: 'put', key: REVISION_KEY, value: `${changes.revision}` }]);
     this.revision = changes.revision;
     for (const [key, kv] of changes.records) this.leases.get(kv?.lease ?? '')?.keys.add(key);
-    for (const { range, wake } of [...this.watches])
+    for (const { range, onSignal } of [...this.watches])
       if ([...changes.records.keys()].some((key) => isIn(range, key)))
-        wake({ reason: 'change', revision: this.revision });
+        onSignal({ reason: 'change', revision: this.revision });
   }
 
-  /** By its timer: where the disk fails, which the next transaction tells, it is tried again. */
+  /** Called by the timer of a lease. If the disk fails, the next transaction reports that, and the timer runs again. */
   private async expire(id: string): Promise<void> {
     try {
       await this.serialize(() => this.deleteLeaseKeys(id));
@@ -163,7 +163,7 @@ export class LevelStore implements CoordinationStore {
   private async deleteLeaseKeys(id: string): Promise<void> {
     const lease = this.leases.get(id);
     if (lease === undefined) return;
-    await this.deleteByLease([...lease.keys], (holder) => holder === id);
+    await this.deleteByLease([...lease.keys], (keyLease) => keyLease === id);
     clearTimeout(lease.timer);
     this.leases.delete(id);
   }
@@ -172,15 +172,15 @@ export class LevelStore implements CoordinationStore {
     const keys = await this.db.keys({ gte: KEY_PREFIX, lt: `${KEY_PREFIX}\u{10ffff}` }).all();
     await this.deleteByLease(
       keys.map((key) => key.slice(KEY_PREFIX.length)),
-      (holder) => holder !== '',
+      (keyLease) => keyLease !== '',
     );
   }
 
-  /** Deletes those of the keys whose lease is such a one. */
-  private async deleteByLease(keys: string[], by: (lease: string) => boolean): Promise<void> {
+  /** Deletes those of `keys` whose lease matches. */
+  private async deleteByLease(keys: string[], matches: (lease: string) => boolean): Promise<void> {
     const changes = new TransactionChanges(this.db, this.revision + 1);
     for (const key of keys)
-      if (by((await readRecord(this.db, key))?.lease ?? '')) await changes.delete({ key });
+      if (matches((await readRecord(this.db, key))?.lease ?? '')) await changes.delete({ key });
     await this.write(changes);
   }
 
@@ -193,11 +193,11 @@ export class LevelStore implements CoordinationStore {
 
 interface LeaseEntry {
   timer: NodeJS.Timeout;
-  /** Keys that have been put under it; some may have been put without it since. */
+  /** Keys that were put under the lease; some may have been put again without it. */
   keys: Set<string>;
 }
 
-/** What a transaction changes before it is written: its reads see the store with these changes. */
+/** The changes of a transaction before they are written. Its reads see the store with these changes. */
 class TransactionChanges {
   /** New records by key; undefined: deleted. */
   readonly records = new Map<string, KeyValue | undefined>();

@@ -1,6 +1,6 @@
 import { type CoordinationStore, type KeyValue, prefixRange } from './kv-store.js';
 
-/** All keys that begin with `prefix`, in their order, at most `limit` at a time. Each page is of a revision of its own. */
+/** Yields all keys that begin with `prefix`, in order, in pages of at most `limit`. Each page is read at its own revision. */
 export async function* scanPrefix(
   store: CoordinationStore,
   prefix: string,

@@ -3,41 +3,41 @@ import type { CoordinationStore, KeyRange, Watch, WatchSignal } from './kv-store
 const RETRY_DELAY_MS = 500;
 
 /**
- * Calls `read` at first and whenever something in the range has changed: never twice at a time, and once more where something has
- * changed meanwhile. Its argument is the newest change, or the start if a change may have been missed. If it fails, `failed` gets the error,
- * and it is called again after half a second. `failed` also gets the error of a watch that the store refuses.
+ * Calls `read` at the start and whenever something in the range has changed: one call at a time, and once more if the range changes
+ * during a call. The argument is the newest change, or `start` if a change may have been missed. If `read` fails, `onError` gets the
+ * error, and `read` is called again after RETRY_DELAY_MS. `onError` also gets the error of a watch that the store refuses.
  */
 export function watchLoop(
   store: CoordinationStore,
   range: KeyRange,
-  read: (wake: WatchSignal) => Promise<void>,
-  failed: (error: unknown) => void,
+  read: (signal: WatchSignal) => Promise<void>,
+  onError: (error: unknown) => void,
 ): Watch {
-  let woken: WatchSignal | undefined;
+  let next: WatchSignal | undefined;
   let running = false;
   let closed = false;
   let retry: NodeJS.Timeout | undefined;
 
-  const run = async (wake: WatchSignal) => {
-    woken = woken?.reason === 'start' ? woken : wake;
+  const run = async (signal: WatchSignal) => {
+    next = next?.reason === 'start' ? next : signal;
     if (running) return;
     running = true;
-    while (woken && !closed) {
-      const told: WatchSignal = woken;
-      woken = undefined;
+    while (next && !closed) {
+      const current: WatchSignal = next;
+      next = undefined;
       try {
-        await read(told);
+        await read(current);
       } catch (error) {
         if (closed) break;
         clearTimeout(retry);
-        retry = setTimeout(run, RETRY_DELAY_MS, { ...told, reason: 'start' }).unref();
-        failed(error);
+        retry = setTimeout(run, RETRY_DELAY_MS, { ...current, reason: 'start' }).unref();
+        onError(error);
       }
     }
     running = false;
   };
 
-  const watch = store.watch(range, run, failed);
+  const watch = store.watch(range, run, onError);
   return {
     close() {
       closed = true;

@@ -1,19 +1,19 @@
-/** What the wrangling threads are asked to do. Plain data. */
+/** Tasks of the threads of `DerivePool`, and tiles that they make. Plain data. */
 
 import type { BandIndex, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
 import type { CellFile } from '../ingest/index.js';
-import type { CogImage, DataType, PixelArray } from '../raster/index.js';
+import type { CogImage, DataType } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 
-/** A stored tile as a thread opens it. */
+/** A stored tile with the paths of its files. */
 export interface TileFiles {
   grid: GridName;
   geocode: string;
   groups: (GroupRecord & { path: string })[];
 }
 
-/** What the files of a new tile say of it. */
+/** The properties of a new tile that its files hold. */
 export interface NewTile {
   grid: GridName;
   geocode: string;
@@ -22,13 +22,13 @@ export interface NewTile {
 
 /** Percent, 0 to 100. */
 export interface FillTargets {
-  /** Pixels of other dates are taken until so much of the cell holds data ... */
+  /** Pixels of other dates are taken until at least this share of the cell holds data ... */
   coverage: number;
-  /** ... and no more of it is cloud. */
+  /** ... and at most this share of it is cloud. */
   cloud: number;
 }
 
-/** Fill the holes, clouds and shadows of `base` from `donors`, in their order. */
+/** Fills pixels of `base` that are cloud, shadow or no data from `donors`, in their order. */
 export interface FillTileTask {
   kind: 'fill';
   tile: NewTile;
@@ -37,7 +37,7 @@ export interface FillTileTask {
   targets: FillTargets;
 }
 
-/** Cut a cell out of tiles of one scene, which do not overlap. */
+/** Cuts a cell out of tiles of one scene, which do not overlap. */
 export interface CutTileTask {
   kind: 'cut';
   tile: NewTile;
@@ -46,31 +46,29 @@ export interface CutTileTask {
   sizes: PixelGrid[];
 }
 
-/** A band of a tile, or what an expression makes of some of them. */
+/** A band of a tile, or an expression over bands. */
 export interface TensorBand {
   program: Program;
   /** The bands of the program. */
   places: BandIndex[];
 }
 
-/** Bring bands of a tile, and expressions over them, to one size. */
+/** Resamples bands of a tile, and computes expressions over them, at one size. */
 export interface TensorBandsTask {
   kind: 'planes';
   tile: TileFiles;
-  /** Null for one of which the tile lacks a band. */
+  /** Null for a plane that needs a band which the tile lacks. */
   planes: (TensorBand | null)[];
   size: PixelGrid;
-  /** Stored numbers of this type, `empty` where there is no data; null for physical values as float32 and NaN. */
+  /** Type of stored numbers, with `empty` for no data; null for physical values as float32, with NaN for no data. */
   stored: { dataType: DataType; empty: number } | null;
 }
 
-/** Make one GeoTIFF of planes. */
+/** Writes planes as one GeoTIFF. */
 export interface StackTask {
   kind: 'stack';
   image: CogImage;
 }
-
-export type DeriveTask = FillTileTask | CutTileTask | TensorBandsTask | StackTask;
 
 /** A file of a new tile. `bytes` is null if the maker has already written it into the tile's folder, as `<group>.tif`. */
 export interface MadeFile {
@@ -78,18 +76,15 @@ export interface MadeFile {
   bytes: CellFile['bytes'] | null;
 }
 
-/** The files of a new tile, and what follows from its pixels. */
+/** The files of a new tile, and properties that its pixels determine. */
 export interface MadeTile {
   /** The mask comes last. */
   files: MadeFile[];
-  /** Percent of the pixels that hold data in every band, of the data group that has the least. */
+  /** Percent of the pixels that hold data in every band, in the data group with the lowest percentage. */
   coverage: number;
   cloudCover: number | null;
   /** Closed ring around the valid pixels, in grid coordinates. */
   footprint: [x: number, y: number][];
-  /** Which of the inputs gave pixels: their numbers, in the order in which `derived_from` names them. */
+  /** Indexes of the inputs that gave pixels, in the order of `derived_from`. */
   used: number[];
 }
-
-/** `files` of a tile; null where there is nothing to make; planes of a tile; the bytes of a stack. */
-export type DeriveTaskResult = MadeTile | null | PixelArray[] | Uint8Array;

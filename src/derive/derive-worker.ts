@@ -1,29 +1,23 @@
-/** A wrangling thread: reads tiles, makes new ones or arrays of them, and encodes their files. */
+/** A worker thread of `DerivePool`: reads tiles, makes tiles or arrays from them, and encodes their files. */
 
-import { handleTasks } from '../async/index.js';
+import { handleTasksByKind } from '../async/index.js';
 import { encodeCog } from '../raster/index.js';
-import type { DeriveTask, DeriveTaskResult } from './derive-tasks.js';
-import { readBandsAtSize } from './tensors/resize-bands.js';
-import { cutTile } from './tiles/cut-tile.js';
-import { fillTile } from './tiles/fill-tile.js';
+import type { StackTask } from './derive-tasks.js';
+import { readBandsAtSize } from './tensors/index.js';
+import { cutTile, fillTile } from './tiles/index.js';
 
-handleTasks<DeriveTask, DeriveTaskResult>(
-  (task) => {
-    switch (task.kind) {
-      case 'fill':
-        return fillTile(task);
-      case 'cut':
-        return cutTile(task);
-      case 'planes':
-        return readBandsAtSize(task);
-      case 'stack':
-        return Uint8Array.from(encodeCog(task.image));
-    }
-  },
-  (result) => {
-    if (result === null) return [];
-    if (result instanceof Uint8Array) return [result.buffer as ArrayBuffer];
-    const arrays = 'files' in result ? result.files.flatMap(({ bytes }) => bytes ?? []) : result;
-    return arrays.map(({ buffer }) => buffer as ArrayBuffer);
-  },
-);
+const HANDLERS = {
+  fill: fillTile,
+  cut: cutTile,
+  planes: readBandsAtSize,
+  stack: ({ image }: StackTask) => Uint8Array.from(encodeCog(image)),
+};
+
+export type DeriveHandlers = typeof HANDLERS;
+
+handleTasksByKind(HANDLERS, (result) => {
+  if (result === null) return [];
+  if (result instanceof Uint8Array) return [result.buffer];
+  const arrays = 'files' in result ? result.files.flatMap(({ bytes }) => bytes ?? []) : result;
+  return arrays.map(({ buffer }) => buffer as ArrayBuffer);
+});

@@ -1,9 +1,10 @@
+/** Errors of derived tiles and tensors. */
 import { defineError } from '../errors.js';
 
 export const noMask = defineError(
   'TW_WRANGLE_NO_MASK',
   500,
-  'A tile has no mask, so its pixels cannot be told apart. Ingest its scene again.',
+  'A tile has no mask, so it is unknown which of its pixels are valid. Ingest its scene again.',
   (geocode: string) => `a tile of cell ${geocode} has no mask; ingest its scene again`,
 );
 
@@ -17,14 +18,14 @@ export const deriveFailed = defineError(
 export const noTileDerived = defineError(
   'TW_WRANGLE_ALL_FAILED',
   500,
-  'None of the tiles could be made; the message names the first reasons.',
+  'No tile could be made; the message names the first reasons.',
   (count: number, reasons: string[]) => `no tile was made, ${count} failed: ${reasons.join('; ')}`,
 );
 
 export const splitTooFine = defineError(
   'TW_WRANGLE_TOO_FINE',
   400,
-  'A tile would be split into too many cells, or into cells that its grid does not have. Give a smaller precision.',
+  'A tile would be split into too many cells, or into cells that its grid does not have. Choose a smaller precision.',
   (grid: string, geocode: string, precision: number, most: number) =>
     `cell ${geocode} cannot be split into ${grid} cells of precision ${precision}: give a smaller --precision, for at most ${most} cells a tile`,
 );
@@ -32,14 +33,14 @@ export const splitTooFine = defineError(
 export const unknownCollection = defineError(
   'TW_WRANGLE_NO_COLLECTION',
   404,
-  'There is no collection of this name whose cells could be taken over. `tilewright info` lists those that exist.',
-  (id: string) => `there is no collection ${JSON.stringify(id)} whose cells could be taken over`,
+  'The collection that should give the cells does not exist. `tilewright info` lists the existing ones.',
+  (id: string) => `there is no collection ${JSON.stringify(id)} whose cells could be used`,
 );
 
 export const bandNotFound = defineError(
   'TW_WRANGLE_NO_BAND',
   400,
-  'No picked cell has a tile with the named band. `tilewright info` with the id of a tile lists the bands that it has.',
+  'No selected cell has a tile with the named band. `tilewright info` with the id of a tile lists its bands.',
   (bands: string[]) =>
     `no tile has the band ${bands.join(', ')}; "tilewright info" with the id of a tile lists its bands`,
 );
@@ -47,7 +48,7 @@ export const bandNotFound = defineError(
 export const tensorTypes = defineError(
   'TW_WRANGLE_TYPES',
   400,
-  'The stored numbers of the bands differ in their type or in their nodata value, so that one array cannot hold them. Ask for physical values.',
+  'The stored numbers of the bands differ in type or in nodata value, so one array cannot hold them. Request physical values.',
   (geocode: string, kinds: string[]) =>
     `the bands of cell ${geocode} are stored in several ways (${kinds.join('; ')}): leave out --stored`,
 );
@@ -55,7 +56,7 @@ export const tensorTypes = defineError(
 export const storedExpression = defineError(
   'TW_WRANGLE_STORED_EXPRESSION',
   400,
-  'Expressions are computed of physical values, so a tensor of stored numbers cannot hold one. Leave out the expression or `--stored`.',
+  'Expressions are computed from physical values, so a tensor of stored numbers cannot contain one. Leave out the expression or `--stored`.',
   (expression: string) =>
     `${expression} is an expression, which has no stored numbers: leave it out, or leave out --stored`,
 );
@@ -63,15 +64,15 @@ export const storedExpression = defineError(
 export const tensorTooLarge = defineError(
   'TW_WRANGLE_TENSOR_SIZE',
   400,
-  'A tensor is too large. Pick fewer dates or bands, give a coarser resolution, or ask for a NumPy file, which need not fit into memory.',
+  'A tensor is too large. Select fewer dates or bands, choose a coarser resolution, or request a NumPy file, which need not fit into memory.',
   (geocode: string, shape: number[], format: string) =>
-    `the tensor of cell ${geocode} would be ${shape.join(' x ')}, too large for .${format}: pick fewer dates or bands, or a coarser --resolution${format === 'tif' ? ', or make a .npy' : ''}`,
+    `the tensor of cell ${geocode} would be ${shape.join(' x ')}, too large for .${format}: select fewer dates or bands, or a coarser --resolution${format === 'tif' ? ', or make a .npy' : ''}`,
 );
 
 export const tilesOutOfReach = defineError(
   'TW_WRANGLE_OUT_OF_REACH',
   503,
-  'Tiles that the work needs are on nodes of the cluster that do not answer. Try again when they do, or when others have taken their place.',
+  'Required tiles are on nodes of the cluster that do not respond. Try again when they do, or when other nodes have replaced them.',
   (slots: number) =>
     `no node answers for ${slots} slots whose tiles are needed; try again when others have taken their place`,
 );

@@ -1,12 +1,10 @@
-/** A node's part in a cluster: it joins, and says who owns what, who runs, and what they hold. */
+/** A node of a cluster: it joins, knows the owners and the running nodes, and changes the placement. */
 
 import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
-import type { Histogram } from '../metrics/index.js';
+import type { ClusterMetrics } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { ClusterLockManager } from './commit/cluster-lock-manager.js';
-import { CommitLog } from './commit/commit-log.js';
-import { isOwnedBy, ownerLabel, revokeLocksOf } from './commit/fenced-lock.js';
+import { ClusterLockManager, CommitLog, isOwnedBy, ownerLabel, revokeLocksOf } from './commit/index.js';
 import {
   epochChanged,
   otherFolder,
@@ -15,58 +13,71 @@ import {
   slotSizesUnknown,
   unknownNode,
 } from './errors.js';
-import { type ClusterStats, StatsCollector } from './membership/cluster-stats.js';
-import { Heartbeat } from './membership/heartbeat.js';
 import {
+  type ClusterStats,
+  Heartbeat,
   listMembers,
   type Member,
-  type MembersChange,
   Membership,
+  StatsCollector,
   watchMembers,
-} from './membership/membership.js';
-import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement/placement.js';
-import { addNode, drainNode, rebalance } from './placement/placement-changes.js';
-import { diffPlacements, type PlacementDiff } from './placement/placement-diff.js';
-import { PlacementManager } from './placement/placement-manager.js';
-import { watchPlacement } from './placement/placement-store.js';
-import { type PrefixLengths, SLOTS, slotOfCell } from './placement/slots.js';
-import { openClusterIdentity, requireLogCoversStore } from './recovery/cluster-identity.js';
-import { epochNumber, readEpoch } from './recovery/restore-epoch.js';
-import { Maintenance } from './replication/maintenance.js';
-import type { ObjectGcContext, ObjectGcReport } from './replication/object-gc.js';
-import { Replica } from './replication/replica.js';
-import { SlotReconciler } from './replication/slot-reconciler.js';
-import type { Peer, PeerClient } from './rpc/peer-client.js';
+} from './membership/index.js';
+import {
+  addNode,
+  diffPlacements,
+  drainNode,
+  emptyPlacement,
+  type OwnerState,
+  type Placement,
+  type PlacementDiff,
+  PlacementManager,
+  type PrefixLengths,
+  rebalance,
+  SLOTS,
+  slotOfCell,
+  slotsOfNode,
+  watchPlacement,
+} from './placement/index.js';
+import { epochNumber, openClusterIdentity, readEpoch, requireLogCoversStore } from './recovery/index.js';
+import {
+  Maintenance,
+  type ObjectGcContext,
+  type ObjectGcReport,
+  Replica,
+  SlotReconciler,
+} from './replication/index.js';
+import type { Peer, PeerClient } from './rpc/index.js';
 
-/** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
+/** Time limit for the statistics of the other nodes if the placement depends on them, and if they are only shown. */
 const REBALANCE_STATS_TIMEOUT_MS = 5000;
 const STATS_TIMEOUT_MS = 1000;
 
 export interface ClusterOptions {
-  /** This node, as it tells the others. */
+  /** This node, as the others see it. */
   member: Member;
   storage: Storage;
   objects: ObjectStore;
   coordination: CoordinationStore;
-  /** Which coordination store it is, for the messages of nodes of another one. */
+  /** A description of the coordination store, for the error messages of nodes with another one. */
   coordinationLabel?: string;
-  /** By which other nodes are asked how many bytes their slots have; without it, slots count by their number. */
+  /** Asks other nodes for the sizes of their slots. Without it, all slots count as equally large. */
   peers?: PeerClient;
-  /** Owners of each slot, where the cluster is new. */
+  /** Owners of each slot, if the cluster is new. */
   owners: number;
   gracePeriodMs?: number;
   releaseDelayMs?: number;
-  /** A checkpoint is written after so many commits. */
+  /** Number of commits between two checkpoints. */
   checkpointAfter?: number;
-  /** Breaks off `join`. It has no effect later. */
+  metrics?: ClusterMetrics;
+  /** Aborts `join`; no effect later. */
   signal?: AbortSignal;
-  /** Is told what happens, in words for an operator. */
+  /** Called with status messages for an operator. */
   onStatus?: ((text: string) => void) | undefined;
-  /** Is told of what goes wrong in the background; all of it is tried again. */
+  /** Called with errors of background work, all of which is retried. */
   onFailure: (error: unknown) => void;
 }
 
-/** Invariant: this node answers for the slots that `replica` holds and for no others. */
+/** Invariant: this node answers for exactly the slots that `replica` holds. */
 export class Cluster {
   private membership!: Membership;
   private heartbeat!: Heartbeat;
@@ -87,25 +98,14 @@ export class Cluster {
     readonly replica: Replica,
     readonly log: CommitLog,
     readonly prefixLengths: PrefixLengths,
-    /** Which restoration the log is of. */
-    private readonly restored: string | undefined,
+    /** The restore that the log belongs to. */
+    private readonly epochId: string | undefined,
   ) {
-    const {
-      member,
-      coordination,
-      objects,
-      peers,
-      owners,
-      gracePeriodMs,
-      releaseDelayMs,
-      checkpointAfter,
-      onFailure,
-    } = options;
     const { signal } = this.closing;
-    this.statsCollector = new StatsCollector(member.id, replica, peers);
+    this.statsCollector = new StatsCollector(this.self, replica, options.peers);
     this.placementManager = new PlacementManager({
-      coordination,
-      empty: emptyPlacement(prefixLengths, owners),
+      coordination: options.coordination,
+      empty: emptyPlacement(prefixLengths, options.owners),
       bytes: async () => (await this.stats(REBALANCE_STATS_TIMEOUT_MS)).bytes,
       onChange: () => {
         this.reconciler.trigger();
@@ -113,51 +113,49 @@ export class Cluster {
       },
       signal,
     });
-    const placement = this.placementManager;
-    this.reconciler = new SlotReconciler({
-      member,
-      replica,
-      placement,
-      gracePeriodMs,
-      releaseDelayMs,
-      signal,
-      onFailure,
-    });
+    this.reconciler = new SlotReconciler({ ...options, replica, placement: this.placementManager, signal });
     this.maintenance = new Maintenance({
-      ...{ self: member.id, cluster: id, coordination, log, objects, prefixLengths, replica },
-      ...{ checkpointAfter, signal, onFailure },
+      ...options,
+      self: this.self,
+      cluster: id,
+      log,
+      prefixLengths,
+      replica,
+      signal,
     });
   }
 
   /**
-   * Joins the cluster of the tile store, or makes it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_COORDINATION,
+   * Joins the cluster of the tile store, or creates it. Throws TW_DHT_NODE_ID_TAKEN, TW_DHT_OTHER_CLUSTER, TW_DHT_OTHER_COORDINATION,
    * TW_DHT_STORE_NOT_EMPTY, TW_DHT_OTHER_FOLDER, TW_DHT_SINGLE_FOLDER, TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_FORMAT, and the reason of
    * `signal`.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
-    const { storage, objects, coordination, member, signal, onFailure } = options;
+    const { storage, objects, coordination, member, metrics, signal, onFailure } = options;
     const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
-    const { id, prefixLengths } = await openClusterIdentity(
-      objects,
-      coordination,
-      log,
-      options.coordinationLabel,
-    );
+    const identity = await openClusterIdentity(objects, coordination, log, options.coordinationLabel);
+    const { id, prefixLengths } = identity;
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireLogCoversStore(log, objects);
     requireFormat(member, await listMembers(coordination));
-    const restoration = await readEpoch(coordination);
-    const epochId = restoration?.id;
-    const epoch = await epochNumber(restoration, objects);
+    const restore = await readEpoch(coordination);
+    const epochId = restore?.id;
+    const epoch = await epochNumber(restore, objects);
     const replica = await Replica.open({
-      ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
+      storage,
+      objects,
+      log,
+      cluster: id,
+      prefixLengths,
+      onFailure,
       ...(epochId !== undefined && { epochId }),
+      ...(metrics && { metrics }),
     });
     const cluster = new Cluster(options, id, replica, log, prefixLengths, epochId);
     cluster.membership = await Membership.join(coordination, member, {
-      lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
+      lost: () => onFailure(new Error(`node ${member.id} has lost its lease in etcd; it rejoins by itself`)),
       back: () => void cluster.onReconnected().catch(onFailure),
       failed: onFailure,
     });
@@ -166,17 +164,25 @@ export class Cluster {
       throw error;
     });
     try {
-      // No other process has this node's id: whoever claimed by it is dead.
+      // No other process has the id of this node, so every lock with it is from a dead process.
       await revokeLocksOf(coordination, isOwnedBy(member.id));
-      const holder = ownerLabel(member);
-      const shared = { coordination, log, objects, replica, prefixLengths };
-      cluster.locks = new ClusterLockManager({ storage, ownerLabel: holder, ...shared, epoch });
+      cluster.locks = new ClusterLockManager({
+        storage,
+        objects,
+        coordination,
+        log,
+        replica,
+        prefixLengths,
+        ownerLabel: ownerLabel(member),
+        epoch,
+        ...(metrics && { metrics }),
+      });
       storage.enterCluster(cluster.locks, objects, onFailure);
       await replica.catchUp();
       // A node that is about to stop must not receive slots.
       signal?.throwIfAborted();
       await cluster.placementManager.updateWithSlotSizes((placement, bytes) =>
-        // Whoever drains it has not said that it shall stay.
+        // A draining node keeps draining until an operator lets it rejoin.
         isDraining(placement, member.id) ? placement : addNode(placement, member, bytes),
       );
       cluster.start();
@@ -191,17 +197,17 @@ export class Cluster {
     return this.placementManager.current!;
   }
 
-  /** The nodes that run now, this one among them. */
+  /** The nodes that are running now, including this one. */
   get nodes(): readonly Member[] {
     return this.members;
   }
 
-  /** Since when etcd has not answered this node, ms since 1970: placement and nodes are as of then. Undefined where it does. */
+  /** Time of the last answer of etcd, ms since 1970, if this node has lost the connection: placement and nodes are as of then. */
   get disconnectedSince(): number | undefined {
     return this.membership.disconnectedSince;
   }
 
-  /** Where a node was seen last: one that etcd takes for dead may still answer. */
+  /** The last known address of a node. A node whose lease has expired may still answer. */
   peer(id: string): Peer | undefined {
     const url = this.urls.get(id);
     return url === undefined ? undefined : { id, url };
@@ -213,7 +219,7 @@ export class Cluster {
 
   /**
    * True if this node can apply commits and has loaded its available slots, and also those of its initializing slots that no other node
-   * has, as after a restoration.
+   * has, as after a restore.
    */
   get isReady(): boolean {
     if (this.options.storage.writeError !== undefined) return false;
@@ -225,32 +231,27 @@ export class Cluster {
     });
   }
 
-  /** Whether the tiles of a cell are here. */
+  /** True if this node holds the tiles of a cell. */
   hasCell(cell: { grid: GridName; geocode: string }): boolean {
     return this.replica.hasSlot(slotOfCell(cell, this.prefixLengths));
   }
 
-  /** How many slots this node owns, in whatever state. */
+  /** The number of slots that this node owns, in any state. */
   get ownedSlotCount(): number {
     return this.placement.slots.filter((owners) => owners.some(({ node }) => node === this.self)).length;
   }
 
-  /** How long the commits of this node take. */
-  get commitSeconds(): Histogram {
-    return this.locks.commitTimes;
-  }
-
-  /** Ends the claims of a node that is lost: what it was writing can be written by others at once, and by it no more. */
+  /** Revokes the locks of a lost node, so that other nodes can write the same scenes immediately and the lost node cannot commit. */
   async revokeLocksOf(node: string): Promise<void> {
     await revokeLocksOf(this.options.coordination, isOwnedBy(node));
   }
 
-  /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
+  /** Drains a node: it hands over its slots and gets no new ones. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
   async drain(node: string): Promise<void> {
     await this.placementManager.updateWithSlotSizes((placement, bytes) => drainNode(placement, node, bytes));
   }
 
-  /** A node that drains takes slots again. Throws TW_DHT_UNKNOWN_NODE. */
+  /** Lets a draining node own slots again. Throws TW_DHT_UNKNOWN_NODE. */
   async rejoin(node: string): Promise<void> {
     await this.placementManager.updateWithSlotSizes((placement, bytes) => {
       const known = placement.nodes.find(({ id }) => id === node);
@@ -260,8 +261,8 @@ export class Cluster {
   }
 
   /**
-   * Spreads the slots anew by the bytes that they hold; with `dryRun` it tells only what that would move. Throws
-   * TW_DHT_BYTES_UNKNOWN where no node tells of some slots.
+   * Distributes the slots by their sizes in bytes; with `dryRun` it only returns what would move. Throws TW_DHT_BYTES_UNKNOWN if no node
+   * reports the size of some slots.
    */
   async rebalance({ dryRun = false } = {}): Promise<PlacementDiff> {
     const { bytes, unmeasured } = await this.stats(REBALANCE_STATS_TIMEOUT_MS);
@@ -276,28 +277,28 @@ export class Cluster {
     return moves;
   }
 
-  /** What the nodes hold, and how far each has followed the log. */
-  async stats(patience = STATS_TIMEOUT_MS): Promise<ClusterStats> {
+  /** Reports the sizes of all slots, and the last commit that each node has applied. */
+  async stats(timeoutMs = STATS_TIMEOUT_MS): Promise<ClusterStats> {
     const known = this.members.length > 0;
     const members = known ? this.members : await listMembers(this.options.coordination);
-    return this.statsCollector.collect(members, patience);
+    return this.statsCollector.collect(members, timeoutMs);
   }
 
-  /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
+  /** Removes garbage from the object store, unless another node is doing so or has done so recently. */
   collectGarbage(
     options: Pick<ObjectGcContext, 'keepMs' | 'minIntervalMs'> = {},
   ): Promise<ObjectGcReport | undefined> {
     return this.maintenance.collectGarbage(options);
   }
 
-  /** No member any more; what this node owns stays its own for the grace period. */
+  /** Leaves the cluster. The node keeps its slots for the grace period. */
   async close(): Promise<void> {
     this.closing.abort();
     for (const watch of this.watches) watch.close();
     await this.reconciler.stopped();
     await this.maintenance.close();
     await this.membership.leave();
-    // A store that is away keeps no node from stopping; who restores the cluster waits a while longer then.
+    // An unreachable store must not keep the node from stopping; a restore then waits a little longer.
     await this.heartbeat.close().catch(this.options.onFailure);
     await this.replica.close();
   }
@@ -312,46 +313,46 @@ export class Cluster {
     );
   }
 
-  /** After it was cut off from etcd. */
+  /** Called when the node has a new lease after it lost one. */
   private async onReconnected(): Promise<void> {
-    if ((await readEpoch(this.options.coordination))?.id !== this.restored) {
+    if ((await readEpoch(this.options.coordination))?.id !== this.epochId) {
       await this.membership.leave();
       throw epochChanged(this.self);
     }
     this.reconciler.trigger();
   }
 
-  private onMembersChanged({ members }: MembersChange): void {
+  private onMembersChanged(members: Member[]): void {
     const { onStatus = () => {} } = this.options;
     const left = this.members.filter(({ id }) => !members.some((member) => member.id === id));
-    const came = members.filter(({ id }) => !this.members.some((member) => member.id === id));
-    for (const { id, url } of left) onStatus(`node ${id} at ${url} is away`);
-    for (const { id, url } of came) onStatus(`node ${id} at ${url} is here`);
+    const joined = members.filter(({ id }) => !this.members.some((member) => member.id === id));
+    for (const { id, url } of left) onStatus(`node ${id} at ${url} has left`);
+    for (const { id, url } of joined) onStatus(`node ${id} at ${url} has joined`);
     this.members = members;
     for (const { id, url } of members) this.urls.set(id, url);
     this.reconciler.onMembersChanged(members);
   }
 
-  /** Says how many slots the node owns, where that has changed. */
+  /** Reports the number of slots of this node if it has changed. */
   private reportSlots(): void {
     const count = (state: OwnerState) => slotsOfNode(this.placement, this.self, state).length;
     const loading = count('initializing');
     const owned = loading + count('available') + count('leaving');
     const isDrained = owned === 0 && isDraining(this.placement, this.self);
     const text = isDrained
-      ? `drained: this node owns no slots, and may be stopped`
-      : `this node owns ${owned} of ${SLOTS} slots${loading > 0 ? `, and loads ${loading} of them` : ''}`;
+      ? `drained: this node owns no slots and can be stopped`
+      : `this node owns ${owned} of ${SLOTS} slots${loading > 0 ? `, ${loading} of them still loading` : ''}`;
     if (text !== this.reportedSlots) this.options.onStatus?.(text);
     this.reportedSlots = text;
   }
 }
 
-/** Whether a folder holds nothing that would not be in the store. */
+/** True if a data folder contains nothing that a node would have to share. */
 async function isEmpty({ catalogue: { collections, models }, index }: Storage): Promise<boolean> {
   return index.size === 0 && (await collections.isEmpty()) && (await models.isEmpty());
 }
 
-/** A node of another version may misread what this one writes. */
+/** Throws TW_DHT_OTHER_FORMAT if another node has another document format and may misread what this node writes. */
 function requireFormat({ id, format }: Member, members: Member[]): void {
   const other = members.find((member) => member.id !== id && member.format !== format);
   if (other) throw otherFormat(other.id, other.software, other.format, format);

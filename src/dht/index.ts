@@ -1,81 +1,54 @@
-export { Cluster, type ClusterOptions } from './cluster.js';
-export { writeLogCheckpoint } from './commit/checkpoint.js';
-export {
-  createSchemaIfAbsent,
-  deleteSchema,
-  readSchema,
-  updateSchema,
-} from './commit/collection-schema.js';
-export { CommitLog, type CommittedEntry } from './commit/commit-log.js';
-export { acquireLock, FencedLock, listLocks, pruneCommittedLocks } from './commit/fenced-lock.js';
+/**
+ * Makes many nodes one store: `Cluster` joins a node to the cluster, and `openCluster` builds it from the configuration. Invariant: a
+ * node answers only for slots whose tiles it has loaded. Imports `async`, `metrics`, `grid`, `storage` and `coordination`.
+ */
+export { Cluster } from './cluster.js';
 export * from './errors.js';
-export { type ImportProgress, type ImportReport, importFolder } from './import/import-folder.js';
-export { type ClusterStats, nodeStats, STATS_PATH } from './membership/cluster-stats.js';
-export { FailureDetector } from './membership/failure-detector.js';
+export { type ImportProgress, type ImportReport, importFolder } from './import/index.js';
+export { FailureDetector, nodeStats, STATS_PATH } from './membership/index.js';
+export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-cluster.js';
 export {
-  listMembers,
-  type Member,
-  type MembersChange,
-  Membership,
-  type MembershipEvents,
-  watchMembers,
-} from './membership/membership.js';
-export {
-  type ClusterConfig,
-  HANDSHAKE_PATH,
-  type OpenCluster,
-  openCluster,
-  restoreCluster,
-} from './open-cluster.js';
-export {
+  ALL_SLOTS,
+  addNode,
+  cellSlotLookup,
+  DEFAULT_PREFIX_LENGTHS,
+  decodePlacement,
   emptyPlacement,
+  encodePlacement,
   locate,
-  type Owner,
   type OwnerState,
   type Placement,
-  readableOwners,
-  slotsOfNode,
-} from './placement/placement.js';
-export {
-  addNode,
-  drainNode,
-  markAvailable,
-  type NewNode,
-  rebalance,
-  releaseSlots,
-  removeNode,
-} from './placement/placement-changes.js';
-export { decodePlacement, encodePlacement } from './placement/placement-codec.js';
-export {
-  type Amount,
-  diffPlacements,
   type PlacementDiff,
+  readableOwners,
+  rebalance,
+  removeNode,
+  SLOTS,
+  SlotSet,
+  slotOf,
   targetFractions,
-} from './placement/placement-diff.js';
+} from './placement/index.js';
 export {
-  compareAndSwapPlacement,
-  readPlacement,
-  type StoredPlacement,
-  watchPlacement,
-} from './placement/placement-store.js';
-export { cellSlotLookup } from './placement/slot-lookup.js';
-export { ALL_SLOTS, candidateSlots } from './placement/slot-pruning.js';
-export { SlotSet } from './placement/slot-set.js';
-export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './placement/slots.js';
-export { verifyClusterDocument } from './recovery/cluster-document.js';
-export { limitConnectTime } from './rpc/connect-timeout.js';
-export { sign, verifySignature } from './rpc/message-signature.js';
-export { CHECKSUM_HEADER, MESSAGE_TYPE, type Peer, PeerClient } from './rpc/peer-client.js';
-export { encodeLine, NDJSON_TYPE, streamLines } from './rpc/peer-stream.js';
+  CHECKSUM_HEADER,
+  encodeLine,
+  HANDSHAKE_PATH,
+  limitConnectTime,
+  MESSAGE_TYPE,
+  NDJSON_TYPE,
+  type Peer,
+  PeerClient,
+  sign,
+  streamLines,
+  verifySignature,
+} from './rpc/index.js';
 export {
-  type GatheredAnswers,
   localQueries,
+  OWNER_QUERY_PATH,
   type OwnerQueries,
+  type OwnerRequest,
   type QueryBounds,
   type QueryKind,
   type QueryScope as OwnerShare,
+  ScatterGather,
   type ScatterQuery,
   WHOLE_INDEX,
-} from './scatter-gather/owner-queries.js';
-export { type NodeSlots, routeQuery } from './scatter-gather/query-router.js';
-export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather/scatter-gather.js';
+} from './scatter-gather/index.js';

@@ -1,34 +1,40 @@
-/** Opens what a node of a cluster needs, from its configuration. */
+/** Builds the parts of a cluster node from its configuration. */
 import { join } from 'node:path';
-import { type CoordinationStore, EtcdStore, LevelStore } from '../coordination/index.js';
-import { messageOf } from '../errors.js';
-import { messageCheck, objectOf } from '../json-schema.js';
-import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
+import { type CoordinationStore, EtcdStore, LevelStore, MeasuredKvStore } from '../coordination/index.js';
+import type { ClusterMetrics } from '../metrics/index.js';
+import { plural } from '../plural.js';
+import {
+  MeasuredStore,
+  makeFolderDurably,
+  type ObjectStore,
+  openObjectStore,
+  type Storage,
+} from '../storage/index.js';
 import { Cluster } from './cluster.js';
-import { peerRefused } from './errors.js';
-import { listMembers, type Member } from './membership/membership.js';
-import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/restore-etcd.js';
-import { PeerClient } from './rpc/peer-client.js';
-import { ScatterGather } from './scatter-gather/scatter-gather.js';
+import { listMembers } from './membership/index.js';
+import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/index.js';
+import { handshake, PeerClient } from './rpc/index.js';
+import { ScatterGather } from './scatter-gather/index.js';
 
 export interface ClusterConfig {
-  /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */
+  /** The object store: `s3://bucket/prefix` or `file:///folder`. */
   store: string;
-  /** Addresses of etcd. Without, the node is the only one of its store, and the data folder coordinates. */
+  /** Addresses of the etcd servers. Without any, the node is the only one of its store and coordinates through its data folder. */
   etcd: string[];
-  /** Name of the cluster in etcd, where several use it. */
+  /** Name of the cluster in etcd, which several clusters may share. */
   name: string;
-  /** Address at which other nodes reach this one. */
+  /** The address at which other nodes reach this node. */
   advertise: string;
   zone: string;
   weight: number;
-  /** Owners of each slot, where the cluster is new; 2 by default. */
+  /** Owners of each slot if the cluster is new; default 2. */
   owners?: number;
-  /** That all nodes share. */
+  /** The secret that all nodes share. */
   secret: string;
-  /** How long a node is away before others take its place, ms. */
+  /** How long a node may be missing before others take over its slots, ms. */
   grace?: number;
-  /** Breaks off the start. It has no effect later. */
+  metrics?: ClusterMetrics;
+  /** Aborts the start; no effect later. */
   signal?: AbortSignal;
   software: string;
   onStatus?(text: string): void;
@@ -41,13 +47,17 @@ export interface OpenCluster {
   peers: PeerClient;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  /** False if the node coordinates itself by its data folder. */
+  hasEtcd: boolean;
   secret: string;
   close(): Promise<void>;
 }
 
-/** Of the documents that nodes exchange. Nodes of format 2 know no textures; those of format 1 would sweep all but one version of a model. */
+/**
+ * The format of the documents that nodes exchange. Format 2 lacks textures; in format 1, garbage collection keeps one version of a model.
+ */
 const DOCUMENT_FORMAT = 3;
-/** A node that is alone needs no second owner. */
+/** A single node needs no second owner. */
 const OWNERS_OF_SINGLE_NODE = 1;
 const DEFAULT_OWNERS = 2;
 
@@ -61,17 +71,20 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     weight,
     secret,
     grace: gracePeriodMs,
+    metrics,
     signal,
     software,
     onStatus,
     onFailure,
   } = config;
-  const objects = await openObjectStore(store);
-  const isAlone = etcd.length === 0;
-  const coordination = isAlone ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
+  const opened = await openObjectStore(store);
+  const objects = metrics ? new MeasuredStore(opened, metrics.store) : opened;
+  const isSingle = etcd.length === 0;
+  const ownOrEtcd = isSingle ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
+  const coordination = metrics?.etcd ? new MeasuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
   const { id } = storage.folder.node;
   const member = { id, url, zone, weight, software, format: DOCUMENT_FORMAT };
-  const owners = isAlone ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
+  const owners = isSingle ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
   const peers = new PeerClient(secret);
   const closeRest = async () => {
     peers.close();
@@ -79,40 +92,53 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
-    if (coordination instanceof EtcdStore) await reportEtcdWarnings(coordination, onFailure);
-    await handshake(peers, id, await listMembers(coordination));
+    if (ownOrEtcd instanceof EtcdStore) await reportEtcdWarnings(ownOrEtcd, onFailure);
+    const others = (await listMembers(coordination)).filter((other) => other.id !== id);
+    await handshake(peers, others);
     signal?.throwIfAborted();
     const cluster = await Cluster.join({
       member,
       storage,
       objects,
       coordination,
-      coordinationLabel: isAlone ? `node ${id} alone, without --etcd` : etcdLabel(name),
+      coordinationLabel: isSingle ? `the single node ${id} without --etcd` : etcdLabel(name),
       peers,
       owners,
       ...(gracePeriodMs !== undefined && { gracePeriodMs }),
+      ...(metrics && { metrics }),
       ...(signal && { signal }),
       onStatus,
       onFailure,
     });
-    const fixed = cluster.placement.owners;
-    if (config.owners !== undefined && owners !== fixed)
+    const storedOwners = cluster.placement.owners;
+    if (config.owners !== undefined && owners !== storedOwners)
       onFailure(
-        new Error(`--owners ${owners} has no effect: tiles of this cluster have ${fixed} since it was made`),
+        new Error(
+          `--owners ${owners} has no effect: each slot of this cluster has ${plural(storedOwners, 'owner')}`,
+        ),
       );
     const close = async () => {
       await cluster.close();
       await closeRest();
     };
-    const all = new ScatterGather(storage, cluster, peers);
-    return { cluster, owners: all, peers, objects, coordination, secret, close };
+    const scatterGather = new ScatterGather(storage, cluster, peers);
+    return {
+      cluster,
+      owners: scatterGather,
+      peers,
+      objects,
+      coordination,
+      hasEtcd: !isSingle,
+      secret,
+      close,
+    };
   } catch (error) {
     await closeRest();
     throw error;
   }
 }
 
-/** The coordination store of a node that is alone. LevelDB does not make the name of its folder durable. */
+/** The coordination store of a single node. LevelDB does not sync the entry of its folder in the parent folder. */
 async function openOwnStore(dir: string): Promise<LevelStore> {
   const folder = join(dir, 'coordination');
   await makeFolderDurably(folder);
@@ -121,46 +147,12 @@ async function openOwnStore(dir: string): Promise<LevelStore> {
 
 const etcdLabel = (name: string) => `an etcd with --cluster-name ${name}`;
 
-/** What the operator of etcd should know. It keeps no node from starting. */
+/** Reports warnings for the operator of etcd. A failed check does not keep the node from starting. */
 async function reportEtcdWarnings(etcd: EtcdStore, onFailure: (error: unknown) => void): Promise<void> {
   try {
     for (const warning of await etcd.healthWarnings()) onFailure(new Error(warning));
   } catch (error) {
     onFailure(error);
-  }
-}
-
-/** Where the running nodes are greeted. */
-export const HANDSHAKE_PATH = '/cluster/internal/greeting';
-const HANDSHAKE_TIMEOUT_MS = 1000;
-const checkHandshake = messageCheck(objectOf({}));
-
-/**
- * Throws TW_DHT_REFUSED where a running node does not take messages of this one: later, that would show only as answers that lack tiles. A
- * node that does not answer says nothing about it.
- */
-async function handshake(peers: PeerClient, self: string, members: Member[]): Promise<void> {
-  const others = members.filter(({ id }) => id !== self);
-  await Promise.all(
-    others.map(async (peer) => {
-      try {
-        await peers.call(peer, HANDSHAKE_PATH, {}, HANDSHAKE_TIMEOUT_MS, checkHandshake);
-      } catch (error) {
-        const said = /: 401 (\{.*\})$/s.exec(messageOf(error))?.[1];
-        if (said === undefined) return;
-        throw peerRefused.because(error, peer.id, peer.url, detailOf(said));
-      }
-    }),
-  );
-}
-
-/** The detail of a problem document; the text itself if it is not one, or was cut. */
-function detailOf(problem: string): string {
-  try {
-    const { detail } = JSON.parse(problem) as { detail?: unknown };
-    return typeof detail === 'string' ? detail : problem;
-  } catch {
-    return problem;
   }
 }
 

@@ -1,8 +1,8 @@
-/** Expressions over bands: what can be said in them. */
+/** The syntax tree of expressions over bands. */
 
 export type Operator = '+' | '-' | '*' | '/' | '**' | '<' | '<=' | '>' | '>=' | '==' | '!=';
 
-/** Functions and how many arguments they take; `Infinity` for two and more. */
+/** Functions and their number of arguments; `Infinity` means two or more. */
 export const FUNCTIONS = {
   where: 3,
   min: Infinity,

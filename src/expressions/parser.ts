@@ -1,12 +1,12 @@
-/** Reads expressions: a parser by recursive descent, one function a level of precedence. */
+/** A recursive-descent parser for expressions, with one method per level of precedence. */
 
 import { type Expression, FUNCTIONS, type FunctionName, type Operator } from './ast.js';
 import { badExpression } from './errors.js';
 
 const MAX_LENGTH = 1000;
-/** Brackets, signs and powers within each other. */
+/** Nesting of brackets, signs and powers. */
 const MAX_DEPTH = 50;
-/** Each is a pass over all pixels. */
+/** Each operation is a pass over all pixels. */
 const MAX_OPERATIONS = 100;
 
 interface Token {
@@ -18,29 +18,30 @@ interface Token {
 /**
  * | precedence | operators |
  * |---|---|
- * | lowest | `< <= > >= == !=` (one of them, not chained) |
+ * | lowest | `< <= > >= == !=` (not chained) |
  * | | `+ -` |
  * | | `* /` |
  * | | unary `- +` |
- * | highest | `**` (from the right; its exponent may have a sign) |
+ * | highest | `**` (right-associative; its exponent may have a sign) |
  *
- * Names are letters, digits and `_`, and may begin with a digit (`10m_b1`). Wavelengths (`860nm`, `2.2um`) are names, too. Throws TW_IMAGERY_EXPRESSION.
+ * Names consist of letters, digits and `_`, and may begin with a digit (`10m_b1`). Wavelengths (`860nm`, `2.2um`) are also names. Throws
+ * TW_IMAGERY_EXPRESSION.
  */
 export function parseExpression(text: string): Expression {
   return parseExpressions([text])[0];
 }
 
-/** Reads expressions that are evaluated together: the limit on operations is that of their sum. Throws TW_IMAGERY_EXPRESSION. */
+/** Parses expressions that are evaluated together and share one limit of operations. Throws TW_IMAGERY_EXPRESSION. */
 export function parseExpressions(texts: string[]): Expression[] {
   const total = { operations: 0 };
   return texts.map((text) => {
     if (text.length > MAX_LENGTH)
       throw badExpression(MAX_LENGTH, `it is longer than ${MAX_LENGTH} characters`);
-    return new Parser(tokensOf(text), total).whole();
+    return new Parser(tokensOf(text), total).parse();
   });
 }
 
-/** A number is not followed by a letter: then it is the start of a name. */
+/** Digits followed by a letter are the start of a name, not a number. */
 const TOKEN =
   /\s*(?:(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))|(?<name>\d+\.\d+[nu]m\b|\w+)|(?<symbol>\*\*|[<>=!]=|[-+*/<>(),]))/y;
 
@@ -58,8 +59,8 @@ function tokensOf(text: string): Token[] {
     }
     const { number, name, symbol } = match.groups!;
     const kind = number !== undefined ? 'number' : name !== undefined ? 'name' : 'symbol';
-    const word = number ?? name ?? symbol;
-    tokens.push({ kind, text: word, position: TOKEN.lastIndex - word.length });
+    const token = number ?? name ?? symbol;
+    tokens.push({ kind, text: token, position: TOKEN.lastIndex - token.length });
   }
   tokens.push({ kind: 'end', text: '', position: end });
   return tokens;
@@ -73,11 +74,11 @@ class Parser {
 
   constructor(
     private readonly tokens: Token[],
-    /** Counts those of other expressions, too. */
+    /** Shared with the other expressions. */
     private readonly total: { operations: number },
   ) {}
 
-  whole(): Expression {
+  parse(): Expression {
     const expression = this.comparison();
     if (this.token.kind !== 'end') throw this.unexpected('an operator or the end');
     return expression;
@@ -200,7 +201,7 @@ class Parser {
     );
   }
 
-  /** True if a blank alone separates a value from the one before: the query of a URL decodes + as a blank. */
+  /** True if only spaces separate a value from the previous value, because a URL decodes + in a query as a space. */
   private lacksOperator(): boolean {
     const before = this.tokens[this.at - 1];
     const isValue = ({ kind, text }: Token, bracket: string) =>

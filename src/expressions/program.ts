@@ -1,4 +1,4 @@
-/** Expressions as steps over arrays of pixels. */
+/** Compiles expressions to steps over arrays of pixels, and evaluates them. */
 import type { Expression, FunctionName, Operator } from './ast.js';
 
 type Code = Operator | FunctionName | 'negate';
@@ -8,13 +8,13 @@ type Step =
   | { code: 'number'; value: number; to: number }
   | { code: Code; args: number[]; to: number };
 
-/** Plain data: it can be sent to a worker thread. The result is in register 0. */
+/** Plain data, for worker threads. The result is in register 0. */
 export interface Program {
   steps: Step[];
   registers: number;
 }
 
-/** `bandOf` gives the number of a band among the inputs by its name, or what stands for the name. */
+/** `bandOf` returns the number of a band among the inputs by its name, or an expression that replaces the name. */
 export function compileExpression(
   expression: Expression,
   bandOf: (name: string, position: number) => number | Expression,
@@ -52,13 +52,13 @@ export function compileExpression(
   return { steps, registers };
 }
 
-/** Pixels that go through all steps at once: their registers stay in the processor's cache. */
+/** Pixels of one pass through all steps. Their registers fit into the cache. */
 const CHUNK_PIXELS = 1024;
 
 /**
- * Values of an expression for each pixel; `bands` are physical values of equal length, NaN where there is no data. A
- * comparison is 1 or 0. A step on NaN gives NaN, but for `where`, which takes NaN from its condition and the value it picks.
- * What is not finite at the end (such as x / 0) becomes NaN.
+ * Returns the value of an expression for each pixel. `bands` are physical values of equal length, NaN for no data. A comparison is 1 or 0.
+ * A step on NaN gives NaN, except `where`, which propagates NaN from its condition and from the selected value. Values that are not finite
+ * at the end (such as x / 0) become NaN.
  */
 export function evaluateProgram(
   { steps, registers }: Program,

@@ -1,6 +1,6 @@
 /**
- * One axis cut into equal cells. An edge is always computed by the same expression, so neighbouring cells share it bit
- * for bit, and so do cells of other counts that are powers of two apart (scaling by two is exact).
+ * One axis divided into equal cells. An edge is always computed by the same expression, so neighbouring cells share it bit
+ * for bit. The same holds for cells of other counts that differ by a power of two (scaling by two is exact).
  */
 export interface GridAxis {
   from: number;
@@ -15,8 +15,8 @@ export function edge(axis: GridAxis, index: number): number {
 }
 
 /**
- * Index of the cell that holds a coordinate of the axis: lower edge <= value < upper edge, and the last cell also holds
- * the end of the axis. The quotient is only a first guess, because it rounds; the edges decide.
+ * Index of the cell that contains a coordinate of the axis: lower edge <= value < upper edge, and the last cell also contains
+ * the end of the axis. The quotient is only a first guess, because it is rounded; the edges decide.
  */
 export function cellAt(axis: GridAxis, value: number): number {
   const guess = Math.floor(((value - axis.from) / (axis.to - axis.from)) * axis.count);
@@ -26,7 +26,7 @@ export function cellAt(axis: GridAxis, value: number): number {
   return index;
 }
 
-/** First and last cell that overlap [low, high] with more than an edge; undefined where the interval is off the axis. */
+/** First and last cell that overlap [low, high] by more than an edge; undefined if the interval is outside of the axis. */
 export function cellsBetween(
   axis: GridAxis,
   low: number,

@@ -20,9 +20,9 @@ export function metresPerDegree(lat: number): { lon: number; lat: number } {
 }
 
 /**
- * Straight distance in metres between two places (longitude, latitude) on the WGS84 ellipsoid, through their geocentric
- * coordinates (Hofmann-Wellenhof et al., "GNSS", 2008, equation 8.2). It is as good at the poles and across the
- * antimeridian; below 100 km it is shorter than the way along the ground by at most one part in 100,000.
+ * Straight distance in metres between two points (longitude, latitude) on the WGS84 ellipsoid, from their geocentric
+ * coordinates (Hofmann-Wellenhof et al., "GNSS", 2008, equation 8.2). It is equally accurate at the poles and across the
+ * antimeridian; below 100 km it is shorter than the distance along the ground by at most one part in 100,000.
  */
 export function chordDistanceMetres(a: readonly [number, number], b: readonly [number, number]): number {
   const [p, q] = [geocentric(a), geocentric(b)];

@@ -3,14 +3,14 @@ import { createRegularGrid } from './regular-grid.js';
 
 const EXTENT = { west: -180, south: -90, east: 180, north: 90 };
 
-/** Five bits a character, longitude first: of 5p bits, longitude has the odd one. */
+/** A character has five bits, beginning with longitude: if 5p is odd, longitude has one bit more. */
 const columns = (precision: number) => 2 ** Math.ceil((5 * precision) / 2);
 const rows = (precision: number) => 2 ** Math.floor((5 * precision) / 2);
 
 /**
  * Geohash cells in EPSG:4326, precision 1-9. All cell edges are exact in doubles: multiples of 45 degrees divided by a
- * power of two. The package's own encoder puts a point on an edge into the cell west or south of it; here the cell is
- * found first, half-open as in every grid, and the package names it by its centre.
+ * power of two. The package's encoder assigns a point on an edge to the cell west or south of it. Here the cell is
+ * determined first, half-open as in every grid, and the package encodes its centre.
  */
 export const geohash = createRegularGrid({
   name: 'geohash',

@@ -1,4 +1,4 @@
-/** What every grid of cells offers. Two exist: geohash (cells in EPSG:4326) and quadtile (cells in EPSG:3857). */
+/** The interface of the grids: geohash (cells in EPSG:4326) and quadtile (cells in EPSG:3857). */
 
 export type GridName = 'geohash' | 'quadtile';
 
@@ -10,7 +10,7 @@ export interface GridBounds {
   north: number;
 }
 
-/** Longitude and latitude bounds in degrees: west, south, east, north. West > east means: across the antimeridian. */
+/** Longitude and latitude bounds in degrees: west, south, east, north. If west > east, the box crosses the antimeridian. */
 export type Bbox = [west: number, south: number, east: number, north: number];
 
 export interface Grid {
@@ -23,30 +23,30 @@ export interface Grid {
   /** Extent of all cells together, in grid coordinates. */
   readonly extent: GridBounds;
   /**
-   * The cell that holds a point, half-open: a point on a cell's western or southern edge belongs to it. The extent's
-   * eastern and northern edges belong to the last cells. Throws TW_GEOCODE_OUTSIDE beyond the extent.
+   * The cell that contains a point, half-open: a point on a cell's western or southern edge belongs to it. The extent's
+   * eastern and northern edges belong to the last cells. Throws TW_GEOCODE_OUTSIDE outside of the extent.
    */
   encode(x: number, y: number, precision: number): string;
-  /** True where `geocode` names a cell of this grid (lower case only). */
+  /** True if `geocode` names a cell of this grid (lower case only). */
   accepts(geocode: string): boolean;
   /** Bounds of a cell; the shared edges of neighbours, parents and children are the same numbers. Throws TW_GEOCODE_INVALID. */
   bounds(geocode: string): GridBounds;
   /** Size of one cell at a precision, in grid coordinates. */
   cellSize(precision: number): { width: number; height: number };
-  /** The cells one precision finer that make up a cell, in the order of their geocodes. */
+  /** The cells of the next precision that a cell consists of, in the order of their geocodes. */
   children(geocode: string): string[];
   /**
-   * Cells that overlap `bounds` (with more than their edge), row by row from north to south, west to east. Bounds
-   * without width or height cover the cells that hold them.
+   * Cells that overlap `bounds` by more than an edge, row by row from north to south, west to east. Bounds
+   * without width or height are covered by the cells that contain them.
    */
   cover(bounds: GridBounds, precision: number): string[];
   /** Grid coordinates of a longitude and latitude, and back. */
   fromLonLat(lon: number, lat: number): [x: number, y: number];
   toLonLat(x: number, y: number): [lon: number, lat: number];
   /**
-   * The geocode as an integer that sorts like the string, left-aligned to the grid's longest geocode, so that all
-   * geocodes below a prefix are one range [key, key + span). A cell and its first child share their key: tell them apart
-   * by precision.
+   * The geocode as an integer that sorts like the string, left-aligned to the grid's longest geocode, so all
+   * geocodes below a prefix are one range [key, key + span). A cell and its first child have the same key and differ
+   * in precision.
    */
   key(geocode: string): { key: number; span: number };
   /** The geocode of a key at a precision: the inverse of `key`. */

@@ -1,5 +1,4 @@
-/** How many pixels a cell has. */
-
+/** Numbers of pixels of a cell. */
 import { cellSizeMetres } from './ellipsoid.js';
 import type { Grid } from './grid.js';
 
@@ -8,13 +7,13 @@ export interface PixelGrid {
   height: number;
 }
 
-/** Two lengths, or a ratio and a whole number, that differ by no more than this share are the same. */
+/** Relative difference up to which two lengths, or a ratio and a whole number, count as equal. */
 const SIZE_TOLERANCE = 1e-3;
 
 /**
- * Pixel grid of a cell for each band group of a product, from the groups' nominal pixel sizes in ground metres. It depends
- * on nothing else, so all dates of a cell stack. Geohash: the cell's WGS84 arc lengths over the pixel size, the coarsest
- * group rounded first, finer groups a whole multiple of it where their sizes are. Quadtile: for each group the smallest
+ * Pixel grid of a cell for each band group of a product. It depends only on the groups' nominal pixel sizes in ground metres,
+ * so all dates of a cell stack. Geohash: the cell's WGS84 arc lengths divided by the pixel size; the coarsest group is
+ * rounded first, and finer groups are a whole multiple of it if their sizes are. Quadtile: for each group the smallest
  * power of two that is not coarser than its pixels.
  */
 export function computePixelGrids(

@@ -7,7 +7,7 @@ const DEGREES_PER_RADIAN = 180 / Math.PI;
 
 /**
  * Quadkeys ("Bing Maps Tile System", Microsoft) in EPSG:3857, precision = zoom 1-24: digit = 2 * southern half + eastern
- * half, so tile 0 is in the north-west. A cell holds its western and southern edges, as in every grid here; the map's
+ * half, so tile 0 is in the north-west. A cell contains its western and southern edges, as in every grid here; the map's
  * northern and eastern edges belong to the first row and the last column. Latitudes beyond 85.0511 have no cell.
  */
 export const quadtile = createRegularGrid({

@@ -1,7 +1,7 @@
-/** Which cells a region needs of which only this is known: how it lies to a rectangle. */
+/** Covers a region by cells. The region is given by a function that relates it to rectangles. */
 import type { Grid, GridBounds } from './grid.js';
 
-/** How a rectangle lies to a region: beside it, partly in it for certain, wholly in it, or not known before a closer look. */
+/** Relation of a rectangle to a region. `touching`: certainly overlaps in part; `unclear`: needs smaller rectangles. */
 export type Relation = 'outside' | 'touching' | 'inside' | 'unclear';
 
 /** Rectangle (column, row) of the lattice that has 2^level columns and rows in each cell; row 0 in the south. */
@@ -10,17 +10,17 @@ interface Rect {
   row: number;
 }
 
-/** The first look is at no more columns than this: rectangles of 45 degrees. */
+/** Maximum number of columns of the first level: rectangles of 45 degrees. */
 const INITIAL_COLUMNS = 8;
-/** The last look is at a thousandth of a cell: 2^5 columns and rows. */
+/** The rectangles of the last level are a thousandth of a cell: 2^5 columns and rows. */
 const MAX_LEVEL = 5;
 
 /**
- * Cells that a region touches, row by row from north to south, west to east. The extent is halved in both directions again
- * and again: what lies outside is left, what lies inside is taken whole, and the rest is looked at more closely, so the work
- * grows with the region's outline and not with its area. `relate` is asked about rectangles in grid coordinates; where
- * `closest` is true there is no closer look, and unclear counts as touching.
- * More than `max` cells are refused before they are listed, with what `tooMany` makes of their approximate number.
+ * Cells that a region touches, row by row from north to south, west to east. The extent is repeatedly halved in both directions:
+ * rectangles outside are dropped, rectangles inside are covered entirely, and the others are divided further, so the work
+ * is proportional to the region's outline and not to its area. `relate` gets rectangles in grid coordinates; if
+ * `closest` is true there is no further level, and `unclear` counts as touching.
+ * If there are more than `max` cells, it throws the result of `tooMany`, which gets their approximate number, before it lists them.
  */
 export function coverRegionByRelation(
   grid: Grid,
@@ -30,7 +30,7 @@ export function coverRegionByRelation(
   tooMany: (cells: number) => Error,
 ): string[] {
   const lattice = cellLattice(grid, precision);
-  const whole: { rect: Rect; level: number }[] = [];
+  const insideRects: { rect: Rect; level: number }[] = [];
   const single = new Set<number>();
   let cells = 0;
   let level = Math.min(0, Math.log2(INITIAL_COLUMNS / lattice.columns));
@@ -45,7 +45,7 @@ export function coverRegionByRelation(
       const relation = relate(lattice.bounds(rect, level), closest);
       if (relation === 'outside') continue;
       if (key === undefined && relation === 'inside') {
-        whole.push({ rect, level });
+        insideRects.push({ rect, level });
         cells += 4 ** -level;
       } else if (key !== undefined && (relation !== 'unclear' || closest)) {
         single.add(key);
@@ -55,21 +55,22 @@ export function coverRegionByRelation(
         if (relation === 'touching') touched++;
       }
     }
-    // What is only touched is the outline, a line: at each level the number of its rectangles about doubles.
+    // Touched rectangles form the outline, a line: the number of its rectangles about doubles with each level.
     const outline = touched * 2 ** -level;
     const isLong = touched >= INITIAL_COLUMNS ** 2 && cells + outline / 1.25 > max;
     if (cells > max || isLong || (level <= 0 && unclear.length > max))
       throw tooMany(Math.round(cells + Math.max(outline, unclear.length)));
     frontier = unclear.flatMap(splitIntoQuadrants);
   }
-  for (const { rect, level } of whole) for (const key of lattice.keysWithin(rect, level)) single.add(key);
+  for (const { rect, level } of insideRects)
+    for (const key of lattice.keysWithin(rect, level)) single.add(key);
   return [...single].sort((a, b) => a - b).map((key) => lattice.geocode(key));
 }
 
 const splitIntoQuadrants = ({ column, row }: Rect): Rect[] =>
   [1, 0].flatMap((y) => [0, 1].map((x) => ({ column: 2 * column + x, row: 2 * row + y })));
 
-/** Rectangles of all levels over one precision's cells. A cell's key counts cells from the north-west, row by row. */
+/** Rectangles of all levels over the cells of one precision. A cell's key counts cells from the north-west, row by row. */
 function cellLattice(grid: Grid, precision: number) {
   const { extent } = grid;
   const { width, height } = grid.cellSize(precision);
@@ -99,7 +100,7 @@ function cellLattice(grid: Grid, precision: number) {
       };
     },
 
-    /** The cell that holds a rectangle no larger than a cell. */
+    /** The cell that contains a rectangle no larger than a cell. */
     key: ({ column, row }: Rect, level: number) =>
       keyOf(Math.floor(column / 2 ** level), Math.floor(row / 2 ** level)),
 

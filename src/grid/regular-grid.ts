@@ -1,16 +1,16 @@
-/** A grid whose cells of one precision are a lattice of equal rectangles, counted by column and row. */
+/** Grids whose cells of one precision form a lattice of equal rectangles, numbered by column and row. */
 import { cellAt, cellsBetween, edge, type GridAxis } from './axis.js';
 import { geocodeInvalid, geocodeOutside, geocodePrecision, geocodeTooMany } from './errors.js';
 import type { Grid, GridBounds } from './grid.js';
 
 /** A cell by number: column 0 in the west, row 0 in the south. */
-export interface CellIndex {
+interface CellIndex {
   column: number;
   row: number;
 }
 
-/** What tells one lattice grid from another. */
-export interface RegularGridDefinition
+/** The properties in which lattice grids differ. */
+interface RegularGridDefinition
   extends Pick<Grid, 'name' | 'idPrefix' | 'epsg' | 'maxPrecision' | 'extent' | 'fromLonLat' | 'toLonLat'> {
   /** The characters of a geocode in ascending order. */
   alphabet: string;
@@ -23,7 +23,7 @@ export interface RegularGridDefinition
 
 const minPrecision = 1;
 
-/** More cells than this are a mistake in the area or the precision rather than a list anyone can use. */
+/** Maximum number of listed cells. More indicate a wrong area or precision. */
 const MAX_COVER = 4_000_000;
 
 export function createRegularGrid(lattice: RegularGridDefinition): Grid {

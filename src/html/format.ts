@@ -1,10 +1,10 @@
-/** Numbers and times as people read them. */
+/** Formats of numbers and times. */
 
 const MISSING = '–';
 const MINUS = '−';
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** Three significant digits: 0.00213, and 8.1 × 10⁻⁶ for very small and large values. */
+/** Three significant digits, such as 0.00213. Very small and large values have two, such as 8.1 × 10⁻⁶. */
 export function significant(value: number): string {
   if (!Number.isFinite(value)) return MISSING;
   const size = Math.abs(value);
@@ -19,14 +19,14 @@ function powerOfTen(exponent: number): string {
   return `10${exponent < 0 ? '⁻' : ''}${digits}`;
 }
 
-/** Numbers of one column: the same decimals for all, two digits of the smallest, as long as five decimals can show it. */
+/** Formats the numbers of a column with the same decimals: two digits of the smallest positive value, at most five decimals. */
 export function formatColumn(values: number[]): (value: number) => string {
   const least = values.reduce((low, value) => (value > 0 && value < low ? value : low), 1);
   const decimals = Math.min(5, Math.max(2, 1 - Math.floor(Math.log10(least))));
   return (value) => (value > 0 && value < 10 ** -decimals ? significant(value) : signed(value, decimals));
 }
 
-/** A tick of a logarithmic axis: 0.02, 10⁻⁵ */
+/** A tick of a logarithmic axis, such as 0.02 or 10⁻⁵. */
 export function logTick(value: number): string {
   if (value >= 1e-3 && value < 1e4) return String(Number(value.toPrecision(1)));
   const exponent = Math.floor(Math.log10(value) + 1e-9);
@@ -39,22 +39,22 @@ export function signed(value: number, decimals: number): string {
   return Number.isFinite(value) ? value.toFixed(decimals).replace('-', MINUS) : MISSING;
 }
 
-/** R2, with two decimals. */
+/** R² with two decimals. */
 export const formatR2 = (value: number) => signed(value, 2);
 
-/** A percentage without its sign; only 100 itself is shown as 100, and only 0 as 0. */
+/** A percentage without the percent sign. Only exactly 100 is shown as 100, and only 0 as 0. */
 export function formatPercentValue(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return MISSING;
   if (value > 0 && value < 0.5) return '<1';
   return String(value < 100 ? Math.min(99, Math.round(value)) : Math.round(value));
 }
 
-/** `12 May 2024` of an ISO time; a text that is no time stays as it is. */
+/** Formats an ISO time as `12 May 2024`. A text that is not a time is returned unchanged. */
 export function dateText(time: string): string {
   return inUtc(time, { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
-/** `12 May 2024, 10:20 UTC` */
+/** Formats an ISO time as `12 May 2024, 10:20 UTC`. */
 export function dateTime(time: string): string {
   return inUtc(time, {
     day: 'numeric',
@@ -66,6 +66,16 @@ export function dateTime(time: string): string {
   });
 }
 
+/** "5.2 s", "3 min 20 s", "2 h 5 min". */
+export function formatDuration(seconds: number): string {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
 function inUtc(time: string, style: Intl.DateTimeFormatOptions): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return time;
@@ -75,5 +85,5 @@ function inUtc(time: string, style: Intl.DateTimeFormatOptions): string {
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

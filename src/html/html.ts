@@ -1,18 +1,18 @@
-/** Markup that cannot be broken by the data in it. */
+/** Templates of HTML markup that escape data. */
 
-/** Markup. Invariant: every text from outside in it was escaped, so it is only made by `html` and `trusted`. */
+/** Markup. Invariant: every text from outside is escaped; only `html` and `trusted` create instances. */
 export class Html {
   constructor(readonly markup: string) {}
 }
 
 type Part = string | number | Html | Html[] | null | false;
 
-/** A template of markup: strings put into it are escaped, markup and lists of markup are kept, null and false say nothing. */
+/** A template of markup. Strings are escaped, markup and lists of markup are inserted unchanged, null and false are omitted. */
 export function html(template: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(template.reduce((text, next, i) => text + markupOf(parts[i - 1]!) + next));
+  return new Html(template.reduce((text, next, i) => text + markupOf(parts[i - 1]) + next));
 }
 
-/** Text of our own that is markup already. Never for data. */
+/** Marks constant text of this program as markup. It must never be used for data. */
 export function trusted(markup: string): Html {
   return new Html(markup);
 }
@@ -32,5 +32,5 @@ const ENTITIES: Record<string, string> = {
 };
 
 function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]);
 }

@@ -8,7 +8,7 @@ interface PageParts {
   body: Html;
 }
 
-/** An HTML page with its styles in it, which follows the colour scheme of the reader. */
+/** An HTML page with embedded styles for light and dark mode. */
 export function htmlPage({ title, policy, style, body }: PageParts): string {
   return html`<!doctype html>
 <html lang="en">

@@ -1,2 +1,2 @@
-/** Content-Security-Policy of a page without scripts that contains all it shows: the browser refuses everything else. */
+/** Content-Security-Policy of a self-contained page without scripts. */
 export const PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";

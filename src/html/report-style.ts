@@ -1,8 +1,8 @@
 /**
- * The look of the report. Blue, orange and grey stand for model, ridge and mean, teal and violet for coverage and cloud:
- * pairs that people with any kind of colour vision can tell apart, and that also differ in shape, dash or place.
+ * The style sheet of the report. Blue, orange and grey mark model, ridge and mean; teal and violet mark coverage and cloud. These colours
+ * are distinguishable with every kind of colour vision, and also differ in shape, dash or position.
  */
-import { trusted } from './index.js';
+import { trusted } from './html.js';
 
 const COLOURS = `
 :root { color-scheme: light dark;

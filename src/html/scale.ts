@@ -1,12 +1,12 @@
-/** Axes: where a value lies, and where their ticks are. */
+/** Axes of charts: positions of values and ticks. */
 
 export interface AxisScale {
-  /** 0 at the low end, 1 at the high end; values beyond are put on the end. */
+  /** 0 at the low end, 1 at the high end; values beyond are clamped. */
   position(value: number): number;
   ticks: number[];
 }
 
-/** A linear axis, a little wider than its values, with two to seven ticks. */
+/** A linear axis, slightly wider than the range of its values, with two to seven ticks. */
 export function linearScale(values: number[]): AxisScale & { step: number } {
   const [low, high] = extent(values, [0, 1]);
   const margin = (high - low) * 0.04 || 0.1;
@@ -18,7 +18,7 @@ export function linearScale(values: number[]): AxisScale & { step: number } {
   return { position: (value) => clamp((value - from) / (to - from)), ticks, step };
 }
 
-/** A logarithmic axis over the positive values, with ticks at powers of ten, and at 2 and 5 between where it is short. */
+/** A logarithmic axis over the positive values, with ticks at powers of ten; short axes also have ticks at 2 and 5 times these. */
 export function logScale(values: number[]): AxisScale {
   const [low, high] = extent(
     values.filter((value) => value > 0),

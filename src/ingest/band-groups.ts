@@ -1,4 +1,4 @@
-/** Gathers the bands of a scene into groups by pixel size, data type, role and nodata value. */
+/** Combines the bands of a scene into groups by pixel size, data type, role and nodata value. */
 import type { RasterHeader, Resampling } from '../raster/index.js';
 import { badPixelSize, bandsDiffer } from './errors.js';
 import type { Resolution, Scene, SourceBand, SourceGroup } from './scene.js';
@@ -7,7 +7,7 @@ export interface UngroupedBand extends SourceBand {
   role: 'data' | 'qa';
   nodata: number | null;
   resolution: Resolution;
-  /** Bilinear for data and nearest for qa, unless the band holds codes. */
+  /** By default bilinear for data and nearest for qa; nearest if the band holds codes. */
   resampling?: Resampling;
   /** See `SourceGroup`. */
   part?: string;
@@ -28,7 +28,7 @@ function isSameGeoreferencing(a: RasterHeader, b: RasterHeader): boolean {
   );
 }
 
-/** All bands of a scene must be in one projection: a cell is a place, and its groups must show the same one. */
+/** Throws unless all bands of a scene have one projection: the groups of a cell must show the same ground. */
 function requireOneCrs(bands: UngroupedBand[]): void {
   for (const { header } of bands) {
     const [{ header: first }] = bands;
@@ -36,7 +36,7 @@ function requireOneCrs(bands: UngroupedBand[]): void {
   }
 }
 
-/** Ground metres of a pixel: from close-range photos to the coarsest climate models. */
+/** Limits of a pixel on the ground, metres: from close-range photos to the coarsest climate models. */
 const PIXEL_SIZE_LIMITS_METRES = { least: 1e-3, most: 1.1e6 };
 
 function requirePlausibleSizes(bands: UngroupedBand[]): void {
@@ -83,8 +83,9 @@ const typeOf = ({ bands }: SourceGroup) => bands[0].header.dataType;
 const sizeOf = ({ resolution }: SourceGroup) => Math.max(resolution.x, resolution.y);
 
 /**
- * Names are `<size>m`, `<size>m-qa`, `<size>m-<part>`, with `-<type>` where two differ in it, and codes marked where the type is alike. A file has
- * one nodata value, so bands that differ in it are two groups, the later one named by it.
+ * Names are `<size>m`, `<size>m-qa` and `<size>m-<part>`. `-<type>` is added if two groups differ in it, and codes are marked
+ * if the types are equal. A file has one nodata value, so bands that differ in it form two groups, and the name of the later
+ * one includes it.
  */
 export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
   const base = (g: SourceGroup) =>
@@ -100,7 +101,7 @@ export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
     const differ = alike.some((other) => typeOf(other) !== type || other.resampling !== group.resampling);
     const name = differ ? `${base(group)}-${suffix}` : base(group);
     const named = names.has(name) ? `${name}-nodata${group.nodata ?? '-none'}` : name;
-    // Pixel sizes can differ and still round to one name.
+    // Different pixel sizes can round to the same name.
     let unique = named;
     for (let count = 2; names.has(unique); count++) unique = `${named}-${count}`;
     names.add(unique);
@@ -108,7 +109,7 @@ export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
   });
 }
 
-/** The scene with these groups in place of its own, in the same order. Its quality bands refer to their new names. */
+/** The scene with its groups replaced by `groups`, in the same order. Its quality bands refer to the new names. */
 export function replaceGroups(scene: Scene, groups: SourceGroup[]): Scene {
   const quality = scene.quality.map((band) => ({
     ...band,
@@ -117,7 +118,7 @@ export function replaceGroups(scene: Scene, groups: SourceGroup[]): Scene {
   return { ...scene, groups, quality };
 }
 
-/** A file has one table of colours, so a group of several bands has none. */
+/** A file has one colour table, so a group of several bands has none. */
 function coloursOf({ bands, resampling }: SourceGroup): Pick<SourceGroup, 'colours'> {
   const [{ header }] = bands;
   if (bands.length > 1 || header.bands > 1 || resampling !== 'nearest' || !header.colours) return {};

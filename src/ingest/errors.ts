@@ -8,7 +8,7 @@ export const notRecognised = defineError(
     `${path}: ${reason}. Give a raster file, an archive, or the folder of a product as it was delivered.`,
 );
 
-/** A reason of `notRecognised`. */
+/** A reason for `notRecognised`. */
 export const NOTHING_THERE = 'there is no such file or folder';
 
 export const missingBand = defineError(
@@ -21,7 +21,7 @@ export const missingBand = defineError(
 export const noDatetime = defineError(
   'TW_INGEST_NO_DATETIME',
   400,
-  'Neither the file nor the flags say when the scene was taken, or only its name does, and holds several dates.',
+  'Neither the file nor the flags contain the acquisition time, or only its name does, with several dates.',
   (path: string, dates: string[] = []) => {
     const which = dates.length > 0 ? `, and its name holds ${dates.join(' and ')}` : '';
     return `${path}: the file does not say when it was taken${which}. Add --datetime 2024-06-01T10:30:00Z.`;
@@ -39,9 +39,9 @@ export const collectionNotNamed = defineError(
 export const partOfProduct = defineError(
   'TW_INGEST_PART_OF_PRODUCT',
   400,
-  'A file is one of several of a product. Name the folder of the product; or give the file a collection of its own with --collection.',
+  'The file is one of several of a product. Ingest the folder of the product, or put the file into a separate collection with --collection.',
   (path: string, product: string, folder: string) =>
-    `${path} lies in a product that is read as a whole (${product}): name its folder ${folder}, or add --collection my-collection.`,
+    `${path} is part of a product (${product}): ingest its folder ${folder}, or add --collection my-collection.`,
 );
 
 export const badOption = defineError(
@@ -55,17 +55,17 @@ export const badOption = defineError(
 export const badScale = defineError(
   'TW_INGEST_BAD_SCALE',
   400,
-  'Scale and offset of a band make one value, or no number, of all its values. Say what they are with `--scale` and `--offset`.',
+  'Scale and offset map all values of a band to one value, or to no number. Set them with `--scale` and `--offset`.',
   (path: string, band: string, scale: number, offset: number) =>
-    `${path}: stored * ${scale} + ${offset} makes one value, or no number, of all values of band ${band}. Give the right --scale and --offset.`,
+    `${path}: stored * ${scale} + ${offset} maps all values of band ${band} to one value, or to no number. Set the right --scale and --offset.`,
 );
 
 export const bandsDiffer = defineError(
   'TW_INGEST_BANDS_DIFFER',
   400,
-  'Bands of one scene are in different projections, or bands of one pixel size lie at different places.',
+  'Bands of one scene have different projections, or bands of one pixel size cover different areas.',
   (path: string, other: string) =>
-    `${path} and ${other} are of one scene, but differ in their projection, or in position or size though their pixels are alike. Bring both to one grid with gdalwarp.`,
+    `${path} and ${other} belong to one scene, but have different projections, or pixels of one size with different position or extent. Bring both to one grid with gdalwarp.`,
 );
 
 export const badPixelSize = defineError(
@@ -102,14 +102,14 @@ export const rowsExceedMemory = defineError(
 export const ingestFailed = defineError(
   'TW_INGEST_FAILED',
   500,
-  'A scene failed with an error that has no code of its own; its message says which. The other scenes go on.',
+  'A scene failed with an error without a code; the message has the details. The other scenes continue.',
   (path: string, detail: string) => `${path}: ${detail}`,
 );
 
 export const allInputsFailed = defineError(
   'TW_INGEST_ALL_FAILED',
   422,
-  'All inputs failed. The results on the job say why, one by one; a failure with the code `TW_DHT_OUTCOME_UNKNOWN` may have been ingested.',
+  'All inputs failed. The results of the job list the reasons; a failure with the code `TW_DHT_OUTCOME_UNKNOWN` may have been ingested.',
   (failed: number, reasons: string[]) => {
     const more = failed > reasons.length ? `; and ${failed - reasons.length} more` : '';
     return `${failed === 1 ? 'the only input' : `all ${failed} inputs`} failed: ${reasons.join('; ')}${more}`;
@@ -119,7 +119,7 @@ export const allInputsFailed = defineError(
 export const duplicateScene = defineError(
   'TW_INGEST_SCENE_TWICE',
   409,
-  'Two inputs of one ingest have the same scene id, so that one would replace the other. Name them with --id, one at a time.',
+  'Two inputs of one ingest have the same scene id, so that one would replace the other. Ingest them one at a time with --id.',
   (path: string, other: string, id: string) =>
     `${path} has the same scene id ${id} as ${other}; ingest it by itself with another --id`,
 );
@@ -135,30 +135,30 @@ export const tileTooLarge = defineError(
 export const badSidecar = defineError(
   'TW_INGEST_BAD_SIDECAR',
   400,
-  'A STAC Item beside a raster cannot be read, or says something that it may not say. Mend it or take it away.',
-  (path: string, what: string) => `${path} cannot be used as a STAC Item: ${what}. Mend it or take it away.`,
+  'A STAC Item beside a raster cannot be read, or has invalid values. Correct it or remove it.',
+  (path: string, what: string) => `${path} cannot be used as a STAC Item: ${what}. Correct it or remove it.`,
 );
 
 export const subdatasetNotKnown = defineError(
   'TW_INGEST_MANY_LAYERS',
   400,
-  'A file of several layers (HDF, netCDF) is no product that is known. Take the layers out with gdal_translate and ingest these.',
+  'A file of several layers (HDF, netCDF) is not a known product. Extract the layers with gdal_translate and ingest these.',
   (path: string, layers: string) =>
-    `${path} is no product that is known. It holds ${layers}. Take one out with gdal_translate (gdalinfo lists their names), and ingest that with --collection.`,
+    `${path} is not a known product. It holds ${layers}. Extract one with gdal_translate (gdalinfo lists their names), and ingest it with --collection.`,
 );
 
 export const badCloudBands = defineError(
   'TW_INGEST_BAD_CLOUD_BANDS',
   500,
-  'A band given to the cloud test has not as many pixels as it should have.',
+  'A band for the cloud detection has the wrong number of pixels.',
   (name: string, pixels: number, expected: number) =>
-    `the cloud test got ${pixels} pixels of ${name} where ${expected} belong`,
+    `the cloud detection received ${pixels} pixels of ${name} instead of ${expected}`,
 );
 
 export const badCloudModel = defineError(
   'TW_INGEST_BAD_CLOUD_MODEL',
   400,
-  'The cloud model is not a LightGBM text file (Booster.save_model) of a kind that can be run: binary objective, numerical splits.',
+  'The cloud model is not a LightGBM text file (Booster.save_model) of a supported kind: binary objective, numerical splits.',
   (path: string, reason: string) => `${path}: ${reason}. Give a text file as Booster.save_model writes it.`,
 );
 
@@ -187,14 +187,14 @@ export const archiveUnknown = defineError(
 export const archiveBroken = defineError(
   'TW_INGEST_ARCHIVE_BROKEN',
   400,
-  'The archive is cut off, damaged or made in a way that cannot be read. Get it again from where it came from.',
+  'The archive is truncated, damaged or of an unsupported kind. Fetch it again.',
   (path: string, detail: string) => `${path} cannot be unpacked: ${detail}`,
 );
 
 export const archiveName = defineError(
   'TW_INGEST_ARCHIVE_NAME',
   400,
-  'An entry of the archive has a name that could lead out of the folder it is unpacked into, or that is too long. Such archives are refused as a whole.',
+  'An entry of the archive has a name that could lead out of the folder it is unpacked into, or that is too long. The entire archive is refused.',
   (path: string, entry: string, reason: string) =>
     `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is refused: ${reason}`,
 );
@@ -202,7 +202,7 @@ export const archiveName = defineError(
 export const archiveLink = defineError(
   'TW_INGEST_ARCHIVE_LINK',
   400,
-  'An entry of the archive is a link, a device or something else that is neither file nor folder. Such archives are refused as a whole.',
+  'An entry of the archive is a link, a device or something else that is neither a file nor a folder. The entire archive is refused.',
   (path: string, entry: string, kind: string) =>
     `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is a ${kind}; only files and folders are unpacked`,
 );
@@ -212,7 +212,7 @@ export const archiveTwice = defineError(
   400,
   'Two entries of the archive have the same name, so that one would replace the other.',
   (path: string, entry: string) =>
-    `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} is there twice, or both as a file and as a folder`,
+    `${path}: the entry ${JSON.stringify(entry.slice(0, 200))} occurs twice, or both as a file and as a folder`,
 );
 
 export const archiveEncrypted = defineError(
@@ -226,32 +226,32 @@ export const archiveEncrypted = defineError(
 export const archiveTooLarge = defineError(
   'TW_INGEST_ARCHIVE_TOO_LARGE',
   413,
-  'The archive holds more than may be unpacked: too many bytes, too many entries, or far more bytes than its own size explains. Unpack it first if it is sound.',
+  'The archive holds more than may be unpacked: too many bytes, too many entries, or far more bytes than its compressed size explains. Unpack it first if you trust it.',
   (path: string, reason: string) => `${path} is not unpacked: ${reason}`,
 );
 
 export const noGeographicExtent = defineError(
   'TW_INGEST_OFF_EARTH',
   400,
-  'No pixel of the raster is a place on Earth, so its position or its projection is wrong.',
+  'No pixel of the raster is on the Earth, so its position or its projection is wrong.',
   (path: string) =>
-    `${path}: no pixel of it is a place on Earth. Correct its position and projection, as with gdal_edit.`,
+    `${path}: none of its pixels is on the Earth. Correct its position and projection, for example with gdal_edit.`,
 );
 
 export const outsideGrid = defineError(
   'TW_INGEST_OUTSIDE_GRID',
   400,
-  'The whole scene lies where the grid has no cells: quadtile ends at 85.0511 degrees of latitude.',
+  'The entire scene lies outside of the grid: quadtile ends at 85.0511 degrees of latitude.',
   (path: string, grid: string) =>
-    `${path}: all of it lies beyond the ${grid} grid. Put it into a collection with --grid geohash.`,
+    `${path}: it lies completely beyond the ${grid} grid. Put it into a collection with --grid geohash.`,
 );
 
 export const pathNotAllowed = defineError(
   'TW_INGEST_OUTSIDE',
   403,
-  'An input of a server leads out of the folders of `--allow-folder`, holds a link, or was changed while it was read. Put real files there, whole, before they are named.',
+  'An input of a server leads out of the folders of `--allow-folder`, holds a link, or was changed while it was read. Put complete regular files there before you name them.',
   (path: string, entry?: string) =>
     entry !== undefined
-      ? `${path} cannot be read, because ${entry} beside or below it is a link, no regular file, or too deep; put real files there first`
-      : `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put real files there first`,
+      ? `${path} cannot be read, because ${entry} beside or below it is a link, not a regular file, or too deep; put regular files there first`
+      : `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put regular files there first`,
 );

@@ -1,13 +1,17 @@
-export { cubeImage, encodeMaskFile, encodeTile, groupRecord } from './cut/encode-tile.js';
-export { IngestPool } from './cut/ingest-pool.js';
-export type { CellFile, CellGroup, MaskResult } from './cut/ingest-tasks.js';
-export type { WarpedGroup } from './cut/warp-group.js';
+export {
+  type CellFile,
+  type CellGroup,
+  cubeImage,
+  encodeMaskFile,
+  encodeTile,
+  groupRecord,
+  IngestPool,
+  type MaskResult,
+  type WarpedGroup,
+} from './cut/index.js';
 export { notRecognised, pathNotAllowed } from './errors.js';
-export { checkOptions } from './formats/generic/metadata-options.js';
-export { findInputs } from './formats/index.js';
-export { commonBandNames } from './formats/shared/common-band-names.js';
-export { PathGuard } from './inputs/path-guard.js';
-export { sideFilesOf } from './inputs/side-files.js';
-export { type IngestInputs, type IngestResults, PLAN_PREFIX } from './job/ingest-job.js';
-export { ingestProcess } from './job/process.js';
+export { checkOptions } from './formats/generic/index.js';
+export { commonBandNames } from './formats/shared/index.js';
+export { findInputs, PathGuard, sideFilesOf } from './inputs/index.js';
+export { type IngestInputs, type IngestResults, ingestProcess, PLAN_PREFIX } from './job/index.js';
 export type { IngestOptions } from './options.js';

@@ -1,4 +1,7 @@
-/** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
+/**
+ * A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. Also the
+ * interface of product formats.
+ */
 import type { PixelSize } from '../grid/index.js';
 import type {
   ColourTable,
@@ -24,13 +27,13 @@ export interface SourceBand extends SpectralTags {
   scale: number;
   offset: number;
   /**
-   * For spectrometers that leave 0 where they saw nothing, which is a measured value as well: the detector of the band. A pixel that is 0 in
-   * all good bands of a detector holds no data in its bands, see `unseen-pixels.ts`.
+   * The detector of the band, for spectrometers that write 0 for unseen pixels although 0 is also a measured value. A pixel
+   * that is 0 in all good bands of a detector holds no data in its bands, see `unseen-pixels.ts`.
    */
   detector?: string;
 }
 
-/** Bands of one pixel size, data type and role; they share one position. */
+/** Bands of one pixel size, data type and role, with the same georeferencing. */
 export interface SourceGroup {
   name: string;
   role: 'data' | 'qa';
@@ -38,16 +41,18 @@ export interface SourceGroup {
   resampling: Resampling;
   /** Nominal, so that it is the same for all scenes of a product. */
   resolution: Resolution;
-  /** Stored value that means "no data", null where every value is data. */
+  /** Stored value that means "no data"; null if every value is data. */
   nodata: number | null;
   bands: SourceBand[];
-  /** Part of the group's name. It keeps the bands apart from others of the same size and role, whose groups keep their names. */
+  /**
+   * Suffix of the group's name. It separates the bands from others of the same size and role, whose groups keep their names.
+   */
   part?: string;
-  /** Of the codes of a group of one band. */
+  /** Colours of the codes, for a group of one band. */
   colours?: ColourTable;
 }
 
-/** A band with quality codes: `codes[stored value]` is a mask code, 255 where the value says nothing. */
+/** A band with quality codes: `codes[stored value]` is a mask code, or 255 if the value gives no information. */
 export interface QualityBand {
   group: string;
   /** Index within the group. */
@@ -55,11 +60,11 @@ export interface QualityBand {
   codes: Uint8Array;
 }
 
-/** What a product says of its collection. "[year]" in the attribution stands for the year of the scene. */
+/** Properties that a product defines for its collection. "[year]" in the attribution stands for the year of the scene. */
 export type SceneCollection = Omit<NewCollection, 'grid' | 'precision'>;
 
 export interface Scene {
-  /** The file or folder it was read from, for messages. */
+  /** The file or folder of the scene, for messages. */
   path: string;
   id: string;
   collection: SceneCollection;
@@ -68,9 +73,9 @@ export interface Scene {
   start: number;
   end: number;
   groups: SourceGroup[];
-  /** The product's own mask: for each pixel the first of these bands that says something counts. Empty where it has none. */
+  /** The product's own mask: the first of these bands that has information on a pixel decides. Empty if there is none. */
   quality: QualityBand[];
-  /** Where the product has no mask of its own: whether its reflectance may be tested for cloud. */
+  /** True if cloud may be detected by reflectance, because the product has no mask. */
   reflectanceTest: boolean;
   warnings: string[];
 }
@@ -83,6 +88,11 @@ export function sourceFiles({ groups }: Scene): string[] {
   ];
 }
 
+/** The finest data group: it sets the default precision and the size of the mask. */
+export function referenceGroup({ groups }: Scene): SourceGroup {
+  return groups.find(({ role }) => role === 'data') ?? groups[0];
+}
+
 /** Throws an Error if the scene has no group of this name. */
 export function requireGroup({ groups }: Scene, name: string): SourceGroup {
   const group = groups.find((one) => one.name === name);
@@ -90,7 +100,7 @@ export function requireGroup({ groups }: Scene, name: string): SourceGroup {
   return group;
 }
 
-/** What the user says of a raster that does not say it itself. Bands count from 1. */
+/** Properties that the user gives for a raster that lacks them. Bands count from 1. */
 export interface DescribeOptions {
   collection?: string;
   id?: string;
@@ -101,7 +111,7 @@ export interface DescribeOptions {
   offset?: number;
   platform?: string;
   maskBand?: number;
-  /** Name of the array of a file that holds several. */
+  /** Name of the array, for a file that holds several. */
   layer?: string;
   /** `EPSG:CODE,ULX,ULY,LRX,LRY`: system, and outer corners of the upper left and the lower right pixel. */
   position?: string;
@@ -109,27 +119,30 @@ export interface DescribeOptions {
   wavelengths?: number[];
 }
 
-/** An input before it is known what product it is. Formats look at its content, and at names where nothing inside says it. */
+/** An input whose product is not known yet. Formats check its content, and names only if the content does not identify it. */
 export interface InputProbe {
   path: string;
-  /** What the first bytes of a file say; null for a folder and for what no one knows. */
+  /** Type by the first bytes of a file; null for a folder and for an unknown type. */
   fileType: FileType | null;
-  /** For a folder: the names in it, sorted; a subfolder's name ends in "/". Null for a file. */
+  /** Names of the entries of a folder, sorted; those of subfolders end in "/". Null for a file. */
   entries: string[] | null;
-  /** The header of a raster file, and what a file of several rasters holds: opened once, however many ask. */
+  /** The header of a raster file, and the layers of a file with several. Both are read once and cached. */
   header: () => Promise<RasterHeader>;
   subdatasets: () => Promise<MultiDatasetFile>;
 }
 
-/** One file a product. A new product is one new file in `formats/` and its line in `formats/index.ts`. */
+/** A product format. To add one, add a file in a subfolder of `formats/` and a line in `formats/index.ts`. */
 export interface ProductFormat {
-  /** For messages: "Sentinel-2 SAFE". */
+  /** Name for messages, such as "Sentinel-2 SAFE". */
   name: string;
-  /** Whether the input is this product, whole or broken. Cheap: it may list folders and read headers, no pixels. */
+  /**
+   * True if the input is this product, even if it is incomplete. Must be cheap: it may list folders and read headers, but no
+   * pixels.
+   */
   identify(candidate: InputProbe): Promise<boolean>;
   /**
-   * The scenes of the input: one, unless the file has an axis of time or the folder several scenes. Throws where the product is broken, naming the file
-   * and what to do.
+   * The scenes of the input: one, unless the file has a time axis or the folder several scenes. Throws if the product is
+   * damaged; the message names the file and a remedy.
    */
   describe(candidate: InputProbe, options: DescribeOptions): Promise<Scene[]>;
 }

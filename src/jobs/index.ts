@@ -1,30 +1,37 @@
-export { ClusterJobService, type ClusterJobServiceOptions } from './cluster/cluster-job-service.js';
+/**
+ * Work as durable jobs, on a single node (`local`) and in a cluster (`cluster`). Invariant: a state of a job is reported only after it is
+ * on disk. Imports `async`, `storage`, `coordination` and `dht`.
+ */
 export {
   ALL_GATHER_PATH,
   CANCEL_TASK_PATH,
+  ClusterJobService,
+  type ClusterJobServiceOptions,
   TASK_PATH,
   type TaskEvent,
   TaskExecutor,
   type TaskRequest,
   taskErrorEvent,
-} from './cluster/task-executor.js';
+} from './cluster/index.js';
 export { FailedWithResults, jobInterrupted, jobNotFound, jobNotReady, leaderUnavailable } from './errors.js';
-export type { IdempotencyKey } from './local/idempotency-keys.js';
-export { type EventOptions, type JobEvent, jobEvents } from './local/job-events.js';
-export type { LogLine } from './local/job-log.js';
-export { hasEnded } from './local/job-records.js';
-export type { JobFile, JobService } from './local/job-service.js';
 export {
+  type ConcludeContext,
+  type EventOptions,
+  type FullJobContext,
+  hasEnded,
+  type IdempotencyKey,
+  type JobContext,
+  type JobEvent,
+  type JobFile,
+  type JobService,
+  jobEvents,
+  type LineListener,
   LocalJobService,
   type LocalJobServiceOptions,
+  type LogLine,
+  type PrepareContext,
+  type Process,
   type StartOptions,
-} from './local/local-job-service.js';
-export type {
-  ConcludeContext,
-  FullJobContext,
-  JobContext,
-  PrepareContext,
-  Process,
-  Timed,
-} from './local/process.js';
-export { verifyProcess } from './local/verify-process.js';
+  type Timed,
+  verifyProcess,
+} from './local/index.js';

@@ -1,41 +1,58 @@
+/**
+ * Search over tiles: filters, their compiler, STAC documents. `TileFinder` queries the owner nodes and merges their answers. Invariant: an
+ * answer is as of one commit. May import `grid`, `raster`, `dht` and `storage`.
+ */
 export {
   type AggregationParams,
   aggregate,
   aggregationBody,
   aggregationQuery,
   aggregations,
-} from './aggregate/aggregate.js';
-export { toCql2Json } from './cql2/write-json.js';
+} from './aggregate/index.js';
+export { toCql2Json } from './cql2/index.js';
 export { badDatetime, slotsUnanswered } from './errors.js';
-export { and, defaultToRawSource, type Filter, references } from './filter/filter-tree.js';
-export { memoizeUntilChange } from './memoize-answer.js';
+export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
+export { memoizeUntilChange } from './memoize.js';
 export {
   checkFilter,
   type FilterParams,
   filterBody,
   filterQuery,
   parseFilter,
+  parseSortby,
   parseSource,
-} from './params/parse-filter.js';
-export { queryablesSchema } from './params/queryables.js';
-export { requireCollections } from './params/require-collections.js';
-export { parseSortby } from './params/sortby.js';
-export { withFilterCheck } from './search/remote-queries.js';
-export { createSearch, type Search, searchIndex, searchTiles } from './search/search-index.js';
-export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './search/tile-finder.js';
-export { toStacCollection } from './stac/collection.js';
-export { collectionExtents, mergeExtents } from './stac/collection-extents.js';
-export { collectionSummaries, mergeSummaries, withSummaries } from './stac/collection-summaries.js';
+  queryablesSchema,
+  requireCollections,
+} from './params/index.js';
 export {
+  createSearch,
+  type FoundTiles,
+  type PartialAnswer,
+  partialAnswer,
+  type Search,
+  searchIndex,
+  searchTiles,
+  TileFinder,
+  withFilterCheck,
+} from './search/index.js';
+export {
+  attributionFor,
   bboxPolygon,
+  collectionExtents,
+  collectionSummaries,
+  createItemWriter,
+  extensionUrl,
   type ItemOptions,
+  isoTime,
+  JsonBuffer,
+  mergeExtents,
+  mergeSummaries,
+  type StacLink,
   type StacPolygon,
+  stacUrls,
   toClassification,
+  toStacCollection,
   toStacItem,
-} from './stac/item.js';
-export { createItemWriter } from './stac/item-writer.js';
-export { JsonBuffer } from './stac/json-buffer.js';
-export { attributionFor, extensionUrl, isoTime, type StacLink, stacUrls } from './stac/links.js';
-export { axisOrderHint } from './values/axis-order-hint.js';
-export { parseBbox } from './values/parse-bbox.js';
-export { parseDatetime, parseInstant, writeDatetime } from './values/parse-datetime.js';
+  withSummaries,
+} from './stac/index.js';
+export { axisOrderHint, parseBbox, parseDatetime, parseInstant, writeDatetime } from './values/index.js';

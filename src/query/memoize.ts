@@ -1,7 +1,8 @@
-import { type OwnerShare, WHOLE_INDEX } from '../dht/index.js';
+/** Caches of results that are valid until tiles change. Cached results are shared and must not be changed. */
+import { type OwnerQueries, type OwnerShare, WHOLE_INDEX } from '../dht/index.js';
 import type { ColumnIndex } from '../storage/index.js';
 
-/** `find`, whose answers are kept until the index changes. They are shared and must not be changed. */
+/** Caches the results of `find` until the index changes. */
 export function memoizePerVersion<T>(
   find: (index: ColumnIndex, share: OwnerShare) => T,
 ): (index: ColumnIndex, share?: OwnerShare) => T {
@@ -17,5 +18,29 @@ export function memoizePerVersion<T>(
     const answer = answers.get(share.key) ?? find(index, share);
     answers.set(share.key, answer);
     return answer;
+  };
+}
+
+/**
+ * Caches the result of `ask` until the tiles of an owner node change. Concurrent callers share one call. Errors and answers that lack
+ * slots are not cached.
+ */
+export function memoizeUntilChange<T extends { unanswered?: number[] }>(
+  owners: Pick<OwnerQueries, 'changes'>,
+  ask: () => Promise<T>,
+): () => Promise<T> {
+  let kept: { changes: number; answer: Promise<T> } | undefined;
+  return () => {
+    const { changes } = owners;
+    if (kept?.changes === changes) return kept.answer;
+    const asked = { changes, answer: ask() };
+    kept = asked;
+    const forget = () => {
+      if (kept === asked) kept = undefined;
+    };
+    asked.answer.then(({ unanswered }) => {
+      if (unanswered) forget();
+    }, forget);
+    return asked.answer;
   };
 }

@@ -1,6 +1,6 @@
 import { defineError, messageOf } from '../errors.js';
 
-/** A raster file cannot be opened at all. */
+/** The file cannot be opened. */
 export const rasterUnreadable = defineError(
   'TW_RASTER_UNREADABLE',
   400,
@@ -9,33 +9,32 @@ export const rasterUnreadable = defineError(
     `${path} cannot be read: ${messageOf(cause)}. Check that the file exists and that this process may read it.`,
 );
 
-/** The content of a file is of no format that is read, whatever its name says. */
+/** The content is of no format that tilewright reads; the name of the file does not count. */
 export const notTiff = defineError(
   'TW_RASTER_NOT_TIFF',
   415,
-  'A file is by its content neither a TIFF nor of another format that is read. Give a GeoTIFF, or convert the file with gdal_translate.',
-  (path: string, found: string, advice: string) =>
-    `${path} is not a raster that is read: ${found}. ${advice}`,
+  'The content of a file is neither a TIFF nor another supported format. Use a GeoTIFF, or convert the file with gdal_translate.',
+  (path: string, found: string, advice: string) => `${path} is not a supported raster: ${found}. ${advice}`,
 );
 
-/** A TIFF whose directory or blocks lie beyond the end of the file. */
+/** The directory or the blocks of a TIFF lie beyond the end of the file. */
 export const truncated = defineError(
   'TW_RASTER_TRUNCATED',
   422,
-  'A raster file is shorter than its own directory says, as after a broken download. Fetch the file again.',
+  'A raster file is shorter than its directory requires, for example after an incomplete download. Fetch the file again.',
   (path: string, what: string) => `${path} is truncated: ${what}. Fetch or write the file again.`,
 );
 
-/** An image of bare numbers is as large as its header says, or the header is wrong. */
+/** The size of a raw image differs from its header. */
 export const sizeMismatch = defineError(
   'TW_RASTER_SIZE_DIFFERS',
   422,
-  'An ENVI header describes an image of another size than the file beside it has. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
+  'An ENVI header describes an image of another size than that of the file beside it. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
   (path: string, described: string, expected: number, found: string) =>
     `${path} does not fit its header: ${described} are ${expected} bytes, ${found}. Correct the header, or fetch the image again.`,
 );
 
-/** Structure or data of a TIFF that contradict themselves. */
+/** The structure or the data of a TIFF contradict themselves. */
 export const corrupt = defineError(
   'TW_RASTER_CORRUPT',
   422,
@@ -44,11 +43,11 @@ export const corrupt = defineError(
     `${path} is corrupt: ${what}. Fetch or write the file again; if GDAL reads it, convert it with gdal_translate.`,
 );
 
-/** A valid file of a kind that is not read. */
+/** A valid file of a kind that tilewright does not read. */
 export const unsupported = defineError(
   'TW_RASTER_UNSUPPORTED',
   415,
-  'A raster file uses a layout, data type or codec that is not read. Convert it with gdal_translate.',
+  'A raster file uses an unsupported layout, data type or codec. Convert it with gdal_translate.',
   (path: string, what: string) =>
     `${path} cannot be used: ${what}. Convert it, for example with gdal_translate -of COG.`,
 );
@@ -56,9 +55,9 @@ export const unsupported = defineError(
 export const noCrs = defineError(
   'TW_RASTER_NO_CRS',
   422,
-  'A raster does not say where on Earth it lies. Say it with `ingest --position`, or assign a coordinate system with gdal_edit.py -a_srs.',
+  'A raster has no georeferencing. Set it with `ingest --position`, or assign a coordinate system with gdal_edit.py -a_srs.',
   (path: string, what: string) =>
-    `${path} is not georeferenced: ${what}. Say where it lies with --position at its ingest, or assign a position with gdal_translate -a_srs and -a_ullr.`,
+    `${path} is not georeferenced: ${what}. Set its position with --position at its ingest, or with gdal_translate -a_srs and -a_ullr.`,
 );
 
 export const unknownCrs = defineError(
@@ -77,7 +76,7 @@ export const notEarthEllipsoid = defineError(
     `${path} does not show the Earth: the radius of its coordinate system is ${kilometres} km. Only rasters of the Earth are read; if this is one, correct its coordinate system with gdal_translate -a_srs.`,
 );
 
-/** An image that cannot be written: sizes that contradict each other. */
+/** The sizes of an image to be written contradict each other. */
 export const invalidImage = defineError(
   'TW_RASTER_INVALID_IMAGE',
   500,
@@ -96,11 +95,11 @@ export const imageTooLarge = defineError(
 export const windowOutside = defineError(
   'TW_RASTER_WINDOW_OUTSIDE',
   500,
-  'Pixels or bands were asked for that a raster does not have. This is a mistake of the calling code.',
+  'Pixels or bands were requested that a raster does not have. This is a mistake of the calling code.',
   (path: string, what: string) => `${path} does not have ${what}`,
 );
 
-/** A format that is read through GDAL, on a machine that has none. */
+/** The format needs GDAL, which is not installed. */
 export const noGdal = defineError(
   'TW_RASTER_NO_GDAL',
   501,
@@ -109,11 +108,11 @@ export const noGdal = defineError(
     `${path} is ${format}, which is read through GDAL, and there is no ${program} on PATH. Install it: apt-get install gdal-bin`,
 );
 
-/** A GDAL process that ended with an error, was killed from outside, or wrote something else than asked for. */
+/** A GDAL process ended with an error, was killed from outside, or returned unexpected output. */
 export const gdalFailed = defineError(
   'TW_RASTER_GDAL_FAILED',
   422,
-  'GDAL could not read a file: it is damaged, of a kind that GDAL does not know, or GDAL itself was ended. Fetch the file again, or check it with gdalinfo -checksum.',
+  'GDAL could not read a file: the file is damaged or not supported by GDAL, or GDAL was killed. Fetch the file again, or check it with gdalinfo -checksum.',
   (path: string, program: string, what: string, stderr: string) =>
     `${path} cannot be read: ${program} ended with ${what}${stderr === '' ? '' : ` and said: ${stderr}`}. Fetch the file again, or check it with gdalinfo -checksum.`,
 );
@@ -121,7 +120,7 @@ export const gdalFailed = defineError(
 export const gdalTimeout = defineError(
   'TW_RASTER_GDAL_TIMEOUT',
   504,
-  'GDAL took too long to read a file and was ended. Try again when the machine and its disks are less busy.',
+  'GDAL took too long to read a file and was killed. Try again when the machine and its disks are less busy.',
   (path: string, program: string, after: string) =>
     `${path} cannot be read: ${program} was ended after ${after}. Try again when the machine and its disks are less busy.`,
 );
@@ -129,9 +128,9 @@ export const gdalTimeout = defineError(
 export const subdatasetNotFound = defineError(
   'TW_RASTER_NO_LAYER',
   422,
-  'A file has no layer of the name that was given. The message lists those it has.',
+  'A file has no layer of the given name. The message lists its layers.',
   (path: string, layer: string, layers: string[]) =>
-    `${path} has no layer "${layer}". ${layers.length > 0 ? `It has: ${layers.join(', ')}` : 'It has no layers by name'}.`,
+    `${path} has no layer "${layer}". ${layers.length > 0 ? `It has: ${layers.join(', ')}` : 'It has no named layers'}.`,
 );
 
 export const subdatasetNotNamed = defineError(

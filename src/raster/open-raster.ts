@@ -1,6 +1,6 @@
-/** Opens rasters, known by their content and not by their names. */
+/** Opens rasters. The content, not the name, decides the format. */
 import { TilewrightError } from '../errors.js';
-import { openEnvi, openEnviImage } from './envi/header.js';
+import { openEnvi, openEnviImage } from './envi/index.js';
 import {
   noCrs,
   notTiff,
@@ -9,24 +9,27 @@ import {
   subdatasetNotNamed,
   unsupported,
 } from './errors.js';
-import { describeSignature, detectFileType, type RasterType } from './file/file-signature.js';
-import type { GeoreferencingOverride } from './file/georeferencing-override.js';
-import { type SourceFile, withFile } from './file/source-file.js';
-import { openViaGdal } from './gdal/header.js';
-import { openHdf5 } from './hdf5/header.js';
-import { listHdf5Subdatasets } from './hdf5/subdatasets.js';
-import { openMat } from './mat/header.js';
-import { nodataOfPam, type Pam, readPam } from './metadata/pam.js';
-import { readTiffHeader } from './tiff/header.js';
-import { openExternalMask } from './tiff/mask-image.js';
+import {
+  describeSignature,
+  detectFileType,
+  type GeoreferencingOverride,
+  type RasterType,
+  type SourceFile,
+  withFile,
+} from './file/index.js';
+import { openViaGdal } from './gdal/index.js';
+import { listHdf5Subdatasets, openHdf5 } from './hdf5/index.js';
+import { openMat } from './mat/index.js';
+import { nodataOfPam, type Pam, readPam } from './metadata/index.js';
+import { openExternalMask, readTiffHeader } from './tiff/index.js';
 import type { RasterHeader } from './types.js';
 
 /**
- * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it, and with GDAL's `.aux.xml` beside it.
- * `layer` names one of a file that holds several (`listSubdatasets` lists them). `position` replaces what the
- * file says of its position, except in HDF5.
- * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
- * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
+ * Reads the header of a raster, with its mask (internal, or in a file of the same name and `.msk`) and with GDAL's `.aux.xml`
+ * beside it. `layer` names one raster of a file that holds several (`listSubdatasets` lists them). `position` replaces the
+ * georeferencing of the file, except in HDF5. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT,
+ * _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS and _NO_LAYER, and for formats that GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and
+ * _GDAL_TIMEOUT.
  */
 export async function openRaster(
   path: string,
@@ -40,7 +43,7 @@ export async function openRaster(
   const header = await openWithoutExternalMask(path, layer, position, pam).catch((error) => {
     throw noCrs.is(error) ? withWarnings(error, warnings) : error;
   });
-  // The path of an ENVI raster may be that of its header. The files beside the image count.
+  // `path` may be that of an ENVI header. The files beside the image count.
   if (header.path !== path) {
     warnings = [];
     pam = await readPam(header.path, warnings);
@@ -58,7 +61,7 @@ function withWarnings(error: TilewrightError, warnings: string[]): TilewrightErr
   });
 }
 
-/** The header as the file has it. `pam` is for the position that the file lacks. */
+/** The header without external masks. `pam` supplies georeferencing that the file lacks. */
 async function openWithoutExternalMask(
   path: string,
   layer?: string,
@@ -69,7 +72,7 @@ async function openWithoutExternalMask(
     const kind = rasterTypeOfFile(file);
     return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position, pam) : kind;
   }).catch(async (error) => {
-    // The image of an ENVI header is bare numbers.
+    // `path` may be the image of an ENVI header, which is raw numbers.
     const image = notTiff.is(error)
       ? await withReadErrors(path, () => openEnviImage(path, position))
       : undefined;
@@ -103,19 +106,19 @@ async function withReadErrors<T>(path: string, open: () => Promise<T>): Promise<
 
 function subdatasetRequired(path: string, layers: string[]): TilewrightError {
   if (layers.length > 0) return subdatasetNotNamed(path, layers);
-  return unsupported(path, 'it holds no dataset of numbers with rows and columns');
+  return unsupported(path, 'it has no numeric dataset with rows and columns');
 }
 
 async function subdatasetNames(path: string): Promise<string[]> {
   return (await listHdf5Subdatasets(path)).subdatasets.map(({ name }) => name);
 }
 
-/** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
+/** Detects the type of a file by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
 export function detectRasterType(path: string): Promise<RasterType> {
   return withFile(path, async (file) => rasterTypeOfFile(file));
 }
 
-/** Names of images of bare numbers, which mean nothing without a header. */
+/** Names of raw images, which cannot be read without a header. */
 const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
 const ENVI_ADVICE =
   'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';

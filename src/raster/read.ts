@@ -1,20 +1,19 @@
-/** Reads pixels: rows for a rolling window, windows, and whole small images. */
-import { readEnvi } from './envi/read.js';
+/** Reads pixels: rows for a rolling window, windows, and complete small images. */
+import { readEnvi } from './envi/index.js';
 import { windowOutside } from './errors.js';
-import { type GdalReadRequest, readViaGdal } from './gdal/read.js';
-import { readHdf5 } from './hdf5/read.js';
-import { readHdf5Cube } from './hdf5/read-cube.js';
-import { readMat } from './mat/read.js';
+import { type GdalReadRequest, readViaGdal } from './gdal/index.js';
+import { readHdf5, readHdf5Cube } from './hdf5/index.js';
+import { readMat } from './mat/index.js';
 import { openRaster } from './open-raster.js';
-import { allocatePixels } from './pixels/data-types.js';
-import { readTiff } from './tiff/read.js';
+import { allocatePixels } from './pixels/index.js';
+import { readTiff } from './tiff/index.js';
 import type { PixelArray, RasterHeader, ReadRequest, Window } from './types.js';
 
 /**
- * Decodes rows [rowStart, rowEnd) of some bands (from 0): row r is written to `into[i]` at (r - firstRow) * header.width.
- * Every block that touches the rows is decoded once, so ask for whole block rows (`alignToBlocks`) to decode nothing twice.
- * May be called from several threads at once on disjoint rows. An aborted `signal` rejects with its reason; what was
- * written to `into` until then stays.
+ * Decodes rows [rowStart, rowEnd) of some bands (from 0). Row r is written to `into[i]` at (r - firstRow) * header.width.
+ * Every block that touches the rows is decoded once, so request complete rows of blocks (`alignToBlocks`) to decode no block
+ * twice. Several threads may call it at the same time for disjoint rows. If `signal` aborts, the promise rejects with its
+ * reason; pixels already written to `into` stay.
  */
 export async function readRows(
   header: RasterHeader,
@@ -28,7 +27,7 @@ export async function readRows(
   await readRowsOfRasters([{ header, bands, rowStart, rowEnd, into, firstRow }], signal);
 }
 
-/** What `readRows` is asked for. */
+/** The arguments of `readRows`. */
 export interface RowsRequest {
   header: RasterHeader;
   bands: number[];
@@ -38,7 +37,7 @@ export interface RowsRequest {
   firstRow: number;
 }
 
-/** `readRows` of several rasters, one after another. Those that GDAL decodes cost less so than each for itself. */
+/** `readRows` for several rasters, in order. Rasters that GDAL decodes share one process, which is cheaper. */
 export async function readRowsOfRasters(rows: RowsRequest[], signal?: AbortSignal): Promise<void> {
   const reads = rows.map(({ header, bands, rowStart, rowEnd, into, firstRow }) => ({
     header,
@@ -49,7 +48,7 @@ export async function readRowsOfRasters(rows: RowsRequest[], signal?: AbortSigna
   await readInto(reads, signal);
 }
 
-/** The pixels of a window of some bands, one array of window.width x window.height a band. */
+/** Returns the pixels of a window of some bands: one array of window.width x window.height for each band. */
 export async function readWindow(
   header: RasterHeader,
   bands: number[],
@@ -61,7 +60,7 @@ export async function readWindow(
   return arrays;
 }
 
-/** `readWindow` to the start of arrays that are there; they may be longer. */
+/** `readWindow` into the start of existing arrays, which may be longer. */
 export async function readWindowInto(
   header: RasterHeader,
   bands: number[],
@@ -73,7 +72,7 @@ export async function readWindowInto(
   await readInto([{ header, bands, window, target }], signal);
 }
 
-/** A whole image; by default all of its bands. */
+/** Reads a complete image; by default all of its bands. */
 export async function readRaster(
   path: string,
   bands?: number[],
@@ -92,7 +91,8 @@ async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): 
     signal?.throwIfAborted();
     if (window.width === 0 || window.height === 0 || bands.length === 0) continue;
     const { blocks } = header;
-    if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
+    if (header.recoding) await readRecoded({ header, bands, window, target }, header.recoding, signal);
+    else if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5-cube') await readHdf5Cube({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
@@ -100,6 +100,22 @@ async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): 
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
   if (throughGdal.length > 0) await readViaGdal(throughGdal, signal);
+}
+
+/** Reads the stored numbers, and writes what the table has for each. */
+async function readRecoded(
+  { header, bands, window, target }: ReadRequest,
+  { dataType, table }: NonNullable<RasterHeader['recoding']>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { recoding: _, ...stored } = header;
+  const pixels = await readWindow({ ...stored, dataType }, bands, window, signal);
+  for (const [band, values] of pixels.entries())
+    for (let row = 0, from = 0; row < window.height; row++) {
+      const to = target.offset + row * target.stride;
+      for (let column = 0; column < window.width; column++, from++)
+        target.arrays[band]![to + column] = table[values[from]!]!;
+    }
 }
 
 function checkRequest({ header, bands, window, target: { arrays, offset, stride } }: ReadRequest): void {

@@ -1,13 +1,13 @@
 /** Files that hold several rasters. */
 import { unsupported } from './errors.js';
-import { listGdalSubdatasets } from './gdal/subdatasets.js';
-import { listHdf5Subdatasets } from './hdf5/subdatasets.js';
+import { listGdalSubdatasets } from './gdal/index.js';
+import { listHdf5Subdatasets } from './hdf5/index.js';
 import { detectRasterType } from './open-raster.js';
 import type { MultiDatasetFile } from './types.js';
 
 /**
- * Lists the layers of an HDF4, HDF5 or netCDF file; `openRaster(path, layer.name)` opens one of them.
- * Throws as `openRaster` does, and TW_RASTER_UNSUPPORTED for files of a single raster.
+ * Lists the layers of an HDF4, HDF5 or netCDF file; `openRaster(path, layer.name)` opens one of them. Throws the errors of
+ * `openRaster`, and TW_RASTER_UNSUPPORTED for files of a single raster.
  */
 export async function listSubdatasets(path: string): Promise<MultiDatasetFile> {
   const kind = await detectRasterType(path);

@@ -1,48 +1,39 @@
-export { type PinnedTile, pinTiles } from './cache/pinned-tile.js';
-export { Catalogue, type CatalogueChange, sceneKey } from './catalogue/catalogue.js';
+/**
+ * The store of one node: `Storage` opens a data folder and gives access to records, files and the column index. Invariant: all changes go
+ * through `CommitApplier`, so a search sees a scene completely or not at all. May import `async`, `grid` and `raster` (types).
+ */
+export { type PinnedTile, pinTiles } from './cache/index.js';
+export { Catalogue, type CatalogueChange, LevelWriter, sceneKey } from './catalogue/index.js';
 export {
-  byCollection,
-  type Commit,
-  REPLICATED_TABLES,
-  type RecordEdit,
-  supersededFolders,
-} from './catalogue/commit.js';
-export { LevelWriter } from './catalogue/level-writer.js';
-export * from './catalogue/records.js';
-export { schemaOf, type TileSchema } from './catalogue/tile-schema.js';
-export { decodeTiles, type EncodedTiles, TileBatch } from './catalogue/tile-wire-format.js';
-export {
-  micrometres,
-  rangeNamed,
-  type WavelengthRange,
-  wavelengthRange,
-} from './catalogue/wavelength-range.js';
-export {
-  CURSOR_SCHEMA,
-  checkEncodedTiles,
-  TILE_RECORD_SCHEMA,
-  TIME_SCHEMA,
-} from './catalogue/wire-schemas.js';
-export { ColumnIndex } from './column-index/column-index.js';
-export type { IndexRun } from './column-index/index-run.js';
-export { type CellKeyRange, isWithin, mergeRanges } from './column-index/key-range.js';
-export type {
-  IndexPage,
-  IndexQuery,
-  RowFilter,
-  RunFilter,
-  Selection,
-} from './column-index/query/index-query.js';
-export {
+  type CellKeyRange,
+  ColumnIndex,
   type Cursor,
   compareCursors,
+  type IndexPage,
+  type IndexQuery,
+  type IndexRun,
+  isWithin,
+  mergeRanges,
+  type RowFilter,
+  type RunFilter,
+  type Selection,
   SORT_COLUMNS,
   type SortColumn,
   type SortOrder,
   type SortValue,
-} from './column-index/query/sort-order.js';
+} from './column-index/index.js';
 export {
-  asStorageError,
+  byCollection,
+  type Commit,
+  type CountedLockManager,
+  type LockManager,
+  REPLICATED_TABLES,
+  type RecordEdit,
+  supersededFolders,
+  type WriteLock,
+} from './commit/index.js';
+export { DataFolder, readLock } from './data-folder/index.js';
+export {
   collectionBusy,
   collectionFixed,
   commitTooOld,
@@ -57,37 +48,68 @@ export {
   storeExists,
   storeNotFound,
 } from './errors.js';
-export { DataFolder, readLock } from './files/data-folder.js';
-export type { DiskReserve } from './files/disk-reserve.js';
-export { fsyncPath, makeFolderDurably, writeFileDurably, writeFileSynced } from './files/durable-fs.js';
-export { type ModelFileLocation, readModelFile } from './files/model-files.js';
 export {
+  asStorageError,
   commonCell,
+  type DiskReserve,
   derivedTileId,
   FILE_NAME_SCHEMA,
   firstVersionAt,
+  fsyncPath,
+  type ModelFileLocation,
+  makeFolderDurably,
+  modelFile,
+  modelFolder,
   modelId,
   newVersion,
+  readModelFile,
+  redactDataFolder,
+  type TileVersion,
+  tileFile,
+  tileFolder,
   tileId,
   VERSION_SCHEMA,
   WORLD_CELL,
-} from './files/names.js';
-export { redactDataFolder } from './files/path-redaction.js';
-export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './files/paths.js';
-export type {
-  Cancellable,
-  Content,
-  ObjectInfo,
-  ObjectStore,
-  PutOptions,
-  ReadOptions,
-} from './object-store/object-store.js';
-export { openObjectStore, requireDisjoint } from './object-store/open.js';
+  writeFileDurably,
+  writeFileSynced,
+} from './files/index.js';
+export {
+  type Cancellable,
+  type Content,
+  MeasuredStore,
+  type ObjectInfo,
+  type ObjectStore,
+  openObjectStore,
+  type PutOptions,
+  type ReadOptions,
+  requireDisjoint,
+} from './object-store/index.js';
+export {
+  CURSOR_SCHEMA,
+  checkEncodedTiles,
+  decodeTiles,
+  type EncodedTiles,
+  micrometres,
+  rangeNamed,
+  schemaOf,
+  TILE_RECORD_SCHEMA,
+  TIME_SCHEMA,
+  TileBatch,
+  type TileSchema,
+  type WavelengthRange,
+  wavelengthRange,
+} from './records/index.js';
+export * from './records/records.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
-export { type VerifyOptions, type VerifyReport, verify } from './verify/verify.js';
-export { requireSameCells } from './write/delete-scenes.js';
-export { DerivedWrite, type ObsoleteTile } from './write/derived-write.js';
-export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './write/model-versions.js';
-export type { NewModel } from './write/model-write.js';
-export { SceneWrite } from './write/scene-write.js';
-export type { CountedLockManager, LockManager, WriteLock } from './write/write-lock.js';
+export { type VerifyOptions, type VerifyReport, verify } from './verify/index.js';
+export {
+  bestVersion,
+  DerivedWrite,
+  modelRecordOf,
+  type NewModel,
+  type ObsoleteTile,
+  requireSameCells,
+  SceneWrite,
+  versionNamed,
+  versionsOf,
+} from './write/index.js';

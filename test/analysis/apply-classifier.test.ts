@@ -124,7 +124,7 @@ test('a class whose patches all reach beyond their tiles cannot train a network 
   const of = { filter, labels: { features } };
   const patches = await runJob<ClassifyResults>(node, 'analyse-classify', { ...of, classifier: 'cnn2d' });
   assert.equal(patches.error?.code, 'TW_ANALYSIS_FEW_LABELS');
-  assert.match(patches.error!.message, /no pixel of class 2 that trains has a patch without ground/);
+  assert.match(patches.error!.message, /no training pixel of class 2 has a patch outside/);
   const single = await runJob<ClassifyResults>(node, 'analyse-classify', {
     ...of,
     classifier: 'cnn1d',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BandProducts } from '../../src/analysis/reproducible-sums/band-products.js';
-import { ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
+import { bandStatistics, ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
 import { allocatePixels, type DataType, type PixelArray } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 
@@ -108,7 +108,7 @@ test('mean and covariance are those of two passes in f64, also far from zero', (
         const all = Int32Array.from({ length: pixels }, (_, i) => i);
         const scales = bands.map((_, b) => 0.5 + b);
         const offsets = bands.map((_, b) => b - 3);
-        const { mean, covariance } = totalOf(dataType, bands, [all]).statistics(scales, offsets);
+        const { mean, covariance } = bandStatistics(totalOf(dataType, bands, [all]).moments(scales, offsets));
         const means = bands.map((band) => sumOf(band) / pixels);
         const deviation = (b: number) => Math.sqrt(sumOf(Array.from(bands[b]!, (v) => (v - means[b]!) ** 2)));
         for (let i = 0; i < count; i++) {
@@ -131,5 +131,7 @@ test('mean and covariance are those of two passes in f64, also far from zero', (
 
 test('one pixel has no covariance', () => {
   const sums = totalOf('int16', pixelsOf('int16', 3, 1, 10, 1), [Int32Array.of(0)]);
-  assert.throws(() => sums.statistics([1, 1, 1], [0, 0, 0]), { code: 'TW_ANALYSIS_TOO_FEW_PIXELS' });
+  assert.throws(() => bandStatistics(sums.moments([1, 1, 1], [0, 0, 0])), {
+    code: 'TW_ANALYSIS_TOO_FEW_PIXELS',
+  });
 });

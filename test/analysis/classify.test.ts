@@ -279,7 +279,7 @@ test('labels of one class, outside of the tiles, or damaged are refused', async 
   assert.equal(one.error?.code, 'TW_ANALYSIS_FEW_LABELS');
   await assert.rejects(read([{ ...square(15, 'x'), properties: {} }]), /no property "class"/);
   const raw = await runJob(node, 'analyse-classify', { filter, labels: { collection: 'cubes' } });
-  assert.match(raw.error!.message, /holds no codes/);
+  assert.match(raw.error!.message, /has no codes/);
   const raster = { epsg: 32633, transform: [0, 1, 0, 0, 0, -1], width: 9, height: 9, codes: 'eJwDAAAAAAE=' };
   await assert.rejects(
     runJob(node, 'analyse-classify', { filter, labels: { raster } }),

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { eachPatch } from '../../src/analysis/convolutional-networks/each-patch.js';
-import { labelledPatches } from '../../src/analysis/convolutional-networks/labelled-patches.js';
 import {
   GROUP,
   NetCompute,
@@ -15,6 +14,7 @@ import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { setOf } from '../../src/analysis/labels/split.js';
 import { fromFloat16, toFloat16 } from '../../src/analysis/numeric/float16.js';
 import type { SpectrumFile } from '../../src/analysis/tile-reading/spectrum-blocks.js';
+import { labelledPatches } from '../../src/analysis/training-samples/labelled-patches.js';
 import { loadEngine, type Tf } from '../../src/engines/index.js';
 import { gridByName } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
@@ -193,8 +193,16 @@ test('a labelled pixel names all sets whose ground its patch shows', async (t) =
   const labels = { features: [{ code: 1, geometry: { type: 'Polygon', coordinates: [whole] } }] };
   const standard = { centre: new Float64Array(1), deviation: new Float64Array(1).fill(1) };
   const found = labelledPatches({
-    ...{ kind: 'patches', file, place: { grid: 'geohash', geocode: 'u33d' }, labels, standard },
-    ...{ around: [], split: 'place', shares: new Float64Array(256).fill(1), side: 5, precision: 'full' },
+    kind: 'patches',
+    file,
+    cell: { grid: 'geohash', geocode: 'u33d' },
+    labels,
+    standard,
+    around: [],
+    split: 'place',
+    shares: new Float64Array(256).fill(1),
+    side: 5,
+    precision: 'full',
   });
   assert.equal(found.codes.length, width * height);
   const setAt = setOf('u33d', 'place');
@@ -300,5 +308,5 @@ test('cnn1d finds a planted absorption, Grad-CAM shows it, and predict makes the
   const refused = await runJob(node, 'analyse-classify', { filter, labels, epochs: 3 }).catch(
     (error) => error,
   );
-  assert.match(JSON.stringify(refused.message ?? refused), /NET_OPTION|epochs is for/);
+  assert.match(JSON.stringify(refused.message ?? refused), /NET_OPTION|epochs apply only/);
 });

@@ -7,22 +7,22 @@ import {
   oneStandardErrorRule,
 } from '../../src/analysis/classification/model-selection.js';
 import { decodedSums, encodedSums } from '../../src/analysis/classification/training-data.js';
-import { parseNetwork, saveClassifier } from '../../src/analysis/classifier-registry/saved-classifier.js';
+import { gradientSums, SCORE_UNIT } from '../../src/analysis/dense-networks/gradient.js';
+import { preconditioner } from '../../src/analysis/dense-networks/preconditioner.js';
+import { parseNetwork, saveClassifier } from '../../src/analysis/dense-networks/saved-classifier.js';
+import { minimiseLbfgs } from '../../src/analysis/numeric/l-bfgs.js';
 import {
   centredLayers,
   countOf,
   layerViews,
   standardiseValue,
-} from '../../src/analysis/dense-networks/dense-network.js';
-import { gradientSums, SCORE_UNIT } from '../../src/analysis/dense-networks/gradient.js';
+} from '../../src/analysis/pixel-methods/dense-network.js';
+import { pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
 import {
-  inPrecision,
   type LabelledSpectra,
   sampleFractions,
-} from '../../src/analysis/dense-networks/labelled-spectra.js';
-import { preconditioner } from '../../src/analysis/dense-networks/preconditioner.js';
-import { minimiseLbfgs } from '../../src/analysis/numeric/l-bfgs.js';
-import { pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
+} from '../../src/analysis/training-samples/labelled-spectra.js';
+import { inPrecision } from '../../src/analysis/training-samples/precision.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { randomStream } from '../../src/random.js';
 import { exportOnnx } from '../../src/training/index.js';

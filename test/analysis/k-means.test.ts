@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type ClusterResults, readLibrary } from '../../src/analysis/index.js';
 import { type KMeans, lloyd, type Passes } from '../../src/analysis/passes/k-means.js';
-import { drawWeightedPixel } from '../../src/analysis/passes/weighted-draw.js';
+import { drawWeightedPixel } from '../../src/analysis/tile-passes/weighted-draw.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -105,7 +105,7 @@ test('clusters of a collection are those of its pixels, largest first, and the m
       ...inputs,
     });
     assert.equal(status, 'successful', error?.message);
-    const path = join(await node.storage.resultsFolder(id), 'centres.csv');
+    const path = join(await node.storage.results.makeFolder(id), 'centres.csv');
     return { results, centres: (await readLibrary(path)).spectra.map(({ values }) => [...values]) };
   };
 

@@ -61,7 +61,7 @@ test('files that are no libraries are refused, and why', async (t) => {
   const folder = await tempFolder(t);
   const csv = join(folder, 'bad.csv');
   await writeFile(csv, 'nm,a\n500,1\n600,x\n');
-  await assert.rejects(readLibrary(csv), /line 3 does not hold 2 numbers/);
+  await assert.rejects(readLibrary(csv), /line 3 does not contain 2 numbers/);
   await assert.rejects(readLibrary(join(folder, 'none.csv')), { code: 'TW_ANALYSIS_LIBRARY' });
   const image = await writeEnviLibrary(folder, 'image', ['samples = 3', 'lines = 1'], [1, 2, 3]);
   await assert.rejects(readLibrary(image), /not "ENVI Spectral Library"/);
@@ -116,9 +116,9 @@ test('a fine library is averaged over each band, a coarse one interpolated; gaps
 test('a library with a cell without a number, or with channels that were deleted, is refused', async (t) => {
   const path = join(await tempFolder(t), 'library.csv');
   await writeFile(path, 'nm,grass\n500,0.1\n600,\n');
-  await assert.rejects(readLibrary(path), /line 3 does not hold 2 numbers/);
+  await assert.rejects(readLibrary(path), /line 3 does not contain 2 numbers/);
   await writeFile(path, 'nm,grass\n500,0.1\n600,-1.23e34\n');
-  await assert.rejects(readLibrary(path), /-1.23e\+34, which is no reflectance/);
+  await assert.rejects(readLibrary(path), /-1.23e\+34, which is not a reflectance/);
 });
 
 const noPipes = spawnSync('mkfifo', ['--version']).error ? 'mkfifo is not there' : false;

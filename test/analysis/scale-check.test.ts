@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ScaleCheck } from '../../src/analysis/classifier-registry/scale-check.js';
+import { ScaleCheck } from '../../src/analysis/output-tiles/scale-check.js';
 
 const check = (trained: number[], ...pixels: number[][]) => {
   const one = new ScaleCheck(trained);
-  for (const pixel of pixels) one.add((band) => pixel[band]!);
+  for (const pixel of pixels) one.add(pixel);
   one.finish();
 };
 
-test('numbers beside reflectance are refused, and the message says which side has no scale', () => {
+test('numbers other than reflectance are refused, and the message says which side has no scale', () => {
   const code = 'TW_ANALYSIS_OTHER_SCALE';
   assert.throws(() => check([0.05, 0.3], [500, 3000], [700, 3500]), {
     code,
@@ -18,7 +18,7 @@ test('numbers beside reflectance are refused, and the message says which side ha
   assert.throws(() => check([0.05, 0.3], [4, 30]), { code });
 });
 
-test('dark water, snow, shadow, derivatives and radiance are no other scale', () => {
+test('dark water, snow, shadow, derivatives and radiance do not count as another scale', () => {
   check([0.05, 0.4], [0.007, 0.002]);
   check([0.02, 0.001], [0.3, 0.4]);
   check([0.05, 0.3], [1.1, 0.9]);

@@ -212,8 +212,8 @@ test('indices of the library follow their formulas', () => {
   }
 });
 
-test('docs/hyperspectral.md has the formula and the source of each index', () => {
-  const text = readFileSync(new URL('../../../docs/hyperspectral.md', import.meta.url), 'utf8');
+test('docs/reference/hyperspectral.md has the formula and the source of each index', () => {
+  const text = readFileSync(new URL('../../../docs/reference/hyperspectral.md', import.meta.url), 'utf8');
   for (const name of INDEX_NAMES) {
     const { title, expression, source } = NARROW_BAND_INDICES[name];
     assert.ok(text.includes(`| \`${name}\` | ${title} | \`${expression}\` | ${source} |`), name);

@@ -111,7 +111,7 @@ test('planted endmembers at 30 dB are found within 2 degrees, and their abundanc
     endmembers: pure.length,
   });
   assert.equal(status, 'successful', error?.message);
-  const found = await readLibrary(join(await node.storage.resultsFolder(id), 'endmembers.csv'));
+  const found = await readLibrary(join(await node.storage.results.makeFolder(id), 'endmembers.csv'));
   const used = found.wavelengths.map((nm) => wavelengths.indexOf(nm));
   assert.equal(used.length, COUNT - UNUSED.length);
   const wanted = pure.map((spectrum) => used.map((band) => spectrum[band]!));

@@ -1,4 +1,4 @@
-/** The HTTP API over a node with real tiles; requests go straight into the routes. */
+/** The HTTP API of a node with real tiles; requests are injected into the routes. */
 import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { fromArrayBuffer } from 'geotiff';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { ingest, testNode } from '../support/node.js';
+import { parsePrometheus } from '../support/prometheus.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -72,7 +73,7 @@ async function items(query: string): Promise<{ id: string; properties: Record<st
   return answer.json().features;
 }
 
-test('a parameter that no route knows is named, and the words that one takes are', async () => {
+test('errors name unknown parameters, and the allowed values of others', async () => {
   const unknown = async (answer: ReturnType<typeof get>) => {
     const { statusCode, body } = await answer;
     assert.equal(statusCode, 400);
@@ -105,7 +106,7 @@ test('a parameter that no route knows is named, and the words that one takes are
   assert.match(await train({ model: 'weather' }), /model must be equal to one of ndvi, ndmi, cloud-removal/);
 });
 
-test('the landing page links to what there is, and every link answers', async () => {
+test('every link of the landing page works', async () => {
   const landing = (await get('/')).json();
   assert.equal(landing.type, 'Catalog');
   assert.ok(landing.conformsTo.includes('https://api.stacspec.org/v1.0.0/core'));
@@ -116,8 +117,8 @@ test('the landing page links to what there is, and every link answers', async ()
   }
 });
 
-test('what stac-browser lists as further resources has titles that differ', async () => {
-  // Relations that it makes buttons, cards and forms of, or has titles of its own for.
+test('the links that stac-browser lists as further resources have different titles', async () => {
+  // stac-browser shows these relations as buttons, cards and forms, or has its own titles for them.
   const known = /^(self|root|parent|child|items|data|search|conformance|http:.*queryables)$/;
   for (const url of ['/', '/collections/test']) {
     const links = (await get(url)).json().links as { rel: string; title?: string }[];
@@ -129,7 +130,7 @@ test('what stac-browser lists as further resources has titles that differ', asyn
   }
 });
 
-test('search takes box, time, cloud and coverage, by URL and by body alike', async () => {
+test('search accepts box, time, cloud and coverage, in the URL and in the body', async () => {
   const all = await items('');
   assert.ok(all.length > 10);
   assert.ok(String(all[0].properties.datetime) >= String(all.at(-1)?.properties.datetime), 'newest first');
@@ -155,7 +156,7 @@ test('search takes box, time, cloud and coverage, by URL and by body alike', asy
   );
 });
 
-test('pages follow each other to the whole', async () => {
+test('pages add up to the complete list', async () => {
   const all = (await items('')).map((item) => item.id);
   const seen: string[] = [];
   let next: string | undefined = '/search?limit=3';
@@ -172,7 +173,7 @@ test('pages follow each other to the whole', async () => {
   assert.deepEqual(seen, all);
 });
 
-test('a tile file is a GeoTIFF, whole or in ranges, and its version is its ETag', async () => {
+test('a tile file is a GeoTIFF, complete or in ranges, and its version is its ETag', async () => {
   const [item] = (await items('')) as unknown as { assets: Record<string, { href: string }> }[];
   const url = new URL(item.assets['10m'].href).pathname;
   const whole = await get(url);
@@ -200,13 +201,13 @@ test('a tile file is a GeoTIFF, whole or in ranges, and its version is its ETag'
   assert.equal(head.statusCode, 200);
   assert.equal(Number(head.headers['content-length']), whole.rawPayload.length);
   assert.equal(head.rawPayload.length, 0);
-  // Ranges are for GET alone.
+  // Ranges apply to GET only.
   const ranged = await node.server.inject({ method: 'HEAD', url, headers: { range: 'bytes=0-99' } });
   assert.equal(ranged.statusCode, 200);
   assert.equal(Number(ranged.headers['content-length']), whole.rawPayload.length);
 });
 
-test('a file that is asked for by another version, and errors of files, are not cached', async (t) => {
+test('requests for another version of a file, and errors of files, are not cached', async (t) => {
   const own = await testNode(t, join(await tempFolder(t), 'data'));
   const scene = join(folder, 'scenes', '2024-06-01.tif');
   await ingest(own, { href: scene, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
@@ -240,7 +241,7 @@ test('a compressed body is refused by name', async () => {
   assert.deepEqual([answer.statusCode, answer.json().code], [415, 'TW_API_CONTENT_ENCODING']);
 });
 
-test('a shared cache keeps what all may read, and nothing that takes a token', async (t) => {
+test('a shared cache stores public answers only', async (t) => {
   const own = await tempFolder(t);
   const data = join(own, 'data');
   const scene = await writeTestScene(join(own, 'scene.tif'));
@@ -315,7 +316,7 @@ test('ingest reads only inside the allowed folders', async () => {
   const absent = await post('/ingest', { href: missing, ...DESCRIPTION });
   assert.deepEqual([absent.statusCode, absent.json().code], [400, 'TW_INGEST_NOT_RECOGNISED']);
   assert.match(absent.json().detail, /missing\.tif: there is no such file or folder/);
-  // The answer says nothing of folders outside through which a path leads.
+  // The answer reveals nothing about folders outside of the allowed ones.
   for (const [path, code] of [
     [`${folder}/nowhere/../scenes/missing.tif`, 'TW_INGEST_NOT_RECOGNISED'],
     [`${folder}/data/../scenes/missing.tif`, 'TW_INGEST_NOT_RECOGNISED'],
@@ -332,7 +333,7 @@ test('ingest reads only inside the allowed folders', async () => {
   await ended(allowed.json().jobID);
 });
 
-test('without a token only this machine is answered, and foreign pages may not write', async () => {
+test('without a token, only this machine gets answers, and pages of other origins may not write', async () => {
   assert.equal((await get('/health', { host: 'evil.example' })).json().code, 'TW_API_FOREIGN_HOST');
   const foreign = await post('/ingest', { href: 'x' }, { origin: 'https://evil.example' });
   assert.equal(foreign.json().code, 'TW_API_FOREIGN_ORIGIN');
@@ -352,7 +353,7 @@ test('without a token only this machine is answered, and foreign pages may not w
   assert.equal(await preflight('POST', '/ingest'), undefined);
 });
 
-test('a server with a token asks for it for writes only', async (t) => {
+test('a server with a token requires it for writes only', async (t) => {
   const data = await tempFolder(t);
   const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right' });
   atEnd(t, () => guarded.close());
@@ -372,14 +373,12 @@ test('a server with a token asks for it for writes only', async (t) => {
   );
 });
 
-test('the figures for Prometheus are those of the store, and a node that is alone is ready', async () => {
+test('Prometheus metrics match the storage, and a single node is ready', async () => {
   const answer = await get('/metrics');
   assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/);
   const { tiles } = (await get('/health')).json();
-  const lines = answer.body.trimEnd().split('\n');
-  assert.ok(lines.includes(`tilewright_tiles ${tiles}`), answer.body);
-  for (const line of lines) assert.match(line, /^(# (HELP|TYPE) \w+ .+|\w+(\{\w+="\w+"\})? [\d.e+-]+)$/);
-  assert.deepEqual((await get('/ready')).json(), { status: 'ready' });
+  assert.equal(parsePrometheus(answer.body).get('tilewright_tiles'), tiles);
+  assert.deepEqual((await get('/ready')).json(), { status: 'ready', checks: { disk: 'ok' } });
 });
 
 test('the OpenAPI document describes the routes', async () => {
@@ -400,7 +399,7 @@ test('the OpenAPI document describes the routes', async () => {
     assert.ok(paths[path], path);
 });
 
-test('an ingest of which nothing came is a failed job that says why of each input', async () => {
+test('an ingest without a result is a failed job with a reason for each input', async () => {
   const at = { datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION };
   const broken = ['1', '2', '3', '4', '5'].map((n) => join(folder, 'scenes', `broken${n}.tif`));
   for (const path of broken) await writeFile(path, 'not a tiff');
@@ -419,7 +418,7 @@ test('an ingest of which nothing came is a failed job that says why of each inpu
   await writeTestScene(sound);
   const some = await post('/ingest', { href: [broken[0], sound], ...at, dryRun: true });
   const { status, message } = await ended(some.json().jobID);
-  assert.deepEqual([status, message.slice(0, 38)], ['successful', '1 looked at, none ingested, 1 failed: ']);
+  assert.deepEqual([status, message.slice(0, 36)], ['successful', '1 checked, none ingested, 1 failed: ']);
 });
 
 test('the first held-out time of a training is an RFC 3339 time that exists', async () => {

@@ -36,8 +36,8 @@ const READ = ['GET', '/jobs'] as const;
 const SEARCH = ['POST', '/search'] as const;
 const WRITE = ['POST', '/processes/fill/execution'] as const;
 
-test('each scope opens what it says', async (t) => {
-  // Token of the server for reads and writes; token of the request; what a read and a write answer.
+test('each scope allows what it names', async (t) => {
+  // Read and write token of the server; token of the request; status of a read and of a write.
   const cases: [
     readToken: string | undefined,
     token: string | undefined,
@@ -88,7 +88,7 @@ test('a page of another origin may send the token of a read', async (t) => {
   assert.match(String(answer.headers['access-control-allow-headers']), /authorization.*last-event-id/);
 });
 
-test('a page of another origin may ask by POST what changes nothing, and sees the headers of ranges', async (t) => {
+test('a page of another origin may send POST requests that only read, and sees the headers of ranges', async (t) => {
   const { server } = await jobServer(t, await tempFolder(t), [], { readToken: 'r' });
   const mayPost = async (url: string) => {
     const headers = {
@@ -107,7 +107,7 @@ test('a page of another origin may ask by POST what changes nothing, and sees th
   assert.match(String(headers['access-control-expose-headers']), /content-range/);
 });
 
-test('who comes too often is told when to come again; the user of the server is not counted', async (t) => {
+test('a client over the rate limit gets Retry-After; the user of the server is not limited', async (t) => {
   const { ask } = await asking(t, { token: 'w', rateLimit: 0.01 });
   const answer = await ask(...READ, 'w');
   assert.deepEqual([answer.statusCode, answer.json().code], [429, 'TW_API_RATE_LIMIT']);
@@ -115,7 +115,7 @@ test('who comes too often is told when to come again; the user of the server is 
   assert.equal((await ask(...READ, 'owner')).statusCode, 200);
 });
 
-test('a bucket lets a burst through, and then so many a second', () => {
+test('a bucket allows a burst and then a fixed rate', () => {
   const limit = new RateLimit(10);
   let passed = 0;
   for (let i = 0; i < 100; i++) if (limit.take('a', 0) === 0) passed++;
@@ -141,7 +141,7 @@ test('a bucket lets a burst through, and then so many a second', () => {
   );
 });
 
-test('a request id that makes sense is kept, and is in answers and problems', async (t) => {
+test('a valid request id is kept, and is in answers and problems', async (t) => {
   const { ask } = await asking(t, { token: 'w' });
   const given = await ask('GET', '/nothing', undefined, { 'x-request-id': 'abc-1/2' });
   assert.equal(given.headers['x-request-id'], 'abc-1/2');

@@ -1,4 +1,4 @@
-/** Single bands of tiles as files of their own, and the Items that name them. */
+/** Single bands of tiles as separate files, and the Items that name them. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -105,7 +105,7 @@ test('GDAL reads the same from the band as from the tile', { skip: !hasGdal && '
   }
 });
 
-test('ranges of a band file are those of the whole, also across its parts', async (t) => {
+test('ranges of a band file match the complete file, even across its parts', async (t) => {
   const { node } = await withTiles(t);
   const tile = (await tilesOf(node)).find(({ groups }) => groups[0]!.bands.length > 1)!;
   const [{ name, bands }] = tile.groups as [(typeof tile.groups)[0]];

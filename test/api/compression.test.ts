@@ -1,4 +1,4 @@
-/** Compression of answers: which, how, and that conditional requests, HEAD, ranges and streams of events go on as before. */
+/** Compression of answers, and that conditional requests, HEAD, ranges and event streams work with it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const decoders: Record<string, (bytes: Buffer) => Buffer> = {
   gzip: gunzipSync,
 };
 
-/** Asks without a client that decodes by itself. */
+/** Sends a request with a client that does not decode answers. */
 async function ask(url: string, headers: Record<string, string> = {}, method = 'GET') {
   const sent = open(url, { method, headers, agent: false });
   sent.end();
@@ -33,7 +33,7 @@ async function withTiles(t: TestContext) {
   return { node, url: await node.listen('127.0.0.1', 0) };
 }
 
-test('JSON and text are compressed for those who accept it, with the headers that caches need', async (t) => {
+test('JSON and text are compressed for clients that accept it, with the headers that caches need', async (t) => {
   const { url } = await withTiles(t);
   for (const path of ['/search', '/', '/openapi.json', '/queryables', '/docs', '/map/page.js']) {
     const plain = await ask(url + path);
@@ -137,7 +137,7 @@ test('files of results are compressed as they are read, and clients get what was
   });
   const folder = await tempFolder(t);
   const { server, jobs, storage } = await jobServer(t, join(folder, 'data'), [writes]);
-  folderOf = (job) => storage.resultsFolder(job);
+  folderOf = (job) => storage.results.makeFolder(job);
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   const { id } = await jobs.start(writes, {});
   const path = `/jobs/${id}/results/files/data.json`;

@@ -1,4 +1,4 @@
-/** Tiles, scenes and collections go over HTTP, and what was deleted can be ingested again. */
+/** Deletion of tiles, scenes and collections over HTTP, and ingest of the same data afterwards. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -66,7 +66,7 @@ test('a tile, a scene and a collection are deleted, and the same scene brings al
   assert.equal((await ingest(node, inputs)).tiles, tiles);
 });
 
-test('what is not there, what is being written, and who may not', async (t) => {
+test('missing items, items that are being written, and requests without permission are refused', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = await writeTestScene(join(folder, 'a.tif'));

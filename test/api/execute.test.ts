@@ -1,4 +1,4 @@
-/** Execute requests of OGC API Processes 1.0 beside their inputs, and the pages of its lists. */
+/** Execute requests of OGC API Processes 1.0 apart from their inputs, and the pages of its lists. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Process } from '../../src/jobs/index.js';
@@ -69,7 +69,7 @@ test('raw results are the value of one output, or a part for each of several', a
   assert.equal(all.body.match(/content-id/g)?.length, 4);
 });
 
-test('what cannot be answered is refused before a job starts', async (t) => {
+test('an execute request that cannot be answered is refused before a job starts', async (t) => {
   const { execute, server } = await executing(t);
   const cases: [request: object, code: string][] = [
     [{ outputs: { tile: {} } }, 'TW_API_NO_OUTPUT'],
@@ -104,7 +104,7 @@ test('a process that declares no outputs refuses names of them', async (t) => {
   }
 });
 
-test('one key does not stand for two ways to answer', async (t) => {
+test('one idempotency key cannot be used for two forms of results', async (t) => {
   const { execute } = await executing(t);
   const key = { 'idempotency-key': 'a' };
   const first = await execute({ outputs: { tiles: {} } }, key);
@@ -113,7 +113,7 @@ test('one key does not stand for two ways to answer', async (t) => {
   assert.equal((await execute({ outputs: { tiles: {} }, response: 'raw' }, key)).statusCode, 422);
 });
 
-test('a retry answers as the job before was to', async (t) => {
+test('a retry has the form of results of the original job', async (t) => {
   let fails = true;
   const process = processOf(
     async () => {
@@ -133,7 +133,7 @@ test('a retry answers as the job before was to', async (t) => {
   assert.equal((await server.inject(`/jobs/${again}/results`)).body, '3');
 });
 
-test('the preference for asynchronous work is said to be applied', async (t) => {
+test('the preference for asynchronous execution is confirmed', async (t) => {
   const { execute } = await executing(t);
   const applied = async (prefer?: string) =>
     (await execute({}, prefer === undefined ? {} : { prefer })).headers['preference-applied'];

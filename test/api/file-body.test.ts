@@ -12,7 +12,7 @@ import { FileBody, httpTransport } from '../../src/client/index.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 
-test('a file that grows is sent as long as it was announced', async (t) => {
+test('a file that grows is sent with its announced length', async (t) => {
   const path = join(await tempFolder(t), 'a.tif');
   const beside = `${path}.msk`;
   await writeFile(path, 'abc');

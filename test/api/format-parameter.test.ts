@@ -23,7 +23,7 @@ async function withTiles(t: TestContext) {
   return { node, get, paths, withParameter };
 }
 
-test('f=json changes nothing, and other formats are refused with those that there are', async (t) => {
+test('f=json changes nothing, and errors for other formats list the available ones', async (t) => {
   const { get, paths, withParameter } = await withTiles(t);
   for (const path of paths) {
     const given = await get(withParameter(path, 'f=json'));
@@ -88,7 +88,7 @@ test('a slash at the end of a path changes nothing', async (t) => {
     headers: { origin: 'https://map.example', 'access-control-request-method': 'POST' },
   });
   assert.match(String(asked.headers['access-control-allow-methods']), /POST/);
-  // Their relative links need the path without.
+  // The relative links of these pages need the path without a slash.
   for (const [path, to] of [
     ['/map/', '../map'],
     ['/map/?a=b', '../map?a=b'],

@@ -1,4 +1,4 @@
-/** Messages that are signed by the secret of the cluster, but are not what a node sends. */
+/** Messages that are signed with the secret of the cluster but that no node would send. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -85,7 +85,7 @@ async function send(url: string, path: string, text: string) {
   return { status: answer.status, text: await answer.text() };
 }
 
-test('a message with a hostile name or of another shape is refused, and touches nothing', async (t) => {
+test('a message with a hostile name or another schema is refused, and has no effect', async (t) => {
   const folder = await tempFolder(t);
   const url = await serve(t, folder);
   const share = { job: ID, run: ID, process: 'tensor', inputs: {}, slots: '1', since: 0 };

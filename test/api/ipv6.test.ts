@@ -49,7 +49,7 @@ test('a client sends requests and files, and follows events', async (t) => {
   assert.equal((await ask.download('/', saved)).status, 200);
 });
 
-test('a member of a ring reaches the door of another node', async (t) => {
+test('a member of a training ring reaches the rendezvous of another node', async (t) => {
   if (await isMissing(t)) return;
   const doors = new Rendezvous('the secret of the test');
   const server = createServer().listen(0, '::1');

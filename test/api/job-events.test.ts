@@ -25,7 +25,7 @@ interface Message {
   data: Record<string, unknown>;
 }
 
-/** Messages until so many, or the end, have come. */
+/** Reads messages until `count` messages or the end have arrived. */
 async function messages(url: string, most: number, headers: Record<string, string> = {}): Promise<Message[]> {
   const controller = new AbortController();
   const response = await fetch(url, { headers, signal: controller.signal });
@@ -48,7 +48,7 @@ async function messages(url: string, most: number, headers: Record<string, strin
   return found;
 }
 
-test('a reader that comes again goes on where it stopped, and is sent away after the end', async (t) => {
+test('a reader that reconnects continues where it stopped, and gets 204 after the end', async (t) => {
   const { work, open, running } = gate();
   const { jobs, fill, url } = await served(t, async (context, inputs) => {
     for (let i = 0; i < 5; i++) context.log('info', `before ${i}`);
@@ -63,7 +63,7 @@ test('a reader that comes again goes on where it stopped, and is sent away after
   const last = seen.at(-1)!.id!;
   const more = await messages(events, 1000, { 'last-event-id': String(last) });
   const told = [...seen, ...more].filter((one) => one.event !== 'progress');
-  // Who comes again while the job runs may be told that it runs.
+  // A reader that reconnects while the job runs may get its state.
   const once = told.filter(({ event, id }, i) => event !== 'state' || id !== told[i - 1]?.id);
   assert.deepEqual(
     once.map((one) => one.id),
@@ -89,7 +89,7 @@ test('a reader that comes again goes on where it stopped, and is sent away after
   assert.equal((await fetch(`${url}/jobs/none/events`)).status, 404);
 });
 
-test('the client follows a job to its end, with its whole log', async (t) => {
+test('the client follows a job to its end, with its complete log', async (t) => {
   const { work, open, running } = gate();
   const { jobs, fill, client } = await served(t, async (context, inputs) => {
     context.log('info', 'one');
@@ -115,7 +115,7 @@ test('the client follows a job to its end, with its whole log', async (t) => {
   await assert.rejects(client.jobEvents('none').next(), { code: 'TW_JOB_NOT_FOUND' });
 });
 
-test('what is skipped is no work done: the rest alone tells how far a job is', async (t) => {
+test('skipped tiles do not count as progress of a job', async (t) => {
   const { work, open, running } = gate();
   const steps: JobContext['progress'][] = [];
   const { jobs, fill, client } = await served(t, async (context, inputs) => {
@@ -141,7 +141,7 @@ test('what is skipped is no work done: the rest alone tells how far a job is', a
   open('done');
 });
 
-test('as many listeners as the server takes, each gets the end; readers that go leave their place', async (t) => {
+test('each of the maximum number of listeners gets the end; a reader that leaves frees its slot', async (t) => {
   const { work, open, running } = gate();
   const { jobs, fill, url } = await served(t, work);
   const { id } = await jobs.start(fill, {});

@@ -1,10 +1,11 @@
-/** A server whose processes are those of a test, beside those that have routes of their own. */
+/** A server with the processes of a test, in addition to those with their own routes. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer, type ServerOptions } from '../../src/api/index.js';
 import { localQueries } from '../../src/dht/index.js';
 import { ImageService } from '../../src/imagery/index.js';
 import { IngestPool, ingestProcess } from '../../src/ingest/index.js';
 import { LocalJobService, type Process } from '../../src/jobs/index.js';
+import { NodeMetrics } from '../../src/metrics/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { storeModelProcess, TextureIndex } from '../../src/training/index.js';
@@ -40,6 +41,7 @@ export async function jobServer(
       imagery,
       textures: new TextureIndex(storage),
       jobs,
+      metrics: new NodeMetrics(),
       processes: new Map(all.map((one) => [one.id, one])),
       allowedFolders: [],
       maxUpload: 1e8,

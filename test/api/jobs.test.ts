@@ -32,7 +32,7 @@ async function fillServer(t: Parameters<typeof jobServer>[0], work: Work, more =
   return { ...node, post, get, run };
 }
 
-test('a process is described as the OGC does, and problems have its names', async (t) => {
+test('processes and problems are described as OGC API Processes requires', async (t) => {
   const outputs = { sum: { title: 'Sum', schema: { type: 'number' } } };
   const { get, post, server } = await fillServer(t, gate().work, { outputs });
   const { processes, links } = await get('/processes');
@@ -61,7 +61,7 @@ test('a process is described as the OGC does, and problems have its names', asyn
   assert.equal((await post(EXECUTE, { inputs: {} })).json().code, 'TW_API_BAD_REQUEST');
 });
 
-test('the list of jobs can be narrowed, and its pages follow each other', async (t) => {
+test('the list of jobs can be filtered and has pages', async (t) => {
   const { get, run } = await fillServer(t, async (_context, inputs) => {
     if ((inputs as { n: number }).n === 2) throw new Error('two is odd');
   });
@@ -115,7 +115,7 @@ test('logs are read page by page, while the job runs and after', async (t) => {
   assert.ok(seen.every(({ time }) => new Date(time).toISOString() === time));
 });
 
-test('results of a cancelled job are what it had made', async (t) => {
+test('a cancelled job has the results so far', async (t) => {
   const { work, running } = gate();
   const { get, post, server } = await fillServer(t, async (context, inputs) => {
     if ((inputs as { n: number }).n === 1) context.partial(() => ({ tiles: 3 }));
@@ -133,7 +133,7 @@ test('results of a cancelled job are what it had made', async (t) => {
   assert.equal((await get(`/jobs/${second}/results`)).code, 'TW_JOB_DISMISSED');
 });
 
-test('a retry does what failed, and both jobs name each other', async (t) => {
+test('a retry repeats the failed part, and both jobs link to each other', async (t) => {
   const { get, post, run, jobs } = await fillServer(
     t,
     async (_context, inputs) => {
@@ -162,7 +162,7 @@ test('a retry does what failed, and both jobs name each other', async (t) => {
   assert.equal((await post('/jobs/none/retry')).json().code, 'TW_JOB_NOT_FOUND');
 });
 
-test('who retries an ingest of the owner has only read what lies in the allowed folders', async (t) => {
+test('a retry by another user of an ingest of the owner reads only the allowed folders', async (t) => {
   const { post, get, jobs } = await fillServer(t, done);
   const path = join(await tempFolder(t), 'secret.tif');
   const owner = { authorization: 'Bearer owner' };
@@ -203,7 +203,7 @@ test('the same request with the same key starts one job', async (t) => {
   assert.equal((await jobs.list()).length, 2);
 });
 
-test('a file that is sent twice with one key is ingested once', async (t) => {
+test('a file that is uploaded twice with one key is ingested once', async (t) => {
   const { server, jobs, storage } = await fillServer(t, done);
   const path = await writeTestScene(join(await tempFolder(t), 'scene.tif'));
   const bytes = await readFile(path);
@@ -225,7 +225,7 @@ test('a file that is sent twice with one key is ingested once', async (t) => {
   assert.equal(gone.json().code, 'TW_JOB_NOTHING_FAILED');
 });
 
-test('a retried ingest takes the failed paths only; a file that was sent must be sent again', async (t) => {
+test('a retried ingest uses only the failed paths; an uploaded file must be uploaded again', async (t) => {
   const folder = await tempFolder(t);
   const scenes = await Promise.all(
     [1, 2].map((seed) => writeTestScene(join(folder, `scene${seed}.tif`), { seed })),
@@ -275,7 +275,7 @@ test('a retried ingest takes the failed paths only; a file that was sent must be
   assert.equal((await post(`/jobs/${sent.jobID}/retry`)).code, 'TW_JOB_UPLOAD_GONE');
 });
 
-test('where too many jobs wait, the answer says when to come again', async (t) => {
+test('a full job queue is answered with Retry-After', async (t) => {
   const { post } = await fillServer(t, gate().work);
   let last = await post(EXECUTE, { inputs: { n: 0 } });
   for (let n = 1; n <= 101 && last.statusCode === 201; n++) last = await post(EXECUTE, { inputs: { n } });

@@ -1,4 +1,4 @@
-/** The map page: its files, and what people see of it in a real browser. */
+/** The map page: its files, and its behaviour in a real browser. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -18,7 +18,7 @@ const SCENES = [
   { datetime: '2024-07-01T10:00:00Z', cloud: 0, seed: 3 },
 ];
 
-test('everything that the page names is served, and nothing from elsewhere is allowed', async (t) => {
+test('all resources of the page are served, and external ones are forbidden', async (t) => {
   const { node } = await nodeWithScenes(t, []);
   const get = (url: string, headers = {}) => node.server.inject({ url, headers });
   const page = await get('/map');
@@ -111,7 +111,7 @@ test('a browser shows the map, and the dates and values of a place', needsChromi
       const answer = await pictureOf(node, pathname + search);
       const opaque = answer.pixels.filter((value, i) => i % 4 === 3 && value === 255).length;
       assert.ok(opaque > 1000, `${opaque} pixels of ${src} show something`);
-      // What is transparent has no colour of its own.
+      // Transparent pixels have no defined colour.
       for (let i = 0; i < pixels.length; i += 4)
         if (answer.pixels[i + 3] === 255)
           assert.deepEqual(pixels.slice(i, i + 4), [...answer.pixels.subarray(i, i + 4)], `pixel ${i / 4}`);
@@ -251,7 +251,7 @@ test(
   },
 );
 
-test('a link shows again what was shown, with the meaning of its colours', needsChromium, async (t) => {
+test('a link restores the state of the page and the legend', needsChromium, async (t) => {
   const { node } = await nodeWithScenes(t, SCENES);
   const url = await node.listen('127.0.0.1', 0);
   const { features } = (await node.server.inject('/search?limit=1&sortby=-pixel_coverage')).json();
@@ -290,7 +290,7 @@ test('a link shows again what was shown, with the meaning of its colours', needs
   await inBrowser(url, 1200, look);
 });
 
-test('where reads need a token the page asks for it, and shows the map with it', needsChromium, async (t) => {
+test('if reads need a token, the page asks for it and shows the map with it', needsChromium, async (t) => {
   const { node: open, folder } = await nodeWithScenes(t, SCENES.slice(1, 2));
   await open.close();
   const node = await openNode({ data: join(folder, 'data'), memory: 128e6, cores: 1, readToken: 'secret' });
@@ -300,11 +300,11 @@ test('where reads need a token the page asks for it, and shows the map with it',
     assert.equal((await fetch(url + path)).status, 401, path);
   const look = async (page: Page) => {
     await page.waitForSelector('#access:not([hidden])');
-    assert.equal(await page.locator('#message').textContent(), 'This server asks for a token.');
+    assert.equal(await page.locator('#message').textContent(), 'This server requires a token.');
     await page.fill('#token', 'wrong');
     await page.click('#access button');
     await page.waitForFunction(() =>
-      document.querySelector('#message')?.textContent?.includes('does not open'),
+      document.querySelector('#message')?.textContent?.includes('refused this token'),
     );
     await page.fill('#token', 'secret');
     await page.click('#access button');

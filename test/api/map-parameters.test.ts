@@ -1,4 +1,4 @@
-/** Parameters of maps that are titiler's: what they change in pictures over HTTP. */
+/** Map parameters of titiler and their effect on pictures over HTTP. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ test("titiler's parameters over HTTP", async (t) => {
   const tile = (await tilesOf(node)).find(({ coverage }) => coverage === 100)!;
   const picture = (url: string) => pictureOf(node, url);
 
-  await t.test('JPEG has no opacity: what holds no data is black', async () => {
+  await t.test('JPEG has no alpha channel: pixels without data are black', async () => {
     for (const name of ['jpg', 'jpeg']) {
       const answer = await get(`${at}.${name}`);
       assert.equal(answer.headers['content-type'], 'image/jpeg');
@@ -64,7 +64,7 @@ test("titiler's parameters over HTTP", async (t) => {
     },
   );
 
-  await t.test('return_mask=false leaves opacity out', async () => {
+  await t.test('return_mask=false removes the alpha channel', async () => {
     const channels = async (url: string) => (await sharp((await get(url)).rawPayload).metadata()).channels;
     for (const format of ['png', 'webp']) {
       assert.equal(await channels(`${at}.${format}?return_mask=false`), 3);
@@ -73,7 +73,7 @@ test("titiler's parameters over HTTP", async (t) => {
     assert.equal(await channels(`/preview/${tile.id}.png?return_mask=false`), 3);
   });
 
-  await t.test('a buffer adds pixels around the tile, and leaves those within as they are', async () => {
+  await t.test('a buffer adds pixels around the tile and does not change those inside', async () => {
     const plain = await picture(`${within}.png`);
     for (const buffer of [1, 20]) {
       const larger = await picture(`${within}.png?buffer=${buffer}`);
@@ -174,7 +174,7 @@ test("titiler's parameters over HTTP", async (t) => {
     assert.deepEqual(preview.pixels, (await picture(`/preview/${tile.id}.png`)).pixels);
   });
 
-  await t.test('TileJSON carries the parameters over, and its address answers', async () => {
+  await t.test('TileJSON keeps the parameters, and its URL works', async () => {
     const asked = {
       algorithm: 'hillshade',
       algorithm_params: '{"azimuth":315}',
@@ -216,7 +216,7 @@ test("titiler's parameters over HTTP", async (t) => {
       assert.ok(names.includes(name), name);
   });
 
-  await t.test('values that cannot be used are refused by name', async () => {
+  await t.test('errors name invalid values', async () => {
     const encoded = (text: string) => encodeURIComponent(text);
     for (const [url, status, code, message] of [
       [`${at}.tif`, 404, 'TW_API_NOT_FOUND', /ask for png, webp, jpg or jpeg/],
@@ -248,12 +248,7 @@ test("titiler's parameters over HTTP", async (t) => {
       ],
       [`${at}.png?color_formula=blur`, 400, 'TW_IMAGERY_LOOK', /^color_formula begins/],
       [`${at}.png?algorithm=blur`, 400, 'TW_API_BAD_REQUEST', /algorithm must be .*hillshade/],
-      [
-        `${at}.png?algorithm=hillshade`,
-        400,
-        'TW_IMAGERY_LOOK',
-        /^algorithm hillshade is made of 1 band, not of 3/,
-      ],
+      [`${at}.png?algorithm=hillshade`, 400, 'TW_IMAGERY_LOOK', /^algorithm hillshade needs 1 band, not 3/],
       [
         `${at}.png?algorithm_params=${encoded('{}')}`,
         400,

@@ -1,4 +1,4 @@
-/** Maps, previews and series over HTTP: what is answered, and what hostile parameters get. */
+/** Maps, previews and series over HTTP, also with hostile parameters. */
 import assert from 'node:assert/strict';
 import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ test('pictures over HTTP', async (t) => {
     assert.equal((await sharp(answer.rawPayload).metadata()).format, 'webp');
   });
 
-  await t.test('a client that has the picture is told so', async () => {
+  await t.test('a client that has the picture gets 304', async () => {
     const { headers } = await get(`${at}.png`);
     assert.match(String(headers['cache-control']), /max-age/);
     assert.equal((await get(`${at}.png`, { 'if-none-match': String(headers.etag) })).statusCode, 304);
@@ -70,7 +70,7 @@ test('pictures over HTTP', async (t) => {
     assert.equal(head.headers['content-length'], String(rawPayload.length));
   });
 
-  await t.test('TileJSON carries the query over, and its address answers', async () => {
+  await t.test('TileJSON keeps the query, and its URL works', async () => {
     const query = 'expression=(nir-red)%2F(nir%2Bred)&rescale=-1,1&colormap_name=viridis&maxCloud=50';
     const json = (await get(`/xyz/test/tilejson.json?${query}&tile_format=webp&tile_scale=2`)).json();
     assert.equal(json.tilejson, '3.0.0');
@@ -92,7 +92,7 @@ test('pictures over HTTP', async (t) => {
     assert.equal((await get('/xyz/test/tilejson.json')).json().colour_scale, undefined);
   });
 
-  await t.test('TileJSON says where to look, and when what it shows was seen', async () => {
+  await t.test('TileJSON has a centre, and an attribution with the years of the scenes', async () => {
     const record = (await node.storage.getCollection('test'))!;
     const { catalogue } = node.storage;
     await catalogue.write([catalogue.collections.set('test', { ...record, attribution: 'Seen in [year]' })]);
@@ -106,7 +106,7 @@ test('pictures over HTTP', async (t) => {
     assert.ok(pixels > 150 && pixels <= 512, `all that there is fills ${pixels} pixels`);
   });
 
-  await t.test('the map links of a collection and the picture of an Item lead somewhere', async () => {
+  await t.test('the map links of a collection and the preview link of an Item work', async () => {
     const { links } = (await get('/collections/test')).json() as { links: { rel: string; href: string }[] };
     const of = (rel: string) => links.find((link) => link.rel === rel)!.href;
     assert.equal((await get(of('tilejson'))).statusCode, 200);
@@ -118,7 +118,7 @@ test('pictures over HTTP', async (t) => {
     assert.equal((await get(href)).headers['content-type'], 'image/png');
   });
 
-  await t.test('a preview shows the whole tile with its clouds', async () => {
+  await t.test('a preview shows the entire tile with its clouds', async () => {
     const tiles = await tilesOf(node);
     const whole = tiles.filter(({ coverage }) => coverage === 100);
     const cloudy = whole.toSorted((a, b) => b.cloudCover! - a.cloudCover!)[0];
@@ -177,14 +177,14 @@ test('pictures over HTTP', async (t) => {
     }
   });
 
-  await t.test('a refusal names what the request has, and its reason', async () => {
+  await t.test('an error names the value in the request and the reason', async () => {
     for (const [url, detail] of [
       [
         '/xyz/test/0/0/0.png',
-        /zoom 0 is below the minimum zoom of test, which follows from the size of its cells/,
+        /zoom 0 is below the minimum zoom of test, which depends on the size of its cells/,
       ],
-      [`${at}.png?expression=nir;nir`, /^expression gives 2 bands; /],
-      [`${at}.png?bidx=1&bidx=2`, /^assets give 2 bands; /],
+      [`${at}.png?expression=nir;nir`, /^expression gives 2 bands, /],
+      [`${at}.png?bidx=1&bidx=2`, /^assets give 2 bands, /],
       [`${at}.png?expression=(nir-red)/(nir+red)`, /, not "red"; a URL needs %2B in place of \+$/],
     ] as const)
       assert.match((await get(url)).json().detail, detail, url);

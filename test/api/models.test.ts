@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.js';
 
 const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };
 
-test('a model has its versions, of which the latest and the best can be asked for by these words', async (t) => {
+test('the versions of a model, and "latest" and "best" as names of versions', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   for (const [i, datetime] of ['2024-06-01T10:00:00Z', '2024-06-11T10:00:00Z'].entries()) {
@@ -74,7 +74,7 @@ test('a model has its versions, of which the latest and the best can be asked fo
     const files = ['model.json', 'weights.bin', 'card.json'];
     const [json, weights, card] = await Promise.all(files.map((name) => bytes(`${path}/${name}`)));
     assert.deepEqual(JSON.parse(String(card)), document.card);
-    // The catalogue does without what grows with the epochs.
+    // The catalogue does not contain data that grows with the epochs.
     const { losses, ...summary } = document.card;
     assert.equal(losses.length, 1);
     assert.deepEqual(summary, one.card);
@@ -159,7 +159,7 @@ test('a model has its versions, of which the latest and the best can be asked fo
   assert.deepEqual(await storageProblems(node.storage), []);
 });
 
-test('to delete a model takes a token that may write', async (t) => {
+test('the deletion of a model needs a write token', async (t) => {
   const data = await tempFolder(t);
   const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right', readToken: 'reader' });
   atEnd(t, () => guarded.close());
@@ -174,7 +174,7 @@ test('to delete a model takes a token that may write', async (t) => {
     }
 });
 
-test('a model of places that no one cell holds is of the whole grid', async (t) => {
+test('a model of places without a common cell belongs to the entire grid', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = await writeTestScene(join(folder, 's.tif'));
@@ -187,7 +187,7 @@ test('a model of places that no one cell holds is of the whole grid', async (t) 
   assert.equal((await node.server.inject(`/models/${id}/card.json`)).statusCode, 200);
 });
 
-test('a damaged file of a model is an error that names it, and never sent', async (t) => {
+test('a damaged file of a model is not sent; the error names it', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = await writeTestScene(join(folder, 's.tif'));
@@ -204,7 +204,7 @@ test('a damaged file of a model is an error that names it, and never sent', asyn
     'weights.bin': ['/weights.bin', '/model.onnx'],
   };
   for (const [name, paths] of Object.entries(users)) {
-    const path = node.storage.modelPath(model, name);
+    const path = node.storage.models.path(model, name);
     const whole = await readFile(path);
     const length = String(whole.length);
     assert.deepEqual([(await sent(`/${name}`)).headers['content-length'], length], [length, length]);
@@ -231,7 +231,7 @@ test('a damaged file of a model is an error that names it, and never sent', asyn
   }
 });
 
-test('names that every object has are no versions', async (t) => {
+test('names of Object.prototype are not versions', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = await writeTestScene(join(folder, 's.tif'));

@@ -1,4 +1,4 @@
-/** `/openapi.json` as generators of clients read it: names of operations, the token, the server. */
+/** `/openapi.json` for client generators: names of operations, the token, the server. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -28,7 +28,7 @@ async function operationsOf(t: TestContext, access: { token?: string; readToken?
   return { document, operations };
 }
 
-/** Functions of generated clients have these names: they may be added to and never change. */
+/** Names of functions in generated clients. New ones may be added, but existing names never change. */
 const IDS = `
   aggregate aggregateByPost aggregateCollection aggregateCollectionByPost cancelJob checkTraining
   deleteCollection deleteItem deleteModel deleteModelVersion deleteScene drainNode executeAnalyseAnomaly
@@ -45,7 +45,7 @@ const IDS = `
   searchItems searchItemsByPost
 `;
 
-test('each operation has a name of its own, which stays', async (t) => {
+test('each operation has a unique and stable name', async (t) => {
   const { document, operations } = await operationsOf(t, { token: 'w' });
   const unnamed = operations.filter(({ operationId }) => operationId === undefined);
   assert.deepEqual(unnamed, [], 'name these in src/api/schemas/operations.ts');
@@ -73,7 +73,7 @@ test('schemas have the keywords of OpenAPI 3.0 only', async (t) => {
   walk(document.components, '');
 });
 
-test('operations name the token where this server asks for one', async (t) => {
+test('operations name the token if the server requires one', async (t) => {
   const guarded = async (access: { token?: string; readToken?: string }) => {
     const { document, operations } = await operationsOf(t, access);
     const { type, scheme } = document.components.securitySchemes.token;

@@ -1,4 +1,4 @@
-/** Whatever is wrong with a request, the answer is a problem document with a code: also before a route is found. */
+/** Every error is a problem document with a code, even before a request is routed. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -74,7 +74,7 @@ test('malformed requests are answered with problem documents', async (t) => {
   }
 });
 
-test('a request that meets a server on its way down is told so', async (t) => {
+test('a request to a stopping server gets 503', async (t) => {
   const node = await openNode({ data: join(await tempFolder(t), 'data'), memory: 256e6, cores: 1 });
   const { port } = new URL(await node.listen('127.0.0.1', 0));
   const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');

@@ -11,7 +11,7 @@ const LINUX = process.platform === 'linux' ? false : 'only Linux has /proc';
 const BUSY = (ms: number) =>
   `while (process.cpuUsage().user < ${1000 * ms}); console.log('done'); process.stdin.resume();`;
 
-test('processes below count, also after their end', { skip: LINUX }, async (t) => {
+test('descendants count, even after their end', { skip: LINUX }, async (t) => {
   // A process that starts another one.
   const script = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(BUSY(600))}], { stdio: 'inherit' })`;
   const before = processUsage();
@@ -31,7 +31,7 @@ test('processes below count, also after their end', { skip: LINUX }, async (t) =
   assert.ok(after.memoryBytes < during.memoryBytes - 1e7);
 });
 
-test('CPU time and memory are those that ps tells', { skip: LINUX }, async (t) => {
+test('CPU time and memory agree with ps', { skip: LINUX }, async (t) => {
   const child = spawn(process.execPath, ['-e', BUSY(1500)], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill());
   await once(child.stdout, 'data');

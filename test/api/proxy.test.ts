@@ -1,9 +1,6 @@
-/** A server behind a reverse proxy: links, clients of the rate limit, and that nothing is trusted without the flags. */
+/** A server behind a reverse proxy: links, the rate limit of clients, and that headers are ignored without the flags. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer, request as open } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ProxyOptions } from '../../src/api/index.js';
@@ -14,37 +11,7 @@ import { ingest } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { jobServer } from './job-server.js';
-
-/** A proxy as nginx does it: strips `prefix`, appends the client to X-Forwarded-For, sets X-Forwarded-Proto and -Host. */
-async function proxyTo(t: TestContext, target: () => string, prefix: string): Promise<string> {
-  const proxy = createServer((request, response) => {
-    if (!request.url!.startsWith(`${prefix}/`)) {
-      response.writeHead(404).end();
-      return;
-    }
-    const before = request.headers['x-forwarded-for'];
-    const headers = {
-      ...request.headers,
-      'x-forwarded-for': [...(before ? [before] : []), request.socket.remoteAddress].join(', '),
-      'x-forwarded-proto': 'https',
-      'x-forwarded-host': request.headers.host,
-      host: new URL(target()).host,
-    };
-    const url = target() + request.url!.slice(prefix.length);
-    const sent = open(url, { method: request.method, headers, agent: false }, (answer) => {
-      response.writeHead(answer.statusCode!, answer.headers);
-      answer.pipe(response);
-    });
-    sent.on('error', () => response.destroy());
-    request.pipe(sent);
-  });
-  await once(proxy.listen(0, '127.0.0.1'), 'listening');
-  atEnd(t, async () => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`;
-}
+import { proxyTo } from './path-proxy.js';
 
 /** Every address in a document that names a host. */
 function addressesIn(value: unknown): string[] {
@@ -97,8 +64,8 @@ test('all links begin with the public URL, with its path, and lead through the p
   const files = [...map.matchAll(/(?:href|src)="([^":]+)"/g)].map(([, name]) => name!);
   assert.ok(files.length >= 4);
   const docs = await (await fetch(`${url}/docs`)).text();
-  const links = [...docs.matchAll(/href="([^"]+)"/g)].map(([, name]) => name!);
-  assert.equal(links.length, 3);
+  const links = [...docs.matchAll(/(?:href|src)="([^":]+)"/g)].map(([, name]) => name!);
+  assert.equal(links.length, 7);
   for (const name of [...files, ...links])
     assert.equal((await fetch(new URL(name, `${url}/map`))).status, 200, name);
 
@@ -168,7 +135,7 @@ test('without a token neither Host nor X-Forwarded-Host may name another machine
   assert.equal(await status({ host: 'tiles.example', 'x-forwarded-host': 'localhost' }), 403);
 });
 
-test('a public URL is one of http, and needs a token; proxies are addresses', async (t) => {
+test('a public URL must be an http URL and needs a token; proxies must be addresses', async (t) => {
   const folder = await tempFolder(t);
   const refusal = async (options: ProxyOptions & { token?: string }) =>
     openNode({ data: join(folder, 'data'), memory: 128e6, cores: 1, ...options }).then(

@@ -20,7 +20,7 @@ import { tempFolder } from '../support/temp.js';
 const fixtures = fileURLToPath(new URL('../../../test/fixtures/stac-schemas/', import.meta.url));
 const CORE = 'https://schemas.stacspec.org/v1.0.0';
 const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
-/** No copy of these is at hand. */
+/** There is no copy of these schemas in the repository. */
 const UNCHECKED = ['item-assets/v1.0.0', 'web-map-links/v1.2.0'].map(extension);
 
 interface Document {

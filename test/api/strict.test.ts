@@ -1,4 +1,4 @@
-/** Requests that are nearly right are refused with a reason, and nothing is guessed of them. */
+/** Requests that are nearly valid are refused with a reason. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -38,7 +38,7 @@ async function withTiles(t: TestContext) {
   return { node, asOwner, refused, folder };
 }
 
-test('a path tells which methods it takes', async (t) => {
+test('a path reports the methods that it supports', async (t) => {
   const { refused, node } = await withTiles(t);
   const cases: [method: string, url: string, allow: string][] = [
     ['PUT', '/search?limit=1', 'GET, HEAD, OPTIONS, POST'],
@@ -57,7 +57,7 @@ test('a path tells which methods it takes', async (t) => {
   assert.equal((await node.server.inject({ method: 'OPTIONS', url: '/search' })).statusCode, 204);
 });
 
-test('JSON is taken as it stands, text of a URL as what it means', async (t) => {
+test('JSON is not converted, values in a URL are', async (t) => {
   const { refused, node } = await withTiles(t);
   const bodies = [
     { bbox: [null, 0, 20, 60] },
@@ -81,7 +81,7 @@ test('JSON is taken as it stands, text of a URL as what it means', async (t) => 
   assert.ok(found.json().numberMatched > 2);
 });
 
-test('a number of JSON that is too large is no infinity', async (t) => {
+test('a JSON number that is too large does not become infinity', async (t) => {
   const { refused } = await withTiles(t);
   const headers = { 'content-type': 'application/json' };
   const post = (url: string, payload: string) =>
@@ -190,7 +190,7 @@ test('a process refuses a wrong filter, and inputs out of bounds, when it is ask
   await assert.rejects(start('train', most, 'TW_API_BAD_REQUEST'));
 });
 
-test('a host that is none is refused, and links lead to the one that was checked', async (t) => {
+test('an invalid host is refused, and links use the host that was checked', async (t) => {
   const { node, folder } = await withTiles(t);
   // With a token it may be reached by any name.
   const named = await openNode({ data: join(folder, 'named'), memory: 1e8, cores: 1, token: 'secret' });
@@ -213,7 +213,7 @@ test('a host that is none is refused, and links lead to the one that was checked
   assert.doesNotMatch(answer, /evil/);
 });
 
-test('a paging token is one that was given', async (t) => {
+test('a paging token must be one that the server issued', async (t) => {
   const { refused, node, asOwner } = await withTiles(t);
   for (let i = 0; i < 2; i++)
     await node.server.inject({
@@ -233,7 +233,7 @@ test('a paging token is one that was given', async (t) => {
   await refused({ url: '/search?token=abc' }, 'TW_QUERY_TOKEN');
 });
 
-test('an Item stays GeoJSON whatever is left out of it', async (t) => {
+test('an Item stays GeoJSON whichever members are removed', async (t) => {
   const { node } = await withTiles(t);
   const first = async (request: object) => (await node.server.inject(request)).json().features[0];
   for (const fields of ['-type', '-type,-assets', 'id,-type'])
@@ -289,7 +289,7 @@ test('options that no scene can have are refused before a job is started', async
   assert.equal((await node.server.inject('/jobs')).json().jobs.length, before);
 });
 
-test('what a client does wrong is no error in the log of the server', async (t) => {
+test('errors of clients are not logged as errors', async (t) => {
   const folder = await tempFolder(t);
   const server = start([
     'serve',

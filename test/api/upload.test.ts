@@ -1,4 +1,4 @@
-/** Files that are sent to `POST /ingest`, sound and broken senders alike, over real sockets. */
+/** Uploads to `POST /ingest` over real sockets, including broken ones. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';
@@ -90,7 +90,7 @@ test('a file is sent with the mask, the .aux.xml, the STAC Item and the ENVI hea
     assert.ok((await sentWithSideFiles(server, join(folder, name))).tiles > 0);
 });
 
-test('an archive that has the name of one of its files loses none of the others', async (t) => {
+test('an archive with the name of one of its files loses none of its files', async (t) => {
   const { folder, client } = await served(t);
   const names = ['a.tif', 'a.nir.tif'];
   const entries = await Promise.all(
@@ -103,14 +103,14 @@ test('an archive that has the name of one of its files loses none of the others'
   assert.equal(results.scenes.length, 2);
 });
 
-/** Waits until nothing is left of any upload. */
+/** Waits until the files of all uploads are removed. */
 async function scratchIsEmpty(data: string): Promise<void> {
   while ((await readdir(join(data, 'scratch')).catch(() => [])).length > 0) await sleep(10);
 }
 
 const tiles = async (node: TilewrightNode) => (await node.server.inject('/search')).json().numberMatched;
 
-test('a tile file that is cut off or gone is told, not waited for, and no folder of the server is named', async (t) => {
+test('an upload that is interrupted or removed is reported at the client, without folders of the server', async (t) => {
   const { node, data, client, scene } = await served(t);
   await client.upload(scene, OPTIONS);
   const { features } = (await node.server.inject('/search?limit=1')).json();
@@ -131,7 +131,7 @@ test('a tile file that is cut off or gone is told, not waited for, and no folder
   }
 });
 
-test('a file that is sent becomes tiles, with its options, and does not stay', async (t) => {
+test('an uploaded file becomes tiles with its options, and is removed', async (t) => {
   const { node, data, client, scene } = await served(t);
   const options = { ...OPTIONS, bands: { rot: 3, tief: 4 } };
   const { results } = await client.upload<IngestResults>(scene, options);
@@ -160,7 +160,7 @@ test('a file that is sent becomes tiles, with its options, and does not stay', a
   await scratchIsEmpty(data);
 });
 
-test('messages and records name an upload as its sender does, and no folder of the server', async (t) => {
+test('messages and records contain the name of the upload, and no folder of the server', async (t) => {
   const { node, data, scene } = await served(t);
   const send = async (filename: string, payload: Buffer, options: Record<string, string> = {}) => {
     const headers = { 'content-type': 'application/octet-stream' };
@@ -261,7 +261,7 @@ function speak(url: string, ...parts: (string | Buffer)[]): { socket: Socket; an
 const HEAD =
   'POST /ingest?filename=scene.tif HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\n';
 
-test('too long a file is refused by its head alone, and without one when it gets too long', async (t) => {
+test('a file that is too long is refused because of its Content-Length, or when it exceeds the limit', async (t) => {
   const { url, data } = await served(t, { maxUpload: 1e6 });
   const early = speak(
     url,
@@ -284,7 +284,7 @@ test('too long a file is refused by its head alone, and without one when it gets
   await scratchIsEmpty(data);
 });
 
-test('JSON that is too long is refused by its head alone, and the client tells why', async (t) => {
+test('JSON that is too long is refused because of its Content-Length, and the client reports why', async (t) => {
   const { url, client } = await served(t);
   const early = speak(
     url,
@@ -295,13 +295,13 @@ test('JSON that is too long is refused by its head alone, and the client tells w
   for (const count of [11_000, 100_000, 600_000])
     await assert.rejects(client.search(ids(count)), {
       code: 'TW_API_TOO_LARGE',
-      message: /the request is larger than the 1 MB that the server takes: send less at once/,
+      message: /the request is larger than the 1 MB that the server accepts: send less in one request/,
     });
   // Longer than what is sent without asking, and within the limit.
   await assert.rejects(client.search(ids(10_300)), { code: 'TW_QUERY_TOO_COMPLEX' });
 });
 
-test('who waits for leave gets it, and any other expectation is passed over', async (t) => {
+test('`Expect: 100-continue` is answered, and other expectations are ignored', async (t) => {
   const { url, scene } = await served(t);
   const bytes = await readFile(scene);
   const { socket, answer } = speak(
@@ -319,7 +319,7 @@ test('who waits for leave gets it, and any other expectation is passed over', as
   assert.match(await other.answer, /^HTTP\/1.1 200 OK/);
 });
 
-test('a sender that goes away in the middle leaves nothing, and the server goes on', async (t) => {
+test('a client that disconnects during an upload leaves no files, and the server continues', async (t) => {
   const { url, data, node } = await served(t);
   const { socket } = speak(url, `${HEAD}content-length: 5000000\r\n\r\n`, Buffer.alloc(1_000_000));
   while ((await readdir(join(data, 'scratch')).catch(() => [])).length === 0) await sleep(5);
@@ -329,7 +329,7 @@ test('a sender that goes away in the middle leaves nothing, and the server goes 
   assert.equal((await fetch(`${url}/health`)).status, 200);
 });
 
-test('a cancelled job takes its file along', async (t) => {
+test('a cancelled job removes its file', async (t) => {
   const { data, client, folder } = await served(t);
   const large = await writeTestScene(join(folder, 'large.tif'), { width: 1500, height: 1500 });
   const controller = new AbortController();
@@ -365,7 +365,7 @@ test('a full disk is reported as full, even if the file has arrived', async (t) 
   await scratchIsEmpty(join(disk, 'data'));
 });
 
-test('the token is asked for before a byte of the file is read', async (t) => {
+test('the token is checked before the file is read', async (t) => {
   const { url, scene, data } = await served(t, { token: 'right' });
   await assert.rejects(new Client(httpTransport(url)).upload(scene, OPTIONS), {
     code: 'TW_API_UNAUTHORIZED',
@@ -375,7 +375,7 @@ test('the token is asked for before a byte of the file is read', async (t) => {
   await scratchIsEmpty(data);
 });
 
-test('a body that stalls is told so, one that comes in time is heard', async (t) => {
+test('a stalled body gets 408, a body that arrives in time is accepted', async (t) => {
   const server = Fastify({ requestTimeout: 0 });
   registerErrorHandler(server);
   registerBodyTimeout(server, { window: 200, least: 10 });

@@ -4,44 +4,44 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Semaphore } from '../../src/async/semaphore.js';
 
-test('never more than allowed at once, in the order of their coming, and who gives up holds no place', async () => {
-  const visitor = fc.record({ stays: fc.nat(4), givesUpAfter: fc.option(fc.nat(4), { nil: undefined }) });
+test('the number of permits is never exceeded, the order is kept, and an aborted wait holds no permit', async () => {
+  const task = fc.record({ turnsHeld: fc.nat(4), abortsAfter: fc.option(fc.nat(4), { nil: undefined }) });
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
-      fc.array(visitor, { maxLength: 20 }),
-      async (most, visitors) => {
-        const limit = new Semaphore(most);
+      fc.array(task, { maxLength: 20 }),
+      async (permits, tasks) => {
+        const semaphore = new Semaphore(permits);
         const entered: number[] = [];
         let inside = 0;
-        let gaveUp = 0;
+        let aborted = 0;
         const turns = async (count: number) => {
           for (let i = 0; i < count; i++) await turn();
         };
         await Promise.all(
-          visitors.map(async ({ stays, givesUpAfter }, i) => {
-            const patience = new AbortController();
-            if (givesUpAfter !== undefined) turns(givesUpAfter).then(() => patience.abort(i));
+          tasks.map(async ({ turnsHeld, abortsAfter }, i) => {
+            const controller = new AbortController();
+            if (abortsAfter !== undefined) turns(abortsAfter).then(() => controller.abort(i));
             try {
-              const leave = await limit.acquire(patience.signal);
+              const release = await semaphore.acquire(controller.signal);
               entered.push(i);
-              assert.ok(++inside <= most);
-              await turns(stays);
+              assert.ok(++inside <= permits);
+              await turns(turnsHeld);
               inside--;
-              leave();
+              release();
             } catch (error) {
               assert.equal(error, i);
-              gaveUp++;
+              aborted++;
             }
           }),
         );
-        assert.equal(entered.length + gaveUp, visitors.length);
+        assert.equal(entered.length + aborted, tasks.length);
         assert.deepEqual(
           entered,
           entered.toSorted((a, b) => a - b),
         );
-        const all = await Promise.all(Array.from({ length: most }, () => limit.acquire()));
-        assert.equal(all.length, most);
+        const all = await Promise.all(Array.from({ length: permits }, () => semaphore.acquire()));
+        assert.equal(all.length, permits);
       },
     ),
     { seed: 42, numRuns: 200 },

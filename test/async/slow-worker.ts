@@ -1,4 +1,6 @@
-/** A thread of worker-pool.test.ts that takes a while to load, and writes the file SLOW_WORKER_MARK when it has; without one it never has. */
+/**
+ * A thread of worker-pool.test.ts that takes a while to load, and writes the file SLOW_WORKER_MARK when it has; without one it never does.
+ */
 import { writeFileSync } from 'node:fs';
 import { setInterval, setTimeout } from 'node:timers/promises';
 import { handleTasks } from '../../src/async/index.js';

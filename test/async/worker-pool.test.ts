@@ -14,7 +14,7 @@ const module = new URL('./worker.js', import.meta.url);
 test('tasks are shared between threads that are kept', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 2);
   atEnd(t, () => pool.close());
-  // Long enough that one thread leaves some of it waiting when the second may be started.
+  // Long enough for one thread to leave some tasks waiting until the second may be started.
   const run = () =>
     Promise.all(Array.from({ length: 8 }, () => pool.run({ kind: 'thread', milliseconds: 200 })));
   const first = new Set(await run());
@@ -69,13 +69,13 @@ test('a module that cannot be loaded fails the task', async (t) => {
   await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
 });
 
-test('rare codecs are decoded in threads too', async (t) => {
+test('rare codecs are decoded in threads as well', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   assert.equal(await pool.run({ kind: 'pixels', path: join(fixtures, 'zstd.tif') }), 75 * 53);
 });
 
-test('closing rejects what is not done', async () => {
+test('closing rejects unfinished tasks', async () => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   const open = [pool.run({ kind: 'thread', milliseconds: 60_000 }), pool.run({ kind: 'known' })];
   const settled = Promise.allSettled(open);
@@ -86,7 +86,7 @@ test('closing rejects what is not done', async () => {
   await assert.rejects(pool.run({ kind: 'known' }), { code: 'TW_RASTER_WORKER_DIED' });
 });
 
-test('a thread is not ended while it loads', async (t) => {
+test('a thread is not terminated while it loads', async (t) => {
   const folder = temporaryFolder(t);
   atEnd(t, () => delete process.env.SLOW_WORKER_MARK);
   const slow = (name: string) => {
@@ -104,14 +104,14 @@ test('a thread is not ended while it loads', async (t) => {
   assert.deepEqual(readdirSync(folder), ['aborted', 'closed']);
 });
 
-test('a thread that never loads is ended all the same', { timeout: 60_000 }, async () => {
+test('a thread that never finishes loading is still terminated', { timeout: 60_000 }, async () => {
   const pool = new WorkerPool(new URL('./slow-worker.js', import.meta.url), 1);
   const task = assert.rejects(pool.run(null), { code: 'TW_RASTER_WORKER_DIED' });
   await pool.close();
   await task;
 });
 
-test('Node does not warn of many tasks of one signal', async (t) => {
+test('Node does not warn about many tasks with one signal', async (t) => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error) => warnings.push(warning);
   process.on('warning', onWarning);
@@ -139,7 +139,7 @@ test('an idle pool lets the process end; a busy one does not', () => {
   assert.equal(stdout, 'done\n');
 });
 
-test('a task that does not end is ended with its thread, and the pool goes on', async (t) => {
+test('a task that does not end is terminated with its thread, and the pool continues', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1, 3000);
   atEnd(t, () => pool.close());
   const stuck = pool.run({ kind: 'endless' });
@@ -148,7 +148,7 @@ test('a task that does not end is ended with its thread, and the pool goes on', 
   assert.equal(typeof (await next), 'number');
 });
 
-test('a task may have a shorter limit than the pool', async (t) => {
+test('a task may have a shorter time limit than the pool', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1, 600_000);
   atEnd(t, () => pool.close());
   await assert.rejects(pool.run({ kind: 'endless' }, { timeLimitMs: 1500 }), {
@@ -157,7 +157,7 @@ test('a task may have a shorter limit than the pool', async (t) => {
   });
 });
 
-test('a thread that keeps much memory of WebAssembly is replaced after its task', async (t) => {
+test('a thread that keeps much WebAssembly memory is replaced after its task', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   const first = await pool.run({ kind: 'memory', bytes: 2 ** 26 });
@@ -171,7 +171,7 @@ test('a thread that keeps much memory of WebAssembly is replaced after its task'
   assert.equal(fourth, third);
 });
 
-test('idle threads can be ended; a busy one goes on, and later tasks start others', async (t) => {
+test('idle threads can be terminated; a busy one continues, and later tasks start new ones', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   const first = await pool.run({ kind: 'thread', milliseconds: 1 });
@@ -182,7 +182,7 @@ test('idle threads can be ended; a busy one goes on, and later tasks start other
   assert.notEqual(await pool.run({ kind: 'thread', milliseconds: 1 }), first);
 });
 
-test('a running task is told that it is not wanted, a waiting one is not begun', async (t) => {
+test('a running task gets the abort; a waiting one is not started', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   const controller = new AbortController();
@@ -194,7 +194,7 @@ test('a running task is told that it is not wanted, a waiting one is not begun',
   assert.equal(typeof (await pool.run({ kind: 'thread', milliseconds: 1 })), 'number');
 });
 
-test('a waiting task that is not wanted is let go while all threads are busy', async (t) => {
+test('a waiting task that is aborted ends while all threads are busy', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   const busy = assert.rejects(pool.run({ kind: 'endless' }), { code: 'TW_RASTER_WORKER_DIED' });
   atEnd(t, async () => {
@@ -209,7 +209,7 @@ test('a waiting task that is not wanted is let go while all threads are busy', a
   await assert.rejects(pool.run({ kind: 'endless' }, { signal: controller.signal }), reason);
 });
 
-test('a task without grace ends with its thread when it is not wanted', async (t) => {
+test('an aborted task without a grace period ends with its thread', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   const controller = new AbortController();

@@ -1,4 +1,4 @@
-/** The thread of worker-pool.test.ts. */
+/** The worker thread of worker-pool.test.ts. */
 import { threadId } from 'node:worker_threads';
 import { handleTasks } from '../../src/async/index.js';
 import { TilewrightError } from '../../src/errors.js';
@@ -18,7 +18,7 @@ export type Task =
 
 export type Result = number | Float64Array | (() => void);
 
-/** Memory of WebAssembly, as libraries keep it. */
+/** WebAssembly memory that is kept, as by libraries. */
 const kept: WebAssembly.Memory[] = [];
 
 handleTasks<Task, Result>(
@@ -46,7 +46,9 @@ handleTasks<Task, Result>(
         kept.push(new WebAssembly.Memory({ initial: task.bytes / 65_536 }));
         return threadId;
       case 'patient':
-        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('told'))));
+        return new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(new Error('aborted'))),
+        );
       case 'unsendable':
         return () => {};
     }

@@ -46,14 +46,17 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   const cluster = await tilewright('analyse', 'cluster', '--clusters', '3', ...which, '--output', output);
   assert.equal(cluster.code, 0, cluster.stderr);
   assert.match(cluster.stdout, /code +pixels +share +rms distance\n1 +\d+ +\d+\.\d %/);
-  assert.match(cluster.stdout, /3 clusters hold \d+\.\d % of the variance of \d+ pixels; \d+ iterations/);
+  assert.match(cluster.stdout, /3 clusters explain \d+\.\d % of the variance of \d+ pixels; \d+ iterations/);
   const centres = join(output, 'centres.csv');
   const found3 = await tilewright('analyse', 'match', '--library', centres, ...which, '--format', 'json');
   assert.equal(JSON.parse(found3.stdout).targets.length, 3, found3.stderr);
   const anomaly = (...more: string[]) => tilewright('analyse', 'anomaly', ...which, ...more);
   const local = await anomaly('--window-pixels', '9,3', '--components', '4');
   assert.equal(local.code, 0, local.stderr);
-  assert.match(local.stdout, /background between windows of 3 and 9 pixels, in 4 components that hold \d+/);
+  assert.match(
+    local.stdout,
+    /background between windows of 3 and 9 pixels, in 4 components that explain \d+/,
+  );
   const even = await anomaly('--window-pixels', '8');
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a side of 8 pixels is not odd .*TW_ANALYSIS_WINDOW/);
@@ -67,7 +70,7 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
     ...which,
   );
   assert.equal(epochs.code, 2);
-  assert.match(epochs.stderr, /epochs is for the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
+  assert.match(epochs.stderr, /epochs apply only to the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 
@@ -122,7 +125,7 @@ test('indices, smoothing, resampling and continuum removal by the command', asyn
   assert.match(resample.stdout, made('resample'));
   await writeFile(sensor, '560,40\n660,wide\n');
   const wrong = await tilewright('analyse', 'resample', '--sensor', sensor, ...which);
-  assert.match(wrong.stderr, /line 2 does not hold a centre and a FWHM.*TW_ANALYSIS_SENSOR_FILE/);
+  assert.match(wrong.stderr, /line 2 does not contain a centre and a FWHM.*TW_ANALYSIS_SENSOR_FILE/);
 
   const range = (text: string) =>
     tilewright('analyse', 'continuum', '--range', text, '--depth', ...which, '--output', output);

@@ -1,4 +1,4 @@
-/** The command as its users meet it: real processes, exit codes, and what stands on stdout and stderr. */
+/** The command as users run it: real processes, exit codes, stdout and stderr. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
@@ -35,9 +35,9 @@ test('--help lists the commands, and every command has its own', async () => {
   }
 });
 
-test('the flags of ingest in the README are flags of ingest', async () => {
-  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
-  const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(readme) ?? [];
+test('the flags in docs/how-to/ingest.md are flags of ingest', async () => {
+  const page = await readFile(new URL('../../../docs/how-to/ingest.md', import.meta.url), 'utf8');
+  const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(page) ?? [];
   const flags = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(
     ([, cell]) => cell!.match(/--[a-z-]+[a-z]/g) ?? [],
   );
@@ -49,7 +49,7 @@ test('the flags of ingest in the README are flags of ingest', async () => {
   );
 });
 
-test('the help of a command has its flags in groups, and none that it has no use for', async () => {
+test('the help of a command has its flags in groups, and only useful ones', async () => {
   const helpOf = async (command: string) => (await tilewright(command, '--help')).stdout;
   const [search, train, models] = await Promise.all(['search', 'train', 'models'].map(helpOf));
   assert.match(
@@ -93,7 +93,7 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
   }
 });
 
-test('a command that reads says where it looked for a data folder, and makes none', async (t) => {
+test('a command that reads names the missing data folder, and does not create it', async (t) => {
   const folder = await tempFolder(t);
   const { code, stderr } = await tilewright('search', '--data', join(folder, 'nothing'));
   assert.equal(code, 1);
@@ -107,7 +107,7 @@ test('an ingest of a path that does not exist leaves no data folder', async (t) 
     tilewright('ingest', join(folder, 'nope.tif'), ...args, '--data', data);
   for (const [args, error] of [
     [[], /nope\.tif: there is no such file or folder.*\[TW_INGEST_NOT_RECOGNISED\]/],
-    [['--watch'], /nope\.tif is no folder.*\[TW_CLI_NOT_FOLDER\]/],
+    [['--watch'], /nope\.tif is not a readable folder.*\[TW_CLI_NOT_FOLDER\]/],
   ] as const) {
     const { code, stderr } = await ingest(...args);
     assert.equal(code, 1);
@@ -116,18 +116,18 @@ test('an ingest of a path that does not exist leaves no data folder', async (t) 
   }
 });
 
-test('a search in a collection that is not there says which are', async (t) => {
+test('a search in a missing collection lists the existing ones', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'a.tif'));
   const search = () => tilewright('search', '--collection', 'zzz', '--data', data, '--format', 'json');
   await tilewright('ingest', scene, '--datetime', '2024-06-01', ...SCENE_FLAGS, '--data', data);
   const { code, stderr, stdout } = await search();
-  assert.deepEqual([code, stderr], [0, 'there is no collection zzz; there are test\n']);
+  assert.deepEqual([code, stderr], [0, 'collection zzz does not exist; existing collections: test\n']);
   assert.deepEqual(JSON.parse(stdout).features, []);
 });
 
-test('documents of a command without a server have no links that nothing answers', async (t) => {
+test('documents of a command without a server have no dead links', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'a.tif'));
@@ -149,8 +149,11 @@ test('flags come from the command line, else the environment, else the config fi
   const seen = async (args: string[]) => (await tilewright('search', '--config', config, ...args)).stderr;
   assert.match(await seen([]), /from-config/);
   assert.match(await seen(['--data', join(folder, 'from-flag')]), /from-flag/);
-  // One file serves all commands: what is a flag of others alone is passed over.
-  await writeFile(config, JSON.stringify({ data: join(folder, 'shared'), port: 8080, memory: '1GB' }));
+  // One config file serves all commands: flags of other commands and subcommands are ignored.
+  await writeFile(
+    config,
+    JSON.stringify({ data: join(folder, 'shared'), port: 8080, memory: '1GB', endmembers: 4 }),
+  );
   assert.match(await seen([]), /shared/);
   await writeFile(config, JSON.stringify({ daat: 'x' }));
   const { code, stderr } = await tilewright('search', '--config', config);
@@ -158,7 +161,7 @@ test('flags come from the command line, else the environment, else the config fi
   assert.match(stderr, /unknown key "daat"/);
 });
 
-test('a flag that is on or off is what the environment says, in words that are known', async (t) => {
+test('a boolean flag in the environment accepts only known values', async (t) => {
   const folder = await tempFolder(t);
   const config = join(folder, 'config.json');
   await writeFile(config, JSON.stringify({ curriculum: true }));
@@ -169,10 +172,16 @@ test('a flag that is on or off is what the environment says, in words that are k
   };
   for (const on of ['true', '1']) {
     const { code, stderr } = await train(on);
-    assert.deepEqual([code, /--curriculum and --fine-tuning go with --transfer/.test(stderr)], [2, true]);
+    assert.deepEqual(
+      [code, /--representatives-first and --fine-tuning go with --transfer/.test(stderr)],
+      [2, true],
+    );
   }
   for (const off of ['false', '0', '']) assert.match((await train(off)).stderr, /TW_CLI_NO_DATA/);
-  assert.match((await train('false', '--curriculum')).stderr, /--curriculum and --fine-tuning go with/);
+  assert.match(
+    (await train('false', '--curriculum')).stderr,
+    /--representatives-first and --fine-tuning go with/,
+  );
   await writeFile(config, JSON.stringify({ recurse: 'no' }));
   assert.match((await train('0')).stderr, /"recurse": "no"\. It must be true or false/);
   const { code, stderr } = await train('maybe');

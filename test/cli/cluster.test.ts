@@ -1,4 +1,4 @@
-/** What people read of a cluster: lists of its nodes, and what they are told where nodes or etcd do not answer. */
+/** Output about a cluster: lists of its nodes, and messages if nodes or etcd do not answer. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const SCENE = { width: 300, height: 260, pixel: 1000 };
 const nodesOf = async (server: Server) =>
   (await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes')).nodes;
 
-/** What a server says on stderr from now on. */
+/** The stderr of a server from now on. */
 function heard({ process }: Server): () => string {
   let said = '';
   process.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -55,7 +55,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
   assert.ok(tiles.length > 50, `${tiles.length} tiles`);
 
   await t.test('owners that differ from those of the cluster are a warning', () => {
-    assert.match(saidB(), /--owners 3 has no effect: tiles of this cluster have 1/);
+    assert.match(saidB(), /--owners 3 has no effect: each slot of this cluster has 1 owner/);
     assert.doesNotMatch(saidA(), /has no effect/);
   });
 
@@ -67,22 +67,22 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
     assert.match(byId.stdout, /is in slot \d+\n {2}[0-9a-f]{16} {2}http:\/\/\S+ {2}running {2}available\n$/);
   });
 
-  await t.test('a node is named by its address or the begin of its id', async () => {
+  await t.test('a node can be named by its address or the start of its id', async () => {
     const { id } = (await nodesOf(a)).find(({ url }) => url === b.url)!;
     const drained = await ran('node', 'drain', b.url);
     assert.match(drained.stdout, new RegExp(`^node ${id} gives its slots to the others`));
-    assert.match(drained.stderr, /^warning: one node alone takes slots now/);
-    await until('it is drained', async () => /"drained: this node owns no slots, and may/.test(saidB()));
+    assert.match(drained.stderr, /^warning: only one node takes slots now/);
+    await until('it is drained', async () => /"drained: this node owns no slots and can/.test(saidB()));
     assert.match((await ran('node', 'join', id.slice(0, 12))).stdout, new RegExp(`^node ${id} takes slots`));
     await until('it has slots', async () => own(await nodesOf(a)).length === 2);
     const all = await tilewright('node', 'drain', '', ...at);
-    assert.deepEqual([all.code, /several nodes begin with/.test(all.stderr)], [2, true]);
+    assert.deepEqual([all.code, /several node ids begin with/.test(all.stderr)], [2, true]);
   });
 
-  await t.test('answers that lack tiles say so', async () => {
+  await t.test('incomplete answers have a warning', async () => {
     await ended(b.process, 'SIGKILL');
     await until('it is away', async () => (await nodesOf(a)).some(({ running }) => !running));
-    const warned = /^warning: \d,\d+ of 16,384 slots have no node that answers; this is not all$/m;
+    const warned = /^warning: \d,\d+ of 16,384 slots have no node that answers; the result is incomplete$/m;
     const seen = await ran('search', '--limit', '1000');
     assert.match(seen.stderr, warned);
     assert.match((await ran('info')).stderr, warned);
@@ -105,45 +105,50 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
     assert.match((await ran('node', 'locate', lacking)).stdout, / {2}away /);
   });
 
-  await t.test('a job that waits for them says so, and who follows is told where it goes on', async () => {
-    const waiting = start(['split', '--geocode', 'u2', '--precision', '5', ...at]);
-    let said = '';
-    waiting.stdout?.resume();
-    waiting.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    const closed = once(waiting, 'close');
-    interface Jobs {
-      jobs: { jobID: string; processID: string; message: string; progress: number }[];
-    }
-    const split = async () => (await get<Jobs>(a, '/jobs')).jobs.find((job) => job.processID === 'split')!;
-    await until('it waits', async () => /^waits for nodes that hold \d+ slots/.test((await split()).message));
-    const { jobID, progress } = await split();
-    assert.ok(progress < 100);
+  await t.test(
+    'a job that waits for nodes says so, and a command that follows it reports where it continues',
+    async () => {
+      const waiting = start(['split', '--geocode', 'u2', '--precision', '5', ...at]);
+      let said = '';
+      waiting.stdout?.resume();
+      waiting.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+      });
+      const closed = once(waiting, 'close');
+      interface Jobs {
+        jobs: { jobID: string; processID: string; message: string; progress: number }[];
+      }
+      const split = async () => (await get<Jobs>(a, '/jobs')).jobs.find((job) => job.processID === 'split')!;
+      await until('it waits', async () =>
+        /^waiting for the owners of \d+ slots/.test((await split()).message),
+      );
+      const { jobID, progress } = await split();
+      assert.ok(progress < 100);
 
-    await etcd.pause(0);
-    await until('it is seen', async () => /etcd does not answer/.test((await ran('node', 'list')).stdout));
-    assert.match(
-      (await ran('node', 'list')).stdout,
-      /\netcd does not answer; state as of \d\d:\d\d:\d\d UTC\n$/,
-    );
-    const again = ['--datetime', '2024-06-02T10:00:00Z', ...flags.slice(2), ...at];
-    const refused = await tilewright('ingest', scene, ...again);
-    assert.match(refused.stderr, /it is not known whether job \S+ was accepted .*see "tilewright jobs"/);
-    assert.doesNotMatch(refused.stderr, /jobs\/live/);
+      await etcd.pause(0);
+      await until('it is seen', async () => /etcd does not answer/.test((await ran('node', 'list')).stdout));
+      assert.match(
+        (await ran('node', 'list')).stdout,
+        /\netcd does not answer; state as of \d\d:\d\d:\d\d UTC\n$/,
+      );
+      const again = ['--datetime', '2024-06-02T10:00:00Z', ...flags.slice(2), ...at];
+      const refused = await tilewright('ingest', scene, ...again);
+      assert.match(refused.stderr, /it is not known whether job \S+ was accepted .*see "tilewright jobs"/);
+      assert.doesNotMatch(refused.stderr, /jobs\/live/);
 
-    await etcd.kill(0);
-    const failed = await tilewright('ingest', scene, ...again);
-    assert.match(
-      failed.stderr,
-      /job \S+ was not accepted: etcd did not answer in time \(connect ECONNREFUSED/,
-    );
+      await etcd.kill(0);
+      const failed = await tilewright('ingest', scene, ...again);
+      assert.match(
+        failed.stderr,
+        /job \S+ was not accepted: etcd did not answer in time \(connect ECONNREFUSED/,
+      );
 
-    await ended(a.process, 'SIGKILL');
-    await closed;
-    assert.match(
-      said,
-      new RegExp(`Job ${jobID} goes on .* tilewright jobs ${jobID} --follow --server ANOTHER`),
-    );
-  });
+      await ended(a.process, 'SIGKILL');
+      await closed;
+      assert.match(
+        said,
+        new RegExp(`Job ${jobID} continues .* tilewright jobs ${jobID} --follow --server ANOTHER`),
+      );
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** The figures and texts of a comparison. */
+/** Figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lossCurves } from '../../src/cli/compare/convergence.js';
@@ -13,7 +13,7 @@ import {
 } from '../../src/cli/compare/index.js';
 import { costTable } from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
-import { assertWellFormed } from './demo-report/markup.js';
+import { assertWellFormed } from '../report/markup.js';
 
 interface Place {
   mse: number;
@@ -104,7 +104,7 @@ test('modes are compared at the places that all runs have trained', () => {
   assert.match(html, /contained: u3: it took too much \[TW_TRAIN_MEMORY\]/);
 });
 
-test('tiles that come while modes are compared are seen by the patches', () => {
+test('tiles that are added during a comparison are detected by the number of patches', () => {
   const more = { mse: 0.1, patches: { train: 60, validation: 15 } };
   const runs = [run('partitioned', 1, { u1: { mse: 0.1 } }), run('contained', 1, { u1: more })];
   assert.match(
@@ -152,7 +152,7 @@ test('the curve of many places counts each by its values, and one that has stopp
   assert.deepEqual(lossCurves(comparisonOf(runs))[0]!.validation, [5, 3.5]);
 });
 
-test('without the processes that a server starts, CPU time and memory are left out', () => {
+test('without the child processes of a server, CPU time and memory are omitted', () => {
   const alone = run('partitioned', 1, { u1: { mse: 0.1 } });
   alone.usage.includesChildren = false;
   const comparison = comparisonOf([alone]);
@@ -161,7 +161,7 @@ test('without the processes that a server starts, CPU time and memory are left o
     ['time'],
   );
   assert.doesNotMatch(toCsv(comparison), /cpu|memory/);
-  assert.match(page(comparison), /CPU and memory are left out/);
+  assert.match(page(comparison), /CPU and memory are omitted/);
 });
 
 test('names from outside are text, in the page and in a spreadsheet', () => {

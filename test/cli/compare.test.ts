@@ -6,11 +6,11 @@ import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { Comparison } from '../../src/cli/compare/index.js';
 import type { TrainResults } from '../../src/training/index.js';
+import { assertWellFormed } from '../report/markup.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
-import { assertWellFormed } from './demo-report/markup.js';
 
 const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
 
@@ -124,7 +124,7 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
     assert.equal(nothing.code, 1);
     assert.match(nothing.stderr, /no tile fits the filter.*\[TW_TRAIN_NOTHING\]/);
     for (const [flags, said] of [
-      [['--modes', 'fast'], /"fast" is none of partitioned, distributed, contained/],
+      [['--modes', 'fast'], /"fast" is not one of partitioned, distributed, contained/],
       [['--modes', 'partitioned,partitioned'], /Name each one once/],
       [['--seeds', '1,x'], /must be a number/],
       [['--seeds', '1,01'], /Name each one once/],
@@ -149,7 +149,7 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
     assert.equal(signal, 'SIGINT', stderr);
     assert.match(
       stderr,
-      /stopped: [1-5] of 6 runs had ended, and are in .*compare-ndvi.html \[TW_CLI_COMPARE_STOPPED\]/,
+      /stopped: [1-5] of 6 runs had ended and are in .*compare-ndvi.html \[TW_CLI_COMPARE_STOPPED\]/,
     );
     assert.match(readFileSync(report, 'utf8'), /[1-5] of 6 trainings/);
   });

@@ -6,7 +6,7 @@ import { tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
-test('info names the scenes of a collection; delete removes what it is told and says how much', async (t) => {
+test('info lists the scenes of a collection; delete removes tiles and reports their number', async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const json = ['--format', 'json', ...data];

@@ -1,4 +1,4 @@
-/** The demo as a newcomer runs it, with few epochs. */
+/** The demo with few epochs. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `tilewright ingest` beyond one scene: looking first, and watching a folder. */
+/** `tilewright ingest` with --dry-run and --watch. */
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ test('--dry-run lists the tiles that an ingest then makes, and writes none', asy
   assert.deepEqual(dry.scenes[0].geocodes.toSorted(), made.toSorted());
 });
 
-test('--nodata nan is a value of floats, and of no integers', async (t) => {
+test('--nodata nan is valid for floats and not for integers', async (t) => {
   const folder = await tempFolder(t);
   const values = Float32Array.from({ length: 64 * 64 }, (_, i) => (i % 2 === 0 ? 0 : NaN));
   const float = await writeRaster(join(folder, 'float.tif'), {
@@ -50,13 +50,13 @@ test('--nodata nan is a value of floats, and of no integers', async (t) => {
   assert.equal(tile!.groups[0]!.nodata, null, 'not the 0 of the file; records have no NaN');
 });
 
-test('--watch tries a batch again that failed as a whole', { timeout: 120_000 }, async (t) => {
+test('--watch retries a batch that failed completely', { timeout: 120_000 }, async (t) => {
   const folder = await tempFolder(t);
   const inbox = join(folder, 'inbox');
   await mkdir(inbox);
   await writeTestScene(join(inbox, 'a.tif'));
   const config = { data: join(folder, 'data'), memory: 256e6, cores: 1, allowFolders: [inbox] };
-  // A port that is free, and where nobody answers yet.
+  // A free port on which no server listens yet.
   const before = await openNode(config);
   const url = await before.listen('127.0.0.1', 0);
   await before.close();
@@ -66,7 +66,7 @@ test('--watch tries a batch again that failed as a whole', { timeout: 120_000 },
   const refused = new Promise<string>((resolve) => {
     child.stderr?.setEncoding('utf8').on('data', (text) => /error/.test(text) && resolve(text));
   });
-  assert.match(await refused, /does not answer.*it is tried again/);
+  assert.match(await refused, /does not answer.*trying again/);
 
   const node = await openNode(config);
   atEnd(t, () => node.close());
@@ -78,7 +78,7 @@ test('--watch tries a batch again that failed as a whole', { timeout: 120_000 },
   assert.equal((await end).signal, 'SIGINT');
 });
 
-test('--watch ingests what comes, again what is corrected, and ends clean', {
+test('--watch ingests new files, ingests corrected files again, and stops cleanly', {
   timeout: 120_000,
 }, async (t) => {
   const folder = await tempFolder(t);

@@ -1,4 +1,4 @@
-/** Jobs of a real server, seen with the real command. */
+/** Jobs of a real server with the real command. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -50,7 +50,7 @@ async function send(url: string, path: string, key: string): Promise<{ status: n
   return { status: response.status, jobID };
 }
 
-test('a job goes on after kill -9 of the server, with the file that was sent, and is followed through it', async (t) => {
+test('a job with an uploaded file resumes after kill -9 of the server, and a command that follows it continues', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const port = await freePort();
@@ -71,7 +71,7 @@ test('a job goes on after kill -9 of the server, with the file that was sent, an
   await once(first, 'close');
   assert.equal((await readdir(join(data, 'scratch'))).length, 2);
 
-  // A command that only looks leaves the jobs and their files alone.
+  // A command that only reads does not touch the jobs and their files.
   const looks = await tilewright('jobs', '--data', data, '--format', 'json');
   const states = JSON.parse(looks.stdout).jobs.map(({ status }: { status: string }) => status);
   assert.deepEqual(states, ['accepted', 'accepted']);
@@ -131,7 +131,7 @@ test('jobs are listed, shown, cancelled and retried', async (t) => {
   assert.equal((await tilewright('jobs', '--follow', ...target)).code, 2);
 });
 
-test('a cancelled job stops within seconds, and keeps what it had made', async (t) => {
+test('a cancelled job stops within seconds, and keeps its finished part', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const port = await freePort();

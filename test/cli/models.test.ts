@@ -40,7 +40,7 @@ test('models shows how images are scored, and marks scores of older versions wit
   assert.match(shown, /^model +1\.00e-2 +0\.990 +0\.750 \(3 scales\) +31\.3 +0\.91\d$/m);
   assert.match(
     shown,
-    /^model, on the whole tile \(1 date, training ground included\) +0\.800 \(5 scales\)$/m,
+    /^model, on the entire tile \(1 date, training ground included\) +0\.800 \(5 scales\)$/m,
   );
   const before = (await tilewright('models', id, '--version', version, ...data)).stdout;
   assert.match(
@@ -61,7 +61,7 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match((await tilewright('models', ...data)).stdout, new RegExp(`^${id} .* 2$`, 'm'));
   const shown = (await tilewright('models', id, ...data)).stdout;
   assert.match(shown, new RegExp(`^version +${latest.version}$`, 'm'));
-  assert.match(shown, /^began +with the weights of ndvi_test_g9$/m);
+  assert.match(shown, /^start +with the weights of ndvi_test_g9$/m);
   assert.match(
     shown,
     new RegExp(`^${latest.version} +20\\S+ +4\\.56e-2 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),
@@ -98,7 +98,7 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.notDeepEqual(await readFile(file), onnx);
   assert.deepEqual(JSON.parse(String(await read('card.json'))), json.card);
 
-  const weights = storage.modelPath(latest, 'weights.bin');
+  const weights = storage.models.path(latest, 'weights.bin');
   const sound = await readFile(weights);
   await writeFile(weights, Buffer.alloc(sound.length, 1));
   for (const to of [join(folder, 'damaged.onnx'), join(folder, 'damaged')]) {
@@ -132,7 +132,7 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match((await tilewright('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
 });
 
-test('a model whose record is damaged is named, and can be deleted as a whole', async (t) => {
+test('a model with a damaged record is listed, and can be deleted completely', async (t) => {
   const { folder, data, storage } = await folderWithScene(t);
   const tiles = await toArray(storage.catalogue.tiles.values());
   const sound = await putModel(storage, tiles);
@@ -159,6 +159,6 @@ test('a model whose record is damaged is named, and can be deleted as a whole', 
 
   const again = await Storage.open(join(folder, 'data'));
   await putModel(again, tiles, { geocode: 'u0' });
-  assert.equal((await again.getModel(id))?.id, id);
+  assert.equal((await again.models.get(id))?.id, id);
   await again.close();
 });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listNearest } from '../../src/cli/output/nearest-names.js';
-import { formatBytes, formatDuration, progressLine, warningLines } from '../../src/cli/output/print.js';
+import { formatBytes, progressLine, warningLines } from '../../src/cli/output/print.js';
+import { formatDuration } from '../../src/html/index.js';
 
-test('a warning of many scenes or bands is told once', () => {
+test('a warning of many scenes or bands is printed once', () => {
   const band = (number: number) =>
     `the MTL has no calibration for band ${number}; its stored numbers are kept`;
   const copy = (name: string) => `${name} is a copy at 20 m; its file at 10 m is not there`;
@@ -21,7 +22,7 @@ test('a warning of many scenes or bands is told once', () => {
   assert.deepEqual(warningLines([]), []);
 });
 
-test('warnings that differ in metres give the range of them all', () => {
+test('warnings that differ in metres become one with a range', () => {
   const datum = (metres: number) => `positions may be off by ${metres} m`;
   const scenes = [15, 26, 10, 26].map((metres, i) => ({ id: `s${i}`, warnings: [datum(metres)] }));
   assert.deepEqual(warningLines(scenes), ['s0 and 3 others: positions may be off by 10 to 26 m']);
@@ -45,7 +46,7 @@ test('durations and sizes are rounded before they are split into units', () => {
   );
 });
 
-test('progress fits a terminal that says that it has no columns', (t) => {
+test('progress works on a terminal that reports 0 columns', (t) => {
   const lines: string[] = [];
   const stderr = { isTTY: true, columns: 0, write: (text: string) => lines.push(text) };
   t.mock.getter(process, 'stderr', () => stderr);

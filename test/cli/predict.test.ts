@@ -1,4 +1,4 @@
-/** `tilewright predict`: what it says and its exit codes. */
+/** `tilewright predict`: messages and exit codes. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { putModel } from '../support/models.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
-test('predict tells what it cannot do, and which models are bad', async (t) => {
+test('predict reports errors and bad models', async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const scene = await writeTestScene(join(folder, 'scene.tif'));
@@ -21,7 +21,7 @@ test('predict tells what it cannot do, and which models are bad', async (t) => {
     assert.match(done.stderr, text);
     return done;
   };
-  await told(2, /Give ndvi, ndmi or cloud-removal/, 'ndvx');
+  await told(2, /It must be ndvi, ndmi, cloud-removal/, 'ndvx');
   await told(
     2,
     /no collection absent; there is test \[TW_QUERY_NO_COLLECTION\]/,
@@ -31,7 +31,7 @@ test('predict tells what it cannot do, and which models are bad', async (t) => {
   );
   await told(1, /^nothing to do: no tile fits the filter\.$/m, 'ndvi', '--datetime', '1999');
   const cloud =
-    /^nothing to do: no tile fits the filter\. Tiles without a known cloud cover fit no cloud limit\.$/m;
+    /^nothing to do: no tile fits the filter\. Tiles with unknown cloud cover match no cloud limit\.$/m;
   await told(1, cloud, 'ndvi', '--datetime', '1999', '--max-cloud', '5');
   const none = await told(1, /^nothing to do: \d+ tiles?, their places have no model ndvi$/m, 'ndvi');
   assert.doesNotMatch(none.stdout, /have no model/);
@@ -55,5 +55,5 @@ test('predict tells what it cannot do, and which models are bad', async (t) => {
     [0, true, false],
   );
   const { stderr } = await predict(poor.id, '--version', 'best');
-  assert.match(stderr, /^warning: 1 model .*mean 2\.00e-1\); train anew/m);
+  assert.match(stderr, /^warning: 1 model .*mean 2\.00e-1\); train again/m);
 });

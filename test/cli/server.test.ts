@@ -1,4 +1,4 @@
-/** A data folder that a server holds is used through that server. */
+/** If a server has a data folder open, commands use that server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, watch } from 'node:fs';
@@ -19,7 +19,7 @@ import { tempFolder } from '../support/temp.js';
 const hasAddress = (wanted: string) =>
   Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === wanted));
 
-test('commands go through the server that holds the folder, and it stops cleanly', async (t) => {
+test('commands use the server that has the folder open, and it stops cleanly', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--token', 'for-others']);
@@ -55,12 +55,12 @@ test('commands go through the server that holds the folder, and it stops cleanly
 
   const stranger = await tilewright(...ingest, '--server', url);
   assert.equal(stranger.code, 1);
-  assert.match(stranger.stderr, /give it by --token.*\[TW_API_UNAUTHORIZED\]/);
+  assert.match(stranger.stderr, /pass it with --token.*\[TW_API_UNAUTHORIZED\]/);
 
   server.kill('SIGTERM');
   const { code, stderr } = await end;
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /"msg":"stopped; nothing is left to do"/);
+  assert.match(stderr, /"msg":"stopped; no unfinished work"/);
   const after = await tilewright('search', '--data', data, '--format', 'json');
   assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
 });
@@ -109,7 +109,7 @@ test('SIGTERM during the start stops the server', { timeout: 60_000 }, async (t)
   }
 });
 
-test('a start that is broken off leaves the data folder free', async (t) => {
+test('a cancelled start releases the data folder', async (t) => {
   const data = await tempFolder(t);
   const store = await tempFolder(t);
   const cluster = {
@@ -159,7 +159,7 @@ test('--upload sends files to a server that cannot see them, and names those tha
     results.failed.map((one: { path: string; code: string }) => [one.path, one.code]),
     [missing, product].map((path) => [path, 'TW_CLIENT_NO_FILE']),
   );
-  assert.match(stderr, /product, whose files belong together: put it into a zip/);
+  assert.match(stderr, /product: put it into a zip/);
   assert.deepEqual(results.passedOver, [`${join(tifs, 'empty')}/`]);
   assert.deepEqual(results.scenes.map(({ id }: { id: string }) => id.split('_')[0]).sort(), [
     'other',
@@ -193,7 +193,7 @@ test('a node that listens on an IPv6 address tells others a URL with brackets', 
   );
 });
 
-test('two commands on one folder: the second says who holds it', async (t) => {
+test('two commands on one folder: the second reports the process that has it open', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 1500, height: 1500 });
@@ -204,7 +204,7 @@ test('two commands on one folder: the second says who holds it', async (t) => {
   assert.match(both.map(({ stderr }) => stderr).join(''), /\[TW_STORAGE_LOCKED\]/);
 });
 
-test('Ctrl-C cancels the job, keeps what was finished and leaves nothing half', async (t) => {
+test('Ctrl-C cancels the job, keeps its finished part and leaves no incomplete files', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 2000, height: 2000 });

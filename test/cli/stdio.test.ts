@@ -36,7 +36,7 @@ async function redirected(redirection: string, ...args: string[]) {
   return { code: Number(code), messages };
 }
 
-test('a reader that has left changes neither the exit code nor the end of a command', async (t) => {
+test('a closed pipe changes neither the exit code nor the end of a command', async (t) => {
   const data = await filledFolder(t);
   const closed = '| true';
   const search = await redirected(closed, 'search', '--data', data);

@@ -1,13 +1,13 @@
-/** Many searches at one moment. */
+/** Many searches at the same moment. */
 import { askJson, COLLECTION, RequestFailed } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
 import type { Burst } from './history.js';
 
 const SEARCHES = 500;
-/** How long each may take, ms: a queue is no failure. */
-const PATIENCE = 60_000;
+/** Time limit of each search; waiting in a queue is not a failure. */
+const TIMEOUT_MS = 60_000;
 
-/** Sends them to one node, and records how many were answered in full. */
+/** Sends the searches to one node, and records how many were answered completely. */
 export async function burst(
   { settings, slowness }: TestCluster,
   { name, url }: TestNode,
@@ -15,14 +15,22 @@ export async function burst(
 ): Promise<void> {
   const { history } = settings;
   const sent: Burst = {
-    ...{ kind: 'burst', node: name, invoked: history.now(), ended: 0, isHealthy },
-    ...{ searches: SEARCHES, partial: 0, failed: 0 },
+    kind: 'burst',
+    node: name,
+    invoked: history.now(),
+    ended: 0,
+    isHealthy,
+    searches: SEARCHES,
+    partial: 0,
+    failed: 0,
   };
   const body = { collections: [COLLECTION], limit: 1 };
   const search = async () => {
     try {
       const { partial } = await askJson<{ partial?: boolean }>(url, '/search', {
-        ...{ method: 'POST', body, patience: Math.ceil(PATIENCE * slowness) },
+        method: 'POST',
+        body,
+        timeoutMs: Math.ceil(TIMEOUT_MS * slowness),
       });
       if (partial) sent.partial++;
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Every rule is shown histories that break it, and ones that only look as if they did. */
+/** Each rule is checked with histories that violate it, and with others that only seem to. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -38,16 +38,26 @@ import {
 } from './history.js';
 import { type FoundTile, observe } from './observe.js';
 
-/** A write through node `a` unless said otherwise. */
+/** A write through node `a` by default. */
 const write = (to: Write['to'], invoked: number, rest: Partial<Write> = {}): Write => ({
-  ...{ kind: 'write', scene: 's', to, node: 'a', invoked, ended: invoked + 1, outcome: 'done' },
+  kind: 'write',
+  scene: 's',
+  to,
+  node: 'a',
+  invoked,
+  ended: invoked + 1,
+  outcome: 'done',
   ...rest,
 });
 
 const unknown = { outcome: 'unknown', ended: Infinity } as const;
 
 const read = (seen: Seen, invoked: number, rest: Partial<Read> = {}): Read => ({
-  ...{ kind: 'read', node: 'a', invoked, ended: invoked + 1, partial: false },
+  kind: 'read',
+  node: 'a',
+  invoked,
+  ended: invoked + 1,
+  partial: false,
   ...{ matched: 3, returned: 3, twice: [], scenes: { s: seen } },
   ...rest,
 });
@@ -68,53 +78,57 @@ const tile = (outcome: TileRead['outcome'], invoked = 0): TileRead => ({
 
 const rules = (violations: Violation[]) => violations.map(({ rule }) => rule);
 
-test('a scene that is half there is seen, also in a partial answer', () => {
+test('an incomplete scene is noticed, even in a partial answer', () => {
   const half = { half: 'delivery 0 lacks 1 of 3' };
   assert.deepEqual(rules(wholeScenes([read(0, 0), read('absent', 2)])), []);
   assert.deepEqual(rules(wholeScenes([read(0, 0), read(half, 2)])), ['whole scenes']);
   assert.deepEqual(rules(wholeScenes([read(half, 2, { partial: true })])), ['whole scenes']);
 });
 
-test('a tile that is answered twice, and a count of other tiles than are answered', () => {
+test('a tile that is returned twice, and a count that differs from the returned tiles', () => {
   assert.deepEqual(rules(exactAnswers([read(0, 0)])), []);
   assert.deepEqual(rules(exactAnswers([read(0, 0, { twice: ['t'] })])), ['exact answers']);
   assert.deepEqual(rules(exactAnswers([read(0, 0, { matched: 4 })])), ['exact answers']);
 });
 
-test('a tile that is twice in the result of a job', () => {
+test('a tile that appears twice in the result of a job', () => {
   const job = (tiles: string[]): JobEnd => ({
-    ...{ kind: 'job', node: 'a', invoked: 0, ended: 1, outcome: 'done' },
+    kind: 'job',
+    node: 'a',
+    invoked: 0,
+    ended: 1,
+    outcome: 'done',
     tiles,
   });
   assert.deepEqual(rules(exactResults([job(['t', 'u']), job(['t'])])), []);
   assert.deepEqual(rules(exactResults([job(['t', 'u', 't'])])), ['exact results']);
 });
 
-test('what a node has acknowledged, it answers from then on', () => {
+test('a node returns what it has acknowledged', () => {
   assert.deepEqual(rules(noWayBack([write(0, 0)], [read(0, 2)])), []);
   assert.deepEqual(rules(noWayBack([write(0, 0)], [read('absent', 2)])), ['no way back']);
-  // Not yet acknowledged when it was asked, or acknowledged by another node.
+  // Not acknowledged at the time of the query, or acknowledged by another node.
   assert.deepEqual(rules(noWayBack([write(0, 0)], [read('absent', 0.5)])), []);
   assert.deepEqual(rules(noWayBack([write(0, 0)], [read('absent', 2, { node: 'b' })])), []);
 });
 
-test('what a node has answered, it does not take back', () => {
+test('a node does not take back what it has returned', () => {
   const writes = [write(0, 0), write(1, 10), write('absent', 20)];
   const at = (seen: Seen, invoked: number) => read(seen, invoked, { node: 'b' });
   assert.deepEqual(rules(noWayBack(writes, [at(0, 12), at(1, 14), at('absent', 30)])), []);
   assert.deepEqual(rules(noWayBack(writes, [at(1, 12), at(0, 14)])), ['no way back']);
   assert.deepEqual(rules(noWayBack(writes, [at('absent', 22), at('absent', 24), at(1, 26)])), []);
-  // Two reads at the same time may be answered in either order.
+  // Concurrent reads may be answered in either order.
   assert.deepEqual(rules(noWayBack(writes, [at(1, 12), { ...at(0, 12.5), ended: 13.5 }])), []);
 });
 
-test('what nobody has written yet, or what was refused, is not answered', () => {
+test('data that nobody has written yet, or that was refused, is not returned', () => {
   assert.deepEqual(rules(noWayBack([write(0, 0)], [read(1, 2)])), ['no way back']);
   assert.deepEqual(rules(noWayBack([write(0, 10)], [read(0, 2)])), ['no way back']);
   assert.deepEqual(rules(noWayBack([write(0, 0, { outcome: 'refused' })], [read(0, 2)])), ['no way back']);
 });
 
-test('a write of unknown outcome may come or not, but stays when it has come', () => {
+test('a write with an unknown outcome may appear or not, but stays once it has appeared', () => {
   const writes = [write(0, 0), write(1, 10, unknown)];
   assert.deepEqual(rules(noWayBack(writes, [read(0, 20), read(1, 30), read(1, 40)])), []);
   assert.deepEqual(rules(noWayBack(writes, [read(0, 20), read(1, 30), read(0, 40)])), ['no way back']);
@@ -123,7 +137,7 @@ test('a write of unknown outcome may come or not, but stays when it has come', (
   assert.deepEqual(rules(nothingLost(writes, [read('absent', 50)])), ['nothing lost']);
 });
 
-test('in the end all nodes answer what was acknowledged last, in full and alike', () => {
+test('in the end all nodes return what was acknowledged last, completely and equally', () => {
   const writes = [write(0, 0), write(1, 10), write(2, 20, { outcome: 'refused' })];
   const at = (node: string, seen: Seen) => read(seen, 50, { node });
   assert.deepEqual(rules(nothingLost(writes, [at('a', 1), at('b', 1)])), []);
@@ -137,21 +151,26 @@ test('in the end all nodes answer what was acknowledged last, in full and alike'
   assert.deepEqual(rules(nothingLost(open, [at('a', 0), at('b', 1)])), ['all answer alike']);
 });
 
-test('a delete that comes undone, and a scene that nobody deleted', () => {
+test('a delete that is undone, and a missing scene that nobody deleted', () => {
   assert.deepEqual(rules(nothingLost([write(0, 0), write('absent', 10)], [read(0, 50)])), ['nothing lost']);
   assert.deepEqual(rules(nothingLost([write(0, 0)], [read('absent', 50)])), ['nothing lost']);
 });
 
-test('bytes are right at any time, and there in the end', () => {
+test('bytes are correct at any time, and available in the end', () => {
   assert.deepEqual(rightBytes([tile('right'), tile('gone'), tile('away')], [tile('right')]), []);
   assert.deepEqual(rules(rightBytes([tile('wrong'), tile('failed')], [])), ['right bytes', 'right bytes']);
   for (const bad of ['gone', 'away', 'wrong', 'failed'] as const)
     assert.deepEqual(rules(rightBytes([], [tile(bad)])), ['right bytes']);
 });
 
-test('counts of other tiles, or of other scenes, than are found', () => {
+test('counts that differ from the found tiles or scenes', () => {
   const count = (tiles: number, scenes: Count['scenes']): Count => ({
-    ...{ kind: 'count', node: 'a', invoked: 60, ended: 61, tiles, scenes },
+    kind: 'count',
+    node: 'a',
+    invoked: 60,
+    ended: 61,
+    tiles,
+    scenes,
   });
   const found = [read(0, 50)];
   const sizeOf = () => 3;
@@ -162,7 +181,7 @@ test('counts of other tiles, or of other scenes, than are found', () => {
   assert.deepEqual(rules(exactCounts([count(3, { s: 3, t: 1 })], found, sizeOf)), ['exact counts']);
 });
 
-test('a tile that was just shown is not said to be gone, unless its scene has changed', () => {
+test('a tile that was just returned is not reported as missing, unless its scene has changed', () => {
   assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('right', 5)])), []);
   assert.deepEqual(rules(noFalseAbsence([write(0, 0)], [tile('gone', 5)])), ['no false absence']);
   assert.deepEqual(rules(noFalseAbsence([write(0, 0), write('absent', 10)], [tile('gone', 5)])), [
@@ -184,9 +203,12 @@ test('numbers of the log', () => {
   assert.equal(soundLog(2, 4, [entry(3, { segment: 'g4' }), entry(4)]).length, 1);
 });
 
-test('derived tiles of a former delivery, too few or too many of them, and a delivery that nobody wrote', () => {
+test('derived tiles of an earlier delivery, too few or too many of them, and a delivery that nobody wrote', () => {
   const derived = (delivery: number, files: Record<string, number>): Derived => ({
-    ...{ kind: 'derived', node: 'a', invoked: 50, ended: 51 },
+    kind: 'derived',
+    node: 'a',
+    invoked: 50,
+    ended: 51,
     scenes: { s: { delivery, files } },
   });
   const filesOf = (_: string, delivery: number) => new Map([['t/mask', 100 + delivery]]);
@@ -199,10 +221,16 @@ test('derived tiles of a former delivery, too few or too many of them, and a del
   assert.deepEqual(broken(derived(0, { 't/mask': 100 })), ['fresh derivations']);
 });
 
-test('a search among many that is answered in part or not at all, though all nodes are healthy', () => {
+test('a search among many that is answered partially or not at all although all nodes are healthy', () => {
   const burst = (rest: Partial<Burst> = {}): Burst => ({
-    ...{ kind: 'burst', node: 'a', invoked: 0, ended: 1, isHealthy: true, searches: 500 },
-    ...{ partial: 0, failed: 0 },
+    kind: 'burst',
+    node: 'a',
+    invoked: 0,
+    ended: 1,
+    isHealthy: true,
+    searches: 500,
+    partial: 0,
+    failed: 0,
     ...rest,
   });
   assert.deepEqual(fullBursts([burst(), burst({ isHealthy: false, partial: 3, failed: 1 })]), []);
@@ -210,9 +238,15 @@ test('a search among many that is answered in part or not at all, though all nod
   assert.deepEqual(rules(fullBursts([burst({ failed: 1 })])), ['full bursts']);
 });
 
-test('a checkpoint that runs after the commits without an end, and a sweep that never comes', () => {
+test('a checkpoint that follows the commits without an end, and a garbage collection that never runs', () => {
   const run = (work: UpkeepRun['work'], rest: Partial<UpkeepRun> = {}): UpkeepRun => ({
-    ...{ kind: 'upkeep', work, invoked: 0, ended: 1, outcome: 'done', commits: 5, manifests: 1 },
+    kind: 'upkeep',
+    work,
+    invoked: 0,
+    ended: 1,
+    outcome: 'done',
+    commits: 5,
+    manifests: 1,
     ...rest,
   });
   assert.deepEqual(upkeepFinishes([]), []);
@@ -223,7 +257,7 @@ test('a checkpoint that runs after the commits without an end, and a sweep that 
   assert.deepEqual(rules(upkeepFinishes([endless])), ['upkeep finishes']);
 });
 
-test('a copy of a log entry that is missing, or names another segment than etcd', () => {
+test('an archived log entry that is missing, or names another segment than etcd', () => {
   const entry = { seq: 3, segment: 'g3', slots: '7', claim: 'c3', fence: 3 };
   const text = JSON.stringify(entry);
   assert.deepEqual(soundCopies([entry], new Map([[3, text]])), []);
@@ -231,9 +265,12 @@ test('a copy of a log entry that is missing, or names another segment than etcd'
   assert.deepEqual(rules(soundCopies([{ ...entry, segment: 'g4' }], new Map([[3, text]]))), ['sound log']);
 });
 
-test('a replica that is behind, or holds other records than the log gives', () => {
+test('a replica that is behind, or has other records than the log', () => {
   const replica = (rest: Partial<ReplicaContent> = {}): ReplicaContent => ({
-    ...{ node: 'a', applied: 7, expected: new Map([['tiles/t', 'v1']]), held: new Map([['tiles/t', 'v1']]) },
+    node: 'a',
+    applied: 7,
+    expected: new Map([['tiles/t', 'v1']]),
+    held: new Map([['tiles/t', 'v1']]),
     ...rest,
   });
   assert.deepEqual(sameReplicas(7, [replica(), replica({ node: 'b' })]), []);
@@ -247,10 +284,13 @@ test('a replica that is behind, or holds other records than the log gives', () =
     assert.deepEqual(rules(sameReplicas(7, [replica(), bad])), ['same replicas']);
 });
 
-test('a placement in which slots lack owners, or have ones that do not run', () => {
+test('a placement in which slots lack owners, or have owners that are not running', () => {
   const owners = (...nodes: string[]) => nodes.map((node) => ({ node, state: 'available' }));
   const placement = (slots: SeenPlacement['slots'], rest: Partial<SeenPlacement> = {}) => ({
-    ...{ node: 'a', version: 7, owners: 2, slots },
+    node: 'a',
+    version: 7,
+    owners: 2,
+    slots,
     ...rest,
   });
   const running = ['1', '2', '3'];
@@ -268,7 +308,7 @@ test('a placement in which slots lack owners, or have ones that do not run', () 
   assert.equal(wholePlacement([placement(good), placement(good, { version: 6 })], running).length, 1);
 });
 
-test('a history as a whole is divided at its healing', () => {
+test('a complete history is divided at its recovery', () => {
   const history = (...events: Event[]) => {
     const made = new History();
     for (const event of events) made.add(event);
@@ -286,7 +326,7 @@ test('a history as a whole is divided at its healing', () => {
   assert.deepEqual(rules(check(history(...events), 5, truth)).sort(), ['healed', 'right bytes']);
 });
 
-test('what an answer shows of scenes', () => {
+test('the state of scenes in an answer', () => {
   const tiles = new Map([
     ['s 0', new Set(['a', 'b', 'c'])],
     ['s 1', new Set(['b', 'c'])],

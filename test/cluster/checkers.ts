@@ -1,4 +1,4 @@
-/** The rules that a history must keep. They are pure: what they say of a history hangs on nothing else. */
+/** The rules that a history must follow. The rules are pure functions of the history. */
 import type {
   Burst,
   Count,
@@ -17,13 +17,13 @@ import type {
 export interface Violation {
   rule: string;
   detail: string;
-  /** What shows it. */
+  /** The evidence. */
   events: Event[];
 }
 
 const isHalf = (seen: Seen): seen is { half: string } => typeof seen === 'object';
 
-/** A scene is whole or absent in every answer; a partial answer may lack tiles of it, but has those of one delivery. */
+/** A scene is complete or absent in every answer. A partial answer may lack tiles, but has tiles of a single delivery. */
 export function wholeScenes(reads: Read[]): Violation[] {
   return reads.flatMap((read) =>
     Object.entries(read.scenes).flatMap(([scene, seen]) =>
@@ -40,7 +40,7 @@ export function wholeScenes(reads: Read[]): Violation[] {
   );
 }
 
-/** No tile is twice in an answer, and an answer of one page has as many as it counts. */
+/** No tile appears twice in an answer, and an answer of one page has as many tiles as its count says. */
 export function exactAnswers(reads: Read[]): Violation[] {
   return reads.flatMap((read) => {
     const { node, twice, matched, returned } = read;
@@ -51,7 +51,7 @@ export function exactAnswers(reads: Read[]): Violation[] {
   });
 }
 
-/** No job has worked on a tile twice, though shares of it were done by several nodes, and some of them again by others. */
+/** No job has worked on a tile twice, even if its tasks ran on several nodes, and some of them again on others. */
 export function exactResults(jobs: JobEnd[]): Violation[] {
   return jobs.flatMap((job) => {
     const twice = twiceIn(job.tiles);
@@ -61,8 +61,8 @@ export function exactResults(jobs: JobEnd[]): Violation[] {
 }
 
 /**
- * What a node answers does not go back: it has what was acknowledged through this node before, and what this node has answered
- * before, or what came after; and nothing that was never written or was refused.
+ * The answers of a node do not go back: they contain what was acknowledged through this node before, and what this node has returned
+ * before, or something later; and nothing that was never written or was refused.
  */
 export function noWayBack(writes: Write[], reads: Read[]): Violation[] {
   const violations: Violation[] = [];
@@ -76,7 +76,7 @@ export function noWayBack(writes: Write[], reads: Read[]): Violation[] {
   return violations;
 }
 
-/** Of one scene through one node. Writes count from 1; 0 is before the first. */
+/** The rule for one scene through one node. Writes count from 1; 0 is before the first. */
 function wayBackOf(scene: string, made: Write[], reads: Read[]): Violation[] {
   const answers = [...reads].sort((a, b) => a.invoked - b.invoked);
   const known: { at: number; since: number; event: Event }[] = [];
@@ -109,7 +109,7 @@ function wayBackOf(scene: string, made: Write[], reads: Read[]): Violation[] {
 
 const stateAt = (at: number, made: Write[]): SceneState => (at === 0 ? 'absent' : made[at - 1]!.to);
 
-/** The first write from `from` on that leads to a state and had begun by then. */
+/** The first write from `from` on that leads to a state and had started by then. */
 function firstFrom(from: number, state: SceneState, made: Write[], ended: number): number | undefined {
   for (let at = from; at <= made.length; at++) {
     if (at > 0 && made[at - 1]!.invoked > ended) return undefined;
@@ -118,7 +118,7 @@ function firstFrom(from: number, state: SceneState, made: Write[], ended: number
   return undefined;
 }
 
-/** When all is healed, every node answers what was acknowledged last, whole, and all of them the same. */
+/** After the recovery, every node returns what was acknowledged last, completely, and all nodes return the same. */
 export function nothingLost(writes: Write[], last: Read[]): Violation[] {
   const violations: Violation[] = [];
   const scenes = byScene(writes);
@@ -147,7 +147,7 @@ export function nothingLost(writes: Write[], last: Read[]): Violation[] {
   return violations;
 }
 
-/** The state after the last write; where its outcome is unknown, also the one before. */
+/** The possible states after the last write; if its outcome is unknown, also the state before. */
 function finalStates(made: Write[]): SceneState[] {
   const at = made.length;
   const states = [stateAt(at, made)];
@@ -155,7 +155,7 @@ function finalStates(made: Write[]): SceneState[] {
   return [...new Set(states)];
 }
 
-/** In the end counts are those of the tiles that are found. `sizeOf` is how many tiles a scene has in a state. */
+/** In the end, counts match the found tiles. `sizeOf` is the number of tiles of a scene in a state. */
 export function exactCounts(
   counts: Count[],
   last: Read[],
@@ -177,7 +177,7 @@ export function exactCounts(
   });
 }
 
-/** A tile that a node has just shown is gone only where a later change of its scene has begun. */
+/** A tile that a node has just returned is missing only if a later change of its scene has started. */
 export function noFalseAbsence(writes: Write[], tiles: TileRead[]): Violation[] {
   const scenes = byScene(writes);
   return tiles.flatMap((tile) => {
@@ -190,7 +190,7 @@ export function noFalseAbsence(writes: Write[], tiles: TileRead[]): Violation[] 
   });
 }
 
-/** The bytes of a tile are right wherever they come from; when all is healed, they come. */
+/** The bytes of a tile are correct from any source; after the recovery, they are always available. */
 export function rightBytes(during: TileRead[], last: TileRead[]): Violation[] {
   const of = (reads: TileRead[], bad: TileRead['outcome'][]) =>
     reads
@@ -204,8 +204,8 @@ export function rightBytes(during: TileRead[], last: TileRead[]): Violation[] {
 }
 
 /**
- * After the last derivation the derived tiles are those of the deliveries that the scenes have, and these are the deliveries that
- * were acknowledged last. `filesOf` gives the checksums of the files that are right.
+ * After the last derivation, the derived tiles are those of the current deliveries of the scenes, and these are the deliveries that
+ * were acknowledged last. `filesOf` returns the checksums of the correct files.
  */
 export function freshDerivations(
   writes: Write[],
@@ -239,7 +239,7 @@ export function freshDerivations(
   );
 }
 
-/** While all nodes are healthy, every one of many searches at a moment is answered in full. */
+/** While all nodes are healthy, each of many concurrent searches is answered completely. */
 export function fullBursts(bursts: Burst[]): Violation[] {
   return bursts
     .filter(({ isHealthy, partial, failed }) => isHealthy && partial + failed > 0)
@@ -250,12 +250,12 @@ export function fullBursts(bursts: Burst[]): Violation[] {
     }));
 }
 
-/** Checkpoints that one run may write: one, and another one for each node that was faster. */
+/** Checkpoints that one run may write: one, and one more for each node that was faster. */
 const MOST_MANIFESTS = 3;
 
 /**
- * A checkpoint and a sweep finish however many commits come meanwhile: a run writes a few checkpoints at most. If none was kept from
- * finishing by a fault, both have finished at least once.
+ * A checkpoint and a garbage collection finish however many commits arrive in the meantime: a run writes only a few checkpoints. Unless a
+ * fault has kept all of them from finishing, both have finished at least once.
  */
 export function upkeepFinishes(runs: UpkeepRun[]): Violation[] {
   const violations = runs
@@ -280,7 +280,7 @@ export interface LoggedCommit {
   slots: string;
 }
 
-/** The log after a checkpoint: its numbers have no gap up to its head, none is twice, and no claim has committed twice. */
+/** The log after a checkpoint: its numbers have no gap up to its head, none appears twice, and no lock has committed twice. */
 export function soundLog(checkpoint: number, head: number, entries: LoggedCommit[]): Violation[] {
   const faults: string[] = [];
   const numbers = entries.map(({ seq }) => seq);
@@ -296,7 +296,7 @@ export function soundLog(checkpoint: number, head: number, entries: LoggedCommit
   return faults.map((detail) => ({ rule: 'sound log', detail, events: [] }));
 }
 
-/** Every entry of the log has a copy in the store that says the same. `copies` has their text by number. */
+/** Every entry of the log has an equal copy in the archive. `copies` has their text by number. */
 export function soundCopies(entries: LoggedCommit[], copies: Map<number, string>): Violation[] {
   return entries.flatMap((entry) => {
     const { seq, segment } = entry;
@@ -318,16 +318,16 @@ const copyOf = ({ seq, segment, slots, claim, fence }: LoggedCommit) => ({
   fence,
 });
 
-/** The records in the data folder of a node, and those that the log gives for its slots: text by table and key. */
+/** The records in the data folder of a node, and those that the log has for its slots: text by table and key. */
 export interface ReplicaContent {
   node: string;
-  /** The last commit that the folder holds. */
+  /** The last commit that the folder contains. */
   applied: number;
   expected: Map<string, string>;
   held: Map<string, string>;
 }
 
-/** When nobody writes any more, the folder of every node holds exactly what the log says of its slots. */
+/** When all writes have ended, the folder of every node contains exactly the records of its slots in the log. */
 export function sameReplicas(head: number, replicas: ReplicaContent[]): Violation[] {
   return replicas.flatMap(({ node, applied, expected, held }) => {
     const faults: string[] = [];
@@ -348,11 +348,11 @@ export interface SeenPlacement {
   node: string;
   version: number;
   owners: number;
-  /** Of each slot. */
+  /** Owners of each slot. */
   slots: { node: string; state: string }[][];
 }
 
-/** All nodes know the same placement, in which every slot has its owners, all of them running and ready. */
+/** All nodes know the same placement, in which every slot has its owners, all of them running and available. */
 export function wholePlacement(placements: SeenPlacement[], running: string[]): Violation[] {
   const faults = new Set<string>();
   const versions = placements.map(({ node, version }) => `${version} at ${node}`);
@@ -378,15 +378,15 @@ export function wholePlacement(placements: SeenPlacement[], running: string[]): 
   return [...faults].map((detail) => ({ rule: 'whole placement', detail, events: [] }));
 }
 
-/** What is right, by one node that is alone. */
+/** The correct results, from a single node. */
 export interface Truth {
-  /** How many tiles a delivery has. */
+  /** Number of tiles of a delivery. */
   sizeOf(scene: string, delivery: number): number;
   /** Checksums of the files of the tiles that are derived from a delivery. */
   filesOf(scene: string, delivery: number): ReadonlyMap<string, number>;
 }
 
-/** All rules of what was seen; `healed` is the time from which on the cluster was to be whole. */
+/** Applies all rules; `healed` is the time after which the cluster had to be recovered. */
 export function check(history: Pick<History, 'of'>, healed: number, truth: Truth): Violation[] {
   const writes = history.of('write');
   const reads = history.of('read');

@@ -1,4 +1,4 @@
-/** What is to be undone at the end, the last first. */
+/** Cleanup functions that run at the end, the last one first. */
 export class Cleanups {
   private readonly works: (() => unknown)[] = [];
 

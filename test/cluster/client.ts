@@ -1,4 +1,4 @@
-/** Requests of the clients of a test: with time limits, and with what their failure says of the change that was asked for. */
+/** Requests of the clients of a test, with time limits, and with the effect that a failure has on the requested change. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
 import type { FoundTile } from './observe.js';
@@ -6,11 +6,11 @@ import type { FoundTile } from './observe.js';
 export const TOKEN = 'a token for writes';
 export const COLLECTION = 'scenes';
 
-/** A request without the answer that was wanted. */
+/** A request without the expected answer. */
 export class RequestFailed extends Error {
   constructor(
     message: string,
-    /** Undefined where nothing was answered. */
+    /** Undefined if there was no answer. */
     readonly status?: number,
     readonly code?: string,
   ) {
@@ -23,17 +23,17 @@ interface Asked {
   body?: unknown;
   headers?: Record<string, string>;
   /** ms. */
-  patience?: number;
+  timeoutMs?: number;
 }
 
 export async function ask(url: string, path: string, asked: Asked = {}): Promise<Response> {
-  const { method = 'GET', body, headers = {}, patience = 15_000 } = asked;
+  const { method = 'GET', body, headers = {}, timeoutMs = 15_000 } = asked;
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
   const response = await fetch(url + path, {
     method,
     headers: { authorization: `Bearer ${TOKEN}`, ...type, ...headers },
     body: body === undefined ? null : JSON.stringify(body),
-    signal: AbortSignal.timeout(patience),
+    signal: AbortSignal.timeout(timeoutMs),
   }).catch((error: Error) => {
     throw new RequestFailed(`${path}: ${messageOf(error.cause ?? error)}`);
   });
@@ -72,23 +72,23 @@ const FIELDS = {
 };
 
 interface Wanted {
-  /** Items a page. */
+  /** Items in a page. */
   limit?: number;
   /** ms. */
-  patience?: number;
+  timeoutMs?: number;
   collection?: string;
   source?: string;
 }
 
-/** All tiles that a node finds in a collection. */
+/** All tiles of a collection that a node finds. */
 export async function findAll(
   url: string,
-  { limit = 10_000, patience = 15_000, collection = COLLECTION, source = 'raw' }: Wanted = {},
+  { limit = 10_000, timeoutMs = 15_000, collection = COLLECTION, source = 'raw' }: Wanted = {},
 ): Promise<Found> {
   const found: Found = { matched: 0, partial: false, tiles: [] };
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
     const body = { collections: [collection], source, limit, fields: FIELDS, ...(token && { token }) };
-    const page = await askJson<Answer>(url, '/search', { method: 'POST', body, patience });
+    const page = await askJson<Answer>(url, '/search', { method: 'POST', body, timeoutMs });
     found.matched = page.numberMatched;
     found.partial ||= page.partial === true;
     for (const {
@@ -101,7 +101,7 @@ export async function findAll(
   return found;
 }
 
-/** Deliveries are told apart by the second of their date. */
+/** Deliveries differ in the second of their date. */
 export const dateOf = (delivery: number) => `2024-06-01T10:00:${`${delivery}`.padStart(2, '0')}.000Z`;
 const deliveryOf = (date: string) => Number(date.slice(17, 19));
 
@@ -117,25 +117,25 @@ export interface SceneToIngest {
   path: string;
   delivery: number;
   collection?: string;
-  /** What models need to know: the scale of the pixels' values, and the band that tells clouds. */
+  /** The information that models need: the scale of the pixel values, and the cloud band. */
   extras?: { scale: number; maskBand: number };
 }
 
-/** Starts a job that ingests one scene; asked again with the same `key`, a node answers the same job. */
+/** Starts a job that ingests one scene; a repeated request with the same `key` returns the same job. */
 export async function startIngest(url: string, scene: SceneToIngest, key: string): Promise<string> {
   const { id, path: href, delivery, collection = COLLECTION, extras = {} } = scene;
   const body = { href, id, collection, precision: 4, datetime: dateOf(delivery), ...extras };
   const headers = { 'idempotency-key': key };
-  const { jobID } = await askJson<Job>(url, '/ingest', { method: 'POST', body, headers, patience: 5000 });
+  const { jobID } = await askJson<Job>(url, '/ingest', { method: 'POST', body, headers, timeoutMs: 5000 });
   return jobID;
 }
 
-/** Starts a job of a process; asked again with the same `key`, a node answers the same job. */
+/** Starts a job of a process; a repeated request with the same `key` returns the same job. */
 export async function startJob(url: string, process: string, inputs: object, key: string): Promise<string> {
   const headers = { 'idempotency-key': key };
   const path = `/processes/${process}/execution`;
   const { jobID } = await askJson<Job>(url, path, {
-    ...{ method: 'POST', body: { inputs }, headers, patience: 5000 },
+    ...{ method: 'POST', body: { inputs }, headers, timeoutMs: 5000 },
   });
   return jobID;
 }
@@ -157,16 +157,16 @@ const UNKNOWN = [
   'TW_JOB_CRASHES',
 ];
 
-/** What a job has come to; undefined while it works. */
+/** The result of a job; undefined while it runs. */
 export async function outcomeOf(url: string, job: string): Promise<Outcome | undefined> {
-  const answer = await askJson<Job>(url, `/jobs/${job}`, { patience: 5000 });
+  const answer = await askJson<Job>(url, `/jobs/${job}`, { timeoutMs: 5000 });
   if (answer.status === 'successful') return { outcome: 'done' };
   if (answer.status !== 'failed' && answer.status !== 'dismissed') return undefined;
   const why = JSON.stringify({ error: answer.error, results: answer.results });
   return { outcome: isUnknown(why) ? 'unknown' : 'refused', why };
 }
 
-/** A job that fails as a whole names the reason of its only input in words, without its code. */
+/** A job that fails completely names the reason of its only input in words, without its code. */
 const UNKNOWN_WORDS = 'it is not known whether';
 
 export const isUnknown = (why: string) =>
@@ -175,7 +175,7 @@ export const isUnknown = (why: string) =>
 /** Deletes a scene. */
 export async function deleteScene(url: string, scene: string): Promise<Outcome> {
   try {
-    await ask(url, `/collections/${COLLECTION}/scenes/${scene}`, { method: 'DELETE', patience: 45_000 });
+    await ask(url, `/collections/${COLLECTION}/scenes/${scene}`, { method: 'DELETE', timeoutMs: 45_000 });
     return { outcome: 'done' };
   } catch (error) {
     if (!(error instanceof RequestFailed)) throw error;
@@ -185,16 +185,16 @@ export async function deleteScene(url: string, scene: string): Promise<Outcome> 
   }
 }
 
-/** Waits until something is so. */
+/** Waits until a condition is met. */
 export async function until(what: string, limit: number, is: () => Promise<boolean>): Promise<void> {
   let last: unknown;
-  for (const begun = performance.now(); ; await sleep(100)) {
+  for (const startedAt = performance.now(); ; await sleep(100)) {
     const isSo = await is().catch((error: unknown) => {
       last = error;
       return false;
     });
     if (isSo) return;
-    if (performance.now() - begun > limit)
+    if (performance.now() - startedAt > limit)
       throw new Error(`not within ${limit} ms: ${what}${last ? ` (${messageOf(last)})` : ''}`);
   }
 }

@@ -1,4 +1,4 @@
-/** A cluster of real processes: nodes, etcd, and a folder as tile store that each node sees by a mount of its own. */
+/** A cluster of real processes: nodes, etcd, and a folder as tile store that each node sees through its own mount. */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,11 +14,11 @@ import type { Network, Place } from './network/network.js';
 import { Server } from './server.js';
 
 export interface TestNode {
-  /** A node whose disk was emptied is another one. */
+  /** A node whose disk was emptied is a new node. */
   name: string;
   url: string;
   data: string;
-  /** The store, as this node sees it: a link that may be taken away. */
+  /** The store as this node sees it: a link that can be removed. */
   mount: string;
   server: Server;
   place: Place;
@@ -36,17 +36,17 @@ export interface ClusterSettings {
   proxiesEtcd: boolean;
   agesEtcd: boolean;
   diskMegabytes: number | undefined;
-  /** Size of the cache of tile files, as `--cache` takes it; the default is all of the disk. */
+  /** Size of the cache of tile files, as for `--cache`; default: the entire disk. */
   cache?: string;
 }
 
 const run = promisify(execFile);
 
-/** Changes that etcd has seen before the cluster, and how many are made at once. */
+/** Number of earlier changes in etcd, and number of concurrent ones. */
 const FORMER_CHANGES = 3000;
 const LANES = 50;
 
-/** Raises the revision of etcd by changes of a key of somebody else. */
+/** Raises the revision of etcd by changes of a foreign key. */
 async function age(etcd: EtcdCluster): Promise<void> {
   const key = Buffer.from('/somebody-else').toString('base64');
   const changes = Array.from({ length: FORMER_CHANGES }, (_, n) => n);
@@ -55,20 +55,20 @@ async function age(etcd: EtcdCluster): Promise<void> {
   );
 }
 
-/** How long slots take to move at most, ms. */
+/** Time limit for moving slots. */
 export const MOVE_LIMIT = 90_000;
 
 const NAME = 'test';
 const SECRET = 'what all nodes know';
 
 export class TestCluster {
-  /** Those that are to run at the end. */
+  /** The nodes that should run at the end. */
   readonly nodes: TestNode[] = [];
-  /** How much longer than on an idle machine things take here; at least 1. What must happen in time has so much more of it. */
+  /** Slowness compared with an idle machine, at least 1. All time limits are multiplied by it. */
   slowness = 1;
-  /** No node comes, goes, or is disturbed. */
+  /** True if no node joins, leaves, or is disturbed. */
   isSteady = false;
-  /** Proxies between a node and etcd, by the name of the node's place. */
+  /** Proxies between a node and etcd, by the name of the node's position. */
   readonly proxies = new Map<string, EtcdProxy[]>();
   private made = 0;
   private turn: Promise<unknown> = Promise.resolve();
@@ -97,7 +97,7 @@ export class TestCluster {
     return NAME;
   }
 
-  /** Starts one more node, with an empty disk. */
+  /** Starts another node, with an empty disk. */
   async addNode(): Promise<TestNode> {
     const { network } = this.settings;
     const name = `n${++this.made}`;
@@ -105,7 +105,7 @@ export class TestCluster {
     return this.launch(name, place);
   }
 
-  /** Addresses of etcd for a node: its own proxies, if there are some. */
+  /** Addresses of etcd for a node: its own proxies, if there are any. */
   private async etcdFor(name: string): Promise<string[]> {
     const { proxiesEtcd, network } = this.settings;
     const { urls } = this.etcd;
@@ -118,15 +118,15 @@ export class TestCluster {
     return proxies.map(({ url }) => url);
   }
 
-  /** Works that change the store or etcd beside the nodes run one after another. */
+  /** Runs work that changes the store or etcd outside of the nodes, one piece after another. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     const done = this.turn.then(work);
-    // The caller has the error; the next one only waits for the end.
+    // The caller handles the error; later work only waits for the end.
     this.turn = done.catch(() => undefined);
     return done;
   }
 
-  /** The machine of a node that does not run starts with an empty disk: it is another node. */
+  /** Restarts the stopped machine of a node with an empty disk, which makes it a new node. */
   async startEmpty(node: TestNode): Promise<TestNode> {
     this.forget(node);
     await this.unmount(node.data);
@@ -134,7 +134,7 @@ export class TestCluster {
     return this.launch(`${node.name}'`, node.place);
   }
 
-  /** It is not to come back. */
+  /** Removes a node that will not return. */
   forget(node: TestNode): void {
     this.nodes.splice(this.nodes.indexOf(node), 1);
   }
@@ -187,7 +187,7 @@ export class TestCluster {
     return node;
   }
 
-  /** Gives a data folder a small disk of its own, if the fault asks for it. */
+  /** Gives a data folder its own small disk if the fault needs it. */
   private async mount(data: string): Promise<void> {
     const { diskMegabytes } = this.settings;
     if (diskMegabytes === undefined) return;
@@ -197,11 +197,11 @@ export class TestCluster {
 
   private async unmount(data: string): Promise<void> {
     if (this.settings.diskMegabytes === undefined) return;
-    // A second time there is nothing mounted any more.
+    // At a second call, nothing is mounted any more.
     await run('umount', ['-l', data]).catch(() => undefined);
   }
 
-  /** Id of a node, as it writes it into its folder when it starts. */
+  /** The id of a node, which it writes to its folder when it starts. */
   async idOf({ name, data }: TestNode): Promise<string> {
     let id: string | undefined;
     await until(`${name} has an id`, MOVE_LIMIT * this.slowness, async () => {
@@ -211,7 +211,7 @@ export class TestCluster {
     return id!;
   }
 
-  /** Lets a node give all its slots away, and stops it for good. */
+  /** Drains a node and stops it for good. */
   async drain(node: TestNode): Promise<void> {
     const { history } = this.settings;
     const limit = MOVE_LIMIT * this.slowness;

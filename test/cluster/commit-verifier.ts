@@ -1,11 +1,12 @@
-/** What was committed, as the log in etcd, its copies in the store and the replicas in the nodes' data folders have it. */
+/** Compares the commits in the log in etcd, its archive in the store, and the replicas in the data folders of the nodes. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { entriesSince, readManifest, readParts, segmentName } from '../../src/dht/commit/checkpoint.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { archivedEntryName } from '../../src/dht/commit/log-archive.js';
 import { readSegment } from '../../src/dht/commit/segment.js';
-import { CommitLog, SlotSet } from '../../src/dht/index.js';
+import { SlotSet } from '../../src/dht/index.js';
 import { type PrefixLengths, slotOfCell } from '../../src/dht/placement/slots.js';
 import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import {
@@ -27,10 +28,10 @@ import {
 import { ask, until } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
 
-/** How long nodes may take to apply the last commit, ms. */
+/** Time limit for applying the last commit. */
 const APPLY_TIMEOUT_MS = 30_000;
 
-/** Stops all nodes, and compares the log with its copies, its segments and each node's records. */
+/** Stops all nodes, and compares the log with its archive, its segments and the records of each node. */
 export async function verifyCommits(cluster: TestCluster): Promise<Violation[]> {
   const coordination = new EtcdStore(cluster.etcd.urls, cluster.etcdName);
   const objects = await openObjectStore(pathToFileURL(cluster.store).href);
@@ -81,7 +82,7 @@ async function compare(log: CommitLog, objects: ObjectStore, nodes: TestNode[]):
   return [...violations, ...sameReplicas(head, replicas)];
 }
 
-/** The records in the data folder of a node that is stopped, beside those that the log gives for its slots. */
+/** The records in the data folder of a stopped node, and those that the log has for its slots. */
 async function replicaOf(
   { name, data }: TestNode,
   { added = [], edits = [] }: Commit,
@@ -107,7 +108,7 @@ async function replicaOf(
   }
 }
 
-/** The same text for the same record: the order of its fields may differ. */
+/** The same text for equal records, whose fields may have another order. */
 function textOf(record: unknown): string {
   return JSON.stringify(record, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

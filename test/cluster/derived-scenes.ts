@@ -1,4 +1,4 @@
-/** Scenes from which the cluster derives tiles, and the derived tiles that one node alone makes from each delivery. */
+/** Scenes from which the cluster derives tiles, and the derived tiles that a single node makes from each delivery. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -7,12 +7,12 @@ import { ask, findAll, outcomeOf, type SceneToIngest, startIngest, startJob, unt
 import type { FoundTile } from './observe.js';
 import { DELIVERIES } from './scene-deliveries.js';
 
-/** The collection of these scenes, so that their tiles are not among those that readers search for. */
+/** The collection of these scenes, which keeps their tiles out of the searches of readers. */
 export const DERIVED_COLLECTION = 'layers';
 const SCENES = ['l0', 'l1'];
 const GROUPS = ['100m', 'mask'];
 const filter = { collections: [DERIVED_COLLECTION] };
-/** Jobs over all of these scenes; a training as short as there is. */
+/** Jobs over all of these scenes; the training is as short as possible. */
 export const SPLIT = { process: 'split', inputs: { precision: 5, filter } };
 export const TRAIN = { process: 'train', inputs: { model: 'ndvi', epochs: 1, filter } };
 export const PREDICT = { process: 'predict', inputs: { model: 'ndvi', filter } };
@@ -21,21 +21,21 @@ const JOB_TIMEOUT_MS = 60_000;
 /** CRC-32 of files, by `<tile>/<group>`. */
 export type Sums = Map<string, number>;
 
-/** All deliveries of a scene cover the same ground with other pixels, so that a split makes the same tiles with other bytes. */
+/** All deliveries of a scene cover the same area with different pixels, so a split makes the same tiles with other bytes. */
 export class DerivedScenes {
   readonly scenes: readonly string[] = SCENES;
   private readonly split = new Map<string, Sums>();
 
   private constructor(private readonly folder: string) {}
 
-  /** Writes the scenes below a folder; the node at `url`, which is alone, ingests and splits each delivery. */
+  /** Writes the scenes below a folder; the single node at `url` ingests and splits each delivery. */
   static async make(folder: string, url: string): Promise<DerivedScenes> {
     const made = new DerivedScenes(folder);
     for (let delivery = 0; delivery < DELIVERIES; delivery++) {
       await mkdir(join(folder, `${delivery}`), { recursive: true });
       for (const [s, scene] of SCENES.entries()) {
         const path = made.pathOf(scene, delivery);
-        // Each within one cell, which has room for the patches that a model needs; the cells are in different slots.
+        // Each is within one cell, which is large enough for the patches of a model; the cells are in different slots.
         const place = { x: 486_000 + 26_000 * s, y: 5_333_000 };
         const size = { pixel: 100, width: 180, height: 160 };
         await writeTestScene(path, { seed: 50 + s + 10 * delivery, ...size, ...place });
@@ -56,7 +56,7 @@ export class DerivedScenes {
     return made;
   }
 
-  /** How a delivery is ingested. */
+  /** Options for ingesting a delivery. */
   sceneOf(id: string, delivery: number): SceneToIngest {
     return {
       id,
@@ -77,7 +77,7 @@ export class DerivedScenes {
   }
 }
 
-/** CRC-32 of all files of some tiles, as a node answers them. */
+/** CRC-32 of all files of some tiles, as a node sends them. */
 export async function sumsOf(url: string, tiles: FoundTile[]): Promise<Sums> {
   const sums: Sums = new Map();
   for (const { id } of tiles)

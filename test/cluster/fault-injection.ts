@@ -1,23 +1,23 @@
-/** What the harness may do to the clock and the disk of a server's process. */
+/** Faults that the harness can cause in the clock and the disk of a server process. */
 export interface FaultInjection {
-  /** Its clock is wrong by so much, ms. */
+  /** Offset of its clock, ms. */
   clock?: number;
-  /** Files below this path take longer by `delay` ms each operation, or, where it hangs, do not come back. */
+  /** Operations on files below this path take `delay` ms longer or, if it hangs, do not return. */
   disk?: { under: string; delay: number; hangs?: boolean };
   answers?: LostAnswers;
 }
 
-/** Changes of files below a path are made, but some of them are reported as failed (EIO), as by a mount whose server goes away. */
+/** Changes of files below a path are made, but some are reported as failed (EIO), as by a mount whose server disappears. */
 export interface LostAnswers {
   under: string;
-  /** Which ones: choices follow from this number. */
+  /** Seed of the choices. */
   seed: number;
-  /** The share of the answers that are lost, from 0 to 1; more of those whose path contains `more`. */
+  /** The fraction of lost answers, 0 to 1; higher for paths that contain `more`. */
   share: number;
   more: string;
-  /** After a lost answer everything below the path fails for so long, ms. */
+  /** After a lost answer, everything below the path fails for this time, ms. */
   outage: number;
 }
 
-/** Of the variable that names the address from which a process makes its connections. */
+/** Name of the environment variable with the address from which a process connects. */
 export const SOURCE = 'TILEWRIGHT_TEST_SOURCE';

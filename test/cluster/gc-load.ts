@@ -1,13 +1,13 @@
 /**
- * Checkpoints of the commit log and sweeps of the store while nodes work. Nodes write a checkpoint every thousand commits and keep for a
- * day what was replaced, for which no test would wait.
+ * Checkpoints of the commit log and garbage collections of the store while nodes work. Nodes write a checkpoint every thousand commits and
+ * keep replaced objects for a day, which is too long for a test.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/commit/checkpoint.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { pruneCommittedLocks } from '../../src/dht/commit/fenced-lock.js';
-import { CommitLog } from '../../src/dht/index.js';
 import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import { collectObjectGarbage } from '../../src/dht/replication/object-gc.js';
 import { messageOf } from '../../src/errors.js';
@@ -16,10 +16,10 @@ import type { TestCluster } from './cluster.js';
 import type { UpkeepRun } from './history.js';
 import type { Random } from './random.js';
 
-/** How long a sweep keeps what was replaced, ms. */
+/** How long a garbage collection keeps replaced objects, ms. */
 const KEEP_MS = 5000;
 
-/** Does it as a node would that nothing happens to, until it is stopped. */
+/** Does the work like a node without faults, until it is stopped. */
 export class CheckpointAndGcLoad {
   private readonly stopping = new AbortController();
   private readonly work: Promise<void>;
@@ -53,14 +53,14 @@ export class CheckpointAndGcLoad {
         await pruneCommittedLocks(coordination, await writeLogCheckpoint(context));
       });
       if (isDone) await this.record('sweep', counts, log, () => collectObjectGarbage(context));
-      // It is rejected at the end, which the loop sees.
+      // The signal rejects the wait at the end; the loop checks it.
       await sleep(this.random.between(500, 4000), undefined, { signal }).catch(() => undefined);
     }
     opened.close();
     await coordination.close();
   }
 
-  /** One run, while the harness does nothing else to the store or etcd. False if it failed. */
+  /** One run, during which the harness does nothing else to the store or etcd. False if it failed. */
   private record(
     work: UpkeepRun['work'],
     counts: { manifests: number },
@@ -78,7 +78,10 @@ export class CheckpointAndGcLoad {
       );
       const last = await log.bounds().catch(() => undefined);
       history.add<UpkeepRun>({
-        ...{ kind: 'upkeep', work, invoked, ended: history.now() },
+        kind: 'upkeep',
+        work,
+        invoked,
+        ended: history.now(),
         outcome: failure === undefined ? 'done' : 'failed',
         commits: head && last ? last.head - head.head : 0,
         manifests: counts.manifests - before,
@@ -89,7 +92,7 @@ export class CheckpointAndGcLoad {
   }
 }
 
-/** A store of which each read and write of an object takes `latency` ms longer; `counts` tells the checkpoints that are put. */
+/** A store whose reads and writes of objects take `latency` ms longer; `counts` counts the checkpoints that are put. */
 function slowed(store: ObjectStore, latency: number, counts: { manifests: number }): ObjectStore {
   const wait = () => (latency > 0 ? sleep(latency) : undefined);
   const slow: Pick<ObjectStore, 'get' | 'head' | 'put'> = {

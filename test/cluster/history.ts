@@ -1,45 +1,45 @@
-/** What clients did and saw while a pair ran. Times are ms since its start. */
+/** The actions and observations of clients during a pair. Times are ms since its start. */
 import { writeFile } from 'node:fs/promises';
 
-/** Number of the delivery that a scene is of, or that it is not there. */
+/** The number of the delivery of a scene, or its absence. */
 export type SceneState = number | 'absent';
 
 /**
- * `refused`: nothing was changed. `unknown`: the change may have been made, or may be made still.
- * Invariant of a history: a scene is written by one writer, which goes on with it only when its last write is done or refused.
+ * `refused`: nothing was changed. `unknown`: the change may have been made, or may still be made.
+ * Invariant of a history: a scene has one writer, which continues only when its last write is done or refused.
  */
 export interface Write {
   kind: 'write';
   scene: string;
-  /** What the scene is to be. */
+  /** The state that the write leads to. */
   to: SceneState;
   node: string;
   invoked: number;
-  /** Infinity while it is unknown. */
+  /** Infinity while the outcome is unknown. */
   ended: number;
   outcome: 'done' | 'refused' | 'unknown';
   why?: string;
 }
 
-/** What one answer shows of a scene. `half`: it is neither absent nor one whole delivery. */
+/** The state of a scene in one answer. `half`: neither absent nor one complete delivery. */
 export type Seen = SceneState | { half: string };
 
-/** An answer that should hold all tiles there are, in one page or in many. */
+/** An answer that should contain all tiles, in one page or in many. */
 export interface Read {
   kind: 'read';
   node: string;
   invoked: number;
   ended: number;
-  /** The answer says that it lacks slots. */
+  /** True if the answer says that it lacks slots. */
   partial: boolean;
   matched: number;
   returned: number;
-  /** Ids that it has more than once. */
+  /** Ids that occur more than once. */
   twice: string[];
   scenes: Record<string, Seen>;
 }
 
-/** Bytes of a tile that a node or the store gave. */
+/** Bytes of a tile from a node or the store. */
 export interface TileRead {
   kind: 'tile';
   node: string;
@@ -50,12 +50,12 @@ export interface TileRead {
   delivery: number;
   invoked: number;
   ended: number;
-  /** `away`: a part of the cluster is, and the answer says so. `wrong`: the bytes are those of no delivery. */
+  /** `away`: a part of the cluster is unreachable, and the answer says so. `wrong`: the bytes belong to no delivery. */
   outcome: 'right' | 'gone' | 'away' | 'wrong' | 'failed';
   why?: string;
 }
 
-/** Counts of a node that are not made by listing tiles. */
+/** Counts from a node that do not come from listing tiles. */
 export interface Count {
   kind: 'count';
   node: string;
@@ -67,13 +67,13 @@ export interface Count {
   scenes: Record<string, number>;
 }
 
-/** What became of a job whose result names all tiles that it has found. */
+/** The outcome of a job whose result names all tiles that it has found. */
 export interface JobEnd {
   kind: 'job';
   node: string;
   invoked: number;
   ended: number;
-  /** Parts of a cluster that are away may make it fail. */
+  /** Unreachable parts of a cluster may make it fail. */
   outcome: 'done' | 'failed';
   tiles: string[];
   why?: string;
@@ -90,7 +90,7 @@ export interface Work {
   why?: string;
 }
 
-/** What a node shows of scenes and of the tiles derived from them, after the last derivation. */
+/** The scenes of a node, and the tiles derived from them, after the last derivation. */
 export interface Derived {
   kind: 'derived';
   node: string;
@@ -105,7 +105,7 @@ export interface Burst {
   node: string;
   invoked: number;
   ended: number;
-  /** All nodes run, are connected, and own what they owned before. */
+  /** True if all nodes are running and connected, and own the same slots as before. */
   isHealthy: boolean;
   searches: number;
   partial: number;
@@ -114,22 +114,22 @@ export interface Burst {
   why?: string;
 }
 
-/** One checkpoint or sweep that the harness has run. */
+/** One checkpoint or garbage collection by the harness. */
 export interface UpkeepRun {
   kind: 'upkeep';
   work: 'checkpoint' | 'sweep';
   invoked: number;
   ended: number;
-  /** `failed`: a fault has kept it from finishing. */
+  /** `failed`: a fault kept it from finishing. */
   outcome: 'done' | 'failed';
-  /** Commits while it ran. */
+  /** Number of commits during the run. */
   commits: number;
-  /** Checkpoints that it has written. */
+  /** Number of checkpoints that it has written. */
   manifests: number;
   why?: string;
 }
 
-/** A request of a reader that was not answered. */
+/** A request of a reader without an answer. */
 export interface Unanswered {
   kind: 'unanswered';
   node: string;
@@ -138,7 +138,7 @@ export interface Unanswered {
   why: string;
 }
 
-/** What the harness did. */
+/** An action of the harness. */
 export interface Note {
   kind: 'note';
   invoked: number;
@@ -179,7 +179,7 @@ export class History {
     return this.events.filter((event): event is Extract<Event, { kind: K }> => event.kind === kind);
   }
 
-  /** One JSON document a line. */
+  /** JSON lines. */
   async save(path: string): Promise<void> {
     await writeFile(path, this.events.map((event) => `${JSON.stringify(event)}\n`).join(''));
   }

@@ -1,4 +1,4 @@
-/** Jobs of clients, followed to their end through whichever node answers. */
+/** Jobs of clients, followed to their end through any node that answers. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COLLECTION, type Outcome, outcomeOf, RequestFailed, stackedTiles, startJob } from './client.js';
@@ -6,33 +6,33 @@ import type { TestNode } from './cluster.js';
 import type { JobEnd } from './history.js';
 import type { Setting } from './workload.js';
 
-/** After so many rounds in which every node answers 404, a job is taken for forgotten: a rebuilt etcd lists no jobs. */
+/** After this many rounds in which every node answers 404, a job is considered forgotten: a rebuilt etcd lists no jobs. */
 const FORGOTTEN_AFTER = 5;
 
-/** Whether a job is forgotten, by the answers of the nodes asked for it. */
+/** Determines whether a job is forgotten, from the answers of the nodes. */
 export class Forgotten {
   private inRow = 0;
 
-  /** The last answer was 404: other nodes should be asked. */
+  /** True if the last answer was 404: other nodes should be asked. */
   get suspects(): boolean {
     return this.inRow > 0;
   }
 
-  /** Call with each failed answer; true as soon as all of `nodes` nodes have answered 404 for some rounds. */
+  /** Call it with each failed answer; true as soon as all of `nodes` nodes have answered 404 for some rounds. */
   see({ status }: RequestFailed, nodes: number): boolean {
     this.inRow = status === 404 ? this.inRow + 1 : 0;
     return this.inRow >= FORGOTTEN_AFTER * nodes;
   }
 }
 
-/** A job that has ended; `url` is the node that said so. */
+/** A job that has ended; `url` is the node that reported it. */
 export interface EndedJob extends Outcome {
   id?: string;
   url: string;
 }
 
 /**
- * Starts a job and waits for its end. If the node is gone for good, asks the others. Undefined if the end is not known before the
+ * Starts a job and waits for its end. If the node is gone for good, asks the others. Undefined if the end is unknown when the
  * signal aborts.
  */
 export async function runJob(
@@ -81,7 +81,10 @@ export async function stackAll(
   if (tiles instanceof Error && !(tiles instanceof RequestFailed)) throw tiles;
   const why = tiles instanceof Error ? tiles.message : ended.why;
   return history.add<JobEnd>({
-    ...{ kind: 'job', node: node.name, invoked, ended: history.now() },
+    kind: 'job',
+    node: node.name,
+    invoked,
+    ended: history.now(),
     outcome: isDone && Array.isArray(tiles) ? 'done' : 'failed',
     tiles: Array.isArray(tiles) ? tiles : [],
     ...(why !== undefined && { why }),

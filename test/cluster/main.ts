@@ -1,4 +1,4 @@
-/** `npm run test:cluster`: real nodes under faults. docs/TESTING.md says how. */
+/** `npm run test:cluster`: real nodes under faults; see docs/development/testing.md. */
 import { rmSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ import { Deliveries } from './scene-deliveries.js';
 import { Server } from './server.js';
 import { soak } from './soak.js';
 
-/** Violations of one pair that are printed, and events of each. */
+/** Maximum number of printed violations of one pair, and of events of each. */
 const MOST_VIOLATIONS = 5;
 const MOST_EVENTS = 12;
 
@@ -41,9 +41,9 @@ const { values: flags } = parseArgs({
   },
 });
 
-// Servers and networks each end with this process.
+// Every server and network ends with this process.
 process.setMaxListeners(0);
-// So that what is to be done at the end is done: servers end, and networks go.
+// Exits through the `exit` handlers, which stop servers and networks.
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
@@ -76,7 +76,7 @@ interface Prepared {
   network: NetworkKind;
 }
 
-/** Makes a folder and what all runs share, and removes the folder afterwards. */
+/** Creates a folder and the resources that all runs share, and removes the folder afterwards. */
 async function withPrepared(does: (prepared: Prepared) => Promise<void>): Promise<void> {
   const work = await mkdtemp(join(tmpdir(), 'tilewright-faults-'));
   const clear = () => rmSync(work, { recursive: true, force: true });
@@ -146,7 +146,10 @@ async function runSoak(hours: number): Promise<void> {
     console.log(`seed ${seed}, network of ${prepared.network}, ${hours} hours`);
     const { violations, flatness } = await soak({
       ...prepared,
-      ...{ hours, seed, folder: join(work, 'soak'), log: (line) => console.log(line) },
+      hours,
+      seed,
+      folder: join(work, 'soak'),
+      log: (line) => console.log(line),
       kept: join(process.cwd(), flags.logs, `soak-${seed}`),
     });
     for (const { name, median, growth, allowed, isFlat } of flatness) {
@@ -161,7 +164,7 @@ async function runSoak(hours: number): Promise<void> {
   });
 }
 
-/** The pairs of this run, one after another, for whoever asks next. */
+/** The pairs of this run, one after another. */
 function* pairsToRun(): Generator<{ pair: ScenarioFaultPair; seed: number }> {
   const { only, hours, pairs } = flags;
   const wanted = only?.split(',').map((name) => {
@@ -175,7 +178,7 @@ function* pairsToRun(): Generator<{ pair: ScenarioFaultPair; seed: number }> {
     for (const pair of wanted ?? namedPairs) yield { pair, seed };
     return;
   }
-  // The seed of a pair chooses the pair as well: a list of seeds is a list of pairs.
+  // The seed of a pair also chooses the pair, so a list of seeds is a list of pairs.
   const first = flags['first-seed'] === undefined ? randomSeed() : Number(flags['first-seed']);
   const end = performance.now() + Number(hours ?? Infinity) * 3_600_000;
   for (let n = 0; n < Number(pairs ?? Infinity) && performance.now() < end; n++) {
@@ -184,7 +187,7 @@ function* pairsToRun(): Generator<{ pair: ScenarioFaultPair; seed: number }> {
   }
 }
 
-/** Has one node that is alone ingest all that writers will deliver. */
+/** Lets a single node ingest everything that writers will deliver. */
 async function makeDeliveries(
   work: string,
   scenes: string,
@@ -207,7 +210,7 @@ async function makeDeliveries(
   }
 }
 
-/** The logs of the nodes; their data is of no use without them. */
+/** Keeps the logs of the nodes; their data is of no use without them. */
 async function keep(folder: string, kept: string): Promise<void> {
   await mkdir(kept, { recursive: true });
   for (const entry of await readdir(folder))

@@ -1,4 +1,4 @@
-/** What an answer to a search shows, scene by scene. */
+/** The state of each scene in the answer to a search. */
 
 import type { Seen } from './history.js';
 import type { Deliveries } from './scene-deliveries.js';
@@ -6,13 +6,13 @@ import type { Deliveries } from './scene-deliveries.js';
 export interface FoundTile {
   id: string;
   scene: string;
-  /** Of the tile's files: all tiles of a scene that is whole have one. */
+  /** A property of the tile's files that all tiles of a complete scene share. */
   version: string;
-  /** Number of the delivery, by its date. */
+  /** Number of the delivery, from its date. */
   delivery: number;
 }
 
-/** Of every scene there is. A partial answer may lack tiles, but not mix deliveries. */
+/** The states of all scenes. A partial answer may lack tiles, but must not mix deliveries. */
 export function observe(
   tiles: FoundTile[],
   deliveries: Pick<Deliveries, 'scenes' | 'tilesOf'>,

@@ -1,6 +1,7 @@
 /**
- * Loaded into the server's process before its own code (`node --import`): disturbs the clock and the disk as the harness says over
- * the process's channel, and reports the memory of the process there. The server has no part in it. LevelDB writes past this, with its own system calls.
+ * Loaded into the server process before its own code (`node --import`): disturbs the clock and the disk as the harness requests over the
+ * channel of the process, and reports the memory of the process. The server is not involved. LevelDB is not affected, because it makes
+ * its own system calls.
  */
 import fs from 'node:fs';
 import fsPromises, { type FileHandle } from 'node:fs/promises';
@@ -10,15 +11,15 @@ import { isMainThread } from 'node:worker_threads';
 import { type FaultInjection, SOURCE } from './fault-injection.js';
 import { Random } from './random.js';
 
-/** Between two reports of the memory, ms. */
+/** Interval between two reports of the memory, ms. */
 const REPORT = 5000;
 
 let disturbance: FaultInjection = {};
-/** Chooses the answers that are lost. */
+/** Chooses the lost answers. */
 let random = new Random(0);
-/** Until then a store whose answer was lost is away, by `performance.now()`. */
+/** Until this time of `performance.now()`, a store whose answer was lost is unreachable. */
 let awayUntil = 0;
-/** Ends the waits of a disk that hangs. */
+/** Functions that end the waits of a disk that hangs. */
 let wake: (() => void) | undefined;
 let changed = new Promise<void>((resolve) => {
   wake = resolve;
@@ -36,7 +37,7 @@ if (isMainThread && process.argv.includes('serve')) {
     });
   });
   setInterval(() => process.send?.(process.memoryUsage(), () => undefined), REPORT).unref();
-  // The server may end when it is done.
+  // The channel must not keep the server alive.
   process.channel?.unref();
   disturbClock();
   await disturbDisk();
@@ -54,12 +55,12 @@ function disturbClock(): void {
   });
 }
 
-/** How much more often an answer is lost if its path contains `more`. */
+/** Factor by which answers are lost more often if the path contains `more`. */
 const MORE = 8;
 
 const failed = (path: string) => Object.assign(new Error(`EIO: i/o error, '${path}'`), { code: 'EIO' });
 
-/** Throws if the answer of a change that was made is to be lost. */
+/** Throws if the answer of a completed change must be lost. */
 function answer(paths: unknown[]): void {
   const { answers } = disturbance;
   const path = paths.findLast((one) => typeof one === 'string');
@@ -69,7 +70,7 @@ function answer(paths: unknown[]): void {
   throw failed(path);
 }
 
-/** Waits as the disk below a path does; throws while it is away. */
+/** Waits like the disk below a path; throws while it is unreachable. */
 async function wait(path: unknown): Promise<void> {
   const { answers } = disturbance;
   const isAway = performance.now() < awayUntil;
@@ -82,7 +83,7 @@ async function wait(path: unknown): Promise<void> {
   }
 }
 
-/** Functions that change what is on the disk. */
+/** Functions that change the disk. */
 const CHANGES = new Set([
   'link',
   'mkdir',
@@ -139,7 +140,7 @@ async function disturbDisk(): Promise<void> {
       return result;
     };
   }
-  // Streams open their files by this one.
+  // Streams open their files with this function.
   const callbacks = fs as unknown as { open: (...args: unknown[]) => void };
   const open = callbacks.open;
   callbacks.open = (...args) => {
@@ -149,14 +150,14 @@ async function disturbDisk(): Promise<void> {
   syncBuiltinESMExports();
 }
 
-/** On a network of loopback alone, who connects is told by the address that it comes from. */
+/** On a loopback network, the source address identifies the node that connects. */
 function nameSource(localAddress: string | undefined): void {
   if (localAddress === undefined) return;
   const prototype = net.Socket.prototype as unknown as { connect: (...args: unknown[]) => unknown };
   const connect = prototype.connect;
   prototype.connect = function (...args) {
-    // `net.connect` has put its arguments into a list; a caller of the method has not. They are copied, because an agent of
-    // HTTP finds its sockets again by the options that it has given.
+    // `net.connect` has put its arguments into a list; a caller of the method has not. They are copied, because an HTTP agent
+    // finds its sockets by the options that it has passed.
     const list = Array.isArray(args[0]) ? (args[0] as unknown[]) : args;
     const [first] = list;
     if (typeof first === 'object' && first !== null && 'port' in first) list[0] = { ...first, localAddress };

@@ -1,4 +1,4 @@
-/** Choices that follow from a seed. */
+/** Seeded random choices. */
 
 /** Uniform in [0, 1): the generator mulberry32. */
 function generator(seed: number): () => number {
@@ -37,7 +37,7 @@ export class Random {
     return this.next() < of;
   }
 
-  /** Another sequence, which does not hang on how far this one is. */
+  /** Another sequence, which does not depend on the position in this one. */
   fork(name: string): Random {
     let h = this.seed;
     for (const char of name) h = Math.imul(h ^ char.charCodeAt(0), 0x9e3779b1);

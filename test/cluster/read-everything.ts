@@ -1,4 +1,4 @@
-/** All that a healed cluster holds, read from every node and from the store. */
+/** Reads everything in a recovered cluster, from every node and from the store. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -13,14 +13,14 @@ import { runJob, stackAll } from './jobs.js';
 import type { FoundTile } from './observe.js';
 import { readAll, readTile, type Setting } from './workload.js';
 
-/** So many items a page, so that a walk has several. */
+/** Small pages, so that a listing has several. */
 const PAGE = 17;
-/** How long a job over all tiles may take, ms. */
+/** Time limit of a job over all tiles, ms. */
 const JOB_TIMEOUT_MS = 60_000;
-/** Files that are fetched at once. */
+/** Files that are fetched at the same time. */
 const CONCURRENCY = 8;
 
-/** Reads it into the history, twice; returns what is wrong in the store. `trains`: a training and a prediction must succeed, too. */
+/** Reads everything into the history, twice; returns the faults of the store. `trains`: a training and a prediction must succeed, too. */
 export async function readEverything(setting: Setting, trains = false): Promise<Violation[]> {
   const { cluster, deliveries } = setting;
   const violations: Violation[] = [];
@@ -52,7 +52,7 @@ export async function readEverything(setting: Setting, trains = false): Promise<
   return violations;
 }
 
-/** One more derivation, and what each node then shows of the derived tiles. */
+/** Another derivation, and the derived tiles that each node then shows. */
 async function deriveAll(setting: Setting): Promise<Violation[]> {
   const { cluster, history, layers } = setting;
   const limit = AbortSignal.timeout(Math.ceil(JOB_TIMEOUT_MS * cluster.slowness));
@@ -96,12 +96,16 @@ async function count({ history }: Setting, { name, url }: TestNode): Promise<voi
   const list = `/collections/${COLLECTION}/scenes?limit=1000`;
   const { scenes } = await askJson<{ scenes: { id: string; tiles: number }[] }>(url, list);
   history.add({
-    ...{ kind: 'count', node: name, invoked, ended: history.now(), tiles: aggregations[0]!.value },
+    kind: 'count',
+    node: name,
+    invoked,
+    ended: history.now(),
+    tiles: aggregations[0]!.value,
     scenes: Object.fromEntries(scenes.map(({ id, tiles }) => [id, tiles])),
   });
 }
 
-/** Whether the files of a tile are in the store, with the right bytes. */
+/** True if the files of a tile are in the store with the correct bytes. */
 async function problemsInStore({ cluster, deliveries }: Setting, tile: FoundTile): Promise<Violation[]> {
   const { id, version, delivery } = tile;
   const violations: Violation[] = [];

@@ -1,9 +1,9 @@
-/** What the processes and folders of a cluster use at a moment. */
+/** Resource usage of the processes and folders of a cluster. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestCluster, TestNode } from './cluster.js';
 
-/** Values by the names of their columns; undefined for what cannot be told now. */
+/** Values by column; undefined if a value is unknown at the moment. */
 export type Sample = Record<string, number | undefined>;
 
 const MB = 1e6;
@@ -26,7 +26,7 @@ export async function sample(cluster: TestCluster): Promise<Sample> {
   return values;
 }
 
-/** Memory, descriptors and threads of a server (proc(5)), and what is in its data folder. */
+/** Memory, descriptors and threads of a server (proc(5)), and the size of its data folder. */
 async function ofNode({ name, data, server }: TestNode): Promise<Sample> {
   const proc = `/proc/${server.pid}`;
   const status = await readFile(`${proc}/status`, 'utf8').catch(() => '');
@@ -58,7 +58,7 @@ async function ofNode({ name, data, server }: TestNode): Promise<Sample> {
 async function filesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
   const walk = async (at: string): Promise<void> => {
-    // What is removed meanwhile is not there.
+    // Files may be removed in the meantime.
     for (const entry of await readdir(join(folder, at), { withFileTypes: true }).catch(() => [])) {
       const name = join(at, entry.name);
       if (entry.isDirectory()) await walk(name);
@@ -73,7 +73,9 @@ async function countKeys({ etcd }: TestCluster, prefix: string): Promise<number 
   const text = (key: string) => Buffer.from(key).toString('base64');
   const end = `${prefix.slice(0, -1)}0`;
   const answer = await etcd.ask<{ count?: string }>(0, 'kv/range', {
-    ...{ key: text(prefix), range_end: text(end), count_only: true },
+    key: text(prefix),
+    range_end: text(end),
+    count_only: true,
   });
   return answer && Number(answer.count ?? 0);
 }

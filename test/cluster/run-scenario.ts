@@ -1,4 +1,4 @@
-/** One pair: a cluster is made, worked on, disturbed, healed and looked at. */
+/** One pair: a cluster is created, used, disturbed, repaired and checked. */
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
@@ -19,16 +19,16 @@ import type { Deliveries } from './scene-deliveries.js';
 import { readAll, type Setting, Workload } from './workload.js';
 
 const NODES = 3;
-/** How long a cluster may take to begin, and to be whole again after the last fault, ms. */
+/** Time limits for the start of a cluster, and for its recovery after the last fault, ms. */
 const START_TIMEOUT_MS = 300_000;
 const HEAL_TIMEOUT_MS = 120_000;
-/** How long a cluster takes to begin on an idle machine of two cores, ms. */
+/** Start time of a cluster on an idle machine with two cores, ms. */
 const USUAL_START = 15_000;
 
 export interface ScenarioSettings {
   pair: ScenarioFaultPair;
   seed: number;
-  /** For logs and data; what is in it is removed where all is well. */
+  /** Folder for logs and data; removed if all is well. */
   folder: string;
   deliveries: Deliveries;
   layers: DerivedScenes;
@@ -39,7 +39,7 @@ export interface ScenarioSettings {
 export interface ScenarioResult {
   violations: Violation[];
   history: History;
-  /** Figures for the line that is printed. */
+  /** Figures for the printed line. */
   summary: string;
 }
 
@@ -129,13 +129,13 @@ export async function runScenario(settings: ScenarioSettings): Promise<ScenarioR
   return { violations, history, summary: summaryOf(history, healSeconds) };
 }
 
-/** Where the fault acts, and which node comes or goes: two, so that both happen. */
+/** The node of the fault, and the node that joins or leaves: two nodes, so that both happen. */
 function targets({ nodes }: TestCluster, random: Random): [target: TestNode, changing: TestNode] {
   const target = random.pick(nodes);
   return [target, random.pick(nodes.filter((node) => node !== target))];
 }
 
-/** A fault that does not kill a process does not end it. */
+/** A fault that does not kill a process must not end it. */
 export function keepRunning(nodes: TestNode[]): Violation[] {
   return nodes
     .filter(({ server }) => server.ends > 0)
@@ -146,14 +146,14 @@ export function keepRunning(nodes: TestNode[]): Violation[] {
     }));
 }
 
-/** All slots have their owners, all jobs have ended, and all nodes answer in full and alike. */
+/** All slots have their owners, all jobs have ended, and all nodes answer completely and equally. */
 export async function untilQuiet(setting: Setting, workload: Workload, limit: number): Promise<void> {
   await awaitRecovery(setting.cluster, limit);
   await until('all jobs have ended', limit, async () => workload.isQuiet);
-  await until('all nodes answer alike', limit, () => answerAlike(setting));
+  await until('all nodes answer equally', limit, () => answerAlike(setting));
 }
 
-/** Whether all nodes answer in full, and the same. */
+/** True if all nodes answer completely and equally. */
 async function answerAlike(setting: Setting): Promise<boolean> {
   const all = await Promise.all(setting.cluster.nodes.map((node) => readAll(setting, node)));
   const texts = all.map((one) => (one && !one.read.partial ? JSON.stringify(one.read.scenes) : undefined));

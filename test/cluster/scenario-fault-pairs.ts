@@ -1,4 +1,4 @@
-/** Which scenario goes with which fault. */
+/** The pairs of scenarios and faults. */
 import { type Fault, faults } from './faults/index.js';
 import { type Scenario, scenarios } from './scenarios/index.js';
 
@@ -19,7 +19,7 @@ export const allPairs: ScenarioFaultPair[] = scenarios.flatMap((scenario) =>
   faults.map((fault) => ({ name: `${scenario.name}+${fault.name}`, scenario, fault })),
 );
 
-/** Those of every run: each scenario is among them, and most faults. The others come by chance (`--hours`, `--pairs`). */
+/** The pairs of every run, with all scenarios and most faults. Other pairs are chosen at random (`--hours`, `--pairs`). */
 export const namedPairs: ScenarioFaultPair[] = [
   'leave+kill',
   'replace-down+etcd-leader',

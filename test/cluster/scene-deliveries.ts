@@ -1,4 +1,4 @@
-/** The scenes that writers deliver, and what their tiles are: as one node that is alone makes them. */
+/** The scenes that writers deliver, and their tiles as a single node makes them. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -6,9 +6,9 @@ import { writeTestScene } from '../support/scenes.js';
 import { ask, askJson, COLLECTION, findAll, outcomeOf, startIngest, until } from './client.js';
 
 export const SCENES = 12;
-/** A scene comes as a first delivery, and as corrected ones that cover other cells. */
+/** A scene has a first delivery, and corrected ones that cover other cells. */
 export const DELIVERIES = 3;
-/** Group of the tiles' files; the other is `mask`. */
+/** The group of the tile files; the other group is `mask`. */
 const GROUPS = ['1000m', 'mask'];
 
 export class Deliveries {
@@ -18,7 +18,7 @@ export class Deliveries {
 
   private constructor(private readonly folder: string) {}
 
-  /** Writes all of them below a folder, and has them ingested by the node at `url`, which is alone. */
+  /** Writes all deliveries below a folder, and lets the single node at `url` ingest them. */
   static async make(folder: string, url: string): Promise<Deliveries> {
     const made = new Deliveries(folder);
     for (let s = 0; s < SCENES; s++) made.scenes.push(`s${`${s}`.padStart(2, '0')}`);
@@ -34,7 +34,7 @@ export class Deliveries {
     return join(this.folder, `${delivery}`, `${scene}.tif`);
   }
 
-  /** Ids of the tiles that a delivery has. */
+  /** Ids of the tiles of a delivery. */
   tilesOf(scene: string, delivery: number): ReadonlySet<string> {
     return this.tiles.get(`${scene} ${delivery}`) ?? new Set();
   }
@@ -48,7 +48,7 @@ export class Deliveries {
     return this.sums.get(`${tile} ${group} ${delivery}`);
   }
 
-  /** A scene of about 80 km by 60 km, which touches some fifteen cells, each in a slot of its own. */
+  /** A scene of about 80 km by 60 km, which touches about fifteen cells, each in its own slot. */
   private async make(scene: string, s: number, delivery: number, url: string): Promise<void> {
     const place = { x: 450_000 + 11_000 * s + 9000 * delivery, y: 5_300_000 + 7000 * s };
     const path = this.pathOf(scene, delivery);

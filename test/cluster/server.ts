@@ -1,4 +1,4 @@
-/** One server process, as a service manager keeps it: started again when it ends by itself. */
+/** One server process, restarted when it ends by itself, as by a service manager. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { MAIN } from '../support/command.js';
@@ -7,7 +7,7 @@ import type { FaultInjection } from './fault-injection.js';
 const PRELOAD = new URL('preload.js', import.meta.url).href;
 const AGAIN = 1000;
 
-/** None outlives the harness. */
+/** All servers, which end with the harness. */
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
@@ -17,7 +17,7 @@ export interface ServerOptions {
   args: string[];
   env: Record<string, string>;
   wrapper: string[];
-  /** File to which its output is appended. */
+  /** The file for its output. */
   log: string;
 }
 
@@ -26,7 +26,7 @@ export class Server {
   private wanted = false;
   private again: NodeJS.Timeout | undefined;
   private disturbance: FaultInjection = {};
-  /** How often it has ended by itself while it served. A start that is refused, say without a store, is tried again. */
+  /** How often it has ended by itself while it served. A refused start, for example without a store, is retried. */
   ends = 0;
   /** The last report of its process (`process.memoryUsage()`), a few seconds old. */
   memory: NodeJS.MemoryUsage | undefined;
@@ -37,7 +37,7 @@ export class Server {
     return this.child !== undefined;
   }
 
-  /** Of its process; undefined while there is none. */
+  /** Process id; undefined while it is not running. */
   get pid(): number | undefined {
     return this.child?.pid;
   }
@@ -61,7 +61,7 @@ export class Server {
       env: { ...process.env, ...env },
     });
     closeSync(output);
-    // What is sent to a process that has just ended is of no use.
+    // Messages to a process that has just ended are ignored.
     child.on('error', () => undefined);
     children.add(child);
     child.on('message', (memory) => {

@@ -1,6 +1,6 @@
 /**
- * A cluster that works for hours: writers, readers, derivations, a training and a prediction now and then, checkpoints and sweeps. The
- * number of scenes is bounded, so what a node uses must be bounded, too.
+ * A cluster that works for hours: writers, readers, derivations, an occasional training and prediction, checkpoints and garbage
+ * collections. The number of scenes is bounded, so the resource usage of a node must be bounded, too.
  */
 import { mkdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,24 +25,24 @@ import { judgeTrend, type Series, type TrendResult } from './trend.js';
 import { Workload } from './workload.js';
 
 const NODES = 3;
-/** Between two samples, ms. */
+/** Interval between two samples, ms. */
 const SAMPLE = 30_000;
-/** Clients pause so often, so that all rules can be checked, ms. */
+/** Interval between the pauses of the clients, during which all rules are checked, ms. */
 const WINDOW = 300_000;
 const LIMIT = 300_000;
-/** Clients begin a step every 30 pauses: about one write and two searches a second, a quarter of what two cores can do. */
+/** Clients start a step every 30 pauses: about one write and two searches a second, a quarter of what two cores can do. */
 const PACE = 30;
 /**
- * Cache of a node. A node keeps files of tiles that it does not own, and of their former versions, until the cache is full; without a
- * limit the number of files would grow for as long as the disk has room.
+ * Cache of a node. A node keeps files of tiles that it does not own, and of their earlier versions, until the cache is full; without a
+ * limit the number of files would grow as long as the disk has space.
  */
 const CACHE = '30MB';
-/** The log of a server is emptied when it is larger, bytes. */
+/** The log of a server is truncated when it is larger, bytes. */
 const MOST_LOG = 50e6;
 
 /**
- * Growth over the judged time that is none, by the end of the column's name. What is kept for a week, of jobs, is written down and not
- * judged; so is the database of etcd, which keeps its history.
+ * Growth over the judged time that counts as none, by the end of the column name. Data of jobs that is kept for a week is recorded and not
+ * judged; neither is the database of etcd, which keeps its history.
  */
 const TOLERANCES: Record<string, Series['tolerance']> = {
   'RSS MB': { share: 0.1, absolute: 20 },
@@ -83,8 +83,16 @@ export async function soak(settings: SoakSettings): Promise<SoakResult> {
     cleanups.after(() => network.close());
     const cluster = await TestCluster.start(
       {
-        ...{ folder, scenes, network, history: new History(), nodes: NODES, etcdServers: 1 },
-        ...{ proxiesEtcd: false, agesEtcd: false, diskMegabytes: undefined, cache: CACHE },
+        folder,
+        scenes,
+        network,
+        history: new History(),
+        nodes: NODES,
+        etcdServers: 1,
+        proxiesEtcd: false,
+        agesEtcd: false,
+        diskMegabytes: undefined,
+        cache: CACHE,
       },
       cleanups,
     );
@@ -106,7 +114,7 @@ export async function soak(settings: SoakSettings): Promise<SoakResult> {
   return { violations, flatness: samples.judge() };
 }
 
-/** Clients work for one window after another; at the end of each all rules are checked. */
+/** Clients work in windows; after each window all rules are checked. */
 async function work(
   cluster: TestCluster,
   { hours, deliveries, layers, log }: SoakSettings,
@@ -149,7 +157,7 @@ async function work(
   }
 }
 
-/** Of every scene, as the last answers show it. */
+/** The states of all scenes in the last answers. */
 function statesOf(history: History): Map<string, SceneState> {
   const states = new Map<string, SceneState>();
   for (const [scene, seen] of Object.entries(history.of('read').at(-1)!.scenes))
@@ -163,7 +171,7 @@ async function shorten(path: string): Promise<void> {
   if ((await stat(path)).size > MOST_LOG) await truncate(path);
 }
 
-/** What was used, sample by sample. */
+/** The resource usage, sample by sample. */
 class Samples {
   private readonly seconds: number[] = [];
   private readonly all: Sample[] = [];
@@ -172,14 +180,14 @@ class Samples {
   start(cluster: TestCluster, kept: string): () => Promise<void> {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const begun = performance.now();
+    const startedAt = performance.now();
     const loop = (async () => {
       while (!signal.aborted) {
-        this.seconds.push(Math.round((performance.now() - begun) / 1000));
+        this.seconds.push(Math.round((performance.now() - startedAt) / 1000));
         this.all.push(await sample(cluster));
-        // A run that is cut off leaves what it has.
+        // An interrupted run keeps its samples.
         await this.save(kept);
-        // The signal ends the wait, which the loop sees.
+        // The signal ends the wait; the loop checks it.
         await sleep(SAMPLE, undefined, { signal }).catch(() => undefined);
       }
     })();
@@ -221,5 +229,5 @@ class Samples {
   }
 }
 
-/** The name of a column without that of its node. */
+/** The name of a column without the name of its node. */
 const kindOf = (column: string) => column.replace(/^n\d+'* /, '');

@@ -1,4 +1,4 @@
-/** Curves over time as an SVG: one panel a unit, one line a series. */
+/** Curves over time as an SVG: one panel for each unit, one line for each series. */
 
 export interface Curve {
   name: string;

@@ -8,7 +8,7 @@ const noise = (i: number) => ((i * 37) % 7) - 3;
 const of = (values: (number | undefined)[]) =>
   judgeTrend(seconds, { name: 'n', tolerance: { share: 0.1, absolute: 5 }, values });
 
-test('what is level, warms up in the first third, shrinks, or has outliers is flat', () => {
+test('series that are level, warm up in the first third, shrink, or have outliers are flat', () => {
   assert.ok(of(seconds.map((_, i) => 100 + noise(i))).isFlat);
   assert.ok(of(seconds.map((_, i) => (i < 90 ? i : 90) + noise(i))).isFlat);
   assert.ok(of(seconds.map((_, i) => 400 - i)).isFlat);
@@ -16,7 +16,7 @@ test('what is level, warms up in the first third, shrinks, or has outliers is fl
   assert.ok(of(seconds.map((_, i) => (i % 3 === 0 ? undefined : 100))).isFlat);
 });
 
-test('what grows by more than a tenth in the last two thirds is not flat', () => {
+test('a series that grows by more than a tenth in the last two thirds is not flat', () => {
   const grown = of(seconds.map((_, i) => 100 + 0.1 * i + noise(i)));
   assert.equal(grown.isFlat, false);
   assert.ok(Math.abs(grown.growth - 20) < 1, `${grown.growth}`);

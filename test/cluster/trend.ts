@@ -1,23 +1,23 @@
-/** Whether what a server uses stays the same over hours. */
+/** Determines whether the resource usage of a server stays constant over hours. */
 
 export interface Series {
   name: string;
-  /** Growth that is no growth, as a share of the median and in the series' unit: the larger of the two. */
+  /** Growth that counts as none, as a fraction of the median and in the unit of the series: the larger of the two. */
   tolerance: { share: number; absolute: number };
-  /** Undefined if it cannot be told at a time. */
+  /** Undefined if the value is unknown at a time. */
   values: (number | undefined)[];
 }
 
 export interface TrendResult {
   name: string;
   median: number;
-  /** By the robust slope, over the last two thirds of the time. */
+  /** Growth by the robust slope, over the last two thirds of the time. */
   growth: number;
   allowed: number;
   isFlat: boolean;
 }
 
-/** The first third is not judged: caches fill, and code is compiled. `seconds` are the times of the values. */
+/** The first third is ignored, because caches fill and code is compiled. `seconds` are the times of the values. */
 export function judgeTrend(seconds: number[], { name, tolerance, values }: Series): TrendResult {
   const first = Math.floor(values.length / 3);
   const points = values.flatMap((value, i) =>
@@ -30,9 +30,9 @@ export function judgeTrend(seconds: number[], { name, tolerance, values }: Serie
   return { name, median: middle, growth, allowed, isFlat: growth <= allowed };
 }
 
-/** The median of the slopes between all pairs of points (Theil and Sen): outliers do not move it. 0 for fewer than two points. */
+/** The median of the slopes between all pairs of points (Theil and Sen), which outliers do not move. 0 for fewer than two points. */
 function slope(points: { at: number; value: number }[]): number {
-  // Of a long run every so many points are enough.
+  // For a long series, a sample of the points is enough.
   const step = Math.ceil(points.length / MAX_POINTS);
   const some = points.filter((_, i) => i % step === 0);
   const slopes: number[] = [];

@@ -1,4 +1,4 @@
-/** Writers and readers that work through random nodes while the cluster is disturbed. */
+/** Writers and readers that use random nodes while the cluster is disturbed. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
@@ -14,22 +14,22 @@ import { DELIVERIES, type Deliveries } from './scene-deliveries.js';
 
 const WRITERS = 3;
 const READERS = 3;
-/** Between two requests of one reader, ms. */
+/** Pause between two requests of a reader, ms. */
 const PAUSE = 60;
-/** Between two jobs over all tiles, ms. */
+/** Pause between two jobs over all tiles, ms. */
 const JOB_PAUSE = 2000;
-/** How long a writer waits for one change before it goes on with other scenes, ms. */
-const PATIENCE = 10_000;
+/** How long a writer waits for one change before it continues with other scenes, ms. */
+const TIMEOUT_MS = 10_000;
 const DELETES = 0.2;
-/** Between two deliveries of scenes from which tiles are derived, and between two derivations, ms. */
+/** Pauses between two deliveries of scenes from which tiles are derived, and between two derivations, ms. */
 const LAYER_PAUSE = 600;
 
 export interface WorkloadOptions {
-  /** Whether models are trained and applied as well. */
+  /** True if models are trained and applied as well. */
   trains?: boolean;
   /**
-   * Each loop begins a step this many pauses after it began the last one, however long that took, so that the load does not depend on
-   * the speed of the machine. Without it a loop pauses once after each step.
+   * Each loop starts a step this many pauses after the start of the last one, however long that took, so that the load does not depend on
+   * the speed of the machine. Without it, a loop pauses once after each step.
    */
   pace?: number;
 }
@@ -42,7 +42,7 @@ export interface Setting {
 }
 
 /**
- * Invariant: a scene whose last change is of unknown outcome is not changed again until that is known, so what may come later is the
+ * Invariant: a scene whose last change has an unknown outcome is not changed again until the outcome is known, so a late change is the
  * last change of its scene.
  */
 export class Workload {
@@ -51,7 +51,7 @@ export class Workload {
   private readonly open = new Set<Promise<void>>();
   private readonly busy = new Set<string>();
   private isAbandoned = false;
-  /** Scenes that are there, as their writers know. */
+  /** Scenes that exist, as far as their writers know. */
   private readonly there = new Set<string>();
 
   constructor(
@@ -60,7 +60,7 @@ export class Workload {
     private readonly options: WorkloadOptions = {},
   ) {}
 
-  /** Takes over scenes as an earlier workload has left them: the last state of each begins the history. */
+  /** Takes over the scenes of an earlier workload: the last state of each starts the history. */
   resume(states: ReadonlyMap<string, SceneState>): void {
     const { history } = this.setting;
     for (const [scene, to] of states) {
@@ -74,11 +74,11 @@ export class Workload {
   async seed(): Promise<void> {
     const { scenes } = this.setting.deliveries;
     const nodes = this.setting.cluster.nodes;
-    // The first one makes the collection.
+    // The first scene creates the collection.
     for (const [i, scene] of scenes.slice(0, scenes.length / 2).entries())
       await this.write(scene, 0, nodes[i % nodes.length]!, 60_000);
     for (const scene of this.setting.layers.scenes) await this.write(scene, 0, nodes[0]!, 60_000);
-    // So that there are derived tiles to be made again, and a model for predictions.
+    // Provides derived tiles to be made again, and a model for predictions.
     await runJob(this.setting, nodes[0]!, SPLIT, this.stopping.signal);
     if (this.options.trains) await runJob(this.setting, nodes[0]!, TRAIN, this.stopping.signal);
   }
@@ -102,29 +102,29 @@ export class Workload {
       this.loops.push(this.workOn(this.random.fork('train'), [PREDICT, PREDICT, TRAIN]));
   }
 
-  /** Ends the loops. Changes whose outcome is not known yet are still asked after. */
+  /** Ends the loops. Outcomes that are still unknown are still requested. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all(this.loops);
   }
 
-  /** Ends everything, also what is still asked after. */
+  /** Ends everything, including requests for unknown outcomes. */
   async abandon(): Promise<void> {
     this.isAbandoned = true;
     await this.stop();
   }
 
-  /** After the end one more delivery through each node, first of the scenes from which tiles are derived. The writes that were not done. */
-  async writeThroughAll(patience: number): Promise<Write[]> {
+  /** After the end: one more delivery through each node, first of the scenes from which tiles are derived. Returns the failed writes. */
+  async writeThroughAll(timeoutMs: number): Promise<Write[]> {
     const { cluster, deliveries, layers } = this.setting;
     const free = [...layers.scenes, ...deliveries.scenes].filter((scene) => !this.busy.has(scene));
     const writes: Write[] = [];
     for (const [i, node] of cluster.nodes.entries())
-      writes.push(await this.write(free[i % free.length]!, this.random.below(DELIVERIES), node, patience));
+      writes.push(await this.write(free[i % free.length]!, this.random.below(DELIVERIES), node, timeoutMs));
     return writes.filter(({ outcome }) => outcome !== 'done');
   }
 
-  /** Whether nothing is asked after any more. */
+  /** True if no outcome is being requested any more. */
   get isQuiet(): boolean {
     return this.open.size === 0;
   }
@@ -138,18 +138,23 @@ export class Workload {
         const scene = random.pick(free);
         const isDelete = random.chance(DELETES) && this.there.has(scene);
         const to = isDelete ? 'absent' : random.below(DELIVERIES);
-        await this.write(scene, to, random.pick(cluster.nodes), PATIENCE);
+        await this.write(scene, to, random.pick(cluster.nodes), TIMEOUT_MS);
       }
       await this.rest(random.between(PAUSE, 3 * PAUSE), began);
     }
   }
 
-  /** One change. Resolves when its outcome is known, or later than `patience` ms; then it is still waited for. */
-  private async write(scene: string, to: SceneState, node: TestNode, patience: number): Promise<Write> {
+  /** One change. Resolves when its outcome is known, or after a time limit; the outcome is then still requested. */
+  private async write(scene: string, to: SceneState, node: TestNode, timeoutMs: number): Promise<Write> {
     const { history } = this.setting;
     const write: Write = {
-      ...{ kind: 'write', scene, to, node: node.name, invoked: history.now() },
-      ...{ ended: Infinity, outcome: 'unknown' },
+      kind: 'write',
+      scene,
+      to,
+      node: node.name,
+      invoked: history.now(),
+      ended: Infinity,
+      outcome: 'unknown',
     };
     history.add(write);
     this.busy.add(scene);
@@ -158,7 +163,7 @@ export class Workload {
       if (write.outcome !== 'unknown') this.busy.delete(scene);
     });
     this.open.add(work);
-    await Promise.race([work, sleep(patience, undefined, { ref: false })]);
+    await Promise.race([work, sleep(timeoutMs, undefined, { ref: false })]);
     return write;
   }
 
@@ -167,8 +172,8 @@ export class Workload {
   }
 
   /**
-   * Asks again and again, with one key, until it is known which job does it and what has come of that. Where the node is gone for
-   * good, the others know.
+   * Repeats the request with one key until it is known which job does it and what its outcome is. If the node is gone for
+   * good, the other nodes know.
    */
   private async ingest(write: Write, delivery: number, node: TestNode): Promise<void> {
     const { scene: id } = write;
@@ -237,7 +242,7 @@ export class Workload {
       const began = performance.now();
       const free = layers.scenes.filter((scene) => !this.busy.has(scene));
       if (free.length > 0)
-        await this.write(random.pick(free), random.below(DELIVERIES), random.pick(cluster.nodes), PATIENCE);
+        await this.write(random.pick(free), random.below(DELIVERIES), random.pick(cluster.nodes), TIMEOUT_MS);
       await this.rest(random.between(LAYER_PAUSE / 2, 2 * LAYER_PAUSE), began);
     }
   }
@@ -254,7 +259,11 @@ export class Workload {
       const ended = await runJob(this.setting, node, job, signal);
       if (ended)
         history.add<Work>({
-          ...{ kind: 'work', process: job.process, node: node.name, invoked, ended: history.now() },
+          kind: 'work',
+          process: job.process,
+          node: node.name,
+          invoked,
+          ended: history.now(),
           outcome: ended.outcome,
           ...(ended.why !== undefined && { why: ended.why }),
         });
@@ -262,24 +271,29 @@ export class Workload {
     }
   }
 
-  /** Waits until the next step of a loop whose last one `began`. */
+  /** Waits until the next step of a loop whose last step started at `began`. */
   private rest(ms: number, began: number): Promise<void> {
     const { pace } = this.options;
     const wait = pace === undefined ? ms : Math.max(0, began + pace * ms - performance.now());
-    // It is rejected at the end, which the loops see.
+    // The signal rejects the wait at the end; the loops check it.
     return sleep(wait, undefined, { signal: this.stopping.signal }).catch(() => undefined);
   }
 }
 
-/** One search for everything, recorded; undefined where it is not answered. */
+/** One search for everything, recorded; undefined if it is not answered. */
 export async function readAll({ deliveries, history }: Setting, node: TestNode, limit?: number) {
   const invoked = history.now();
   try {
     const found = await findAll(node.url, limit === undefined ? {} : { limit });
     const ids = found.tiles.map(({ id }) => id);
     const read: Read = {
-      ...{ kind: 'read', node: node.name, invoked, ended: history.now() },
-      ...{ partial: found.partial, matched: found.matched, returned: ids.length },
+      kind: 'read',
+      node: node.name,
+      invoked,
+      ended: history.now(),
+      partial: found.partial,
+      matched: found.matched,
+      returned: ids.length,
       twice: [...new Set(ids.filter((id, i) => ids.indexOf(id) !== i))],
       scenes: observe(found.tiles, deliveries, found.partial),
     };
@@ -292,7 +306,7 @@ export async function readAll({ deliveries, history }: Setting, node: TestNode, 
   }
 }
 
-/** One file of a tile that a node has found; `isLast` where no other delivery may come meanwhile. */
+/** One file of a tile that a node has found; `isLast` if no other delivery can follow. */
 export async function readTile(
   { deliveries, history }: Setting,
   node: TestNode,
@@ -301,8 +315,15 @@ export async function readTile(
   isLast = false,
 ): Promise<void> {
   const read: TileRead = {
-    ...{ kind: 'tile', node: node.name, tile, group, scene, delivery, invoked: history.now() },
-    ...{ ended: 0, outcome: 'right' },
+    kind: 'tile',
+    node: node.name,
+    tile,
+    group,
+    scene,
+    delivery,
+    invoked: history.now(),
+    ended: 0,
+    outcome: 'right',
   };
   try {
     const bytes = await (await ask(node.url, `/tiles/${tile}/${group}.tif`))

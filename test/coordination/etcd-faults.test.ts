@@ -1,22 +1,18 @@
-/** Three real etcd servers that are killed and held up while nodes work. */
+/** Three real etcd servers that are killed and paused while nodes work. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { coordinationUnavailable, EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { acquireLock, type FencedLock } from '../../src/dht/commit/fenced-lock.js';
+import { listMembers, type Member, Membership, watchMembers } from '../../src/dht/membership/membership.js';
 import {
-  acquireLock,
-  CommitLog,
   compareAndSwapPlacement,
-  type FencedLock,
-  listMembers,
-  type MembersChange,
-  Membership,
   readPlacement,
-  watchMembers,
   watchPlacement,
-} from '../../src/dht/index.js';
+} from '../../src/dht/placement/placement-store.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
@@ -27,13 +23,13 @@ const WRITERS = 4;
 
 interface Setting {
   etcd: EtcdCluster;
-  /** The store of one more node. `first` is the server that it talks to at first. */
+  /** The store of another node. `first` is the server that it uses first. */
   node(first?: number): EtcdStore;
 }
 
 const servers = noEtcd ? undefined : EtcdCluster.start({ after }, 3);
 
-/** Each test has keys of its own, and all three servers at its start. */
+/** Each test has its own keys, and starts with all three servers running. */
 function withThree(name: string, run: (setting: Setting) => Promise<void>): void {
   test(name, { skip: noEtcd }, async (t) => {
     const etcd = (await servers)!;
@@ -49,7 +45,7 @@ function withThree(name: string, run: (setting: Setting) => Promise<void>): void
   });
 }
 
-/** Commits one claim after another until `isOver`; returns the numbers that were acknowledged, by segment. */
+/** Commits under one lock after another until `isOver`; returns the acknowledged numbers by segment. */
 async function writeUntil(
   store: EtcdStore,
   writer: number,
@@ -65,7 +61,7 @@ async function writeUntil(
   return acknowledged;
 }
 
-/** The log has no gap and no commit twice, and holds what was acknowledged under its number. */
+/** The log has no gap and no duplicate commit, and has the acknowledged commits under their numbers. */
 async function assertExact(log: CommitLog, acknowledged: Map<string, number>): Promise<void> {
   const entries = await entriesSince(log, 0);
   assert.deepEqual(
@@ -77,7 +73,7 @@ async function assertExact(log: CommitLog, acknowledged: Map<string, number>): P
 
 const sortedBySeq = (seqs: Map<string, number>) => new Map([...seqs].sort(([, a], [, b]) => a - b));
 
-/** Commits of several writers while `disturb` runs: all of them go through, each once. */
+/** Several writers commit during `disturb`; all commits succeed, each once. */
 async function commitsGoOn({ node }: Setting, disturb: () => Promise<void>): Promise<void> {
   let isOver = false;
   const writers = Array.from({ length: WRITERS }, (_, writer) =>
@@ -91,16 +87,16 @@ async function commitsGoOn({ node }: Setting, disturb: () => Promise<void>): Pro
   await assertExact(new CommitLog(node()), new Map(acknowledged.flatMap((seqs) => [...seqs])));
 }
 
-withThree('commits go on when the leader is killed, and members stay members', async (setting) => {
+withThree('commits continue when the leader is killed, and members stay members', async (setting) => {
   const { etcd, node } = setting;
   const joined = await Membership.join(node(), member('a'), {
     ...noEvents,
     lost: () => assert.fail('the lease was lost'),
   });
-  const changes: MembersChange[] = [];
+  const changes: Member[][] = [];
   const watch = watchMembers(
     node(1),
-    (change) => changes.push(change),
+    (members) => changes.push(members),
     () => undefined,
   );
   await commitsGoOn(setting, async () => {
@@ -117,7 +113,7 @@ withThree('commits go on when the leader is killed, and members stay members', a
   watch.close();
 });
 
-withThree('commits go on when all servers are held up for two seconds', async (setting) => {
+withThree('commits continue after all servers are paused for two seconds', async (setting) => {
   const { etcd } = setting;
   await commitsGoOn(setting, async () => {
     await sleep(500);
@@ -129,7 +125,7 @@ withThree('commits go on when all servers are held up for two seconds', async (s
 });
 
 withThree(
-  'without most servers reads go on, and commits wait, then go through once',
+  'without a majority of the servers, reads continue, and commits wait and are then made once',
   async ({ etcd, node }) => {
     const stores = [node(0), node(1), node(2)];
     const logs = stores.map((store) => new CommitLog(store));
@@ -162,7 +158,7 @@ withThree(
         }),
       ),
     );
-    // What was sent may be made when the servers are back.
+    // A change that was sent may be made when the servers are running again.
     const put = { key: 'sent', value: '1', revision: 0 };
     await assert.rejects(compareAndSet(stores[2]!, put, 1500), { code: outcomeUnknown.code });
     const waiting = Promise.all(logs.map((log, i) => log.commit(claims[i]!, entryOf(i))));
@@ -174,42 +170,39 @@ withThree(
   },
 );
 
-withThree(
-  'where nothing could be sent, nothing was committed, and the error says so',
-  async ({ etcd, node }) => {
-    const store = node();
-    const log = new CommitLog(store);
-    const held = await acquireLock(store, 'c/s', 'n');
-    const other = await acquireLock(store, 'c/other', 'n');
-    assert.equal(await log.commit(other, { segment: 'a', slots: '' }), 1);
-    await Promise.all(etcd.members.map((server) => etcd.kill(server)));
-    // A request on a connection from before may have been sent.
-    await assert.rejects(store.read([{ key: 'a' }], { timeoutMs: 1000 }));
-    await assert.rejects(log.commit(held, { segment: 'b', slots: '' }, undefined, 1000), (error) =>
-      coordinationUnavailable.is(error),
-    );
-    for (const server of etcd.members) etcd.launch(server);
-    assert.equal(await log.commit(held, { segment: 'b', slots: '' }), 2);
-  },
-);
+withThree('if nothing could be sent, nothing is committed, and the error says so', async ({ etcd, node }) => {
+  const store = node();
+  const log = new CommitLog(store);
+  const held = await acquireLock(store, 'c/s', 'n');
+  const other = await acquireLock(store, 'c/other', 'n');
+  assert.equal(await log.commit(other, { segment: 'a', slots: '' }), 1);
+  await Promise.all(etcd.members.map((server) => etcd.kill(server)));
+  // A request on an existing connection may have been sent.
+  await assert.rejects(store.read([{ key: 'a' }], { timeoutMs: 1000 }));
+  await assert.rejects(log.commit(held, { segment: 'b', slots: '' }, undefined, 1000), (error) =>
+    coordinationUnavailable.is(error),
+  );
+  for (const server of etcd.members) etcd.launch(server);
+  assert.equal(await log.commit(held, { segment: 'b', slots: '' }), 2);
+});
 
-withThree('a dead node is seen to leave, through a server that is not the leader', async ({ etcd, node }) => {
+withThree('a watch on a follower reports that a dead node has left', async ({ etcd, node }) => {
   const leader = await etcd.leader();
   const store = node((leader + 1) % 3);
-  const changes: MembersChange[] = [];
-  const watch = watchMembers(store, (change) => changes.push(change), assert.ifError);
+  const changes: Member[][] = [];
+  const watch = watchMembers(store, (members) => changes.push(members), assert.ifError);
   const lease = await store.grantLease(3);
-  const { id, ...told } = member('a');
+  const { id, ...fields } = member('a');
   await store.transact({
-    success: [{ op: 'put', key: `members/${id}`, value: JSON.stringify(told), lease }],
+    success: [{ op: 'put', key: `members/${id}`, value: JSON.stringify(fields), lease }],
   });
-  await eventually('a has joined', () => changes.at(-1)?.joined.length === 1);
-  await eventually('a has left', () => changes.at(-1)?.left.length === 1);
+  await eventually('a has joined', () => changes.at(-1)?.length === 1);
+  await eventually('a has left', () => changes.length > 1 && changes.at(-1)?.length === 0);
   watch.close();
 });
 
 withThree(
-  'a watch whose server hangs goes on at another one, after history was compacted',
+  'a watch whose server hangs continues at another one, even after history was compacted',
   async ({ etcd, node }) => {
     const [watcher, writer] = [node(0), node(1)];
     const texts: string[] = [];

@@ -5,9 +5,9 @@ import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { kvStoreContract } from './kv-store-contract.js';
 
-// One server for all; each test has a cluster name, and so keys, of its own.
-/** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
-const BUSY = 20_000;
+// One server for all tests; each test has its own cluster name and thus its own keys.
+/** On a machine that runs other tests as well, etcd may take longer than a second. */
+const BUSY_TIMEOUT_MS = 20_000;
 
 const server = noEtcd ? undefined : await EtcdCluster.start({ after });
 
@@ -16,7 +16,7 @@ kvStoreContract(
   async (t) => {
     const cluster = randomUUID();
     return () => {
-      const store = new EtcdStore(server!.urls, cluster, BUSY);
+      const store = new EtcdStore(server!.urls, cluster, BUSY_TIMEOUT_MS);
       atEnd(t, () => store.close());
       return store;
     };

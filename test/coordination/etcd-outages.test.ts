@@ -9,15 +9,15 @@ import { coordinationRefused, EtcdStore, leaseGone, outcomeUnknown } from '../..
 import { firstKeyValue } from '../../src/coordination/kv-store.js';
 import { Lease } from '../../src/coordination/lease.js';
 import { retryUntilAnswered } from '../../src/coordination/retry-until-answered.js';
-import { listMembers, Membership } from '../../src/dht/index.js';
+import { listMembers, Membership } from '../../src/dht/membership/membership.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 import { FaultProxy, type Faults } from '../support/fault-proxy.js';
 
-/** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
-const BUSY = 20_000;
+/** On a machine that runs other tests as well, etcd may take longer than a second. */
+const BUSY_TIMEOUT_MS = 20_000;
 
 const server = noEtcd ? undefined : await EtcdCluster.start({ after });
 
@@ -25,9 +25,9 @@ const isRenewal = ({ url }: IncomingMessage) => url === '/v3/lease/keepalive';
 
 interface Setting {
   proxy: FaultProxy;
-  /** Through the proxy. */
+  /** Connected through the proxy. */
   store: EtcdStore;
-  /** Past the proxy, with the same keys. */
+  /** Connected directly, with the same keys. */
   direct: EtcdStore;
 }
 
@@ -35,7 +35,7 @@ async function behindProxy(t: TestContext, faults: Faults): Promise<Setting> {
   const proxy = await FaultProxy.start(t, server!.urls[0]!, faults);
   const cluster = randomUUID();
   const [store, direct] = [proxy.endpoint, server!.urls[0]!].map((url) => {
-    const one = new EtcdStore([url], cluster, BUSY);
+    const one = new EtcdStore([url], cluster, BUSY_TIMEOUT_MS);
     atEnd(t, () => one.close());
     return one;
   });
@@ -45,7 +45,7 @@ async function behindProxy(t: TestContext, faults: Faults): Promise<Setting> {
 const valueIn = async (store: EtcdStore, key: string) =>
   firstKeyValue((await store.read([{ key }])).gets[0]!)?.value;
 
-/** A lease and its key `held`, after an outage of so many lifetimes that began with the answer to a renewal. */
+/** A lease and its key `held`, after an outage of `lifetimes` lifetimes that began with the answer to a renewal. */
 async function afterOutage(t: TestContext, ttl: number, lifetimes: number, status = 503) {
   let phase: 'before' | 'due' | 'away' | 'over' = 'before';
   const { store, direct } = await behindProxy(t, {
@@ -65,7 +65,7 @@ async function afterOutage(t: TestContext, ttl: number, lifetimes: number, statu
   atEnd(t, () => lease.stopRenewing());
   await store.transact({ success: [{ op: 'put', key: 'held', value: '1', lease: lease.id }] });
   phase = 'due';
-  await eventually('the end of the outage', () => phase === 'over', BUSY);
+  await eventually('the end of the outage', () => phase === 'over', BUSY_TIMEOUT_MS);
   return { lease, direct };
 }
 
@@ -79,23 +79,23 @@ describe('leases through outages', { concurrency: true, skip: noEtcd }, () => {
       assert.equal(await valueIn(direct, 'held'), '1');
     });
 
-  test('a lease is lost by an outage of 1.5 of its lifetime, and its holder is told', async (t) => {
+  test('a lease is lost after an outage of 1.5 of its lifetime, and its holder is notified', async (t) => {
     const { lease, direct } = await afterOutage(t, TTL, 1.5);
     await eventually('the loss', () => lease.lost.aborted);
     assert.ok(leaseGone.is(lease.lost.reason));
     assert.equal(await valueIn(direct, 'held'), undefined);
   });
 
-  test('a lease is not lost because a proxy does not know the way', async (t) => {
+  test('a lease is not lost because a proxy has no route', async (t) => {
     const { lease, direct } = await afterOutage(t, TTL, 0.5, 404);
     await sleep(TTL * 1000);
     assert.equal(lease.lost.aborted, false);
     assert.equal(await valueIn(direct, 'held'), '1');
   });
 
-  test('a lease survives when etcd itself is away for longer than its lifetime', async (t) => {
+  test('a lease survives if etcd itself is down for longer than its lifetime', async (t) => {
     const etcd = await EtcdCluster.start(t);
-    const store = new EtcdStore(etcd.urls, 'test', BUSY);
+    const store = new EtcdStore(etcd.urls, 'test', BUSY_TIMEOUT_MS);
     atEnd(t, () => store.close());
     const ttl = 3;
     const lease = await Lease.grant(store, ttl);
@@ -110,7 +110,7 @@ describe('leases through outages', { concurrency: true, skip: noEtcd }, () => {
   });
 });
 
-test('a member that has lost its lease comes back after any error but a taken id', {
+test('a member that has lost its lease rejoins after any error except a taken id', {
   skip: noEtcd,
 }, async (t) => {
   let status: number | undefined;
@@ -131,12 +131,12 @@ test('a member that has lost its lease comes back after any error but a taken id
   await sleep(1500);
   assert.deepEqual(events, ['lost', coordinationRefused.code], 'each error is reported once');
   status = undefined;
-  await eventually('the member is back', () => events.includes('back'));
+  await eventually('the member has rejoined', () => events.includes('back'));
   assert.deepEqual(await listMembers(direct), [member('a')]);
 });
 
 describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
-  /** A store that loses the first answer to each call of `path`, and how many of these calls have come. */
+  /** A store that loses the first answer to each call of `path`, and the number of these calls. */
   const losing = async (t: TestContext, path: string) => {
     let isNext = true;
     const setting = await behindProxy(t, {
@@ -191,9 +191,9 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
     assert.deepEqual([await valueIn(direct, 'a'), calls()], ['1', 1]);
   });
 
-  test('a transaction that is settled is made once, as a whole', async (t) => {
+  test('a retried transaction is made once, and completely', async (t) => {
     const { store, direct, calls } = await losing(t, 'kv/txn');
-    const { succeeded } = await retryUntilAnswered(BUSY, (timeoutMs) =>
+    const { succeeded } = await retryUntilAnswered(BUSY_TIMEOUT_MS, (timeoutMs) =>
       store.transact(
         {
           compare: [{ key: 'a', modRevision: 0 }],
@@ -216,7 +216,7 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
     assert.deepEqual([await valueIn(store, 'a'), calls()], ['1', 2]);
   });
 
-  test('a lease is granted again; the first one holds nothing', async (t) => {
+  test('a lease is granted again; the first one stays unused', async (t) => {
     const { store, direct, calls } = await losing(t, 'lease/grant');
     const lease = await store.grantLease(60);
     await store.transact({ success: [{ op: 'put', key: 'a', value: '1', lease }] });
@@ -230,7 +230,7 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
     assert.equal(calls(), 2);
   });
 
-  test('the end of a lease is repeated, and is no error', async (t) => {
+  test('the end of a lease is repeated without an error', async (t) => {
     const { store, direct, calls } = await losing(t, 'lease/revoke');
     const lease = await store.grantLease(60);
     await store.transact({ success: [{ op: 'put', key: 'a', value: '1', lease }] });

@@ -1,19 +1,20 @@
-/** A real etcd behind a proxy that replaces its answers: with status 200, but a wrong shape. */
+/** A real etcd behind a proxy that replaces its answers with malformed ones of status 200. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import { firstKeyValue } from '../../src/coordination/kv-store.js';
-import { acquireLock, CommitLog } from '../../src/dht/index.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { acquireLock } from '../../src/dht/commit/fenced-lock.js';
 import { JobEntries } from '../../src/jobs/cluster/job-entries.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 
-/** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
-const BUSY = 20_000;
+/** On a machine that runs other tests as well, etcd may take longer than a second. */
+const BUSY_TIMEOUT_MS = 20_000;
 
 const server = noEtcd ? undefined : await EtcdCluster.start({ after });
 
@@ -27,19 +28,19 @@ const WRONG = [
   '{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{"kvs":"x"}}]}',
 ];
 
-/** A store behind a proxy. On the path `on`, each item of `next` replaces one answer; undefined lets one pass. */
+/** A store behind a proxy. On the path `on`, each item of `next` replaces one answer; undefined lets the answer pass. */
 async function behindProxy(t: TestContext) {
   const faults = { on: '/v3/kv/txn', next: [] as (string | undefined)[] };
   const proxy = await FaultProxy.start(t, server!.urls[0]!, {
     replace: ({ url }) => (url === faults.on ? faults.next.shift() : undefined),
   });
-  const store = new EtcdStore([proxy.endpoint], randomUUID(), BUSY);
+  const store = new EtcdStore([proxy.endpoint], randomUUID(), BUSY_TIMEOUT_MS);
   atEnd(t, () => store.close());
   return { store, faults };
 }
 
-describe('answers of a wrong shape', { skip: noEtcd }, () => {
-  test('a change that got one has an unknown outcome, and a repeated attempt finds that it was made', async (t) => {
+describe('malformed answers', { skip: noEtcd }, () => {
+  test('after one, the outcome of a change is unknown, and a repeated attempt finds that it was made', async (t) => {
     const { store, faults } = await behindProxy(t);
     for (const [i, body] of WRONG.entries()) {
       const key = `k${i}`;
@@ -66,7 +67,7 @@ describe('answers of a wrong shape', { skip: noEtcd }, () => {
       assert.equal(firstKeyValue((await store.read([{ key: 'k' }])).gets[0]!)?.value, 'v');
   });
 
-  test('a lease is granted, kept and revoked all the same', async (t) => {
+  test('a lease is still granted, renewed and revoked', async (t) => {
     const { store, faults } = await behindProxy(t);
     const wrong = ['{}', 'null', '{"header":{}}', '{"result":{}}', '{"result":{"header":{"revision":"5"}}}'];
     faults.on = '/v3/lease/grant';

@@ -1,4 +1,4 @@
-/** What depends on the settings of etcd itself. */
+/** Behaviour that depends on the settings of etcd. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -14,7 +14,8 @@ import {
   EtcdStore,
 } from '../../src/coordination/index.js';
 import { firstKeyValue, type WatchSignal } from '../../src/coordination/kv-store.js';
-import { acquireLock, listMembers, Membership } from '../../src/dht/index.js';
+import { acquireLock } from '../../src/dht/commit/fenced-lock.js';
+import { listMembers, Membership } from '../../src/dht/membership/membership.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
@@ -24,7 +25,7 @@ import { tempFolder } from '../support/temp.js';
 
 const toBase64 = (text: string) => Buffer.from(text).toString('base64');
 
-test('warns of a full database, of history and of keys of others', { skip: noEtcd }, async (t) => {
+test('warns about a full database, history and keys of other programs', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t);
   const store = new EtcdStore(etcd.urls, 'test');
   for (let i = 0; i < 20; i++) await store.transact({ success: [{ op: 'put', key: 'a', value: `${i}` }] });
@@ -39,7 +40,7 @@ test('warns of a full database, of history and of keys of others', { skip: noEtc
   assert.equal((await store.healthWarnings({ maxRevisions: 10 })).length, 1);
 });
 
-test('takes a user and password from the URL, also after etcd was started again', {
+test('uses the user and password of the URL, even after a restart of etcd', {
   skip: noEtcd,
 }, async (t) => {
   const etcd = await EtcdCluster.start(t);
@@ -59,11 +60,11 @@ test('takes a user and password from the URL, also after etcd was started again'
     return store;
   };
   const store = as('root:pass%20word@');
-  let wakes = 0;
-  store.watch({ key: 'a' }, () => wakes++);
-  await eventually('the start of the watch', () => wakes === 1);
+  let signals = 0;
+  store.watch({ key: 'a' }, () => signals++);
+  await eventually('the start of the watch', () => signals === 1);
   await store.transact({ success: [{ op: 'put', key: 'a', value: '1' }] });
-  await eventually('a wake', () => wakes === 2);
+  await eventually('a signal', () => signals === 2);
   await assert.rejects(as('root:wrong@').read([{ key: 'a' }]), { code: coordinationRefused.code });
   await assert.rejects(as('').read([{ key: 'a' }]), { code: coordinationRefused.code });
 
@@ -74,29 +75,29 @@ test('takes a user and password from the URL, also after etcd was started again'
   etcd.launch(0);
   const { gets } = await store.read([{ key: 'a' }], { timeoutMs: 15_000 });
   assert.equal(gets[0]!.kvs[0]!.value, '1');
-  await eventually('the watch has begun anew', () => wakes > 2);
+  await eventually('the watch has restarted', () => signals > 2);
 });
 
-test('a change that a watch has told of wakes nobody again', { skip: noEtcd }, async (t) => {
+test('a change that a watch has reported is not reported again', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t);
   const store = new EtcdStore(etcd.urls, 'test');
   atEnd(t, () => store.close());
-  let wakes = 0;
-  store.watch({ key: 'a' }, () => wakes++);
-  await eventually('the start of the watch', () => wakes === 1);
+  let signals = 0;
+  store.watch({ key: 'a' }, () => signals++);
+  await eventually('the start of the watch', () => signals === 1);
   const changes = 3;
   for (let i = 1; i <= changes; i++) {
-    const before = wakes;
+    const before = signals;
     await store.transact({ success: [{ op: 'put', key: 'a', value: `${i}` }] });
-    await eventually('a wake', () => wakes > before);
-    // The watch checks every two seconds whether it has missed something.
+    await eventually('a signal', () => signals > before);
+    // The watch checks every two seconds for missed changes.
     await sleep(2200);
   }
-  // A check between a change and its event may see it first.
-  assert.ok(wakes <= 1 + changes + 1, `${wakes} wakes`);
+  // A check between a change and its event may see the change first.
+  assert.ok(signals <= 1 + changes + 1, `${signals} signals`);
 });
 
-test('what is no URL of a server is refused, without its password', () => {
+test('a text that is not a server URL is refused, and its password is not shown', () => {
   for (const url of [
     '',
     'host:2379',
@@ -116,7 +117,7 @@ const ROOT: [string, object][] = [
   ['auth/user/grant', { user: 'root', role: 'root' }],
 ];
 
-/** A call as root. */
+/** A call as the user root. */
 async function asRoot(etcd: EtcdCluster, path: string, body: object): Promise<void> {
   const post = async (path: string, body: object, headers = {}) => {
     const request = { method: 'POST', body: JSON.stringify(body), headers };
@@ -128,7 +129,7 @@ async function asRoot(etcd: EtcdCluster, path: string, body: object): Promise<vo
   await post(path, body, { authorization: token });
 }
 
-/** A store that gives this user, behind a proxy that sees its requests. */
+/** A store with this user, behind a proxy that sees its requests. */
 async function storeOf(t: TestContext, etcd: EtcdCluster, user: string) {
   const proxy = await FaultProxy.start(t, etcd.urls[0]!, {});
   const store = new EtcdStore([proxy.endpoint.replace('//', `//${user}@`)], 'test');
@@ -136,7 +137,7 @@ async function storeOf(t: TestContext, etcd: EtcdCluster, user: string) {
   return { store, proxy };
 }
 
-test('with JSON web tokens, everything goes on after a change of users', { skip: noEtcd }, async (t) => {
+test('with JSON web tokens, everything continues after a change of users', { skip: noEtcd }, async (t) => {
   const folder = await tempFolder(t);
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,
@@ -157,21 +158,21 @@ test('with JSON web tokens, everything goes on after a change of users', { skip:
     lost: () => assert.fail('the lease was lost'),
   });
   atEnd(t, () => joined.leave());
-  const wakes: WatchSignal[] = [];
-  store.watch({ key: 'a' }, (wake) => wakes.push(wake));
-  await eventually('the start of the watch', () => wakes.length === 1);
+  const signals: WatchSignal[] = [];
+  store.watch({ key: 'a' }, (signal) => signals.push(signal));
+  await eventually('the start of the watch', () => signals.length === 1);
   for (const [n, name] of ['alice', 'bob'].entries()) {
     await asRoot(etcd, 'auth/user/add', { name, password: 'x' });
-    // A change, whose outcome etcd's refusal must not make unknown, and then a read.
+    // First a change, whose outcome the refusal must not make unknown, then a read.
     if (n === 0) assert.equal((await compareAndSet(store, { key: 'a', value: '1', revision: 0 })).set, true);
     assert.equal(firstKeyValue((await store.read([{ key: 'a' }])).gets[0]!)?.value, '1');
   }
-  await eventually('a wake', () => wakes.length > 1);
+  await eventually('a signal', () => signals.length > 1);
   await joined.leave();
   assert.deepEqual(await listMembers(store), []);
 });
 
-test('everything comes back by itself when a full etcd has room again', { skip: noEtcd }, async (t) => {
+test('everything recovers by itself when a full etcd has room again', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t, 1, ['--quota-backend-bytes', '1000000']);
   const [store, other] = [new EtcdStore(etcd.urls, 'test'), new EtcdStore(etcd.urls, 'test')];
   atEnd(t, () => Promise.all([store.close(), other.close()]));
@@ -195,7 +196,7 @@ test('everything comes back by itself when a full etcd has room again', { skip: 
   );
   const lease = firstKeyValue((await store.read([{ key: 'members/a' }])).gets[0]!)!.lease;
   await store.revokeLease(lease);
-  await eventually('a failed attempt to come back', () => events.length > 1);
+  await eventually('a failed attempt to rejoin', () => events.length > 1);
   await assert.rejects(acquireLock(store, 'c/s', 'n'), { code: coordinationFull.code });
   await sleep(1500);
   assert.deepEqual(events, ['lost', coordinationFull.code]);
@@ -206,12 +207,12 @@ test('everything comes back by itself when a full etcd has room again', { skip: 
   const { alarms } = (await etcd.ask<{ alarms: object[] }>(0, 'maintenance/alarm', { action: 'GET' }))!;
   for (const alarm of alarms)
     assert.ok(await etcd.ask(0, 'maintenance/alarm', { action: 'DEACTIVATE', ...alarm }));
-  await eventually('the member is back', () => events.includes('back'));
+  await eventually('the member has rejoined', () => events.includes('back'));
   assert.deepEqual(await listMembers(store), [member('a'), member('b')]);
   await (await acquireLock(store, 'c/s', 'n')).release();
 });
 
-test('a watch that etcd cancels is begun again with pauses, and the reader is told why', {
+test('a watch that etcd cancels is restarted with pauses, and the reader gets the reason', {
   skip: noEtcd,
 }, async (t) => {
   const etcd = await EtcdCluster.start(t);
@@ -227,17 +228,17 @@ test('a watch that etcd cancels is begun again with pauses, and the reader is to
   ];
   for (const [path, body] of calls) assert.ok(await etcd.ask(0, path, body), path);
   const { store, proxy } = await storeOf(t, etcd, 'tw:pass');
-  const wakes: WatchSignal[] = [];
+  const signals: WatchSignal[] = [];
   const failures: unknown[] = [];
   store.watch(
     { key: 'a' },
-    (wake) => wakes.push(wake),
+    (signal) => signals.push(signal),
     (error) => failures.push(error),
   );
-  await eventually('the start of the watch', () => wakes.length === 1);
+  await eventually('the start of the watch', () => signals.length === 1);
 
   await asRoot(etcd, 'auth/role/revoke', { role: 'tw', key: range.key, range_end: range.range_end });
-  // The stream that is open goes on; the next one is canceled.
+  // The open stream continues; the next one is cancelled.
   await etcd.kill(0);
   etcd.launch(0);
   await eventually('the reason', () => failures.length > 0);
@@ -246,19 +247,19 @@ test('a watch that etcd cancels is begun again with pauses, and the reader is to
   await sleep(4000);
   const watches = proxy.requests.filter(isWatch).length - before;
   assert.ok(watches <= 40, `${watches} watches in 4 s`);
-  assert.equal(failures.length, 1, 'the reader is told once');
+  assert.equal(failures.length, 1, 'the reader is notified once');
   const [failure] = failures;
   assert.ok(coordinationRefused.is(failure));
   assert.match(failure.message, /^a watch: .*permission denied/);
 
-  const woken = wakes.length;
+  const count = signals.length;
   await asRoot(etcd, 'auth/role/grant', permission);
-  await eventually('the watch has begun again', () => wakes.length > woken);
+  await eventually('the watch has restarted', () => signals.length > count);
 });
 
-test('a quiet watch goes on for longer than fetch would wait for it', { skip: noEtcd }, async (t) => {
+test('a quiet watch stays open for longer than the timeout of fetch', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t, 3);
-  // fetch ends answers that are silent for five minutes; here it does so after a second.
+  // fetch ends an answer that is silent for five minutes; in this test, after a second.
   const dispatcher = Symbol.for('undici.globalDispatcher.1');
   const global = globalThis as unknown as Record<symbol, { constructor: new (options: object) => object }>;
   const former = global[dispatcher]!;
@@ -267,14 +268,14 @@ test('a quiet watch goes on for longer than fetch would wait for it', { skip: no
 
   const store = new EtcdStore(etcd.urls, 'test');
   atEnd(t, () => store.close());
-  const wakes: WatchSignal[] = [];
-  store.watch({ key: 'a' }, (wake) => wakes.push(wake));
-  await eventually('the start of the watch', () => wakes.length === 1);
+  const signals: WatchSignal[] = [];
+  store.watch({ key: 'a' }, (signal) => signals.push(signal));
+  await eventually('the start of the watch', () => signals.length === 1);
   await sleep(4000);
   assert.deepEqual(
-    wakes.map(({ reason }) => reason),
+    signals.map(({ reason }) => reason),
     ['start'],
   );
   await store.transact({ success: [{ op: 'put', key: 'a', value: '1' }] });
-  await eventually('a wake', () => wakes.length === 2);
+  await eventually('a signal', () => signals.length === 2);
 });

@@ -6,19 +6,18 @@ import { storeUnavailable } from '../../src/storage/errors.js';
 import type { ObjectStore } from '../../src/storage/index.js';
 
 /**
- * What happens to a request that changes something:
- * - `lost`: it is carried out, and its answer is lost;
+ * The fate of a request that changes something:
+ * - `lost`: it is executed, and its answer is lost;
  * - `failed`: it does not reach the store;
- * - `full`: etcd refuses it for want of room.
- *
- * `outage`: so many later requests, of any kind, fail as well.
+ * - `full`: etcd refuses it because its database is full.
  */
 export interface Fault {
   kind: 'lost' | 'failed' | 'full';
+  /** Number of later requests, of any kind, that fail as well. */
   outage: number;
 }
 
-/** Decides about each changing request, in the order in which they arrive. */
+/** Decides the fate of each changing request, in the order of arrival. */
 export type Faults = (request: string) => Fault | undefined;
 
 /** Changing requests to etcd: all transactions that write. Leases and watches work. */

@@ -1,4 +1,4 @@
-/** What every coordination store does, and what is built on it. Each implementation runs this suite. */
+/** The contract of every coordination store, and of the functions built on it. Each implementation runs this suite. */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { membershipContract } from '../dht/membership/membership-contract.js';
 import { eventually } from '../support/eventually.js';
 import { StoreModel } from './kv-store-model.js';
 
-/** Opens a store with no keys, which ends with the test. The function returned gives a store to each node. */
+/** Opens a store without keys, which ends with the test. The returned function opens a store for each node. */
 export type OpenStore = (t: TestContext) => Promise<() => CoordinationStore>;
 
 export function kvStoreContract(
@@ -44,7 +44,7 @@ async function valueIn(store: CoordinationStore, key: string): Promise<string | 
 }
 
 function storeContract(open: OpenStore, runs: number): void {
-  test('transactions compare revisions, and are made as a whole or not at all', async (t) => {
+  test('transactions compare revisions, and are made completely or not at all', async (t) => {
     const store = (await open(t))();
     const made = await store.transact({
       compare: [{ key: 'a', modRevision: 0 }],
@@ -94,7 +94,7 @@ function storeContract(open: OpenStore, runs: number): void {
     assert.equal(await valueIn(store, 'x'), undefined);
   });
 
-  test('keys come in the order of their bytes, with any text in keys and values', async (t) => {
+  test('keys are ordered by their bytes, with any text in keys and values', async (t) => {
     const store = (await open(t))();
     const keys = ['k/a', 'k/a/b', 'k/ä', 'k/｡', 'k/🌍', 'k0', 'j/z'];
     const long = 'ß'.repeat(100_000);
@@ -122,7 +122,7 @@ function storeContract(open: OpenStore, runs: number): void {
     );
   });
 
-  test('answers what a simple model answers', async (t) => {
+  test('gives the same answers as a simple model', async (t) => {
     const node = await open(t);
     const key = fc.constantFrom('a', 'b', 'c/1', 'c/2');
     const range = fc.oneof(
@@ -164,7 +164,7 @@ function storeContract(open: OpenStore, runs: number): void {
     await fc.assert(property, { seed: 42, numRuns: runs });
   });
 
-  test('what is put under a lease goes with it', async (t) => {
+  test('keys under a lease are deleted with it', async (t) => {
     const store = (await open(t))();
     const lease = await store.grantLease(60);
     await store.transact({ success: [put('a', '1', lease), put('b', '1', lease), put('c', '1')] });
@@ -183,7 +183,7 @@ function storeContract(open: OpenStore, runs: number): void {
     assert.equal(await valueIn(store, 'd'), undefined);
   });
 
-  test('a lease that is not kept alive ends, one that is stays', async (t) => {
+  test('a lease that is not renewed ends, a renewed one stays', async (t) => {
     const store = (await open(t))();
     const [left, kept] = [await store.grantLease(2), await store.grantLease(2)];
     await store.transact({ success: [put('left', '1', left), put('kept', '1', kept)] });
@@ -196,32 +196,32 @@ function storeContract(open: OpenStore, runs: number): void {
     assert.equal(await store.keepAlive(left), false);
   });
 
-  test('a watch wakes at its start and after changes in its range, and no more when it is closed', async (t) => {
+  test('a watch signals its start and changes in its range, and nothing after it is closed', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
-    const wakes: WatchSignal[] = [];
-    const watch = store.watch(prefixRange('w/'), (wake) => wakes.push(wake));
-    await eventually('the start', () => wakes.length === 1 && wakes[0]!.reason === 'start');
+    const signals: WatchSignal[] = [];
+    const watch = store.watch(prefixRange('w/'), (signal) => signals.push(signal));
+    await eventually('the start', () => signals.length === 1 && signals[0]!.reason === 'start');
     await other.transact({ success: [put('v', '1')] });
     const lease = await other.grantLease(60);
     const { revision } = await other.transact({ success: [put('w/a', '1')] });
-    await eventually('a wake', () => wakes.length > 1);
-    assert.deepEqual(wakes[1], { why: 'change', revision });
+    await eventually('a signal', () => signals.length > 1);
+    assert.deepEqual(signals[1], { reason: 'change', revision });
     const changes: (() => Promise<unknown>)[] = [
       () => other.transact({ success: [{ op: 'delete', key: 'w/a' }] }),
       () => other.transact({ success: [put('w/b', '1', lease)] }),
       () => other.revokeLease(lease),
     ];
     for (const change of changes) {
-      const before = wakes.length;
+      const before = signals.length;
       await change();
-      await eventually('a wake', () => wakes.length > before);
+      await eventually('a signal', () => signals.length > before);
     }
     watch.close();
-    const told = wakes.length;
+    const count = signals.length;
     await other.transact({ success: [put('w/a', '3')] });
     await sleep(100);
-    assert.equal(wakes.length, told);
+    assert.equal(signals.length, count);
   });
 }
 

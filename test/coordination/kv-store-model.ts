@@ -1,4 +1,4 @@
-/** The coordination store as a plain list of keys: a second implementation to compare with. */
+/** The coordination store as a plain list of keys: a second implementation for comparison. */
 import type {
   KeyRange,
   KeyValue,
@@ -12,14 +12,14 @@ import type {
 export class StoreModel {
   private kvs: KeyValue[] = [];
 
-  /** A comparison that may be true: with the key's revision, less `back`. */
+  /** A comparison that may be true: with the revision of the key minus `back`. */
   nearRevision(key: string, back: number, isMod: boolean): RevisionCompare {
     const kv = this.kvs.find((kv) => kv.key === key);
     if (isMod) return { key, modRevision: Math.max(0, (kv?.modRevision ?? 0) - back) };
     return { key, createRevision: Math.max(0, (kv?.createRevision ?? 0) - back) };
   }
 
-  /** Whether neither branch writes a key twice. */
+  /** True if neither branch writes a key twice. */
   isAllowed({ success, failure = [] }: Transaction): boolean {
     return [success, failure].every((operations) => {
       const puts = operations.filter(({ op }) => op === 'put').map(({ key }) => key);
@@ -30,7 +30,7 @@ export class StoreModel {
     });
   }
 
-  /** The answer, where the store has given the transaction this revision. */
+  /** The answer, given the revision that the store assigned to the transaction. */
   transact({ compare = [], success, failure = [] }: Transaction, revision: number): TransactionResult {
     const succeeded = compare.every((one) => {
       const kv = this.kvs.find(({ key }) => key === one.key);

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog, listLocks } from '../../src/dht/index.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { listLocks } from '../../src/dht/commit/fenced-lock.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { runAndKill } from '../storage/kill-writer.js';
 import { tempFolder } from '../support/temp.js';
 
 const CHILD = fileURLToPath(new URL('commit-child.js', import.meta.url));
 
-test('a kill at any moment loses no acknowledged commit, and leaves no gap and no claim', async (t) => {
+test('a kill at any moment loses no acknowledged commit, and leaves no gap and no held lock', async (t) => {
   const folder = join(await tempFolder(t), 'coordination');
   let head = 0;
   for (let kills = 0; kills < 8; kills++) {

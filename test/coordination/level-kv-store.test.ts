@@ -3,14 +3,17 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LevelStore } from '../../src/coordination/index.js';
-import { acquireLock, CommitLog, listLocks, listMembers, lockHeld, lockLost } from '../../src/dht/index.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { acquireLock, listLocks } from '../../src/dht/commit/fenced-lock.js';
+import { lockHeld, lockLost } from '../../src/dht/index.js';
+import { listMembers } from '../../src/dht/membership/membership.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { kvStoreContract } from './kv-store-contract.js';
 
 kvStoreContract(
-  'level: the coordination store of one process',
+  'level: the coordination store of a single process',
   async (t) => {
     const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
     atEnd(t, () => store.close());
@@ -19,7 +22,7 @@ kvStoreContract(
   { skip: false, runs: 100 },
 );
 
-test('revisions go on after a restart; what was held under leases is free', async (t) => {
+test('revisions continue after a restart; locks under leases are free', async (t) => {
   const folder = join(await tempFolder(t), 'coordination');
   const first = await LevelStore.open(folder);
   await assert.rejects(LevelStore.open(folder), { code: 'TW_STORAGE_LOCKED' });
@@ -40,7 +43,7 @@ test('revisions go on after a restart; what was held under leases is free', asyn
   assert.equal(await new CommitLog(second).commit(again, { segment: 'b', slots: '' }), 2);
 });
 
-test('claims and commits in any order: one commit a claim, and none after a later claim has committed', async (t) => {
+test('locks and commits in any order: one commit for each lock, and none after a later lock has committed', async (t) => {
   const step = fc.record({
     writer: fc.nat(2),
     name: fc.constantFrom('c/1', 'c/2'),
@@ -67,7 +70,7 @@ test('claims and commits in any order: one commit a claim, and none after a late
             held.delete(mine);
             await claimNow.release();
           }
-          // The holder does not know of it yet.
+          // The holder has not noticed the loss yet.
           if (act === 'expire') await store.transact({ success: [{ op: 'delete', key: `claim/${name}` }] });
         } catch (error) {
           if (!lockHeld.is(error) && !lockLost.is(error)) throw error;

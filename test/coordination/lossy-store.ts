@@ -7,14 +7,14 @@ import type {
 } from '../../src/coordination/kv-store.js';
 
 /**
- * - `answered`: as it should be.
+ * - `answered`: the normal case.
  * - `unsent`: the transaction does not reach the store.
  * - `unanswered`: it is made, but its answer is lost.
- * - `late`: it is made after some others, when its caller has given up waiting.
+ * - `late`: it is made after some others, when its caller has stopped waiting.
  */
 export type Fate = 'answered' | 'unsent' | 'unanswered' | 'late';
 
-/** A real store behind a bad network: changes meet the next of `fates`, in turn; reads are answered. */
+/** A real store behind an unreliable network: each change meets the next of `fates`; reads are answered. */
 export class LossyStore implements CoordinationStore {
   private late: { after: number; send: () => Promise<unknown> }[] = [];
   private sent = 0;
@@ -40,11 +40,11 @@ export class LossyStore implements CoordinationStore {
     throw outcomeUnknown('a change', 'the test', fate);
   }
 
-  /** Sends what was held back until the `n`th call. */
+  /** Sends the transactions that were delayed until the `n`th call. */
   async deliver(n: number): Promise<void> {
     const due = this.late.filter(({ after }) => after <= n);
     this.late = this.late.filter(({ after }) => after > n);
-    // Nobody hears the answer, nor that it is refused.
+    // Nobody gets the answer or the refusal.
     for (const { send } of due) await send().catch(() => undefined);
   }
 

@@ -141,8 +141,14 @@ test('a conversion keeps the physical value, to the nearest stored one that is d
   const from: BandEncoding = { dataType: 'uint16', scale: 0.5, offset: 10, nodata: 0 };
   assert.equal(conversion(from, { ...from }), null);
   assert.equal(conversion({ ...from, nodata: NaN }, { ...from, nodata: NaN }), null);
-  for (const other of [{ dataType: 'int16' }, { scale: 2 }, { offset: 11 }, { hole: 1 }, { hole: undefined }])
-    assert.notEqual(conversion(from, { ...from, ...(other as Partial<BandEncoding>) }), null);
+  const to: BandEncoding[] = [
+    { ...from, dataType: 'int16' },
+    { ...from, scale: 2 },
+    { ...from, offset: 11 },
+    { ...from, nodata: 1 },
+    { ...from, nodata: undefined },
+  ];
+  for (const other of to) assert.notEqual(conversion(from, other), null);
   // 0.5 * 8 + 10 = 14 = 0.25 * 60 - 1.
   assert.equal(conversion(from, { ...from, scale: 0.25, offset: -1 })!(8), 60);
   const float: BandEncoding = { dataType: 'float32', scale: 4, offset: 1, nodata: NaN };

@@ -1,4 +1,4 @@
-/** Nodes of a cluster in this process, each with a folder of its own. */
+/** Cluster nodes in this process, each with its own folder. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,12 +9,12 @@ import type { SharedStores } from './shared-stores.js';
 export interface RunningMember {
   storage: Storage;
   cluster: Cluster;
-  /** What went wrong in the background. */
+  /** Errors of background work. */
   failures: unknown[];
   stop(): Promise<void>;
 }
 
-/** It is stopped at the end of the test at the latest. */
+/** Starts a node, which is stopped at the end of the test at the latest. */
 export async function startMember(
   { folder, objects, coordination, stops }: SharedStores,
   id: string,
@@ -45,6 +45,6 @@ export async function startMember(
 }
 
 export async function until(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
-  for (const begun = performance.now(); !(await is()); await sleep(20))
-    assert.ok(performance.now() - begun < 30_000, `${what} within 30 s`);
+  for (const startedAt = performance.now(); !(await is()); await sleep(20))
+    assert.ok(performance.now() - startedAt < 30_000, `${what} within 30 s`);
 }

@@ -1,4 +1,4 @@
-/** What a cluster answers is what one node answers that holds everything, whichever node is asked. */
+/** Every node of a cluster gives the same answers as a single node that has everything. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { type SceneOptions, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { ended, freePort, get, isSettled, type Server, serve, until } from './server-processes.js';
 
-/** 30 by 26 km: several slots. */
+/** 30 by 26 km, which is several slots. */
 const WIDE = { pixel: 100, width: 300, height: 260 };
 const SCENES: (SceneOptions & { inputs: object })[] = [
   { ...WIDE, seed: 1, cloud: 40, inputs: { collection: 'fields', datetime: '2024-06-01T10:00:00Z' } },
@@ -35,11 +35,18 @@ interface Question {
 }
 
 const AGGREGATIONS = [
-  ...['total_count', 'datetime_min', 'datetime_max', 'collection_frequency', 'platform_frequency'],
-  ...['datetime_frequency', 'cloud_cover_frequency', 'pixel_coverage_frequency', 'grid_geohash_frequency'],
+  'total_count',
+  'datetime_min',
+  'datetime_max',
+  'collection_frequency',
+  'platform_frequency',
+  'datetime_frequency',
+  'cloud_cover_frequency',
+  'pixel_coverage_frequency',
+  'grid_geohash_frequency',
 ].join();
 
-/** About the middle of what the scenes show. */
+/** Near the centre of the scenes. */
 const [LON, LAT] = [15.2, 47.74];
 
 const square = (half: number) => {
@@ -108,13 +115,13 @@ interface Answer {
   status: number;
   type: string | null;
   etag: string | null;
-  /** JSON as it is; the order of members is free. */
+  /** JSON is compared without the order of members. */
   body: unknown;
 }
 
 const OWN = new Set(['created', 'version', 'requestId']);
 
-/** Without what differs between two installations: addresses, versions of tiles and when they were made, ids of requests. */
+/** Removes everything that differs between two installations: addresses, versions and creation times of tiles, ids of requests. */
 async function answerOf({ url }: Server, { path, body }: Question): Promise<Answer> {
   const answer = await fetch(url + path, {
     ...(body && {
@@ -200,24 +207,24 @@ test('every node of a cluster answers as one node with everything', { skip: noEt
   };
   await t.test('all routes, through each node', () => sameFrom(nodes));
 
-  await t.test('a picture changes with what another node commits', async () => {
+  await t.test('a picture changes with the commits of another node', async () => {
     const { x, y } = mapTileAt(11, LON, LAT);
     const path = `/xyz/hills/11/${x}/${y}.png`;
     const before = await answerOf(a, { path });
     const scene = await writeTestScene(join(folder, 'later.tif'), { ...WIDE, seed: 7, x: 512_000, edge: 20 });
     const inputs = { collection: 'hills', datetime: '2024-08-01T10:00:00Z', platform: 'made-up' };
     await Promise.all([ingest(alone, scene, inputs), ingest(c, scene, inputs)]);
-    await until('it is seen', async () => (await answerOf(a, { path })).etag !== before.etag);
+    await until('the change is visible', async () => (await answerOf(a, { path })).etag !== before.etag);
     for (const question of asked) expected.set(question, await answerOf(alone, question));
     await sameFrom([a, b]);
   });
 
-  await t.test('one node less is missed by nobody', async () => {
+  await t.test('all answers stay complete without one node', async () => {
     await ended(b.process, 'SIGKILL');
     await sameFrom([a, c]);
   });
 
-  await t.test('what nobody answers for is said to be missing', async () => {
+  await t.test('an answer reports the slots that it lacks', async () => {
     await ended(c.process, 'SIGKILL');
     const total = await count(alone);
     const { aggregations, partial, unansweredSlots = [] } = await get<Counted>(a, COUNT);
@@ -227,7 +234,7 @@ test('every node of a cluster answers as one node with everything', { skip: noEt
     assert.ok(unansweredSlots.length > 1000, `${unansweredSlots.length}`);
     const series = { path: '/timeseries', body: { geometry: square(0.08), expression: 'ndvi' } };
     assert.equal(((await answerOf(a, series)).body as Counted).partial, true);
-    // Known from when all answered, and nothing has changed since.
+    // Known from the time when all nodes answered; nothing has changed since.
     assert.deepEqual(
       await answerOf(a, { path: '/collections' }),
       await answerOf(alone, { path: '/collections' }),

@@ -1,4 +1,4 @@
-/** Nodes join, leave and drain; each in a folder of its own, in one process. */
+/** Nodes join, leave and drain; each has its own folder, all in one process. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -57,11 +57,11 @@ async function start(
 }
 
 async function until(what: string, is: () => boolean): Promise<void> {
-  for (const begun = performance.now(); !is(); await sleep(20))
-    assert.ok(performance.now() - begun < 30_000, `${what} within 30 s`);
+  for (const startedAt = performance.now(); !is(); await sleep(20))
+    assert.ok(performance.now() - startedAt < 30_000, `${what} within 30 s`);
 }
 
-/** Every slot has so many owners, all of them available, and these hold it. */
+/** True if every slot has `owners` owners, all of them available, and these hold it. */
 const isSettled = (nodes: Node[], owners: number) => () =>
   nodes.every(({ cluster: { placement } }) =>
     placement.slots.every(
@@ -74,7 +74,7 @@ const isSettled = (nodes: Node[], owners: number) => () =>
     ),
   );
 
-/** Each tile of these scenes is on all nodes that answer for it, and each slot is answered by somebody. */
+/** Each tile of these scenes is on all nodes that answer for it, and each slot has an owner that answers. */
 async function assertAnswered(nodes: Node[], scenes: Map<string, number>): Promise<void> {
   for (const { cluster } of nodes) await cluster.replica.catchUp();
   const { placement } = nodes[0]!.cluster;
@@ -93,7 +93,7 @@ async function assertAnswered(nodes: Node[], scenes: Map<string, number>): Promi
     }
 }
 
-test('nodes join, drain, leave and come back, and every tile is always answered for', async (t) => {
+test('nodes join, drain, leave and rejoin, and every tile always has an owner that answers', async (t) => {
   const where = await sharedStores(t);
   const a = await start(where, 'a');
   await until('a alone', isSettled([a], 1));
@@ -120,7 +120,7 @@ test('nodes join, drain, leave and come back, and every tile is always answered 
   await write(b, 's1', 7);
   await assertAnswered([a, c], scenes);
 
-  // A node that is away for longer than the grace period loses its slots; one that comes back gets some again.
+  // A node that is missing for longer than the grace period loses its slots; when it rejoins, it gets slots again.
   await c.stop();
   await until('c replaced', isSettled([a], 1));
   await write(a, 's6', 6);
@@ -130,7 +130,7 @@ test('nodes join, drain, leave and come back, and every tile is always answered 
   await assertAnswered([a, again], scenes);
 });
 
-test('checkpoints are written as commits come, and a node that joins later needs no older log', async (t) => {
+test('checkpoints are written as commits arrive, and a node that joins later needs no older log', async (t) => {
   const where = await sharedStores(t);
   const a = await start(where, 'a', { checkpointAfter: 3 });
   await until('a alone', isSettled([a], 1));
@@ -141,10 +141,10 @@ test('checkpoints are written as commits come, and a node that joins later needs
   }
   const log = new CommitLog(where.coordination);
   let seq = 0;
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (; seq < 5; await sleep(50)) {
     seq = (await log.readCheckpoint())?.seq ?? 0;
-    assert.ok(performance.now() - begun < 30_000, 'a checkpoint within 30 s');
+    assert.ok(performance.now() - startedAt < 30_000, 'a checkpoint within 30 s');
   }
   assert.equal((await log.readSince(0)).kind, 'checkpoint');
   const b = await start(where, 'b');
@@ -164,7 +164,7 @@ test('a folder of another cluster, and a coordination store without the cluster,
   await assert.rejects(start({ ...where, coordination: empty }, 'b'), { code: 'TW_DHT_OTHER_COORDINATION' });
 });
 
-test('a commit is acknowledged, and its copy kept, though the store went away when it had just been made', async (t) => {
+test('a commit is acknowledged and archived although the store became unreachable just after it was made', async (t) => {
   const where = await sharedStores(t);
   const { objects } = where;
   let refusals = 0;
@@ -183,7 +183,7 @@ test('a commit is acknowledged, and its copy kept, though the store went away wh
   assert.ok(await objects.head(archivedEntryName(1)));
 });
 
-test('a node that was taken for dead joins again by itself', async (t) => {
+test('a node that was considered dead rejoins by itself', async (t) => {
   const where = await sharedStores(t);
   const a = await start(where, 'a');
   const b = await start(where, 'b');
@@ -197,7 +197,7 @@ test('a node that was taken for dead joins again by itself', async (t) => {
   await assertAnswered([a, b], new Map([['s1', 1]]));
 });
 
-test('a node whose lease is lost while it joins comes back, and nothing else goes wrong', async (t) => {
+test('a node whose lease is lost while it joins rejoins, and nothing else fails', async (t) => {
   const { folder, objects, coordination, stops } = await sharedStores(t);
   const member = { id: 'a', url: 'http://a', zone: 'a', weight: 1, software: '0', format: 1 };
   const memberKey = async () => (await coordination.read([{ key: 'members/a' }])).gets[0]!.kvs[0];
@@ -235,5 +235,5 @@ test('a node whose lease is lost while it joins comes back, and nothing else goe
   await until('a alone', isSettled([{ storage, cluster, stop: async () => {} }], 1));
   assert.ok(isLost);
   assert.equal(failures.length, 1);
-  assert.match(failures[0]!, /cut off from etcd/);
+  assert.match(failures[0]!, /lost its lease in etcd/);
 });

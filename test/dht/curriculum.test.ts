@@ -1,4 +1,4 @@
-/** A curriculum over several nodes: all agree on one first place for each cluster, and start the others from it. */
+/** A curriculum over several nodes: all nodes agree on one first cell for each cluster, and start the others from it. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,8 +10,9 @@ import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { tempFolder } from '../support/temp.js';
 import { freePort, isSettled, json, serve, until } from './server-processes.js';
 
-test('nodes agree on the first place of each cluster and start from models of each other', {
-  ...{ skip: noEtcd, timeout: 300_000 },
+test('nodes agree on the first cell of each cluster and start from models of each other', {
+  skip: noEtcd,
+  timeout: 300_000,
 }, async (t) => {
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
@@ -19,7 +20,7 @@ test('nodes agree on the first place of each cluster and start from models of ea
   const ports = [await freePort(), await freePort(), await freePort()];
   const nodes = ports.map((port) => serve(t, folder, port, etcd));
   for (const server of nodes) await until(`${server.url} settled`, () => isSettled(server));
-  // Far from each other, so that their places are on different nodes.
+  // Far apart, so that their cells are on different nodes.
   for (let i = 0; i < 5; i++) {
     const [, , clear] = await writeSentinelLikeSeries(join(folder, `scenes-${i}`), {
       ...{ name: `s${i}`, seed: i + 1, size: { width: 800, height: 800 } },
@@ -48,7 +49,7 @@ test('nodes agree on the first place of each cluster and start from models of ea
     places.some((place) => owners.get(place) !== owners.get(middle));
   assert.ok(clusters.some(isApart), 'all places of each cluster are on one node');
 
-  const options = ['--epochs', '2', '--transfer', 'similar', '--curriculum', ...whole];
+  const options = ['--epochs', '2', '--transfer', 'similar', '--representatives-first', ...whole];
   const { models } = await json<TrainResults>('train', 'ndvi', ...options, '--server', nodes[1]!.url);
   assert.deepEqual(
     models.map(({ geocode }) => geocode),
@@ -61,12 +62,12 @@ test('nodes agree on the first place of each cluster and start from models of ea
       else assert.equal(parent, `ndvi_s_g${middle}`);
     }
 
-  // Before, while and after its shares come to the nodes and meet there.
+  // Before, during and after its tasks arrive at the nodes and meet there.
   const client = new Client(httpTransport(nodes[0]!.url));
   const inputs = { model: 'ndvi', epochs: 1, transfer: 'similar', curriculum: true };
   for (let i = 0; i < 40; i++) {
     const stop = new AbortController();
-    // From when the job is there.
+    // From the moment that the job exists.
     const onProgress = () => setTimeout(() => stop.abort(), 3 * i);
     const hooks = { signal: stop.signal, onProgress };
     await assert.rejects(client.run('train', inputs, hooks), { code: 'TW_CLIENT_STOPPED' });

@@ -1,4 +1,4 @@
-/** A collection is deleted while another node puts records of it: nothing of the collection is left. */
+/** A collection is deleted while another node puts records of it: nothing of the collection remains. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TextureRecord } from '../../src/storage/index.js';
@@ -42,21 +42,26 @@ test('textures that are committed after the deletion are left out', async (t) =>
   const b = await startMember(where, 'b');
   await writeScene(a.storage, 's', 1);
   const texture: TextureRecord = {
-    ...{ collection: COLLECTION.id, grid: 'geohash', geocode: CELL },
-    ...{ tile: TILE, version: '1', start: 0, values: [] },
+    collection: COLLECTION.id,
+    grid: 'geohash',
+    geocode: CELL,
+    tile: TILE,
+    version: '1',
+    start: 0,
+    values: [],
   };
   isDue = true;
-  await a.storage.putTextures([texture]);
+  await a.storage.textures.put([texture]);
   assert.ok(!isDue);
   await assertNothingLeft(b);
 });
 
-test('a tile is deleted by a claim that was taken at the same time as that of the deletion', async (t) => {
+test('a tile is deleted under a lock that was acquired at the same time as the lock of the deletion', async (t) => {
   const where = await sharedStores(t);
   const [built, deleted] = [gate(), gate()];
   let isDue = false;
   let outcome: Promise<unknown> | undefined;
-  // The deletion has found no claims on scenes, and takes its own.
+  // The deletion has found no locks on scenes, and acquires its own.
   const coordination = hooked(where.coordination, 'grantLease', async () => {
     if (!isDue || outcome) return;
     outcome = a.storage.deleteTile(TILE).then(

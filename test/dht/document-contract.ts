@@ -2,27 +2,29 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentDamaged } from '../../src/coordination/index.js';
 import {
-  compareAndSwapPlacement,
   createSchemaIfAbsent,
   deleteSchema,
-  otherCluster,
-  readPlacement,
   readSchema,
-  type StoredPlacement,
   updateSchema,
-  verifyClusterDocument,
+} from '../../src/dht/commit/collection-schema.js';
+import { otherCluster } from '../../src/dht/index.js';
+import {
+  compareAndSwapPlacement,
+  readPlacement,
+  type StoredPlacement,
   watchPlacement,
-} from '../../src/dht/index.js';
+} from '../../src/dht/placement/placement-store.js';
+import { verifyClusterDocument } from '../../src/dht/recovery/cluster-document.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
 import { eventually } from '../support/eventually.js';
 
 export function documentContract(open: OpenStore): void {
-  test('the placement is swapped by one of those who try, and told to those who watch', async (t) => {
+  test('one of several concurrent changes replaces the placement, and watches report it', async (t) => {
     const node = await open(t);
     const store = node();
     assert.equal(await readPlacement(store), undefined);
-    const told: StoredPlacement[] = [];
-    const watch = watchPlacement(node(), (placement) => told.push(placement), assert.ifError);
+    const reported: StoredPlacement[] = [];
+    const watch = watchPlacement(node(), (placement) => reported.push(placement), assert.ifError);
     const race = (revision: number, texts: string[]) =>
       Promise.all(texts.map((text) => compareAndSwapPlacement(node(), revision, text)));
     for (const round of [1, 2, 3]) {
@@ -35,14 +37,14 @@ export function documentContract(open: OpenStore): void {
       for (const { current } of swaps) assert.deepEqual(current, now);
     }
     const last = await readPlacement(store);
-    await eventually('the last placement', () => told.at(-1)?.revision === last!.revision);
-    assert.deepEqual(told.at(-1), last);
+    await eventually('the last placement', () => reported.at(-1)?.revision === last!.revision);
+    assert.deepEqual(reported.at(-1), last);
     watch.close();
     assert.equal((await compareAndSwapPlacement(store, last!.revision - 1, 'old')).swapped, false);
     assert.equal((await compareAndSwapPlacement(store, 0, 'new')).swapped, false);
   });
 
-  test('a collection is fixed by the first, changed under compare, and deleted', async (t) => {
+  test('the schema of a collection is created by the first node, changed by compare-and-set, and deleted', async (t) => {
     const node = await open(t);
     const store = node();
     const wanted = [3, 4, 5].map((precision) => ({ grid: 'geohash', precision }));
@@ -65,7 +67,7 @@ export function documentContract(open: OpenStore): void {
     assert.equal(await readSchema(store, 'naip'), undefined);
   });
 
-  test('a cluster is not entered under other settings', async (t) => {
+  test('a cluster cannot be joined with other settings', async (t) => {
     const node = await open(t);
     const cluster = { id: 'c1', format: 1, prefixLengths: { geohash: 4, quadtile: 9 } };
     await verifyClusterDocument(node(), cluster);
@@ -76,7 +78,7 @@ export function documentContract(open: OpenStore): void {
       });
   });
 
-  test('values that are not ours are named', async (t) => {
+  test('values of other programs are named', async (t) => {
     const store = (await open(t))();
     for (const value of ['', '{"grid":"geohash"}', '[]', 'null']) {
       await store.transact({ success: [{ op: 'put', key: 'collections/x', value }] });

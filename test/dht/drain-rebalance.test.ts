@@ -1,4 +1,4 @@
-/** Drains, their undoing, rebalances and figures, on two real servers with one owner a slot. */
+/** Drains, their undoing, rebalances and statistics, on two real servers with one owner for each slot. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ async function metrics({ url }: Server) {
   return parsePrometheus(await (await fetch(`${url}/metrics`)).text());
 }
 
-test('nodes hold their share of the bytes, and a drained one comes back only when it is told to', {
+test('nodes hold bytes in proportion to their weights, and a drained node rejoins only on request', {
   skip: noEtcd,
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -52,7 +52,7 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
     await json('ingest', path, ...facts, '--server', [a, b][i % 2]!.url);
   }
 
-  // The list, the metrics and the plan tell the same.
+  // The list, the metrics and the plan report the same.
   const nodes = await nodesOf(a);
   const total = nodes.reduce((sum, { bytes }) => sum + bytes!, 0);
   assert.ok(total > 0);
@@ -88,10 +88,22 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
         samples.get('tilewright_commit_seconds_count'),
       );
       assert.ok([...samples.keys()].some((name) => name.startsWith('tilewright_peer_errors_total{node="')));
+      for (const call of [
+        'store_request_duration_seconds_count{operation="put"}',
+        'etcd_request_duration_seconds_count{operation="transact"}',
+      ])
+        assert.ok(samples.get(`tilewright_${call}`)! > 0, call);
+      assert.ok(samples.get('tilewright_rebalance_slots_total')! > 0);
+      const ready = await get<{ checks: object }>(server, '/ready');
+      assert.deepEqual(ready.checks, { disk: 'ok', store: 'ok', etcd: 'ok' });
       return samples.get('tilewright_slot_bytes')!;
     }),
   );
-  // A slot that was given away is kept for a while.
+  const moved = await Promise.all(
+    [a, b].map(async (server) => (await metrics(server)).get('tilewright_rebalance_bytes_total')!),
+  );
+  assert.ok(moved[0]! + moved[1]! >= done.moved.bytes, `${moved} of ${done.moved.bytes}`);
+  // A slot that was handed over is kept for a while.
   assert.ok(sums[0]! + sums[1]! >= total, `${sums} of ${total}`);
 
   const [first] = await nodesOf(b);
@@ -108,17 +120,17 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
   );
   await ended(b.process, 'SIGTERM');
   const back = serve(t, folder, ports[1]!, etcd, ['--owners', '1']);
-  await until('started again', async () => (await fetch(`${back.url}/ready`)).ok);
+  await until('restarted', async () => (await fetch(`${back.url}/ready`)).ok);
   assert.equal(await isEmpty(), true);
   await json('node', 'join', drained.id, '--server', back.url);
   await until('it owns slots again', async () => {
     const now = (await nodesOf(a)).find(({ id }) => id === drained.id)!;
-    // While a slot is handed over, both nodes count its bytes.
+    // During the handover of a slot, both nodes count its bytes.
     return !now.draining && now.states!.available > 8000 && now.states!.available < 8400 && (await settled());
   });
   const [one, other] = (await nodesOf(a)).map(({ bytes }) => bytes!) as [number, number];
   assert.equal(one + other, total);
-  // It was given slots by their bytes.
+  // Its slots were chosen by their bytes.
   assert.ok(
     Math.abs(one - other) <= Math.abs(done.nodes[0]!.after.bytes - done.nodes[1]!.after.bytes) + total / 4,
   );

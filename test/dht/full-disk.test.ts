@@ -1,4 +1,4 @@
-/** A node of a cluster whose disk is filled by others. */
+/** A cluster node whose disk is filled by other programs. */
 import assert from 'node:assert/strict';
 import { rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { sharedStores } from './shared-stores.js';
 
 const RESERVE = 8e6;
 
-test('on a full disk the cache goes first; then ingest is refused', async (t) => {
+test('on a full disk, the cache is evicted first; then ingest is refused', async (t) => {
   const disk = await smallDisk(t, 24);
   if (disk === undefined) return;
   const where = await sharedStores(t);
@@ -24,7 +24,7 @@ test('on a full disk the cache goes first; then ingest is refused', async (t) =>
   const fill = async (name: string, free: number) => {
     const { bavail, bsize } = await statfs(disk);
     await writeFile(join(disk, name), Buffer.alloc(bavail * bsize - free));
-    // The disk is asked once a second.
+    // The free space is checked once a second.
     await sleep(1100);
   };
   await fill('some', RESERVE - 100_000);

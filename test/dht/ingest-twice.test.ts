@@ -1,4 +1,4 @@
-/** A scene that another node has delivered since this one has looked for it is not delivered again. */
+/** A scene that another node ingests after this node has looked for it is not ingested again. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,14 +9,13 @@ import { Replica } from '../../src/dht/replication/replica.js';
 import { IngestPool } from '../../src/ingest/cut/ingest-pool.js';
 import { SharedMemory } from '../../src/ingest/cut/shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { ingestScene } from '../../src/ingest/job/ingest-scene.js';
-import type { IngestContext } from '../../src/ingest/options.js';
+import { type IngestContext, ingestScene } from '../../src/ingest/job/ingest-scene.js';
 import { planSceneTiles } from '../../src/ingest/plan/scene-plan.js';
 import { Storage } from '../../src/storage/index.js';
 import { writeTestScene } from '../support/scenes.js';
 import { sharedStores } from './shared-stores.js';
 
-test('a scene that two nodes are given is delivered once', async (t) => {
+test('a scene that two nodes ingest is stored once', async (t) => {
   const { folder, objects, coordination, stops } = await sharedStores(t);
   const pool = new IngestPool(1, 256e6);
   stops.push(() => pool.close());
@@ -26,7 +25,7 @@ test('a scene that two nodes are given is delivered once', async (t) => {
   const nodes: { context: IngestContext; storage: Storage }[] = [];
   for (const id of ['a', 'b']) {
     const storage = await Storage.open(join(folder, id), { reserve: 0 });
-    // It does not follow the log, as one does not that is a moment behind.
+    // It does not follow the log, like a node that lags slightly behind.
     const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
     stops.push(async () => {
       await replica.close();
@@ -45,7 +44,7 @@ test('a scene that two nodes are given is delivered once', async (t) => {
     };
     nodes.push({ context, storage });
   }
-  // Both have looked for the scene before either of them has delivered it.
+  // Both nodes have looked for the scene before either of them has stored it.
   const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
   const plans = await Promise.all([a, b].map(({ storage }) => planSceneTiles(storage, scene!, options)));
   const first = await ingestScene(a.context, plans[0]!, options);
@@ -57,6 +56,6 @@ test('a scene that two nodes are given is delivered once', async (t) => {
   const versions = new Set<string>();
   for await (const { name } of objects.list('tiles/')) versions.add(name.split('/').at(-2)!);
   assert.equal(versions.size, 1);
-  // The claim was given back.
+  // The lock was released.
   assert.equal((await ingestScene(b.context, plans[1]!, options)).unchanged, true);
 });

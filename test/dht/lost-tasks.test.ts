@@ -37,7 +37,7 @@ async function succeeds(server: Server, id: string): Promise<void> {
   assert.equal(status, 'successful', message);
 }
 
-/** The ids of all tiles, as a node finds them. */
+/** The ids of all tiles, as a node reports them. */
 async function allTiles(server: Server): Promise<string[]> {
   const ids: string[] = [];
   for (let path = '/search?limit=1000'; path !== ''; ) {
@@ -65,7 +65,7 @@ async function firstOwner(servers: Server[], id: string): Promise<Server> {
   throw new Error(`nobody owns ${geocode}`);
 }
 
-test('the shares of a node that dies are done by others, and all tiles are made once', {
+test('the tasks of a dead node are done by others, and all tiles are made once', {
   skip: noEtcd,
 }, async (t) => {
   const folder = await tempFolder(t);

@@ -1,4 +1,4 @@
-/** Nodes that are started in a wrong way say so, with a code and what to do, and harm nothing. */
+/** Nodes that are started with wrong settings report a code and a remedy, and do no harm. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -29,9 +29,9 @@ async function place(t: TestContext, options: string[] = []): Promise<Place> {
 
 interface Served {
   url: string;
-  /** What it has said so far. */
+  /** The output so far. */
   said(): string;
-  /** Resolves to its exit code. */
+  /** Resolves to the exit code. */
   ended: Promise<number | null>;
   stop(): Promise<void>;
 }
@@ -84,7 +84,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
 
   assert.match(
     await refused(t, where, 'b', 'TW_DHT_REFUSED', { flags: ['--secret', 'not that of the others'] }),
-    /: the message is signed by another secret; start all nodes with the same --secret \[TW_DHT_REFUSED\]/,
+    /: the message is signed with another secret; start all nodes with the same --secret \[TW_DHT_REFUSED\]/,
   );
   const late = join(where.folder, 'late.mjs');
   await writeFile(late, 'const now = Date.now;\nDate.now = () => now() - 3600_000;\n');
@@ -92,10 +92,10 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
     await refused(t, where, 'b', 'TW_DHT_REFUSED', {
       env: { NODE_OPTIONS: `--import=${pathToFileURL(late).href}` },
     }),
-    /the clocks .* are 3600 s apart; let both take their time from a time server/,
+    /the clocks .* are 3600 s apart; synchronise both with a time server/,
   );
 
-  // A store that is another cluster's.
+  // A store of another cluster.
   await mkdir(join(where.folder, 'other'));
   const other = {
     flags: ['--cluster-name', 'other', '--store', pathToFileURL(join(where.folder, 'other')).href],
@@ -107,7 +107,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
   await first.stop();
   assert.match(await refused(t, where, 'x', 'TW_DHT_OTHER_FOLDER'), /may be empty/);
 
-  // A folder that was used alone, and one of a cluster that is to be.
+  // A folder of a single node, and the folder of a cluster node.
   const single = await Storage.open(join(where.folder, 'single'), { reserve: 0 });
   await writeScene(single, 's', 7);
   await single.close();
@@ -121,7 +121,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
   assert.match(said, /\[TW_DHT_FOLDER_OF_CLUSTER\]/);
 });
 
-test('credentials that are wrong, and a bucket that is not there', {
+test('wrong credentials, and a missing bucket', {
   skip: noEtcd || noS3Server,
 }, async (t) => {
   const where = await place(t);
@@ -147,7 +147,7 @@ test('credentials that are wrong, and a bucket that is not there', {
   await (await running(t, where, 'a', { flags: at(BUCKET), env })).stop();
 });
 
-test('etcd with keys of others, which stay; what its operator should know is said', {
+test('an etcd with keys of other programs, which stay; the operator gets warnings', {
   skip: noEtcd,
 }, async (t) => {
   const where = await place(t);
@@ -166,6 +166,6 @@ test('a node of another format is refused', async (t) => {
   const member = { id: 'b', url: 'http://b', zone: 'b', weight: 1, software: '9.0.0', format: 2 };
   await assert.rejects(startMember(where, 'b', { member }), {
     code: 'TW_DHT_OTHER_FORMAT',
-    message: /node a runs version 0, which writes format 1 .* this node writes format 2/,
+    message: /node a runs version 0 with document format 1, and this node has format 2/,
   });
 });

@@ -1,4 +1,4 @@
-/** Three servers, etcd and a shared folder, as an operator starts them. */
+/** Three servers, etcd and a shared folder, started as an operator starts them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
@@ -16,7 +16,7 @@ interface Page {
   features: { id: string; assets: Record<string, { href: string }> }[];
 }
 
-/** All items that a node finds, a few a page. */
+/** All items that a node finds, in small pages. */
 async function walk(server: Server): Promise<{ ids: string[]; partial: boolean; hrefs: string[] }> {
   const ids: string[] = [];
   const hrefs: string[] = [];
@@ -41,7 +41,7 @@ async function ingest(server: Server, path: string, datetime: string): Promise<n
 
 const cellOf = (id: string) => id.slice(id.lastIndexOf('_g') + 2);
 
-/** The server that does not own a cell: of three, two do. */
+/** The server that does not own a cell; two of the three own it. */
 async function foreignTo(servers: Server[], geocode: string): Promise<Server> {
   const { owners } = await get<{ owners: { node: string }[] }>(
     servers[0]!,
@@ -56,12 +56,12 @@ async function foreignTo(servers: Server[], geocode: string): Promise<Server> {
 
 const remove = ({ url }: Server, path: string) => fetch(url + path, { method: 'DELETE' });
 
-/** A read that sees what was done by the request with this answer. */
+/** A read that sees the effect of the request with this answer. */
 const at = ({ headers }: Response) => ({
   headers: { 'tilewright-seq': headers.get('tilewright-seq')! },
 });
 
-test('any node takes scenes and answers for all; one that dies is missed by nobody', {
+test('any node accepts scenes and answers for all; answers stay complete when one node dies', {
   skip: noEtcd,
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -94,7 +94,7 @@ test('any node takes scenes and answers for all; one that dies is missed by nobo
   }
 
   b.process.kill('SIGKILL');
-  await until('the others answer for all', async () => {
+  await until('the others answer completely', async () => {
     const found = await Promise.all([walk(a), walk(c)]);
     return found.every(({ ids, partial }) => ids.join() === first.ids.join() && !partial);
   });
@@ -103,7 +103,7 @@ test('any node takes scenes and answers for all; one that dies is missed by nobo
   assert.equal((await walk(c)).ids.length, tiles);
 
   const again = serve(t, folder, ports[1]!, etcd);
-  await until('the node is back', async () => (await walk(again)).ids.length === tiles);
+  await until('the node is running again', async () => (await walk(again)).ids.length === tiles);
   assert.deepEqual((await walk(again)).ids, (await walk(a)).ids);
 
   const { code, stdout } = await tilewright('node', 'locate', 'u2ed', '--server', a.url, '--format', 'json');
@@ -113,7 +113,7 @@ test('any node takes scenes and answers for all; one that dies is missed by nobo
   const geocode = cellOf(first.ids[0]!);
   const split = await tilewright('split', '--geocode', geocode, '--precision', '7', '--server', c.url);
   assert.equal(split.code, 0, split.stderr);
-  // The node that was here first has given slots away, and keeps them for a while.
+  // The first node has given slots away, and keeps them for a while.
   const held = async ({ url }: Server) =>
     ((await (await fetch(`${url}/health`)).json()) as { tiles: number }).tiles;
   await until('only owners have tiles', async () => {
@@ -140,7 +140,9 @@ test('any node takes scenes and answers for all; one that dies is missed by nobo
   }
 });
 
-test('a message that is not signed by the secret of the cluster is refused', { skip: noEtcd }, async (t) => {
+test('a message that is not signed with the secret of the cluster is refused', {
+  skip: noEtcd,
+}, async (t) => {
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
   const etcd = await EtcdCluster.start(t);

@@ -1,4 +1,4 @@
-/** Files of tiles come to the nodes that own them, stay within the limit, and are fetched again where they are damaged. */
+/** Nodes prefetch the tile files of their slots, stay within the limit, and fetch damaged files again. */
 import assert from 'node:assert/strict';
 import { readFile, stat, truncate, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './cluster-members.js';
 import { sharedStores } from './shared-stores.js';
 
-/** A node that is started again keeps its slots. */
+/** A restarted node keeps its slots. */
 const STEADY = { gracePeriodMs: 60_000 };
 
 async function tilesOf(storage: Storage): Promise<TileRecord[]> {
@@ -31,7 +31,7 @@ const all = async (storage: Storage) => {
   );
 };
 
-test('an owner fetches the files of its slots, those of before and those of new commits', async (t) => {
+test('an owner fetches the files of its slots, from earlier and from new commits', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a', STEADY);
   for (const n of [1, 2, 3]) await writeScene(a.storage, `s${n}`, n);
@@ -47,7 +47,7 @@ test('an owner fetches the files of its slots, those of before and those of new 
   assert.ok(before.bytes > 0);
   assert.equal(before.misses, 0, 'nobody waited for them');
 
-  // What a power cut may leave: a file that is cut off, one with other bytes, one that is missing.
+  // Possible results of a power cut: a truncated file, a file with other bytes, a missing file.
   const [cut, other, missing] = await tilesOf(b.storage);
   await b.stop();
   await truncate(b.storage.tilePath(cut!, '10m'), 5);
@@ -67,7 +67,7 @@ test('an owner fetches the files of its slots, those of before and those of new 
     }
 });
 
-test('within the limit; what does not fit is fetched when it is wanted; a lost object is named', async (t) => {
+test('the limit holds; other files are fetched on demand; a lost object is named', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   for (const n of [31, 63, 95]) await writeScene(a.storage, `s${n}`, n);
@@ -101,7 +101,7 @@ test('within the limit; what does not fit is fetched when it is wanted; a lost o
   assert.ok(cellsOf(31).length > 1);
 });
 
-test('a file that was fetched ahead is checked before it is used', async (t) => {
+test('a prefetched file is verified before it is used', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
@@ -118,7 +118,7 @@ test('a file that was fetched ahead is checked before it is used', async (t) => 
   assert.deepEqual(await readFile(b.storage.tilePath(tile!, '10m')), bytes);
 });
 
-test('it is known whether a node writes', async (t) => {
+test('a node knows whether it is writing', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const write = await a.storage.beginScene(COLLECTION, 'slow', cellsOf(1));
@@ -127,26 +127,26 @@ test('it is known whether a node writes', async (t) => {
   assert.equal(a.cluster.locks.heldCount, 0);
 });
 
-test('a file of a model is fetched where it is asked for', async (t) => {
+test('a file of a model is fetched on demand', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
   const b = await startMember(where, 'b');
   const { id: collection, grid } = COLLECTION;
   const place = { model: 'm', collection, grid, geocode: cellsOf(1)[0]!, version: 'v000001' };
-  const { id } = await a.storage.putModel({ ...place, card: {} } as never, {
+  const { id } = await a.storage.models.put({ ...place, card: {} } as never, {
     'weights.bin': Buffer.from('weights'),
   });
   await b.cluster.replica.catchUp();
-  const model = (await b.storage.getModel(id))!;
-  await b.storage.ensureModelFile(model, 'weights.bin');
-  const path = b.storage.modelPath(model, 'weights.bin');
+  const model = (await b.storage.models.get(id))!;
+  await b.storage.models.ensureFile(model, 'weights.bin');
+  const path = b.storage.models.path(model, 'weights.bin');
   assert.equal(await readFile(path, 'utf8'), 'weights');
   for (const damage of [() => writeFile(path, 'weighty'), () => writeFile(path, 'w'), () => unlink(path)]) {
     await damage();
-    assert.equal(String(await b.storage.readModelFile(model, 'weights.bin')), 'weights');
+    assert.equal(String(await b.storage.models.readFile(model, 'weights.bin')), 'weights');
     await damage();
-    await b.storage.ensureModelFile(model, 'weights.bin');
+    await b.storage.models.ensureFile(model, 'weights.bin');
     assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched anew');
   }
 });

@@ -1,4 +1,4 @@
-/** Servers as an operator starts them. */
+/** Servers, started as an operator starts them. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { atEnd } from '../support/at-end.js';
 import { start, tilewright } from '../support/command.js';
 import type { EtcdCluster } from '../support/etcd.js';
 
-/** That all nodes share. */
+/** The secret that all nodes share. */
 export const SECRET = 'what all nodes know';
 const TIMEOUT_MS = 150_000;
 
@@ -30,10 +30,10 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' ? address!.port : 0;
 }
 
-/** The store of a cluster whose nodes have their folders in `folder`; `<folder>/store` must be there. */
+/** The store of a cluster whose nodes have their folders in `folder`; `<folder>/store` must exist. */
 export const storeOf = (folder: string) => pathToFileURL(join(folder, 'store')).href;
 
-/** A node of a cluster, or without etcd one that is alone. It may ingest what lies in the folder. */
+/** A cluster node or, without etcd, a single node. It may ingest files in the folder. */
 export function serve(
   t: TestContext,
   folder: string,
@@ -46,7 +46,7 @@ export function serve(
   const cluster = etcd ? ['--etcd', etcd.urls.join(), ...shared] : [];
   const limits = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
   const process = start(['serve', ...place, ...cluster, ...limits, ...more]);
-  // A pipe that nobody reads would stop the server when it is full.
+  // A full pipe without a reader would block the server.
   process.stdout?.resume();
   process.stderr?.resume();
   atEnd(t, () => ended(process, 'SIGKILL'));
@@ -61,8 +61,8 @@ export async function ended(process: ChildProcess, signal: NodeJS.Signals): Prom
 }
 
 export async function until(what: string, is: () => Promise<boolean>): Promise<void> {
-  for (const begun = performance.now(); !(await is().catch(() => false)); await sleep(100))
-    assert.ok(performance.now() - begun < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms`);
+  for (const startedAt = performance.now(); !(await is().catch(() => false)); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms`);
 }
 
 export async function get<T>({ url }: Server, path: string): Promise<T> {
@@ -71,7 +71,7 @@ export async function get<T>({ url }: Server, path: string): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** Every slot has two owners that answer, as a node sees it. */
+/** True if, as a node sees it, every slot has two owners that answer. */
 export async function isSettled(server: Server): Promise<boolean> {
   const { slots } = await get<{ slots: { state: string }[][] }>(server, '/cluster/placement');
   const { nodes } = await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes');
@@ -81,7 +81,7 @@ export async function isSettled(server: Server): Promise<boolean> {
   );
 }
 
-/** What a command prints with `--format json`. */
+/** The output of a command with `--format json`. */
 export async function json<T>(...args: string[]): Promise<T> {
   const { code, stdout, stderr } = await tilewright(...args, '--format', 'json');
   assert.equal(code, 0, stderr);

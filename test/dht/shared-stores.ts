@@ -1,4 +1,4 @@
-/** What nodes share: a tile store and a coordination store, in one process. */
+/** The shared resources of nodes: a tile store and a coordination store, in one process. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 
 export interface SharedStores {
-  /** Folders of the nodes go here. */
+  /** Parent folder of the nodes' folders. */
   folder: string;
   objects: ObjectStore;
   coordination: CoordinationStore;
-  /** Stopped at the end of the test, the last one first, before what they share. */
+  /** Called at the end of the test, the last one first, before the shared resources are closed. */
   stops: (() => Promise<void>)[];
 }
 

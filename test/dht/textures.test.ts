@@ -1,4 +1,4 @@
-/** Textures of the places of several nodes: those of one node, and the same clusters, wherever places lie. */
+/** Textures of the cells of several nodes: the same textures and clusters as on a single node, wherever the cells are. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ async function ownerOf(server: Server, geocode: string): Promise<string> {
   return owners[0]!.node;
 }
 
-/** A scene in a place of each node: whole cells, and west of them cells with too few pixels for a texture. */
+/** A scene in a cell of each node: complete cells, and west of them cells with too few pixels for a texture. */
 async function writeScenes(folder: string, nodes: Server[]): Promise<string[]> {
   const scenes = new Map<string, string>();
   for (let x = 10; scenes.size < nodes.length; x += 0.6) {
@@ -38,7 +38,7 @@ async function writeScenes(folder: string, nodes: Server[]): Promise<string[]> {
   return [...scenes.values()];
 }
 
-test('three nodes find the clusters that one finds, and each computes what lies there', {
+test('three nodes find the same clusters as one, and each computes its own cells', {
   skip: noEtcd,
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -66,7 +66,7 @@ test('three nodes find the clusters that one finds, and each computes what lies 
   const owners = new Set(await Promise.all(all.map((place) => ownerOf(nodes[2]!, place))));
   assert.equal(owners.size, nodes.length);
 
-  // Each node says which of its places it has skipped.
+  // Each node reports which of its cells it has skipped.
   const log = await get<{ lines: { text: string }[] }>(nodes[1]!, `/jobs/${job}/logs`);
   const workers = new Set<string>();
   for (const { text } of log.lines) {
@@ -77,7 +77,7 @@ test('three nodes find the clusters that one finds, and each computes what lies 
   }
   assert.deepEqual(workers, owners);
 
-  // What one has made, all know.
+  // All nodes know the result of one.
   const again = await textures(nodes[2]!);
   assert.deepEqual([again.textures, again.unchanged], [0, expected.textures]);
   assert.deepEqual(again.collections, expected.collections);
@@ -85,8 +85,8 @@ test('three nodes find the clusters that one finds, and each computes what lies 
     [alone, ...nodes].map(async ({ process }, i) => {
       await ended(process, 'SIGTERM');
       const storage = await Storage.open(join(folder, `node-${ports[i]}`));
-      const { createdAt: _, ...clustering } = (await storage.getClustering('planted'))!;
-      const values = (await toArray(storage.textures('planted'))).map(({ geocode, values }) => [
+      const { createdAt: _, ...clustering } = (await storage.textures.getClustering('planted'))!;
+      const values = (await toArray(storage.textures.list('planted'))).map(({ geocode, values }) => [
         geocode,
         values,
       ]);

@@ -1,4 +1,4 @@
-/** Tiles in a shared store are plain files: GDAL opens them where they lie. */
+/** Tiles in a shared store are plain files that GDAL can open in place. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../suppo
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
-/** Names in the store of the files of some ingested tiles. */
+/** Object names of the files of some ingested tiles. */
 async function ingestInto(t: TestContext, folder: string, store: string): Promise<string[]> {
   const cluster = {
     store,

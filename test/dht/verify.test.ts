@@ -1,4 +1,4 @@
-/** `verify` on a node of a cluster: what counts is what the shared store has. */
+/** `verify` on a cluster node checks the shared store. */
 import assert from 'node:assert/strict';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { writeDerived, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './cluster-members.js';
 import { sharedStores } from './shared-stores.js';
 
-test('a file that is missing here is none that is missing; one that is gone from the store is named', async (t) => {
+test('a file that is missing only in the cache is not reported; one that is missing in the store is', async (t) => {
   const where = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
   const [a] = nodes as [(typeof nodes)[0]];

@@ -1,4 +1,4 @@
-/** Folders and stores that must not be put together are refused before anything is opened, so that nothing in them is changed. */
+/** Folders and stores that do not belong together are refused before anything is opened, so nothing in them is changed. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const refused = (code: string, ...args: string[]) => refusedWith(1, code, ...arg
 
 async function refusedWith(exitCode: number, code: string, ...args: string[]): Promise<string> {
   const child = start(args);
-  // A server that is not refused goes on.
+  // A server that is not refused continues to run.
   const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
   const { code: exit, stderr } = await finished(child);
   clearTimeout(timer);
@@ -32,7 +32,7 @@ async function refusedWith(exitCode: number, code: string, ...args: string[]): P
 
 const filesOf = async (folder: string) => (await readdir(folder, { recursive: true })).sort();
 
-/** A data folder of a node that was alone. */
+/** The data folder of a single node. */
 async function singleNode(t: TestContext): Promise<string> {
   const dir = join(await tempFolder(t), 'single');
   const storage = await Storage.open(dir, { reserve: 0 });
@@ -41,7 +41,7 @@ async function singleNode(t: TestContext): Promise<string> {
   return dir;
 }
 
-test('a store that is the data folder, or lies in it or around it', async (t) => {
+test('a store that is the data folder, or is in it or around it', async (t) => {
   const folder = await tempFolder(t);
   const store = join(folder, 'tiles');
   await mkdir(join(store, 'inner'), { recursive: true });
@@ -74,7 +74,7 @@ test('a store that is the data folder of a node, or has lost its cluster.json', 
   const objects = await openObjectStore(pathToFileURL(single).href);
   await assert.rejects(startMember({ ...where, objects }, 'a'), {
     code: 'TW_DHT_STORE_NOT_EMPTY',
-    message: /is no tile store but the data folder of a node.* "tilewright node join --data"/,
+    message: /is not a tile store but the data folder of a node.* "tilewright node join --data"/,
   });
   assert.deepEqual(
     (await filesOf(single)).filter((name) => name !== '.tmp'),
@@ -94,14 +94,14 @@ test('a store that is the data folder of a node, or has lost its cluster.json', 
   await refused('TW_STORAGE_IS_STORE', 'serve', '--data', store, '--port', `${await freePort()}`);
 });
 
-/** The same tile store, by a coordination store of its own. */
+/** The same tile store with a separate coordination store. */
 async function besides(where: SharedStores, name: string): Promise<SharedStores> {
   const coordination = await LevelStore.open(join(where.folder, name));
   where.stops.push(() => coordination.close());
   return { ...where, coordination };
 }
 
-test('one coordination store for a tile store, also where several come at once', async (t) => {
+test('a tile store accepts one coordination store, even if several nodes start at the same time', async (t) => {
   for (let round = 0; round < 5; round++) {
     const where = await sharedStores(t);
     const ids = ['a', 'b', 'c'];
@@ -113,7 +113,7 @@ test('one coordination store for a tile store, also where several come at once',
     assert.equal(won.length, 1, `${won}`);
     const refusal = {
       code: 'TW_DHT_OTHER_COORDINATION',
-      message: new RegExp(`agree by node ${won[0]} alone;`),
+      message: new RegExp(`uses the single node ${won[0]} without --etcd;`),
     };
     for (const [i, end] of ends.entries())
       if (end.status === 'rejected') {
@@ -124,7 +124,7 @@ test('one coordination store for a tile store, also where several come at once',
   }
 });
 
-test('a node that cannot listen, or whose address nobody could reach, joins nothing', async (t) => {
+test('a node that cannot listen, or whose address is not reachable, does not join', async (t) => {
   const folder = await tempFolder(t);
   const store = join(folder, 'store');
   await mkdir(store);
@@ -145,7 +145,7 @@ test('a node that cannot listen, or whose address nobody could reach, joins noth
   assert.deepEqual(await filesOf(folder), ['store']);
 });
 
-test('while a node starts its address answers that it is not ready', async () => {
+test('while a node starts, its address answers that it is not ready', async () => {
   const port = await freePort();
   const release = await reservePort('127.0.0.1', port, undefined);
   const answer = await fetch(`http://127.0.0.1:${port}/ready`);

@@ -1,4 +1,4 @@
-/** docs/errors.md lists every error that the code defines. Written anew with UPDATE_DOCS=1. */
+/** docs/reference/errors.md lists every error that the code defines. UPDATE_DOCS=1 rewrites it. */
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { errorCatalogue } from '../../src/errors.js';
 
 const source = fileURLToPath(new URL('../../src/', import.meta.url));
-const document = fileURLToPath(new URL('../../../docs/errors.md', import.meta.url));
+const document = fileURLToPath(new URL('../../../docs/reference/errors.md', import.meta.url));
 
 const HEAD = `# Errors
 
@@ -18,7 +18,7 @@ Every error has a code that never changes. On the command line it stands in brac
 |---|---|---|
 `;
 
-test('docs/errors.md lists every error code', async () => {
+test('docs/reference/errors.md lists every error code', async () => {
   for (const file of await readdir(source, { recursive: true })) {
     if (file.endsWith('errors.js')) await import(join(source, file));
   }

@@ -1,4 +1,4 @@
-/** Parts import only from parts before them, and only through their index: docs/architecture.md has the order. */
+/** Parts import only from parts before them, and only through their index: docs/explanation/architecture.md has the order. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, posix, sep } from 'node:path';
@@ -7,17 +7,17 @@ import { fileURLToPath } from 'node:url';
 
 const source = fileURLToPath(new URL('../../../src/', import.meta.url));
 
-/** From the bottom to the top. A part may be missing. */
+/** The parts from the bottom to the top. */
 const PARTS =
-  'async metrics html grid raster storage coordination dht query expressions imagery jobs ingest derive engines training analysis api client cli'.split(
+  'async metrics html grid raster storage coordination dht query expressions imagery jobs ingest derive engines training analysis api client report cli'.split(
     ' ',
   );
-/** Files beside the parts that each of them may import. */
+/** Files that every part may import. */
 const SHARED = ['errors.ts', 'json-schema.ts', 'plural.ts', 'random.ts', 'version.ts'];
-/** Wires the parts together; the command line alone starts from it. */
+/** The composition root, which only the command line imports. */
 const ROOT = 'node.ts';
 
-/** What is wrong with an import of `target` by `file`, both relative to `src/`; undefined where nothing is. */
+/** The fault of an import of `target` by `file`, both relative to `src/`; undefined if there is none. */
 function faultOf(file: string, target: string): string | undefined {
   const [part = ''] = file.split('/');
   const [wanted = ''] = target.split('/');
@@ -27,14 +27,14 @@ function faultOf(file: string, target: string): string | undefined {
     return isDemo ? undefined : 'leaves src/';
   }
   if (SHARED.includes(file)) return 'imports from above';
-  if (target === ROOT) return part === 'cli' ? undefined : 'imports the node that holds it';
-  if (!PARTS.includes(wanted)) return 'is of no known part';
-  if (target !== `${wanted}/index.ts`) return 'goes past the index';
+  if (target === ROOT) return part === 'cli' ? undefined : 'imports the composition root';
+  if (!PARTS.includes(wanted)) return 'belongs to no known part';
+  if (target !== `${wanted}/index.ts`) return 'bypasses the index';
   if (file !== ROOT && PARTS.indexOf(wanted) > PARTS.indexOf(part)) return 'imports from a later part';
   return undefined;
 }
 
-/** Paths of the relative imports of a file, static and dynamic, types too. */
+/** Paths of the relative imports of a file: static and dynamic ones, and types. */
 function importsOf(code: string): string[] {
   return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g)].map(([, path = '']) => path);
 }
@@ -48,7 +48,7 @@ test('every import goes to an earlier part, through its index', async () => {
   for (const file of files) {
     const [part = ''] = file.split('/');
     if (!PARTS.includes(part) && file !== ROOT && !SHARED.includes(file))
-      faults.push(`${file} is of no known part`);
+      faults.push(`${file} belongs to no known part`);
     for (const path of importsOf(await readFile(join(source, file), 'utf8'))) {
       const target = posix.normalize(posix.join(dirname(file), path)).replace(/\.js$/, '.ts');
       const fault = faultOf(file, target);
@@ -58,14 +58,14 @@ test('every import goes to an earlier part, through its index', async () => {
   assert.deepEqual(faults, []);
 });
 
-test('the rule sees what breaks it', () => {
+test('the rule detects violations', () => {
   assert.deepEqual(importsOf(`import type { A } from '../query/index.js';\nawait import('./b.js');`), [
     '../query/index.js',
     './b.js',
   ]);
   assert.equal(faultOf('raster/read.ts', 'storage/index.ts'), 'imports from a later part');
-  assert.equal(faultOf('query/search.ts', 'storage/catalogue.ts'), 'goes past the index');
-  assert.equal(faultOf('ingest/ingest.ts', 'node.ts'), 'imports the node that holds it');
+  assert.equal(faultOf('query/search.ts', 'storage/catalogue.ts'), 'bypasses the index');
+  assert.equal(faultOf('ingest/ingest.ts', 'node.ts'), 'imports the composition root');
   assert.equal(faultOf('ingest/ingest.ts', '../data-samples/index.ts'), 'leaves src/');
   assert.equal(faultOf('errors.ts', 'raster/index.ts'), 'imports from above');
   assert.equal(faultOf('query/search.ts', 'storage/index.ts'), undefined);

@@ -1,4 +1,4 @@
-/** Cells of an axis against a look at every cell. */
+/** Compares the cells of an axis with a search over all cells. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ const axes = fc
   .tuple(fc.integer({ min: -9, max: 9 }), fc.integer({ min: 1, max: 20 }), fc.nat(5))
   .map(([from, length, level]): GridAxis => ({ from, to: from + length, count: 2 ** level }));
 
-/** An axis, and places on it and beyond its ends; half of them are edges of cells. */
+/** An axis, and values on it and beyond its ends; half of them are edges of cells. */
 const axisAndPlaces = (count: number) =>
   axes.chain((axis) => {
     const length = axis.to - axis.from;
@@ -41,7 +41,7 @@ test('edges divide the axis into equal cells', () => {
   );
 });
 
-test('a place is in the cell whose lower edge is at or below it and whose upper edge is above it', () => {
+test('a value is in the cell whose lower edge is at or below it and whose upper edge is above it', () => {
   fc.assert(
     fc.property(axisAndPlaces(1), ([axis, [place]]) => {
       const index = cellAt(axis, place!);
@@ -53,7 +53,7 @@ test('a place is in the cell whose lower edge is at or below it and whose upper 
   );
 });
 
-test('an interval overlaps the cells that it has more than an edge in common with; a single place, its cell', () => {
+test('an interval overlaps the cells with which it shares more than an edge; a single value, its cell', () => {
   fc.assert(
     fc.property(axisAndPlaces(2), ([axis, places]) => {
       const [low, high] = [Math.min(...places), Math.max(...places)];
@@ -69,7 +69,7 @@ test('an interval overlaps the cells that it has more than an edge in common wit
   );
 });
 
-test('the edges decide where the quotient of a place rounds to another cell', () => {
+test('the edges decide if the quotient of a value rounds to another cell', () => {
   let rounded = 0;
   for (let level = 0; level < 12; level++) {
     const axis: GridAxis = { from: -20037508.342789244, to: 20037508.342789244, count: 2 ** level };

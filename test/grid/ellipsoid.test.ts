@@ -1,13 +1,8 @@
-/** Lengths on the ground, from the figures of the WGS84 ellipsoid. */
+/** Lengths on the ground, computed from the WGS84 ellipsoid. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  cellSizeMetres,
-  chordDistanceMetres,
-  geohash,
-  metresPerDegree,
-  quadtile,
-} from '../../src/grid/index.js';
+import { metresPerDegree } from '../../src/grid/ellipsoid.js';
+import { cellSizeMetres, chordDistanceMetres, geohash, quadtile } from '../../src/grid/index.js';
 
 /** Semi-axes in metres (NGA.STND.0036). */
 const [EQUATOR, POLE] = [6_378_137, 6_356_752.314245];
@@ -15,7 +10,7 @@ const [EQUATOR, POLE] = [6_378_137, 6_356_752.314245];
 const near = (actual: number, expected: number, tolerance: number) =>
   assert.ok(Math.abs(actual - expected) <= tolerance, `${actual} is not ${expected}`);
 
-test('straight distances are those between places on the ellipsoid', () => {
+test('chord distances match known distances on the ellipsoid', () => {
   near(chordDistanceMetres([0, 0], [180, 0]), 2 * EQUATOR, 1e-6);
   near(chordDistanceMetres([0, 0], [90, 0]), Math.hypot(EQUATOR, EQUATOR), 1e-6);
   near(chordDistanceMetres([77, 90], [-12, -90]), 2 * POLE, 1e-5);
@@ -24,7 +19,7 @@ test('straight distances are those between places on the ellipsoid', () => {
   assert.equal(chordDistanceMetres([12, 34], [12, 34]), 0);
 });
 
-test('short distances are those of degrees, also across the antimeridian', () => {
+test('short distances match the length of degrees, even across the antimeridian', () => {
   for (const lat of [-80, -35, 0.5, 52, 88]) {
     const { lon, lat: along } = metresPerDegree(lat);
     near(chordDistanceMetres([179.995, lat], [-179.995, lat]), 0.01 * lon, 0.01);
@@ -32,9 +27,9 @@ test('short distances are those of degrees, also across the antimeridian', () =>
   }
 });
 
-test('cells shrink towards the poles as their grid says', () => {
+test('cells shrink towards the poles as their projection requires', () => {
   const metres = 2 * 20_037_508.342789244;
-  // The centre of a quarter of the map lies at 66.51 degrees.
+  // The centre of a quarter of the map is at 66.51 degrees.
   const { width, height } = cellSizeMetres(quadtile, '0');
   const cos = Math.cos((66.51326044311186 * Math.PI) / 180);
   near(width, (metres / 2) * cos, 1);

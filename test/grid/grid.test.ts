@@ -75,7 +75,7 @@ test('known quadkeys', () => {
   assert.equal(quadtile.encode(west, -north, 24), '2'.repeat(24));
 });
 
-test('the package agrees away from edges', () => {
+test('the ngeohash package agrees except on edges', () => {
   check(points(geohash), fc.integer({ min: 1, max: 9 }), ([lon, lat], precision) => {
     const cell = geohash.encode(lon, lat, precision);
     const { west, south } = geohash.bounds(cell);
@@ -231,7 +231,7 @@ for (const grid of grids) {
   });
 }
 
-test('grids are found by name', () => {
+test('gridByName returns each grid by its name', () => {
   assert.equal(gridByName('geohash'), geohash);
   assert.equal(gridByName('quadtile'), quadtile);
   assert.throws(() => gridByName('h3'), { code: 'TW_GEOCODE_GRID' });

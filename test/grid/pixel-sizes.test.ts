@@ -1,4 +1,4 @@
-/** Pixel sizes of a collection: what is nearly alike is the same, whatever comes after. */
+/** Pixel sizes of a collection: nearly equal sizes are the same, whatever scenes follow. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -24,23 +24,23 @@ const scenes = fc.array(
   },
 );
 
-test('sizes within five percent of a known one become it, the nearest first; usual ones are known beforehand', () => {
+test('sizes within five percent of a known one are replaced by it, the nearest first; standard ones are known from the start', () => {
   assert.deepEqual(fit([], 30.2, 15.1), { fitted: [30, 15], known: [square(30, 15)] });
   assert.deepEqual(fit([], 928), { fitted: [926.6254], known: [square(926.6254)] });
   const first = fit([], 3020);
   assert.deepEqual(first, { fitted: [3020], known: [square(3020)] });
   assert.deepEqual(fit(first.known, 3030), { fitted: [3020], known: first.known });
   assert.deepEqual(fit(first.known, 3190).fitted, [3190]);
-  // Two sizes of one scene stay two.
+  // Two sizes of one scene remain two.
   assert.deepEqual(fit([square(3)], 3.1, 3), { fitted: [3.1, 3], known: [square(3), square(3.1)] });
-  // Only the sizes of both axes make a size.
+  // Sizes are equal only if both axes match.
   const flat = matchPixelSizes([square(40)], [{ x: 40, y: 80 }]);
   assert.deepEqual(flat.fitted, [{ x: 40, y: 80 }]);
-  // A finer size is counted with a coarser one that is there, a coarser one by itself.
+  // A finer size is computed with a coarser one that exists, a coarser one by itself.
   assert.deepEqual(fit([square(60)], 20, 180).known, [square(60, 20), square(180)]);
 });
 
-test('a scene that came before finds the same sizes, and the same pixels, whatever came after it', () => {
+test('an earlier scene gets the same sizes and pixels again, whatever scenes came after it', () => {
   fc.assert(
     fc.property(scenes, (all) => {
       let known: PixelSizes = [];
@@ -60,7 +60,7 @@ test('a scene that came before finds the same sizes, and the same pixels, whatev
   );
 });
 
-test('no two sizes that a collection learns from scenes of one size each are alike', () => {
+test('no two sizes that a collection gets from scenes of one size each match', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 1, max: 2000, noNaN: true }), { maxLength: 30 }), (sizes) => {
       const known = sizes.reduce<PixelSizes>((list, size) => matchPixelSizes(list, square(size)).known, []);
@@ -72,16 +72,16 @@ test('no two sizes that a collection learns from scenes of one size each are ali
   );
 });
 
-test('the first scene of a collection is counted as its sizes together; those unknown too', () => {
+test('the sizes of the first scene are computed together, and so are unknown ones', () => {
   const sizes = square(10, 20, 60);
   const { known } = matchPixelSizes([], sizes);
   assert.deepEqual(pixelGridsFor(known, geohash, '9q8yy', sizes), computePixelGrids(geohash, '9q8yy', sizes));
   assert.deepEqual(pixelGridsFor([], geohash, '9q8yy', sizes), computePixelGrids(geohash, '9q8yy', sizes));
-  // 10 m alone would be 387 x 488: it stacks with the tiles of whole scenes.
+  // 10 m alone would be 387 x 488, which would not stack with the tiles of complete scenes.
   assert.deepEqual(pixelGridsFor(known, geohash, '9q8yy', square(10)), [{ width: 390, height: 486 }]);
 });
 
-test('a new size goes to the first list whose coarsest it is no coarser than, in both axes', () => {
+test('a new size is added to the first list whose coarsest size is not finer, in both axes', () => {
   const known = [square(60, 20), square(300)];
   assert.deepEqual(fit(known, 40).known, [square(60, 20, 40), square(300)]);
   assert.deepEqual(fit(known, 100).known, [square(60, 20), square(300, 100)]);
@@ -91,7 +91,7 @@ test('a new size goes to the first list whose coarsest it is no coarser than, in
     { x: 100, y: 10 },
   ])
     assert.deepEqual(matchPixelSizes(known, [long]).known, [square(60, 20), [...square(300), long]]);
-  // Sizes that share one axis are two.
+  // Sizes that are equal in one axis only are two sizes.
   const both = [
     { x: 40, y: 80 },
     { x: 40, y: 120 },

@@ -5,7 +5,7 @@ import { coverRegionByRelation, type GridBounds, grids, type Relation } from '..
 
 const never = (cells: number) => new Error(`${cells} cells`);
 
-/** A region that is a box, told about as a real one is: sure of little before the closest look. */
+/** A region that is a box, described like a real one: most rectangles are unclear before the last level. */
 function box(region: GridBounds, forgetful: boolean) {
   return (rect: GridBounds, closest: boolean): Relation => {
     const { west, south, east, north } = rect;
@@ -77,7 +77,7 @@ for (const grid of grids) {
   });
 }
 
-test('the closest look is at rectangles of a thousandth of a cell, and what stays unclear there is covered', () => {
+test('rectangles of the last level are a thousandth of a cell, and unclear ones there are covered', () => {
   for (const grid of grids) {
     const { width, height } = grid.cellSize(3);
     let closestLooks = 0;
@@ -93,12 +93,12 @@ test('the closest look is at rectangles of a thousandth of a cell, and what stay
   }
 });
 
-test('as many cells as allowed are listed, one more is refused', () => {
+test('the maximum number of cells is listed, one more is refused', () => {
   for (const grid of grids) {
     const precision = grid.name === 'geohash' ? 4 : 7;
     const { width, height } = grid.cellSize(precision);
     const corner = grid.bounds(grid.encode(1, 1, precision));
-    // Ten rows of ten cells, as certain as can be and only touched.
+    // Ten rows of ten cells, inside or only touched.
     for (const inset of [0, 0.1]) {
       const region = {
         west: corner.west + inset * width,

@@ -5,7 +5,6 @@ import { type TestContext, test } from 'node:test';
 import { WorkerPool } from '../../src/async/index.js';
 import { parseExpressions } from '../../src/expressions/parser.js';
 import { parseColormap } from '../../src/imagery/colours/index.js';
-import type { ImageryResult, ImageryTask } from '../../src/imagery/imagery-tasks.js';
 import { renderStyleBytes } from '../../src/imagery/rendering/render-params.js';
 import { RenderQueue } from '../../src/imagery/rendering/render-queue.js';
 import type { TilewrightNode } from '../../src/node.js';
@@ -23,15 +22,12 @@ async function refusal(node: TilewrightNode, url: string) {
   return { status: answer.statusCode, code, detail };
 }
 
-/** Records the kinds of the tasks that worker threads get. */
+/** Records the kinds of the tasks of worker threads. */
 function tasksOf(t: TestContext): Set<string> {
   const kinds = new Set<string>();
-  const run = WorkerPool.prototype.run as WorkerPool<ImageryTask, ImageryResult>['run'];
-  t.mock.method(WorkerPool.prototype, 'run', function (
-    this: WorkerPool<ImageryTask, ImageryResult>,
-    task: ImageryTask,
-    options,
-  ) {
+  type Pool = WorkerPool<{ kind: string }, unknown>;
+  const run = WorkerPool.prototype.run as Pool['run'];
+  t.mock.method(WorkerPool.prototype, 'run', function (this: Pool, task: { kind: string }, options) {
     kinds.add(task.kind);
     return run.call(this, task, options);
   } satisfies typeof run);
@@ -115,7 +111,7 @@ test('a picture of too many values is refused with its sizes', async (t) => {
   assert.equal((await node.server.inject(url)).statusCode, 200);
   const { status, code, detail } = await refusal(node, `${url}&buffer=99`);
   assert.deepEqual([status, code], [400, 'TW_IMAGERY_TOO_MANY_VALUES']);
-  assert.match(detail, /^710 x 710 pixels of 20 bands and 16 planes .* more than 16000000 values/);
+  assert.match(detail, /^710 x 710 pixels of 20 bands and 16 expressions are more than 16000000 values/);
 });
 
 test('so many pictures are drawn at once, so many wait, and others are refused', async () => {

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { parseLightgbm, predictLightgbm } from '../../src/ingest/cloud/index.js';
-import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm-model.js';
-import { readCloudModelFile } from '../../src/ingest/cloud/model-file.js';
+import { MAX_MODEL_BYTES, parseLightgbm, readCloudModelFile } from '../../src/ingest/cloud/lightgbm-model.js';
+import { predictLightgbm } from '../../src/ingest/cloud/lightgbm-predict.js';
 import { tempFolder } from '../support/temp.js';
 
 const folder = new URL('../../../test/fixtures/ingest/lightgbm/', import.meta.url);
@@ -81,17 +80,14 @@ test('a file of another kind is refused with what it is', () => {
     [(t) => t.replace('num_leaves=15', 'num_leaves=1e1'), /Tree=0 has a bad num_leaves/],
     [(t) => t.replace('Tree=1', 'Tree=2'), /Tree=2 is not number 1/],
     [(t) => t.replace(/left_child=.*\n/, ''), /Tree=0 has 0 values of left_child/],
-    [(t) => t.replace(/left_child=\S+/, 'left_child=0'), /Tree=0 is no tree: node 0 has the child 0/],
+    [(t) => t.replace(/left_child=\S+/, 'left_child=0'), /Tree=0 is not a tree: node 0 has the child 0/],
     [(t) => t.replace(/left_child=\S+/, 'left_child=14'), /Tree=0 has left_child 14/],
     [(t) => t.replace(/left_child=\S+/, 'left_child=-16'), /Tree=0 has left_child -16/],
-    [(t) => t.replace(/left_child=\S+/, 'left_child=-1'), /Tree=0 is no tree/],
+    [(t) => t.replace(/left_child=\S+/, 'left_child=-1'), /Tree=0 is not a tree/],
     [(t) => t.replace(/threshold=\S+/, 'threshold=nan'), /Tree=0 has threshold nan/],
     [(t) => t.replace(/leaf_value=\S+/, 'leaf_value=inf'), /Tree=0 has leaf_value inf/],
-    [
-      (t) => t.replace('num_leaves=15', 'num_leaves=15\nnum_leaves=15'),
-      /num_leaves is there twice in Tree=0/,
-    ],
-    [(t) => t.slice(0, t.indexOf('Tree=5')), /it has 5 trees where its header lists 8/],
+    [(t) => t.replace('num_leaves=15', 'num_leaves=15\nnum_leaves=15'), /num_leaves occurs twice in Tree=0/],
+    [(t) => t.slice(0, t.indexOf('Tree=5')), /it has 5 trees, but its header lists 8/],
     [(t) => t.slice(0, t.indexOf('leaf_value')), /Tree=0 has 0 values of leaf_value|header lists/],
   ];
   for (const [change, message] of refusals) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type CloudBands, detectCloudByReflectance } from '../../src/ingest/cloud/index.js';
+import { type CloudBands, detectCloudByReflectance } from '../../src/ingest/cloud/reflectance-detector.js';
 import { Mask } from '../../src/raster/index.js';
 import { CLOUD_MASK_SETS, hasCloudMasks, readCloudMasks, scoreCloud } from '../support/cloud-masks.js';
 
@@ -82,13 +82,15 @@ test('bands of another size are refused by name', () => {
   const bands = { ...bandsOf([[0, 0, 0, 0, 0, 0]]), nir: new Float32Array(2) };
   assert.throws(() => detectCloudByReflectance(bands, new Uint8Array(1), new Uint8Array(1)), {
     code: 'TW_INGEST_BAD_CLOUD_BANDS',
-    message: 'the cloud test got 2 pixels of nir where 1 belong',
+    message: 'the cloud detection received 2 pixels of nir instead of 1',
   });
 });
 
 const skip = hasCloudMasks ? false : 'the hand-made cloud masks are not there';
 
-test('clouds of hand-made masks are found as well as docs/benchmarks.md says', { skip }, async () => {
+test('clouds of hand-made masks are found as well as docs/reference/benchmarks.md says', {
+  skip,
+}, async () => {
   const floors: Record<string, number> = { sentinel2: 0.88, landsat5: 0.83 };
   for (const name of CLOUD_MASK_SETS) {
     const { bands, cloud } = await readCloudMasks(name);

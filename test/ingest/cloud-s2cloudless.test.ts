@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { areaMean } from '../../src/ingest/cloud/area-mean.js';
+import { areaMean, type BandPixels } from '../../src/ingest/cloud/area-mean.js';
 import { dilate, meanOverDisk } from '../../src/ingest/cloud/disk-filters.js';
-import {
-  type BandPixels,
-  detectCloudByModel,
-  MODEL_BANDS,
-  parseLightgbm,
-} from '../../src/ingest/cloud/index.js';
+import { parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
+import { detectCloudByModel, MODEL_BANDS } from '../../src/ingest/cloud/s2cloudless.js';
 import { Mask } from '../../src/raster/index.js';
 
 /** A model of one split: probability 0.95 where the feature is above 0.5, else 0.05. */

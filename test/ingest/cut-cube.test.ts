@@ -61,10 +61,20 @@ test('the memory that a cube is cut in changes nothing but the time that it take
       const cells = coverScene(scene!, grid, 6);
       const geocode = cells[Math.floor(next() * cells.length)]!;
       const cell: CellGroup = {
-        ...{ grid: 'geohash', geocode, width: 180, height: 150, name: '30m', role: 'data' },
-        ...{ resampling: 'nearest', dataType: 'int16', nodata: group!.nodata, colours: undefined },
+        grid: 'geohash',
+        geocode,
+        width: 180,
+        height: 150,
+        name: '30m',
+        role: 'data',
+        resampling: 'nearest',
+        dataType: 'int16',
+        nodata: group!.nodata,
+        colours: undefined,
         bands: group!.bands.map(({ name, scale, offset, wavelength }) => ({
-          ...{ name, scale, offset },
+          name,
+          scale,
+          offset,
           ...(wavelength !== undefined && { wavelength }),
         })),
         metadata: { SCENE: 's' },
@@ -76,7 +86,12 @@ test('the memory that a cube is cut in changes nothing but the time that it take
       const { least, most } = cubeMemoryBounds(cell, header);
       const bytes = Math.round(least + room * (most - least));
       const found = await cutCube({
-        ...{ kind: 'cube', cell, path, bytes, offset: 64, mask: [] },
+        kind: 'cube',
+        cell,
+        path,
+        bytes,
+        offset: 64,
+        mask: [],
         bands: group!.bands.map(({ header, index }) => ({ header, index })),
         buffer: new SharedArrayBuffer(64 + bytes),
       });

@@ -7,8 +7,10 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type MtlForm, writeLandsatLikeScene } from '../../data-samples/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
 import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
+import { earthSunDistance } from '../../src/ingest/formats/landsat/radiance.js';
+import { findInputs } from '../../src/ingest/inputs/find-inputs.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -232,7 +234,9 @@ test('before collections: old key names, radiance alone, no quality band; and wh
   });
   const [scene] = await describeScenes(tm, {});
   assert.deepEqual([scene.id, scene.collection.id], ['LT05_L1T_017036_19990804', 'landsat-pre-l1']);
-  assert.match(scene.warnings.join('\n'), /band 3; its values are radiances/);
+  const [red] = scene.groups[0].bands;
+  assert.ok(Math.abs(red.scale / ((Math.PI * 1.0146 ** 2 * 1.039) / 1536) - 1) < 1e-3, `${red.scale}`);
+  assert.ok(Math.abs(red.offset / red.scale + 2.21 / 1.039) < 1e-9);
   assert.match(scene.warnings.join('\n'), /no quality band BQA: cloud is not assessed/);
 
   const groups = { L1_METADATA_FILE: {}, PRODUCT_METADATA: { ...old, SENSOR_ID: 'MSS' } };
@@ -251,6 +255,76 @@ test('before collections: old key names, radiance alone, no quality band; and wh
     await writeFile(join(tm, 'L_MTL.json'), broken);
     await assert.rejects(describeScenes(tm, {}), { code: 'TW_INGEST_BAD_METADATA' });
   }
+});
+
+test('radiance alone becomes reflectance and brightness temperature, also of the minimum and maximum of before 2012', async (t) => {
+  const folder = await tempFolder(t);
+  const product = join(folder, 'L71017036_03619990804');
+  const { SUN_ELEVATION: _, ...taken } = TAKEN;
+  const limits = (band: string, low: number, high: number) => ({
+    [`LMIN_BAND${band}`]: low,
+    [`LMAX_BAND${band}`]: high,
+    [`QCALMIN_BAND${band}`]: 1,
+    [`QCALMAX_BAND${band}`]: 255,
+  });
+  await writeProduct(product, [], {
+    L1_METADATA_FILE: {},
+    PRODUCT_METADATA: { PRODUCT_TYPE: 'L1T', SPACECRAFT_ID: 'Landsat7', SENSOR_ID: 'ETM+', ...taken },
+    MIN_MAX: { ...limits('3', -5, 234.4), ...limits('61', 0, 17.04), ...limits('62', 3.2, 12.65) },
+    SUN: { SUN_ELEVATION: 30 },
+  });
+  const values = { B30: [0, 1, 128, 255], B61: [0, 1, 128, 255], B62: [0, 1, 128, 255] };
+  for (const [band, numbers] of Object.entries(values))
+    await writeRaster(join(product, `L71017036_03619990804_${band}.TIF`), {
+      ...{ dataType: 'uint8', width: 20, height: 20, pixel: 30 },
+      bands: [Uint8Array.from({ length: 400 }, (_, i) => numbers[Math.floor(i / 100)]!)],
+    });
+  const [scene] = await describeScenes(product, {});
+  assert.deepEqual(
+    scene.groups.map(({ name, nodata, bands }) => [name, nodata, bands.map((band) => band.name).join()]),
+    [
+      ['30m', 0, 'B3'],
+      ['30m-thermal', 0, 'B6_VCID_1,B6_VCID_2'],
+    ],
+  );
+
+  const node = await testNode(t, join(folder, 'data'));
+  await ingest(node, { href: product, precision: 5 });
+  const found = new Map<string, Set<number>>();
+  for (const tile of await tilesOf(node))
+    for (const group of tile.groups) {
+      const { bands } = await readRaster(node.storage.tilePath(tile, group.name));
+      for (const [i, { name, scale, offset }] of group.bands.entries())
+        for (const stored of bands[i]!)
+          if (stored > 0) found.set(name, (found.get(name) ?? new Set()).add(stored * scale + offset));
+    }
+  const near = (band: string, value: number, tolerance: number) =>
+    assert.ok(
+      [...found.get(band)!].some((one) => Math.abs(one - value) < tolerance),
+      `${band} has no ${value}: ${[...found.get(band)!].join(' ')}`,
+    );
+  for (const stored of [1, 128, 255]) {
+    const fraction = (stored - 1) / 254;
+    // Sine of 30 degrees is 0.5; irradiance 1533; 1.0146 is the distance on 4 August in the table of the Landsat 7 handbook.
+    near('B3', (Math.PI * (-5 + 239.4 * fraction) * 1.0146 ** 2) / (1533 * 0.5), 1e-3);
+    near('B6_VCID_2', 1282.71 / Math.log(666.09 / (3.2 + 9.45 * fraction) + 1), 0.006);
+    // A radiance of 0 has no temperature.
+    if (fraction > 0) near('B6_VCID_1', 1282.71 / Math.log(666.09 / (17.04 * fraction) + 1), 0.006);
+  }
+});
+
+test('the distance of the sun is that of the table of the Landsat 7 handbook', () => {
+  const table = {
+    1: 0.98331,
+    60: 0.99084,
+    121: 1.00756,
+    182: 1.01667,
+    227: 1.01281,
+    274: 1.00119,
+    335: 0.98608,
+  };
+  for (const [day, distance] of Object.entries(table))
+    assert.ok(Math.abs(earthSunDistance(Date.UTC(1999, 0, Number(day), 15)) - distance) < 4e-4, day);
 });
 
 test('flags win over the product; saturation has no nodata and a group of its own', async (t) => {
@@ -289,7 +363,11 @@ test('the intermediate bands of the surface temperature are a group of their own
   // USGS stores ST_QA in the same type.
   for (const name of ['ST_QA', ...intermediate])
     await writeRaster(join(product, `${stem}_${name}.TIF`), {
-      ...{ dataType: 'int16', width: 20, height: 20, pixel: 30, nodata: -9999 },
+      dataType: 'int16',
+      width: 20,
+      height: 20,
+      pixel: 30,
+      nodata: -9999,
       bands: [new Int16Array(400).fill(9876)],
     });
   const [scene] = await describeScenes(product, {});

@@ -31,7 +31,10 @@ const envi = (lines: string[]) =>
 const mat = () =>
   matFile([
     {
-      ...{ name: 'indian', dimensions: [SIDE, SIDE, COUNT], type: 'int16', compressed: true },
+      name: 'indian',
+      dimensions: [SIDE, SIDE, COUNT],
+      type: 'int16',
+      compressed: true,
       values: bands.flatMap((band) =>
         Array.from({ length: SIDE * SIDE }, (_, i) => band[(i % SIDE) * SIDE + Math.floor(i / SIDE)]!),
       ),
@@ -61,7 +64,11 @@ test('a cube whose position is a flag makes the tiles of one that says it itself
   const wavelengths = bands.map((_, band) => 450 + 50 * band);
   const run = async (name: string, collection: string, more: object) => {
     const { failed, scenes } = await ingest(node, {
-      ...{ href: join(folder, name), ...FLAGS, wavelengths, collection, scale: 1 },
+      href: join(folder, name),
+      ...FLAGS,
+      wavelengths,
+      collection,
+      scale: 1,
       ...more,
     });
     assert.deepEqual(failed, []);
@@ -118,7 +125,11 @@ test('GDAL puts the corners at the same place', needsGdal, async (t) => {
   const corners = ['500000', '5300000', '501200', '5298800'];
   const placed = join(folder, 'by-gdal.tif');
   gdal(
-    ...(['gdal_translate', '-q', '-a_srs', 'EPSG:32633', '-a_ullr'] as const),
+    'gdal_translate',
+    '-q',
+    '-a_srs',
+    'EPSG:32633',
+    '-a_ullr',
     ...corners,
     join(folder, 'plain.bil'),
     placed,

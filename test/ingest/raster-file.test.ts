@@ -48,7 +48,10 @@ const twoBands = { dataType: 'uint8', bands: bytesOf(2, 64 * 64, (i, band) => (i
 test('a description that is too long to be typed is not the name of a band', async (t) => {
   const path = join(await tempFolder(t), 'field.dat');
   writeEnvi(path, {
-    ...{ width: 2, height: 2, type: 'uint8', interleave: 'bsq' },
+    width: 2,
+    height: 2,
+    type: 'uint8',
+    interleave: 'bsq',
     bands: [1, 2, 3].map((value) => new Array(4).fill(value)),
     lines: [MAP_INFO, `band names = {${'x'.repeat(200_000)}, ${'y'.repeat(200)}, short}`],
   });
@@ -387,11 +390,11 @@ test('an Item that says something wrong is named, and one that leads away is not
     ['{ no json', /not JSON/],
     ['[', /not JSON/],
     [`"${'x'.repeat(1_100_000)}"`, /1000000 bytes/],
-    [item('a.tif', { id: 7 }), /id is no text/],
-    [item('a.tif', { properties: { datetime: 'yesterday' } }), /properties.datetime is no time/],
-    [item('a.tif', { assets: { image: 'a.tif' } }), /assets.image is no object/],
-    [item('a.tif', {}, { 'raster:bands': [{ scale: '1' }] }), /raster:bands\[0\].scale is no number/],
-    [item('a.tif', {}, { 'raster:bands': [{ nodata: 'none' }] }), /nodata is no number/],
+    [item('a.tif', { id: 7 }), /id is not text/],
+    [item('a.tif', { properties: { datetime: 'yesterday' } }), /properties.datetime is not a time/],
+    [item('a.tif', { assets: { image: 'a.tif' } }), /assets.image is not an object/],
+    [item('a.tif', {}, { 'raster:bands': [{ scale: '1' }] }), /raster:bands\[0\].scale is not a number/],
+    [item('a.tif', {}, { 'raster:bands': [{ nodata: 'none' }] }), /nodata is not a number/],
     [item('a.tif', { collection: '../x' }), /add --collection/],
   ];
   for (const [text, message] of wrong) {
@@ -429,7 +432,7 @@ test('bands with different nodata values are groups of their own', async (t) => 
   );
 });
 
-test('a file of several layers that is no known product lists them', {
+test('a file of several layers that is not a known product lists them', {
   skip: !hasGdal && 'no GDAL',
 }, async (t) => {
   const folder = await tempFolder(t);

@@ -5,7 +5,8 @@ import { cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { writeSafe } from '../../data-samples/index.js';
-import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { findInputs } from '../../src/ingest/inputs/find-inputs.js';
 import { hasGdal } from '../support/gdal.js';
 import { realData, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
@@ -53,7 +54,7 @@ test('loose bands: names, documents and flags say what is missing', async (t) =>
   const item = await describeOne(archive);
   assert.deepEqual([item.id, item.start], [product.sceneId, Date.parse(properties.datetime)]);
   assert.equal(item.groups[0].bands[0].offset, 0);
-  assert.match(item.warnings.join(), /notes.json is no JSON/);
+  assert.match(item.warnings.join(), /notes.json is not a JSON/);
 });
 
 test('loose bands: time as span, without a zone, of a day that is none; nodata as declared', async (t) => {

@@ -4,7 +4,8 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { writeSafe } from '../../data-samples/index.js';
-import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { findInputs } from '../../src/ingest/inputs/find-inputs.js';
 import { Mask } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 import { bandsOf, CASES, describeOne, SMALL, writeConstant } from './sentinel2-products.js';
@@ -45,7 +46,7 @@ test('flags that change nothing are named, and a lone band says where its produc
   const { id, warnings } = await describeOne(product.path, flags);
   assert.equal(id, 'mine');
   assert.deepEqual(warnings, [
-    '--bands, --scale, --mask-band changed nothing: Sentinel-2 SAFE says it by itself',
+    '--bands, --scale, --mask-band had no effect: Sentinel-2 SAFE defines these values itself',
   ]);
 
   await assert.rejects(

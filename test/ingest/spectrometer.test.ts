@@ -51,7 +51,9 @@ test('bad and empty bands take no pixel from the mask and the coverage; spectra 
   const node = await testNode(t, join(folder, 'data'));
   writeEnvi(join(folder, 'cube.bil'), cube());
   const { scenes, failed } = await ingest(node, {
-    ...{ href: join(folder, 'cube.hdr'), collection: 'cubes', precision: 5 },
+    href: join(folder, 'cube.hdr'),
+    collection: 'cubes',
+    precision: 5,
   });
   assert.deepEqual(failed, []);
   assert.equal(scenes.length, 1);
@@ -91,7 +93,10 @@ test('the header, the image and the folder of both are one scene', async (t) => 
   const node = await testNode(t, join(folder, 'data'));
   for (const path of ['cube.bil', 'cube.hdr', '.']) {
     const { scenes, failed } = await ingest(node, {
-      ...{ href: join(folder, path), collection: 'cubes', precision: 5, id: 'one' },
+      href: join(folder, path),
+      collection: 'cubes',
+      precision: 5,
+      id: 'one',
     });
     assert.deepEqual([failed, scenes.length, scenes[0]!.unchanged], [[], 1, path !== 'cube.bil']);
   }

@@ -187,7 +187,7 @@ test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async
     assert.equal((await ingest(node, inputs)).scenes[0]!.unchanged, false);
     assert.ok((await covered()) > before);
     await writeFile(`${path}.msk`, 'no TIFF, but something else of that name');
-    assert.match((await openRaster(path)).warnings!.join(), /\.msk is no TIFF/);
+    assert.match((await openRaster(path)).warnings!.join(), /\.msk is not a TIFF/);
     await writeFile(`${path}.msk`, 'II*\0 and nothing behind it');
     const { failed } = await ingest(node, inputs);
     assert.equal(failed[0]?.code, 'TW_RASTER_TRUNCATED');

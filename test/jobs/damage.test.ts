@@ -1,4 +1,4 @@
-/** Jobs over tiles whose files are damaged say so, in their state, their results and by the exit code of the command. */
+/** Jobs over tiles with damaged files report the damage in their state, their results and the exit code of the command. */
 import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ async function ended(node: TilewrightNode, process: string, inputs: object) {
   }
 }
 
-/** All files of band groups of tiles of a scene become something else. */
+/** Replaces all files of the band groups of the tiles of a scene. */
 async function damage(data: string, scene: string): Promise<void> {
   const files = await readdir(join(data, 'tiles'), { recursive: true });
   const hit = files.filter((file) => file.includes(`_${scene}_`) && file.endsWith('.tif'));
@@ -81,7 +81,7 @@ test('fill, train and verify of damaged tiles', async (t) => {
   assert.deepEqual([filled.code, /TW_WRANGLE_ALL_FAILED/.test(filled.stderr)], [1, true]);
 });
 
-test('a command that has nothing to do says why, and is no failure', async (t) => {
+test('a command that has nothing to do gives the reason and succeeds', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const node = await openNode({ data: join(folder, 'data'), memory: 256e6, cores: 2 });
@@ -122,7 +122,7 @@ test('a command that has nothing to do says why, and is no failure', async (t) =
   assert.equal(nothing.code, 1);
   assert.match(
     nothing.stderr,
-    /no tile fits the filter .*\n--recurse takes the cells below a geocode too\.$/m,
+    /no tile fits the filter .*\n--recurse includes the cells inside a geocode\.$/m,
   );
 
   const found = async (...flags: string[]) => {
@@ -156,7 +156,7 @@ test('a command that has nothing to do says why, and is no failure', async (t) =
   assert.deepEqual([broken.code, /must be GeoJSON/.test(broken.stderr)], [2, true]);
 });
 
-test('only paths of the folder itself lose where it lies', () => {
+test('only paths in the data folder are redacted', () => {
   const relative = redactDataFolder('/srv/data');
   assert.deepEqual(relative({ a: ['/srv/data/tiles/x.tif is gone', 3], b: null }), {
     a: ['tiles/x.tif is gone', 3],

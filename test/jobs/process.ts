@@ -24,7 +24,7 @@ export function startWork(
   return jobs.start(process(work), inputs, options);
 }
 
-/** Work that ends when it is told to, or with the signal's reason. */
+/** Work that ends when the test ends it, or with the reason of the signal. */
 export function gate() {
   let open = (_results: unknown) => {};
   let started = () => {};

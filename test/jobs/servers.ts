@@ -1,4 +1,4 @@
-/** Nodes of one cluster as an operator starts them, and what clients ask of them. */
+/** Nodes of one cluster, started as an operator starts them, and requests of clients. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,17 +14,17 @@ import { EtcdCluster } from '../support/etcd.js';
 import { freePort } from '../support/s3.js';
 import { writeTestScene } from '../support/scenes.js';
 
-const PATIENCE = 240_000;
+const TIMEOUT_MS = 240_000;
 
 export interface Server {
   url: string;
   port: number;
   process: ChildProcess;
-  /** What it has written to its log so far. */
+  /** The log output so far. */
   log: () => string;
 }
 
-/** Three nodes that are settled. They end with the test, and their folder goes. */
+/** Three settled nodes. They stop with the test, and their folder is removed. */
 export class Servers {
   private readonly started: Server[] = [];
 
@@ -46,12 +46,12 @@ export class Servers {
     return servers;
   }
 
-  /** Those that were started first. */
+  /** The nodes that were started first. */
   get three(): [Server, Server, Server] {
     return this.started.slice(0, 3) as [Server, Server, Server];
   }
 
-  /** Starts a node, also once more after it was killed. */
+  /** Starts a node, possibly again after it was killed. */
   serve(port: number): Server {
     const { folder } = this;
     const store = pathToFileURL(join(folder, 'store')).href;
@@ -68,7 +68,7 @@ export class Servers {
     ];
     const rest = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
     const process = start(['serve', ...place, ...cluster, ...rest]);
-    // A pipe that nobody reads would stop the server when it is full.
+    // A full pipe without a reader would block the server.
     process.stdout?.resume();
     let log = '';
     process.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -94,8 +94,8 @@ export async function until(what: string, is: () => Promise<boolean>): Promise<v
       last = error;
       return false;
     });
-  for (const begun = performance.now(); !(await attempt()); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, `${what} within ${PATIENCE} ms: ${last}`);
+  for (const startedAt = performance.now(); !(await attempt()); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms: ${last}`);
 }
 
 export async function get<T>({ url }: Server, path: string): Promise<T> {
@@ -109,7 +109,7 @@ export async function nodeId(server: Server): Promise<string> {
   return nodes.find(({ url }) => url === server.url)!.id;
 }
 
-/** Every slot has two owners that answer, as a node sees it. */
+/** True if, as a node sees it, every slot has two owners that answer. */
 export async function isSettled(server: Server, members = 3): Promise<boolean> {
   const { slots } = await get<{ slots: { state: string }[][] }>(server, '/cluster/placement');
   const { nodes } = await get<{ nodes: { running: boolean }[] }>(server, '/cluster/nodes');
@@ -126,7 +126,7 @@ export interface Job {
   error?: { code: string; message: string };
 }
 
-/** Starts a job and gives its id. */
+/** Starts a job and returns its id. */
 export async function startJob(
   { url }: Server,
   process: string,
@@ -144,7 +144,7 @@ export async function startJob(
   return job.jobID;
 }
 
-/** The job when it has ended, as a node sees it. */
+/** Waits for the end of a job, as a node sees it, and returns the job. */
 export async function ended(server: Server, id: string): Promise<Job> {
   let job: Job | undefined;
   await until(`job ${id} ends`, async () => {
@@ -165,7 +165,7 @@ export interface Item {
   properties: Record<string, unknown>;
 }
 
-/** All items that a search finds, by their ids. */
+/** All items of a search, by id. */
 export async function itemsOf(server: Server, query: string): Promise<Item[]> {
   const items: Item[] = [];
   for (let path = `/search?limit=1000&${query}`; path !== ''; ) {
@@ -177,7 +177,7 @@ export async function itemsOf(server: Server, query: string): Promise<Item[]> {
   return items.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Far enough from each other to be in several slots. */
+/** Cells far enough apart to be in several slots. */
 const PLACES = [0, 60_000, 120_000];
 export const DATES = ['2024-06-01T10:00:00Z', '2024-06-04T10:00:00Z'];
 
@@ -188,7 +188,7 @@ export interface Models {
   pooled: { model: { mse: number; r2: number } } | null;
 }
 
-/** Dates of several places, to be ingested with `OPTIONS`. */
+/** Dates of several cells, to be ingested with `OPTIONS`. */
 export async function writeScenes(folder: string): Promise<{ datetime: string; href: string[] }[]> {
   return Promise.all(
     DATES.map(async (datetime, date) => {

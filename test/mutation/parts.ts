@@ -20,7 +20,7 @@ export const PARTS: Record<string, Part> = {
       'grid/axis',
       'grid/ellipsoid',
       'grid/grid',
-      'grid/area',
+      'grid/pixel-grid',
       'grid/pixel-sizes',
       'grid/region-coverer',
     ],

@@ -7,7 +7,7 @@ import { matches } from './oracle.js';
 import { tiles } from './tiles.js';
 import { wideFilters } from './trees.js';
 
-/** How many tiles have each key; those with none overflow. */
+/** Number of tiles for each key; tiles without a key overflow. */
 function tally(records: TileRecord[], keyOf: (record: TileRecord) => string | null) {
   const counts = new Map<string, number>();
   let overflow = 0;
@@ -43,7 +43,7 @@ const keys = (interval: keyof typeof starts, precision: number) => ({
   },
 });
 
-test('every count is that of a scan over all records', () => {
+test('every count is the same as in a scan of all records', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(tiles, { minLength: 20, maxLength: 80, selector: ({ id }) => id }),
@@ -89,7 +89,7 @@ test('every count is that of a scan over all records', () => {
   );
 });
 
-test('times far apart are counted too, by years where nobody says otherwise', () => {
+test('times far apart are counted, by years without a given interval', () => {
   const index = new ColumnIndex();
   const years = ['1700', '2024', '9999'];
   const [base] = fc.sample(tiles, { seed: 1, numRuns: 1 });

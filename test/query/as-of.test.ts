@@ -1,4 +1,4 @@
-/** An index that is read as of an earlier commit: what a list of that moment gives. */
+/** Reads of an index as of an earlier commit, compared with a list of that time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -11,7 +11,7 @@ import { filters, wideFilters } from './trees.js';
 const everything = and([]);
 type Content = ReadonlyMap<string, TileRecord>;
 
-/** Few ids, so that most tiles of a commit take the place of others. */
+/** Few ids, so that most tiles of a commit replace others. */
 const fewTiles = fc
   .tuple(tiles, fc.nat(25))
   .map(
@@ -24,7 +24,7 @@ const fewTiles = fc
   );
 const tileLists = fc.array(fewTiles, { maxLength: 15 });
 const commits = fc.record({ added: tileLists, removed: fc.array(fc.nat(40), { maxLength: 8 }) });
-/** What comes between commits. */
+/** Changes between commits. */
 const between = fc.constantFrom('nothing', 'nothing', 'merge', 'tidy');
 
 const countsOf = (index: ColumnIndex) =>
@@ -49,7 +49,7 @@ function assertSame(index: ColumnIndex, content: Content, filter: Filter, order:
   assert.deepEqual(countsOf(index), countsOf(fresh));
 }
 
-test('an index as of a commit gives what a list of that moment gives, whatever came later', async () => {
+test('a read as of a commit returns the same as on a list of that time, whatever changed later', async () => {
   await fc.assert(
     fc.asyncProperty(
       tileLists,
@@ -92,7 +92,7 @@ test('an index as of a commit gives what a list of that moment gives, whatever c
   );
 });
 
-test('merges in the background keep what reads as of earlier commits want', async () => {
+test('background compactions keep the rows that reads as of earlier commits need', async () => {
   const index = new ColumnIndex();
   const letters = '0123456789bcdefghjkmnpqrstuvwxyz';
   const make = (i: number, round: number) =>
@@ -113,7 +113,7 @@ test('merges in the background keep what reads as of earlier commits want', asyn
     for (const record of added) next.set(record.id, record);
     state = next;
     states.push(next);
-    // Some commits come while a merge is under way.
+    // Some commits arrive during a compaction.
     if (round % 3 === 0) {
       await tidying;
       tidying = index.compact();
@@ -133,7 +133,7 @@ test('merges in the background keep what reads as of earlier commits want', asyn
   assertStates();
 });
 
-test('what changes otherwise than by the next commit leaves no earlier one', () => {
+test('after a change other than the next commit, earlier commits cannot be read', () => {
   const index = new ColumnIndex();
   const one = tile({ scene: 'one' });
   const two = tile({ scene: 'two' });
@@ -165,7 +165,7 @@ test('what changes otherwise than by the next commit leaves no earlier one', () 
   }
 });
 
-test('commits are remembered for a minute, and so many rows of them', () => {
+test('commits are kept for a minute, up to a number of rows', () => {
   const index = new ColumnIndex();
   const commit = (seq: number, now: number, rows = 1) =>
     index.commit(
@@ -180,7 +180,7 @@ test('commits are remembered for a minute, and so many rows of them', () => {
   commit(3, 61_000);
   assert.equal(index.oldest, 1);
   for (let seq = 4; seq < 14; seq++) commit(seq, 62_000, 10_000);
-  // Each of them replaces those of the one before.
+  // Each commit replaces the tiles of the one before.
   assert.equal(index.oldest, 11);
   assert.equal(
     index.asOf(11, () => searchTiles(index, everything).numberMatched),

@@ -1,4 +1,4 @@
-/** Filters on their way to another node. */
+/** Filters in messages between nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkRemoteFilter } from '../../src/query/filter/check-remote-filter.js';
@@ -19,7 +19,7 @@ const POLYGON = {
 
 const sent = (filter: Filter): unknown => JSON.parse(JSON.stringify(filter));
 
-test('every filter that can be asked for can be sent', () => {
+test('every valid filter can be sent', () => {
   const params: FilterParams[] = [
     {},
     { ids: ['a', 'b'], collections: 'fields', source: 'raw', platform: 'sentinel-2a' },
@@ -46,8 +46,8 @@ test('every filter that can be asked for can be sent', () => {
     assert.equal(checkRemoteFilter(sent(parseFilter(one))), undefined, JSON.stringify(one));
 });
 
-test('conditions on expressions have names that earlier versions refuse, so that none is misread', () => {
-  // A check allows further members, so a condition with a known name and a new member would lose that.
+test('conditions on expressions have names that earlier versions refuse', () => {
+  // A check allows further members, so the new member of a condition with a known name would be ignored.
   const known = ['and', 'or', 'not', '=', '<>', '<', '<=', '>', '>=', 'in', 'like', 'isNull'];
   const isKnown = (op: string) => known.includes(op) || /^[st]_/.test(op);
   for (const filter of [
@@ -63,7 +63,7 @@ test('conditions on expressions have names that earlier versions refuse, so that
     assert.ok(!isKnown(parseFilter({ filter }).op), filter);
 });
 
-test('what another node sends is checked as far as tests of rows rely on it', () => {
+test('messages of other nodes are checked as far as tests of rows rely on it', () => {
   const fault = (filter: unknown) => checkRemoteFilter(JSON.parse(JSON.stringify(filter)));
   const number = (...args: unknown[]) => ({ op: 'compare', kind: 'number', sign: '<', args });
   assert.equal(fault(number({ property: 'pixel_coverage' }, 5)), undefined);
@@ -141,6 +141,6 @@ test('what another node sends is checked as far as tests of rows rely on it', ()
   ])
     assert.throws(() => fault(filter), {
       code: 'TW_QUERY_TOO_COMPLEX',
-      message: `the filter has ${levels} levels of isUnknown, more than 3: simplify it, or ask in parts`,
+      message: `the filter has ${levels} levels of isUnknown, more than 3: simplify it, or split the search`,
     });
 });

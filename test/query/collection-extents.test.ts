@@ -16,7 +16,7 @@ function isWithin([west, , east]: Bbox, whole: Bbox): boolean {
   return start + east - west <= widthOf(whole) + 1e-9;
 }
 
-/** The shortest arc from the west side of one of the boxes that holds all of them. */
+/** The shortest arc from the west side of one of the boxes that contains all of them. */
 function shortestArc(boxes: Bbox[]): number {
   const widths = boxes.map(([from]) =>
     Math.max(...boxes.map(([west, , east]) => eastOf(from, west) + east - west)),
@@ -50,7 +50,7 @@ test('the extent of a collection across the antimeridian is narrow, and so is th
   assert.deepEqual(extentAt([-0.1, 0], [0.1, 0]).get('a')!.bbox, [-1.40625, 0, 1.40625, 1.40625]);
 });
 
-test('extents of nodes of earlier versions, which have a box alone, are merged by it', () => {
+test('extents of nodes of earlier versions, which have only a box, are merged by it', () => {
   const now = extentAt([10, 0]);
   const earlier = new Map([['a', { bbox: [20, 1, 30, 5], start: 5, end: 6 } as unknown as Extent]]);
   for (const parts of [
@@ -63,7 +63,7 @@ test('extents of nodes of earlier versions, which have a box alone, are merged b
   }
 });
 
-test('tiles that follow each other with the same key have an extent each', () => {
+test('consecutive tiles with the same key have one extent each', () => {
   const { grid, geocode, ...rest } = tileAt(0, 0, 'x');
   const at = (id: string, collection: string, cell: { grid: GridName; geocode: string }) => ({
     ...rest,
@@ -101,16 +101,16 @@ test('tiles that follow each other with the same key have an extent each', () =>
     assert.deepEqual(found, { a: south, b: whole.a });
 });
 
-test('a collection all around the Earth, or with more gaps than are kept, has all of it', () => {
+test('a collection all around the Earth, or with too many gaps, has the entire globe as its extent', () => {
   const around = Array.from({ length: 256 }, (_, i): [number, number] => [-179.5 + i * 1.40625, 0]);
   assert.deepEqual(extentAt(...around).get('a')!.bbox, [-180, 0, 180, 1.40625]);
-  // Every other cell but for one gap at 90 degrees east: the box is the globe without that gap.
+  // Every second cell, and one gap at 90 degrees east: the box is the globe without that gap.
   const gappy = around.filter(([lon], i) => i % 2 === 0 && (lon < 90 || lon > 101));
   const [west, , east] = extentAt(...gappy).get('a')!.bbox;
   assert.ok(west > east && east <= 90 && west >= 101, `${west} ${east}`);
 });
 
-test('the extent of a collection is that of its tiles, and no more', () => {
+test('the extent of a collection is exactly that of its tiles', () => {
   fc.assert(
     fc.property(fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }), (records) => {
       const index = new ColumnIndex();

@@ -1,4 +1,4 @@
-/** The limits of filters in CQL2: the largest that is read, and the next larger one, which is refused with its size. */
+/** The limits of filters in CQL2: the largest accepted one, and the next larger one, which is refused with its size. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseFilter } from '../../src/query/index.js';
@@ -11,7 +11,7 @@ const nested = (levels: number, around: (inner: unknown) => unknown, innermost: 
 };
 const op = (name: string, ...args: unknown[]) => ({ op: name, args });
 
-/** Makes a filter of a size. */
+/** Creates a filter of a size. */
 type Make = (size: number) => unknown;
 
 const limits: [what: string, most: number, make: Make][] = [
@@ -50,13 +50,13 @@ const limits: [what: string, most: number, make: Make][] = [
   ['characters in a text', 10_000, (size) => `scene = '${'a'.repeat(size)}'`],
   ['characters in a text', 10_000, (size) => op('in', property('scene'), ['a', 'b'.repeat(size)])],
   ['characters in its patterns', 1000, (size) => `scene LIKE '${'a'.repeat(size)}'`],
-  // Folding makes two characters of each.
+  // Folding doubles the number of characters.
   [
     'characters in its patterns',
     1000,
     (size) => `'a' LIKE CASEI('${'ß'.repeat(size / 2)}${'a'.repeat(size % 2)}')`,
   ],
-  // A literal that is matched is no condition of the filter, but has been work.
+  // A matched literal is not a condition of the filter, but has caused work.
   [
     'characters in its patterns',
     1000,
@@ -75,12 +75,12 @@ const limits: [what: string, most: number, make: Make][] = [
   ],
 ];
 
-test('a filter at a limit is read, and one beyond it is refused with its size', () => {
+test('a filter at a limit is accepted, and one beyond it is refused with its size', () => {
   for (const [what, most, make] of limits) {
     assert.doesNotThrow(() => parseFilter({ filter: make(most) }), what);
     assert.throws(() => parseFilter({ filter: make(most + 1) }), {
       code: 'TW_QUERY_TOO_COMPLEX',
-      message: `the filter has ${most + 1} ${what}, more than ${most}: simplify it, or ask in parts`,
+      message: `the filter has ${most + 1} ${what}, more than ${most}: simplify it, or split the search`,
     });
   }
 });

@@ -1,4 +1,4 @@
-/** Messages for filters in CQL2 that are refused, word by word. */
+/** Exact messages for refused filters in CQL2. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCql2 } from '../../src/query/cql2/read-json.js';
@@ -6,7 +6,7 @@ import { readCql2 } from '../../src/query/cql2/read-json.js';
 const property = (name: string) => ({ property: name });
 const op = (name: unknown, ...args: unknown[]) => ({ op: name, args });
 
-test('text that breaks the grammar is answered with the position and what is expected there', () => {
+test('text with a syntax error is answered with the position and what is expected there', () => {
   const wrong: [filter: string, position: number, expected: string, found: string][] = [
     ['eo:cloud_cover BETWEEN 1 AND', 29, 'a value', 'the end'],
     ['eo:cloud_cover IN (1, )', 23, 'a value', '")"'],
@@ -25,7 +25,7 @@ test('text that breaks the grammar is answered with the position and what is exp
     ['(eo:cloud_cover < 5) ^ 1', 22, 'AND, OR or the end', '"^"'],
     ['eo:cloud_cover OR TRUE', 16, 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)', '"OR"'],
     ['NOT eo:cloud_cover', 19, 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)', 'the end'],
-    ['eo:cloud_cover NOT = 5', 20, 'LIKE, BETWEEN or IN, or NOT before the whole comparison', '"="'],
+    ['eo:cloud_cover NOT = 5', 20, 'LIKE, BETWEEN or IN, or NOT before the comparison', '"="'],
     ['2 ^ 3 ^ 1 = 8', 7, 'brackets around one of the powers, such as (a ^ b) ^ c', '"^"'],
     ['TRUE NOT IN (1)', 6, 'AND, OR or the end', '"NOT"'],
     ['S_WITHIN(geometry, POINT(-+1 2))', 27, 'a number', '"+"'],
@@ -34,7 +34,7 @@ test('text that breaks the grammar is answered with the position and what is exp
     [
       'S_WITHIN(geometry, GEOMETRYCOLLECTION(GEOMETRYCOLLECTION(POINT(1 2))))',
       39,
-      'a geometry that is no collection',
+      'a geometry other than a collection',
       '"GEOMETRYCOLLECTION"',
     ],
     ["T_AFTER(datetime, INTERVAL('..' '..'))", 33, '","', '".."'],
@@ -43,8 +43,8 @@ test('text that breaks the grammar is answered with the position and what is exp
     ["datetime > DATE('2020-01-01'", 29, '")"', 'the end'],
     ['datetime > DATE(2020)', 17, 'a time in quotes', '"2020"'],
     ["scene = 'a\\'", 9, 'a text that ends with a quote', 'one without an end'],
-    ['scene = "', 9, 'a word of CQL2', '"""'],
-    ['scene = 😀', 9, 'a word of CQL2', '"😀"'],
+    ['scene = "', 9, 'a token of CQL2', '"""'],
+    ['scene = 😀', 9, 'a token of CQL2', '"😀"'],
     ['eo:cloud_cover < -1e400', 19, 'a number up to 1.8e308, the largest of 64 bits', '"1e400"'],
   ];
   for (const [filter, position, expected, found] of wrong)
@@ -58,37 +58,37 @@ test('text that breaks the grammar is answered with the position and what is exp
     );
 });
 
-test('what has no meaning is answered with its place and the reason', () => {
+test('invalid conditions are answered with their locations and the reason', () => {
   const wrong: [filter: unknown, where: string, why: string][] = [
     [
       'geometry = geometry',
       'at character 1',
-      'geometry is not compared: use S_INTERSECTS or another spatial function',
+      'geometry cannot be compared: use S_INTERSECTS or another spatial function',
     ],
     [
       'scene < geometry',
       'at character 1',
-      'geometry is not compared: use S_INTERSECTS or another spatial function',
+      'geometry cannot be compared: use S_INTERSECTS or another spatial function',
     ],
     [
       'scene = eo:cloud_cover',
       'at character 1',
-      'scene is a text and eo:cloud_cover is a number, so they are not compared',
+      'scene is a text and eo:cloud_cover is a number, so they cannot be compared',
     ],
     [
       'created = CASEI(scene)',
       'at character 1',
-      'created is a time and CASEI is a text, so they are not compared',
+      'created is a time and CASEI is a text, so they cannot be compared',
     ],
     [
       "1 < 'a'",
       'at character 1',
-      '1 and "a" are not compared: give two texts, numbers, times, or truth values',
+      '1 and "a" cannot be compared: use two texts, numbers, times, or truth values',
     ],
     [
       op('=', null, null),
       '',
-      'null and null are not compared: give two texts, numbers, times, or truth values',
+      'null and null cannot be compared: use two texts, numbers, times, or truth values',
     ],
     [op('=', Infinity, 1), '', 'a number is compared with a number, not with a number beyond 1.8e308'],
     [op('=', property('scene')), '', '"=" takes 2 arguments, not 1'],
@@ -100,8 +100,8 @@ test('what has no meaning is answered with its place and the reason', () => {
     [{ op: 'not', args: {} }, '', '"args" of "not" must be a list'],
     [op(5, 1), '', 'a condition is an object with the members "op" and "args"'],
     [property('scene'), '', 'a condition is an object with the members "op" and "args"'],
-    [op('casei', property('scene')), '', 'CASEI is a value and no condition: compare it with another value'],
-    [op('+', 1, 2), '', '3 is a value and no condition: compare it with another value'],
+    [op('casei', property('scene')), '', 'CASEI is a value, not a condition: compare it with another value'],
+    [op('+', 1, 2), '', '3 is a value, not a condition: compare it with another value'],
     [
       op('between', property('pixel_coverage'), [1, 2], 3),
       '',
@@ -122,7 +122,7 @@ test('what has no meaning is answered with its place and the reason', () => {
     [
       op('t_after', property('created'), null),
       '',
-      "created is compared with a time such as TIMESTAMP('2024-06-01T00:00:00Z'), not with null: IS NULL finds what has no value",
+      "created is compared with a time such as TIMESTAMP('2024-06-01T00:00:00Z'), not with null: use IS NULL to find missing values",
     ],
     [
       op('=', property('pixel_coverage'), 'z'.repeat(58)),
@@ -258,7 +258,7 @@ test('what has no meaning is answered with its place and the reason', () => {
     [
       op('=', property('scene'), null),
       '',
-      'scene is compared with a text, not with null: IS NULL finds what has no value',
+      'scene is compared with a text, not with null: use IS NULL to find missing values',
     ],
     [
       op('=', property('scene'), -Infinity),
@@ -282,7 +282,7 @@ test('what has no meaning is answered with its place and the reason', () => {
     );
 });
 
-test('what CQL2 has and this server does not offer is named with its place', () => {
+test('unsupported parts of CQL2 are named with their locations', () => {
   const wrong: [filter: unknown, where: string, what: string][] = [
     ['A_EQUALS(scene, id)', 'at character 1', 'the array function A_EQUALS'],
     ['TRUE AND S_AREA_OVERLAPS(geometry, geometry)', 'at character 10', 'the function "s_area_overlaps"'],
@@ -303,13 +303,13 @@ test('what CQL2 has and this server does not offer is named with its place', () 
       () => readCql2(filter),
       {
         code: 'TW_QUERY_CQL2_UNSUPPORTED',
-        message: `the filter uses ${what}${where && ` (${where})`}, which is not offered here: compare properties, literals, and CASEI, ACCENTI or arithmetic of these`,
+        message: `the filter uses ${what}${where && ` (${where})`}, which is not supported: compare properties, literals, and CASEI, ACCENTI or arithmetic of these`,
       },
       JSON.stringify(filter),
     );
 });
 
-test('a name that is no property is answered with its place', () => {
+test('a name that is not a property is answered with its location', () => {
   const wrong: [filter: unknown, name: string, where: string][] = [
     ['"a""b" = 5', 'a"b', ' (at character 1)'],
     ['scene = a AND TRUE', 'a', ' (at character 9)'],
@@ -333,13 +333,13 @@ test('a name that is no property is answered with its place', () => {
     );
 });
 
-test('a filter in another language than it says is refused', () => {
+test('a filter in another language than filter-lang is refused', () => {
   const filter = op('=', property('scene'), 'a');
   assert.deepEqual(readCql2(filter, 'cql2-json'), { op: '=', property: 'scene', value: 'a' });
   assert.deepEqual(readCql2(JSON.stringify(filter), 'cql2-json'), readCql2("scene = 'a'", 'cql2-text'));
   assert.throws(() => readCql2(filter, 'cql2-text'), {
     code: 'TW_QUERY_CQL2',
-    message: 'the filter cannot be used: filter-lang is cql2-text, but the filter is no text',
+    message: 'the filter cannot be used: filter-lang is cql2-text, but the filter is not a text',
   });
   assert.throws(() => readCql2("scene = 'a'", 'cql2-json'), {
     code: 'TW_QUERY_CQL2',
@@ -350,6 +350,6 @@ test('a filter in another language than it says is refused', () => {
   });
   assert.throws(() => readCql2(filter, 'cql'), {
     code: 'TW_QUERY_FILTER_LANG',
-    message: 'filter-lang "cql" is not known: leave it out, or give cql2-text or cql2-json',
+    message: 'filter-lang "cql" is not known: omit it, or use cql2-text or cql2-json',
   });
 });

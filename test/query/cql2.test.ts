@@ -13,7 +13,7 @@ import { printCql2 } from './print-cql2.js';
 import { relates } from './spatial-oracle.js';
 import { filters } from './trees.js';
 
-/** A tree as the constructors make it: chains flat, empty lists as never. */
+/** A tree as the constructors make it: chains are flat, empty lists are false. */
 function normal(filter: Filter): Filter {
   if (filter.op === 'not' || filter.op === 'isUnknown') return { op: filter.op, arg: normal(filter.arg) };
   if (filter.op === 'and') return and(filter.args.map(normal));
@@ -21,12 +21,12 @@ function normal(filter: Filter): Filter {
   return filter.op === 'in' && 'values' in filter && filter.values.length === 0 ? or([]) : filter;
 }
 
-/** Without the odd prototypes of generated objects. */
+/** A copy without the unusual prototypes of generated objects. */
 const plain = (filter: Filter): Filter => JSON.parse(JSON.stringify(normal(filter)));
 
 const runs = { seed: 42, numRuns: 500 };
 
-test('a filter comes back from CQL2 JSON as it was', () => {
+test('a filter is unchanged after conversion to CQL2 JSON and back', () => {
   fc.assert(
     fc.property(filters, (filter) => {
       const json = JSON.parse(JSON.stringify(toCql2Json(filter)));
@@ -36,7 +36,7 @@ test('a filter comes back from CQL2 JSON as it was', () => {
   );
 });
 
-test('a filter comes back from CQL2 text as it was', () => {
+test('a filter is unchanged after conversion to CQL2 text and back', () => {
   fc.assert(
     fc.property(filters, fc.boolean(), (filter, lower) => {
       const text = printCql2(filter, lower);
@@ -72,7 +72,7 @@ const text = (sign: ComparisonOp, a: TextExpression, b: TextExpression): Filter 
   args: [a, b],
 });
 
-test('text as people write it', () => {
+test('handwritten text', () => {
   const same: [string, Filter][] = [
     ['eo:cloud_cover<=10', cloud('<=', 10)],
     ['"eo:cloud_cover" <= 1e1', cloud('<=', 10)],
@@ -299,7 +299,7 @@ test('a cell and itself are related as two equal rectangles are', () => {
   }
 });
 
-test('broken text is refused with the position and what is expected there', () => {
+test('invalid text is refused with the position and what is expected there', () => {
   const wrong: [string, number, RegExp][] = [
     ['', 1, /expected a property, NOT or "\(", found the end/],
     ['eo:cloud_cover', 15, /expected a comparison/],
@@ -309,7 +309,7 @@ test('broken text is refused with the position and what is expected there', () =
     ['(eo:cloud_cover < 5', 20, /expected "\)"/],
     ['eo:cloud_cover < 5)', 19, /expected AND, OR or the end/],
     ["scene = 'open", 9, /ends with a quote/],
-    ['scene = § 5', 9, /expected a word of CQL2, found "§"/],
+    ['scene = § 5', 9, /expected a token of CQL2, found "§"/],
     ['eo:cloud_cover IS 5', 19, /expected NULL/],
     ['eo:cloud_cover NOT 5', 20, /expected LIKE, BETWEEN or IN/],
     ['eo:cloud_cover BETWEEN 1 OR 2', 26, /expected AND/],
@@ -358,7 +358,7 @@ test('broken text is refused with the position and what is expected there', () =
   }
 });
 
-test('what has no meaning is refused by name, and with its place', () => {
+test('invalid conditions are refused with their names and locations', () => {
   const wrong: [unknown, string, RegExp][] = [
     [
       'cloud < 5',
@@ -373,7 +373,7 @@ test('what has no meaning is refused by name, and with its place', () => {
     ["eo:cloud_cover LIKE '5'", 'TW_QUERY_CQL2', /LIKE needs a text; eo:cloud_cover is a number/],
     ["5 LIKE '5'", 'TW_QUERY_CQL2', /LIKE needs a text, not 5/],
     ['geometry = 5', 'TW_QUERY_CQL2', /spatial function/],
-    ["1 = 'a'", 'TW_QUERY_CQL2', /1 and "a" are not compared/],
+    ["1 = 'a'", 'TW_QUERY_CQL2', /1 and "a" cannot be compared/],
     ['eo:cloud_cover < scene', 'TW_QUERY_CQL2', /eo:cloud_cover is a number and scene is a text/],
     ['eo:cloud_cover + 1 = scene', 'TW_QUERY_CQL2', /the result of "\+" is a number and scene is a text/],
     ['scene = datetime + 1', 'TW_QUERY_CQL2', /at character 18.*"\+" takes numbers, not datetime/],
@@ -414,7 +414,7 @@ test('what has no meaning is refused by name, and with its place', () => {
       /not with a number beyond 1.8e308/,
     ],
     [{ op: 'isNull', args: [{ op: 'Foo', args: [] }] }, 'TW_QUERY_CQL2_UNSUPPORTED', /the function "Foo"/],
-    [{ op: 'casei', args: [{ property: 'scene' }] }, 'TW_QUERY_CQL2', /CASEI is a value and no condition/],
+    [{ op: 'casei', args: [{ property: 'scene' }] }, 'TW_QUERY_CQL2', /CASEI is a value, not a condition/],
     [
       { op: '=', args: [{ op: '+', args: [1] }, 1] },
       'TW_QUERY_CQL2',
@@ -519,7 +519,7 @@ test('filters that are too deep, too long or too large are refused', () => {
   refused(Array.from({ length: 5 }, () => sum).join(' OR '), 'functions and operators');
 });
 
-test('no text and no JSON ends otherwise than in a filter or an error with a code', () => {
+test('any text and any JSON is a filter or an error with a code', () => {
   const words = fc.constantFrom(
     ...[
       '(',
@@ -611,7 +611,7 @@ test('no text and no JSON ends otherwise than in a filter or an error with a cod
   fc.assert(fc.property(json, ends), { ...runs, numRuns: 2000 });
 });
 
-test('the query extension says the same in its own words', () => {
+test('the query extension is equivalent to CQL2', () => {
   const filter = (query: unknown) => parseFilter({ query });
   assert.deepEqual(filter({ 'eo:cloud_cover': { gte: 1, lt: 10 } }), and([cloud('>=', 1), cloud('<', 10)]));
   assert.deepEqual(filter('{"eo:cloud_cover": {"eq": 3}}'), cloud('=', 3));

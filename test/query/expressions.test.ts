@@ -9,7 +9,7 @@ import { type Filter, parseFilter, searchTiles } from '../../src/query/index.js'
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { spectrum, tile } from './tiles.js';
 
-/** The scenes of the tiles that a filter finds, as text or as JSON. */
+/** The scenes of the tiles that match a filter, given as text or as JSON. */
 function finder(parts: Partial<TileRecord>[]) {
   const records = parts.map((part) => tile(part));
   const index = new ColumnIndex();
@@ -23,7 +23,7 @@ function finder(parts: Partial<TileRecord>[]) {
 
 const at = (text: string) => Date.parse(`${text}Z`);
 
-test('CASEI folds case in full, ACCENTI takes accents and strokes away', () => {
+test('CASEI applies full case folding, ACCENTI removes accents and strokes', () => {
   const names = ['København', 'Kobenhavn', 'Straße', 'STRASSE', 'ΟΔΟΣ', 'οδος', 'Kiev', 'débárquér'];
   const find = finder(names.map((scene) => ({ scene })));
   const same: [string, string[]][] = [
@@ -44,7 +44,7 @@ test('CASEI folds case in full, ACCENTI takes accents and strokes away', () => {
   for (const [filter, expected] of same) assert.deepEqual(find(filter), expected.sort(), filter);
 });
 
-test('letters fold as Unicode and the test data of CQL2 say', () => {
+test('letters fold as in Unicode and the test data of CQL2', () => {
   // CaseFolding.txt of Unicode, status C and F.
   const cases: [given: string, folded: string][] = [
     ['Maße', 'masse'],
@@ -96,7 +96,7 @@ print(json.dumps([c.casefold() for c in map(chr, range(0x110000)) if not 0xd800 
   assert.equal(foldingFunctions.casei('ıI'), 'ıi');
 });
 
-test('a fold changes nothing when it is applied again, for every character', () => {
+test('a fold that is applied again changes no character', () => {
   const { casei, accenti } = foldingFunctions;
   for (let code = 0; code < 0x30000; code++) {
     if (code >= 0xd800 && code < 0xe000) continue;
@@ -110,7 +110,7 @@ test('a fold changes nothing when it is applied again, for every character', () 
   }
 });
 
-test('a fold that was applied is not applied again', (t) => {
+test('an applied fold is not applied again', (t) => {
   const { mock } = t.mock.method(foldingFunctions, 'accenti');
   const nested = (text: string) => `CASEI(ACCENTI(CASEI(ACCENTI(ACCENTI(${text})))))`;
   assert.deepEqual(parseFilter({ filter: `${nested('scene')} = ${nested("'KØBÉ'")}` }), {
@@ -134,7 +134,7 @@ test('ACCENTI reads at most 30 combining marks in a row', () => {
   assert.equal(foldingFunctions.accenti(`e${'\u0316\u0301'.repeat(1000)}a`), 'ea');
 });
 
-test('a folded pattern keeps its wildcards and what is escaped', () => {
+test('a folded pattern keeps its wildcards and escapes', () => {
   const pattern = (given: string) => foldPattern(given, foldingFunctions.casei);
   assert.equal(pattern('ß%_\\%\\_\\\\Ab\\C'), 'ss%_\\%\\_\\\\abc');
   assert.equal(foldPattern('%\u0301e\u0301', foldingFunctions.accenti), '%e');
@@ -143,7 +143,7 @@ test('a folded pattern keeps its wildcards and what is escaped', () => {
   assert.equal(pattern('A\\'), 'a\\\\');
 });
 
-test('arithmetic follows the grammar of CQL2, and is unknown where an operand is or a division is by zero', () => {
+test('arithmetic follows the grammar of CQL2, and is unknown for an unknown operand or a division by zero', () => {
   const covers = [0, 20.1, 41, null];
   const find = finder(
     covers.map((cloudCover, i) => ({ scene: `s${i}`, cloudCover, coverage: i === 0 ? 0 : 82 })),
@@ -192,7 +192,7 @@ test('both ends of a spectrum are numbers, and unknown without one', () => {
   for (const [filter, expected] of same) assert.deepEqual(find(filter), expected, filter);
 });
 
-test('any two values are compared, literals as well', () => {
+test('any two values can be compared, including literals', () => {
   const find = finder([
     {
       scene: 'landsat-8',
@@ -252,7 +252,7 @@ test('a literal that another node sends on the left is compared in this order', 
   assert.deepEqual(scenes(filter('>=')), ['B', 'a']);
 });
 
-test('all temporal functions take intervals of properties, in either order and with open ends', () => {
+test('all temporal functions accept intervals of properties, in either order and with open ends', () => {
   const year: [number, number] = [at('2021-01-01T00:00:00'), at('2021-12-31T23:59:59')];
   const period = (scene: string, start: string, end: string) => ({ scene, start: at(start), end: at(end) });
   const tiles = [

@@ -1,4 +1,4 @@
-/** Patterns of LIKE, the size of filters, and what they ask for. */
+/** Patterns of LIKE, the size of filters, and their properties. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ const regexOf = (pattern: string) =>
 
 const letters = fc.constantFrom('a', 'b', '%', '_', '\\', '😀', '.');
 
-test('a pattern matches what the same regular expression matches', () => {
+test('a pattern matches the same texts as the equivalent regular expression', () => {
   const text = fc.array(letters, { maxLength: 7 }).map((all) => all.join(''));
   const pattern = fc
     .array(fc.oneof(letters, fc.constantFrom('%', '_', '\\%', '\\_', '\\\\', 'a')), { maxLength: 7 })
@@ -58,7 +58,7 @@ test('a pattern matches what the same regular expression matches', () => {
   );
 });
 
-test('the prefix of a pattern is what stands before its first wildcard', () => {
+test('the prefix of a pattern is the text before its first wildcard', () => {
   assert.deepEqual(likePrefix('abc%'), { prefix: 'abc', isAll: true });
   assert.deepEqual(likePrefix('%'), { prefix: '', isAll: true });
   assert.deepEqual(likePrefix('abc'), { prefix: 'abc', isAll: false });
@@ -72,7 +72,7 @@ test('the prefix of a pattern is what stands before its first wildcard', () => {
 const is = (value: string): Filter => ({ op: '=', property: 'scene', value });
 const raw: Filter = { op: '=', property: 'source', value: 'raw' };
 
-test('filters of one kind are joined, and one alone stays as it is', () => {
+test('filters of one kind are flattened, and a single one is unchanged', () => {
   const [a, b, c] = [is('a'), is('b'), is('c')];
   assert.deepEqual(and([and([a, b]), c]), { op: 'and', args: [a, b, c] });
   assert.deepEqual(or([or([a, b]), c]), { op: 'or', args: [a, b, c] });
@@ -82,7 +82,7 @@ test('filters of one kind are joined, and one alone stays as it is', () => {
   assert.deepEqual(and([]), { op: 'and', args: [] });
 });
 
-test('a filter asks for the properties of all of its conditions, wherever they stand', () => {
+test('a filter refers to the properties of all its conditions at any depth', () => {
   const name = { property: 'platform' } as const;
   const conditions: [Filter, string[]][] = [
     [raw, ['source']],
@@ -126,7 +126,7 @@ test('a filter asks for the properties of all of its conditions, wherever they s
   assert.deepEqual(defaultToRawSource(is('a')), and([is('a'), raw]));
 });
 
-test('a filter is refused once it is larger than each limit', () => {
+test('a filter beyond each limit is refused', () => {
   const limits: [string, (size: number) => Filter, number][] = [
     ['conditions', (size) => or(Array.from({ length: size }, (_, i) => is(`${i}`))), 100],
     [
@@ -197,7 +197,7 @@ test('a filter is refused once it is larger than each limit', () => {
   }
 });
 
-test('JSON that is nested deeper than any filter is refused', () => {
+test('JSON that is nested too deeply is refused', () => {
   const nested = (levels: number): unknown =>
     levels === 0 ? 1 : levels % 2 ? [nested(levels - 1)] : { a: nested(levels - 1) };
   checkNesting(nested(219));
@@ -206,6 +206,7 @@ test('JSON that is nested deeper than any filter is refused', () => {
   checkNesting(nested(220));
   assert.throws(() => checkNesting(nested(221)), {
     code: 'TW_QUERY_TOO_COMPLEX',
-    message: 'the filter has 221 levels of objects and lists, more than 220: simplify it, or ask in parts',
+    message:
+      'the filter has 221 levels of objects and lists, more than 220: simplify it, or split the search',
   });
 });

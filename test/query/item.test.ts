@@ -57,7 +57,7 @@ const record = tile({
   ],
 });
 
-test('an item has what STAC 1.0.0 and its extensions want', () => {
+test('an Item has the members that STAC 1.0.0 and its extensions require', () => {
   const item = toStacItem(record, collection, 'http://localhost:8080/');
   assert.equal(item.type, 'Feature');
   assert.equal(item.stac_version, '1.0.0');
@@ -129,7 +129,7 @@ test('assets carry bands and position', () => {
   });
 });
 
-test('what is not known is absent', () => {
+test('unknown values are absent', () => {
   const bare = tile({ platform: null, cloudCover: null, footprint: [] });
   const { attribution: _a, licenseUrl: _l, providers: _p, ...unattributed } = collection;
   const { properties, links } = toStacItem(bare, unattributed, 'http://h');
@@ -155,7 +155,7 @@ test('what is not known is absent', () => {
   assert.equal(document.itemType, 'feature');
 });
 
-test('periods have both ends, derived tiles name what they come from, and nodata may be NaN', () => {
+test('periods have both ends, derived tiles name their inputs, and nodata may be NaN', () => {
   const end = Date.UTC(2018, 6, 18);
   const period = tile({
     end,
@@ -175,7 +175,7 @@ test('periods have both ends, derived tiles name what they come from, and nodata
   assert.equal((item.assets['10m'] as GroupAsset)['raster:bands']![0]!['nodata'], 'nan');
 });
 
-test('floats without a nodata value have NaN for it, whole numbers have none', () => {
+test('floats without a nodata value have NaN, integers have none', () => {
   const { bands } = group({});
   const spectrum = Array.from({ length: 40 }, (_, i) => ({
     ...bands[0]!,
@@ -192,7 +192,7 @@ test('floats without a nodata value have NaN for it, whole numbers have none', (
   assert.equal(nodataOf({ dataType: 'int16' }), undefined);
 });
 
-test('geometry is the cell in degrees; the transform leads from its north-west to its south-east corner', () => {
+test('geometry is the cell in degrees; the transform maps pixels from its north-west to its south-east corner', () => {
   fc.assert(
     fc.property(
       tiles,
@@ -264,7 +264,7 @@ test('a collection has its extent, licence and links', () => {
   );
 });
 
-test('every Item carries the licence of its collection and the notice of its own year', () => {
+test('every Item has the licence of its collection and the attribution of its own year', () => {
   const source = tile({ start: Date.UTC(2021, 11, 31, 23), end: Date.UTC(2022, 0, 1) });
   const derived = tile({ ...source, source: 'filled', derivedFrom: [source.id], end: source.start });
   const { properties } = toStacItem(source, collection, 'http://h');

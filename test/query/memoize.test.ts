@@ -11,14 +11,14 @@ function answers(index: ColumnIndex) {
   return { extents: collectionExtents(index), contents };
 }
 
-/** What an index that has never been asked says of the same tiles. */
+/** The same results from a new index. */
 function anew(index: ColumnIndex) {
   const copy = new ColumnIndex();
   copy.restore(index.images());
   return answers(copy);
 }
 
-test('what collections hold is found once, and again after every change', () => {
+test('extents and summaries are computed once, and again after every change', () => {
   const change = fc.tuple(
     fc.constantFrom('add', 'remove', 'merge', 'load'),
     fc.array(tiles, { maxLength: 4 }),

@@ -1,4 +1,4 @@
-/** What a filter means, read off a record: searches must give what a scan over all records gives. */
+/** Evaluates a filter on a record: searches must return the same as a scan of all records. */
 import { cellBbox, gridByName } from '../../src/grid/index.js';
 import type {
   NumberExpression,
@@ -13,7 +13,7 @@ import { relates } from './spatial-oracle.js';
 /** As in SQL: null is unknown. */
 type Truth = boolean | null;
 
-/** The properties of a tile's Item; null where it has none. Percentages as float32, which is how the index keeps them. */
+/** The properties of a tile's Item; null if it has none. Percentages are float32, as in the index. */
 function propertiesOf(tile: TileRecord): Record<string, string | number | null> {
   const isPeriod = tile.start !== tile.end;
   const spectra = tile.groups.filter(({ bands }) => bands.length >= 16);
@@ -39,7 +39,7 @@ function propertiesOf(tile: TileRecord): Record<string, string | number | null> 
   };
 }
 
-/** Whether a tile is what a filter asks for. */
+/** True if a tile matches a filter. */
 export function matches(filter: Filter, tile: TileRecord): boolean {
   return truthOf(filter, tile) === true;
 }
@@ -92,7 +92,7 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
   return allen(filter.op, Number(value), end, from, to);
 }
 
-/** Null for the unknown. A percentage is the decimal number of four digits that its float32 stands for, if there is one. */
+/** Null if unknown. A percentage is the decimal with four digits that has this float32, if there is one. */
 function givenBy(
   expression: TextExpression | NumberExpression | TimeExpression,
   tile: TileRecord,
@@ -131,7 +131,7 @@ function folded(op: string, text: string): string {
   return text.replace(/[Øø]/g, (letter) => plain[letter]!);
 }
 
-/** Undefined for the unknown, and for what ends before it starts. */
+/** Undefined if unknown, or if it ends before it starts. */
 function periodOf(period: PeriodExpression, tile: TileRecord): [number, number] | undefined {
   const ends = 'interval' in period ? period.interval : [period, period];
   const values = ends.map((end, i) => {
@@ -144,12 +144,12 @@ function periodOf(period: PeriodExpression, tile: TileRecord): [number, number] 
   return start === null || end === null || start! > end! ? undefined : [start!, end!];
 }
 
-/** A percentage as the index keeps it, and any other value as it is. */
+/** A percentage as in the index; other values are unchanged. */
 function stored(property: string, value: string | number): string | number {
   return typeof value === 'number' && !property.startsWith('hsi:') ? Math.fround(value) : value;
 }
 
-/** Against a bound that may be a period. */
+/** Compares with a bound that may be a period. */
 function compared<T extends string | number>(op: string, value: T, from: T, to: T): boolean {
   const [before, after] = [value < from, value > to];
   if (op === '=') return !before && !after;
@@ -168,7 +168,7 @@ function regexOf(pattern: string): RegExp {
   return new RegExp(`^${source}$`, 's');
 }
 
-/** By the signs of the four differences of ends, as Allen drew them. */
+/** Decides by the signs of the four differences of ends, as in Allen's diagrams. */
 export function allen(op: string, a: number, aEnd: number, b: number, bEnd: number): boolean {
   const starts = Math.sign(a - b) || 0;
   const ends = Math.sign(aEnd - bEnd) || 0;

@@ -1,4 +1,4 @@
-/** Messages for parameters that are refused, word by word, and the schemas of requests. */
+/** Exact messages for refused parameters, and the schemas of requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestAjv } from '../../src/json-schema.js';
@@ -17,7 +17,7 @@ import {
 import { checkBbox } from '../../src/query/values/parse-bbox.js';
 import { parseNumber } from '../../src/query/values/parse-number.js';
 
-test('a box that is refused is answered with the reason', () => {
+test('a refused box is answered with the reason', () => {
   const wrong: [bbox: string, why: string][] = [
     ['1,2,x,4', 'has a part that is not a number'],
     ['1,2,3', 'has 3 numbers'],
@@ -31,7 +31,7 @@ test('a box that is refused is answered with the reason', () => {
     ['0,180,1,91', 'has a latitude beyond 90; longitude comes first, so perhaps 180,0,91,1 is meant'],
     ['0,180.1,1,91', 'has a latitude beyond 90; longitude comes first'],
   ];
-  const right = 'give west,south,east,north in degrees, for example -122.6,37.6,-122.3,37.9';
+  const right = 'use west,south,east,north in degrees, for example -122.6,37.6,-122.3,37.9';
   for (const [bbox, why] of wrong) {
     const error = { code: 'TW_QUERY_BBOX', message: `bbox "${bbox}" ${why}: ${right}` };
     assert.throws(() => parseBbox(bbox), error);
@@ -42,7 +42,7 @@ test('a box that is refused is answered with the reason', () => {
   assert.deepEqual(parseBbox('1,2,5,3,4,5'), [1, 2, 3, 4]);
 });
 
-test('a datetime that is refused is answered with the reason', () => {
+test('a refused datetime is answered with the reason', () => {
   const wrong: [datetime: string, why: string, dates?: 'days' | 'periods'][] = [
     ['2020-01-01T00:00:00Z/../..', 'has more than two ends'],
     ['../..', 'is open at both ends'],
@@ -63,7 +63,7 @@ test('a datetime that is refused is answered with the reason', () => {
     ['2020-02-30', 'has a date that does not exist: "2020-02-30"'],
   ];
   const right =
-    'give an instant or an interval, for example 2018-07-10T00:00:00Z/2018-07-31T23:59:59Z or 2018-07-10T00:00:00Z/..';
+    'use an instant or an interval, for example 2018-07-10T00:00:00Z/2018-07-31T23:59:59Z or 2018-07-10T00:00:00Z/..';
   for (const [datetime, why, dates] of wrong)
     assert.throws(() => parseDatetime(datetime, dates && { dates }), {
       code: 'TW_QUERY_DATETIME',
@@ -83,7 +83,7 @@ test('a datetime that is refused is answered with the reason', () => {
   assert.equal(writeDatetime({ start: 5, end: 1000 }), '1970-01-01T00:00:00.005Z/1970-01-01T00:00:01Z');
 });
 
-test('a plain date is refused unless periods are taken', () => {
+test('a plain date is refused unless periods are accepted', () => {
   assert.throws(() => parseFilter({ datetime: '2020-01-02' }), { code: 'TW_QUERY_DATETIME' });
   assert.deepEqual(parseFilter({ datetime: '2020-01-02' }, { periods: true }), {
     op: 't_intersects',
@@ -113,13 +113,13 @@ test('numbers are plain decimals', () => {
     assert.ok(Number.isNaN(parseNumber(text)), text);
 });
 
-test('one moment is read as a time with a zone, and refused with the name of the parameter', () => {
+test('an instant needs a time with a zone; other texts are refused with the name of the parameter', () => {
   assert.equal(parseInstant('2024-06-01T02:00:00.5+02:00', 'from'), Date.UTC(2024, 5, 1) + 500);
   assert.equal(parseInstant('2024-05-31t23:30:00-00:30', 'from'), Date.UTC(2024, 5, 1));
   for (const text of ['2024-06-01', '2024-06-01T00:00:00', '2024-06-31T00:00:00Z', '..', ''])
     assert.throws(() => parseInstant(text, 'validationFrom'), {
       code: 'TW_QUERY_INSTANT',
-      message: `validationFrom "${text}" is not an RFC 3339 time with a zone: give one such as 2024-06-01T00:00:00Z`,
+      message: `validationFrom "${text}" is not an RFC 3339 time with a zone: use one such as 2024-06-01T00:00:00Z`,
     });
 });
 
@@ -159,7 +159,7 @@ test('geometries keep their points, without heights', () => {
   for (const [given, read = given] of shapes) assert.deepEqual(readGeometry(given), read);
 });
 
-test('a geometry that is refused is answered with the reason', () => {
+test('a refused geometry is answered with the reason', () => {
   const point = 'a point is not two or three numbers';
   const list = 'a list of coordinates is missing';
   const open = 'the ring of a polygon does not end at the point where it starts';
@@ -202,7 +202,7 @@ test('a geometry that is refused is answered with the reason', () => {
       () => readGeometry(geometry),
       {
         code: 'TW_QUERY_GEOMETRY',
-        message: `the geometry cannot be used: ${why}. Give a GeoJSON geometry (or WKT in CQL2 text) in degrees, for example {"type": "Point", "coordinates": [-122.4, 37.8]}`,
+        message: `the geometry cannot be used: ${why}. Use a GeoJSON geometry (or WKT in CQL2 text) in degrees, for example {"type": "Point", "coordinates": [-122.4, 37.8]}`,
       },
       JSON.stringify(geometry),
     );
@@ -212,9 +212,9 @@ test('a geometry that is refused is answered with the reason', () => {
   });
 });
 
-test('names, sources, percentages and reference systems that are refused are named', () => {
+test('refused names, sources, percentages and reference systems are in the message', () => {
   const crs = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
-  const list = 'has an empty name: give names with commas between them, for example naip,nlcd';
+  const list = 'has an empty name: separate names by single commas, for example naip,nlcd';
   const wrong: [params: FilterParams, code: string, message: string][] = [
     [{ ids: 'a,,b' }, 'LIST', `ids "a,,b" ${list}`],
     [{ ids: ['a', ' '] }, 'LIST', `ids "a, " ${list}`],
@@ -222,7 +222,7 @@ test('names, sources, percentages and reference systems that are refused are nam
     [
       { source: 'new' },
       'SOURCE',
-      'source "new" is not known: give one of raw, split, filled, coalesced, predicted, cloud-free, pca, mnf, anomaly, match, unmix, classify, indices, smooth, resample, continuum, cluster, for example raw',
+      'source "new" is not known: use one of raw, split, filled, coalesced, predicted, cloud-free, pca, mnf, anomaly, match, unmix, classify, indices, smooth, resample, continuum, cluster, for example raw',
     ],
     ...(
       [
@@ -233,17 +233,17 @@ test('names, sources, percentages and reference systems that are refused are nam
     ).map(([name, flag]): [FilterParams, string, string] => [
       { [name]: 100.5 },
       'PERCENT',
-      `${flag} "100.5" is not a percentage: give a number from 0 to 100, for example 20`,
+      `${flag} "100.5" is not a percentage: use a number from 0 to 100, for example 20`,
     ]),
     [
       { 'filter-crs': 'EPSG:4326' },
       'FILTER_LANG',
-      `filter-crs "EPSG:4326" is not known: leave it out, or give ${crs}`,
+      `filter-crs "EPSG:4326" is not known: omit it, or use ${crs}`,
     ],
     [
       { filter: 'TRUE', 'filter-lang': 'sql' },
       'FILTER_LANG',
-      'filter-lang "sql" is not known: leave it out, or give cql2-text or cql2-json',
+      'filter-lang "sql" is not known: omit it, or use cql2-text or cql2-json',
     ],
   ];
   for (const [params, code, message] of wrong)
@@ -254,7 +254,7 @@ test('names, sources, percentages and reference systems that are refused are nam
   );
 });
 
-test('the filter of a process is checked, and need not be there', () => {
+test('the filter of a process is checked, and is optional', () => {
   for (const inputs of [{}, { filter: {} }, { filter: { collections: ['naip'] } }]) checkFilter(inputs);
   assert.throws(() => checkFilter({ filter: { maxCloud: 101 } }), { code: 'TW_QUERY_PERCENT' });
 });
@@ -290,7 +290,7 @@ test('every comparison of the query extension is one of CQL2', () => {
   for (const [query, why] of wrong)
     assert.throws(() => parseFilter({ query }), {
       code: 'TW_QUERY_QUERY',
-      message: `query cannot be used: ${why}. Give for example {"eo:cloud_cover": {"lte": 10}}`,
+      message: `query cannot be used: ${why}. For example {"eo:cloud_cover": {"lte": 10}}`,
     });
   assert.throws(() => parseFilter({ query: { pixel_coverage: { lt: 'x' } } }), {
     code: 'TW_QUERY_CQL2',
@@ -298,7 +298,7 @@ test('every comparison of the query extension is one of CQL2', () => {
   });
 });
 
-test('the schemas of requests let each parameter pass in its form alone', () => {
+test('the schemas of requests accept each parameter in its form only', () => {
   const long = 'x'.repeat(1000);
   const words = ['geocode', 'datetime', 'source', 'platform', 'filter-lang', 'filter-crs'];
   const numbers = ['minCloud', 'maxCloud', 'minCoverage'];

@@ -51,7 +51,7 @@ test('every parameter becomes its part of the filter', () => {
   });
 });
 
-test('boxes', () => {
+test('bounding boxes', () => {
   const box = (bbox: string | number[]) => parseFilter({ bbox });
   const expected = (bbox: number[]) => ({ op: 's_intersects', shape: { bbox } });
   assert.deepEqual(box('170,-20,-170,-10'), expected([170, -20, -170, -10]));
@@ -76,14 +76,14 @@ test('boxes', () => {
   }
 });
 
-test('a latitude beyond 90 is told with the order, and the other way round where that is a place', () => {
+test('the message for a latitude beyond 90 has the order, and the swapped box if it is valid', () => {
   const cases: [params: FilterParams, message: RegExp][] = [
     [
       { bbox: '-33.9,151.2,-33.7,151.4' },
       /longitude comes first, so perhaps 151\.2,-33\.9,151\.4,-33\.7 is meant/,
     ],
     [{ bbox: [47, 114, 0, 48, 115, 9] }, /so perhaps 114,47,0,115,48,9 is meant/],
-    [{ bbox: '95,114,96,115' }, /latitude beyond 90; longitude comes first: give/],
+    [{ bbox: '95,114,96,115' }, /latitude beyond 90; longitude comes first: use/],
     [{ intersects: { type: 'Point', coordinates: [48, 114] } }, /so perhaps 114,48 is meant/],
     [{ intersects: { type: 'Point', coordinates: [148, 114] } }, /longitude comes first\. Give/],
     [{ filter: 'S_INTERSECTS(geometry, POINT(48 114))' }, /so perhaps 114,48 is meant/],
@@ -124,7 +124,7 @@ test('instants and intervals', () => {
   });
 });
 
-test('datetimes that are none', () => {
+test('invalid datetimes', () => {
   const wrong = [
     '',
     '/',
@@ -160,7 +160,7 @@ test('datetimes that are none', () => {
   }
 });
 
-test('plain dates are whole days, where they are taken', () => {
+test('plain dates are entire days, if accepted', () => {
   const first = Date.UTC(2018, 6, 10);
   const day = 86_400_000;
   const parse = (datetime: string) => {
@@ -174,7 +174,7 @@ test('plain dates are whole days, where they are taken', () => {
   assert.throws(() => parse('2018-02-30'), { code: 'TW_QUERY_DATETIME' });
 });
 
-test('months and years are whole ones, where they are taken', () => {
+test('months and years are entire periods, if accepted', () => {
   const parse = (text: string) => writeDatetime(parseDatetime(text, { dates: 'periods' }));
   const cases: [given: string, range: string][] = [
     ['2023-07', '2023-07-01T00:00:00Z/2023-07-31T23:59:59.999Z'],
@@ -188,7 +188,7 @@ test('months and years are whole ones, where they are taken', () => {
   ];
   for (const [given, range] of cases) {
     assert.equal(parse(given), range);
-    // Where they are not taken, the message says what to write, and that is taken.
+    // If they are not accepted, the message has a form that is accepted.
     const message = new RegExp(`: write ${range.replaceAll('.', '\\.')}$`);
     assert.throws(() => parseDatetime(given), { code: 'TW_QUERY_DATETIME', message });
     assert.deepEqual(parseDatetime(range), parseDatetime(given, { dates: 'periods' }));
@@ -198,7 +198,7 @@ test('months and years are whole ones, where they are taken', () => {
     assert.throws(() => parse(wrong), { code: 'TW_QUERY_DATETIME' }, wrong);
 });
 
-test('any time that is written is read back', () => {
+test('any written time is read back', () => {
   const from = Date.UTC(1, 0, 1) - 1900 * 365.2425 * 86_400_000;
   fc.assert(
     fc.property(
@@ -219,7 +219,7 @@ test('any time that is written is read back', () => {
   );
 });
 
-test('percentages, geocodes, sources and lists that are none', () => {
+test('invalid percentages, geocodes, sources and lists', () => {
   for (const percent of ['', '-1', '100.1', 'NaN', '20%', '0x10']) {
     for (const name of ['minCloud', 'maxCloud', 'minCoverage'] as const) {
       assert.throws(() => parseFilter({ [name]: percent }), { code: 'TW_QUERY_PERCENT' }, percent);
@@ -242,7 +242,7 @@ test('percentages, geocodes, sources and lists that are none', () => {
   }
 });
 
-test('a message names the parameter, what was given and a right example', () => {
+test('a message has the parameter, the given value and a valid example', () => {
   const failing: [FilterParams, string][] = [
     [{ bbox: 'here' }, 'bbox'],
     [{ datetime: 'here' }, 'datetime'],
@@ -262,7 +262,7 @@ test('a message names the parameter, what was given and a right example', () => 
   }
 });
 
-test('raw tiles alone are taken unless a filter asks for a source, however it does', () => {
+test('only raw tiles match unless a filter refers to the source in any way', () => {
   const raw = { op: '=', property: 'source', value: 'raw' };
   assert.deepEqual(defaultToRawSource(parseFilter({})), raw);
   for (const params of [

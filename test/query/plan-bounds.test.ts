@@ -1,4 +1,4 @@
-/** The bounds of searches: no wider than a filter needs, and wide enough for everything that matches. */
+/** The bounds of searches: no wider than necessary, and wide enough for all matching tiles. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -10,14 +10,14 @@ import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { scan } from './scan.js';
 import { base, day, tile } from './tiles.js';
 
-/** '0' and '0000' are cells of both grids and have equal keys in both. */
+/** '0' and '0000' are cells of both grids, with equal keys. */
 const CELLS = {
   geohash: ['0', '0000', '9q8y', '9q8z', '9q9', '9q9p', 's000', 'u33d', 'u33e'],
   quadtile: ['0', '0000', '023', '0230102', '0230103', '12020', '3'],
 };
 const DAYS = 6;
 
-/** Some cells at noon of some days. They were made in the reverse order. */
+/** Some cells at noon of some days, created in the reverse order. */
 const records: TileRecord[] = (['geohash', 'quadtile'] as const).flatMap((grid) =>
   CELLS[grid].flatMap((geocode) =>
     Array.from({ length: DAYS }, (_, i) => {
@@ -30,7 +30,7 @@ const records: TileRecord[] = (['geohash', 'quadtile'] as const).flatMap((grid) 
 const index = new ColumnIndex();
 index.load(records);
 
-/** The tiles that a filter finds, and how many rows its test sees. */
+/** The tiles that match a filter, and the number of rows that are tested. */
 function look(filter: Filter) {
   const { test, ...bounds } = compileFilter(filter);
   let rows = 0;
@@ -54,7 +54,7 @@ const midnight = (days: number) => new Date(base + days * day).toISOString();
 const date = (days: number) => `DATE('${midnight(days).slice(0, 10)}')`;
 const between = `INTERVAL('${midnight(1)}','${midnight(3)}')`;
 
-test('a search looks at the rows that match alone, if cells, ids or times say which', () => {
+test('a search tests only matching rows, if cells, ids or times determine them', () => {
   for (const text of [
     "geocode = '9q8y'",
     "geocode IN ('9q8y', 'u33d', 'none')",
@@ -126,7 +126,7 @@ test('an interval of the two ends of a tile has the bounds of its time', () => {
         assert.equal(look(parseFilter({ filter: text })).rows, (2 * records.length) / DAYS, text);
 });
 
-test('a filter that every row meets has no test', () => {
+test('a filter that every row matches has no test', () => {
   for (const text of [
     'TRUE',
     'NOT FALSE',
@@ -138,7 +138,7 @@ test('a filter that every row meets has no test', () => {
     assert.deepEqual(compileFilter(parseFilter({ filter: text })), {}, text);
 });
 
-test('half of the Earth is not all of it', () => {
+test('half of the Earth is not the entire Earth', () => {
   const halves: number[][] = [
     [-180, -90, 180, 0],
     [-180, 0, 180, 90],
@@ -153,7 +153,7 @@ test('half of the Earth is not all of it', () => {
   }
 });
 
-test('a cell is not taken for one of the other grid with the same key', () => {
+test('a cell is not confused with one of the other grid with the same key', () => {
   const both = records.filter(({ geocode, scene }) => geocode === '0' && scene === 's0');
   const [geohash, quadtile] = both.map(({ id }) => id);
   const few = new ColumnIndex();
@@ -170,7 +170,7 @@ test('a cell is not taken for one of the other grid with the same key', () => {
     assert.deepEqual(searchTiles(few, parseFilter({ filter: text })).ids.sort(), found.sort(), text);
 });
 
-test('a list of times has each of them, also if they overlap or there are none', () => {
+test('a list of times matches each of them, even if they overlap or the list is empty', () => {
   const times = records.map(({ createdAt }) => createdAt).sort((a, b) => a - b);
   const [from, to] = [times[0]!, times.at(-1)!];
   for (const periods of [
@@ -198,7 +198,7 @@ test('a list of times has each of them, also if they overlap or there are none',
     }
 });
 
-/** Conditions that have bounds, with values of a tile. */
+/** Conditions with bounds, with values of a tile. */
 const bounded: fc.Arbitrary<Filter> = fc
   .record({
     one: fc.constantFrom(...records),
@@ -259,7 +259,7 @@ const trees = fc.letrec<{ tree: Filter }>((tie) => ({
   ),
 })).tree;
 
-test('bounds lose no tile, however conditions are joined', () => {
+test('bounds exclude no matching tile, however conditions are combined', () => {
   let found = 0;
   fc.assert(
     fc.property(fc.array(trees, { minLength: 20, maxLength: 20 }), (filters) => {

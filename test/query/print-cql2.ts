@@ -1,4 +1,4 @@
-/** Filters as CQL2 text, by another way than the reader's. */
+/** Writes filters as CQL2 text, independently of the reader. */
 
 import type { NumberExpression, PeriodEnd, TextExpression } from '../../src/query/filter/expression.js';
 import type { Geometry, Shape } from '../../src/query/geometry/shape.js';
@@ -9,7 +9,7 @@ type Expression = TextExpression | NumberExpression | PeriodEnd;
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const iso = (time: number | null) => (time === null ? '..' : new Date(time).toISOString());
 
-/** With `lower`, the words of the language in lower case. */
+/** With `lower`, keywords are in lower case. */
 export function printCql2(filter: Filter, lower: boolean): string {
   const word = (text: string) => (lower ? text.toLowerCase() : text.toUpperCase());
   const instant = ([start, end]: [number | null, number | null]) =>

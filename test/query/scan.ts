@@ -5,7 +5,7 @@ import type { SortOrder, TileRecord } from '../../src/storage/index.js';
 import { matches } from './oracle.js';
 import { newestFirst } from './tiles.js';
 
-/** The ids of the records that match, in an order: what a search gives. */
+/** The ids of the matching records, in an order: the expected result of a search. */
 export const scan = (records: TileRecord[], filter: Filter, order: SortOrder = []) =>
   records
     .filter((record) => matches(filter, record))

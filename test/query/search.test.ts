@@ -21,7 +21,7 @@ function indexOf(records: TileRecord[], loaded = records.length): ColumnIndex {
 
 const everything = and([]);
 
-test('a search gives what a scan over all records gives', () => {
+test('a search returns the same as a scan of all records', () => {
   let found = 0;
   fc.assert(
     fc.property(
@@ -42,7 +42,7 @@ test('a search gives what a scan over all records gives', () => {
   assert.ok(found > 1000, `only ${found} tiles were found in all`);
 });
 
-test('a search by ids gives these tiles alone, also with other conditions', () => {
+test('a search by ids returns only these tiles, even with other conditions', () => {
   fc.assert(
     fc.property(manyTiles, filters, fc.array(fc.nat(200)), (records, filter, picks) => {
       const ids = [...picks.map((pick) => records[pick]?.id ?? `unknown${pick}`)];
@@ -53,7 +53,7 @@ test('a search by ids gives these tiles alone, also with other conditions', () =
   );
 });
 
-test('pages give every tile that stays exactly once, while others come and go', () => {
+test('pages return every tile that stays exactly once, while others are added and removed', () => {
   fc.assert(
     fc.property(
       manyTiles,
@@ -99,7 +99,7 @@ test('pages give every tile that stays exactly once, while others come and go', 
   );
 });
 
-test('the last tile of a page may be gone before the next page is asked for', () => {
+test('the last tile of a page may be removed before the next page is requested', () => {
   const records = ['s1', 's2', 's3', 's4'].map((scene) => tile({ scene }));
   const index = indexOf(records);
   const first = searchTiles(index, everything, { limit: 2 });
@@ -135,7 +135,7 @@ test('boxes are closed and may cross the antimeridian', () => {
   assert.deepEqual(ids([179, 0, 10, 6]).sort(), [cell.id, fiji.id].sort());
 });
 
-test('unknown cloud cover fulfils no bound, and the unknown is not 0', () => {
+test('unknown cloud cover meets no bound, and is not 0', () => {
   const clear = tile({ scene: 's1', cloudCover: 0 });
   const unknown = tile({ scene: 's2', cloudCover: null });
   const index = indexOf([clear, unknown]);
@@ -166,7 +166,7 @@ test('a geocode is exact, or with recurse a prefix', () => {
   assert.equal(found({ geocode: '9q80', recurse: true }).length, 1);
 });
 
-test('tokens that no search has made are refused', () => {
+test('forged tokens are refused', () => {
   const index = indexOf(['s1', 's2', 's3'].map((scene) => tile({ scene })));
   const order = parseSortby('-eo:cloud_cover');
   const { next = '' } = searchTiles(index, everything, { order, limit: 1 });
@@ -193,7 +193,7 @@ test('tokens that no search has made are refused', () => {
   }
 });
 
-test('a token is good for its own filter and order only', () => {
+test('a token is valid only for its own filter and order', () => {
   const index = indexOf(['s1', 's2', 's3'].map((scene) => tile({ scene })));
   const order = parseSortby('+created');
   const filter = parseFilter({ minCoverage: 10 });
@@ -206,7 +206,7 @@ test('a token is good for its own filter and order only', () => {
   assert.equal(searchTiles(index, same, { order, token }).ids.length, 2, 'the same search in other words');
 });
 
-test('what is unknown stays unknown under NOT', () => {
+test('unknown conditions remain unknown under NOT', () => {
   const known = tile({ scene: 's1', cloudCover: 50, platform: 'p', start: 0, end: 5 });
   const unknown = tile({ scene: 's2', cloudCover: null, platform: null, start: 0, end: 0 });
   const index = indexOf([known, unknown]);
@@ -227,7 +227,7 @@ test('what is unknown stays unknown under NOT', () => {
   assert.equal(searchTiles(index, either).numberMatched, 2);
 });
 
-test('tiles without the value that a search is ordered by come last, in both directions', () => {
+test('tiles without a value in the sort column come last, in both directions', () => {
   const covers = [30, null, 10, 20];
   const records = covers.map((cloudCover, i) => tile({ scene: `s${i}`, cloudCover }));
   const index = indexOf(records);
@@ -239,17 +239,17 @@ test('tiles without the value that a search is ordered by come last, in both dir
   assert.deepEqual(walk('-properties.eo:cloud_cover'), [30, 20, 10, null]);
 });
 
-test('a filter that takes too long is given up', () => {
+test('a filter that takes too long is aborted', () => {
   const index = indexOf(Array.from({ length: 3000 }, (_, i) => tile({ scene: `s${i}` })));
   index.add(Array.from({ length: 3000 }, (_, i) => tile({ scene: `t${i}` })));
-  // Neither the sorted rows nor those of the tail alone reach the next look at the clock.
+  // Neither the sorted rows nor those of the tail alone reach the next clock check.
   const { test: slow } = withTimeout({ test: () => () => true }, 0);
   assert.throws(() => index.query({ where: slow }), { code: 'TW_QUERY_TOO_SLOW' });
   const { test: quick } = withTimeout({ test: () => (row) => row > 1 }, 60_000);
   assert.equal(index.query({ where: quick }).matched, 2 * 2998);
 });
 
-test('searches of several indexes, merged, give what one index gives, page by page', () => {
+test('merged searches of several indexes return the same pages as one index', () => {
   fc.assert(
     fc.property(
       manyTiles,

@@ -1,4 +1,4 @@
-/** What several nodes know of their own tiles, put together, is what one node with all of them knows. */
+/** Merged answers of several nodes are the same as those of one node with all tiles. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -23,16 +23,16 @@ import { wideFilters } from './trees.js';
 
 const indexOf = (records: TileRecord[]) => {
   const index = new ColumnIndex();
-  // Some are sorted, others not yet.
+  // Some rows are sorted, others are in the tail.
   index.load(records.slice(5));
   index.add(records.slice(0, 5));
   return index;
 };
 
-/** As it comes through a message. */
+/** A value after its conversion to JSON and back. */
 const sent = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** An owner that holds all tiles of the even or the odd numbers and more, of which those are asked for. */
+/** An owner of the tiles with even or odd numbers; it has others as well, which are not queried. */
 interface Split {
   whole: ColumnIndex;
   parts: {
@@ -86,7 +86,7 @@ test('counts', () => {
   );
 });
 
-test('extents and contents of collections', () => {
+test('extents and summaries of collections', () => {
   fc.assert(
     fc.property(splits, ({ whole, parts }) => {
       const extents = parts.map(({ index, share }) => new Map(sent([...collectionExtents(index, share)])));

@@ -1,4 +1,4 @@
-/** The order of a search and its paging tokens: what is read, and what is refused. */
+/** The order of a search and its paging tokens: accepted and refused ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ test('an order is read from a text and from a list of fields', () => {
     assert.deepEqual(parseSortby(name), [{ column, descending: false }]);
 });
 
-test('an order that cannot be used says which field and names those that can', () => {
+test('an invalid order is refused with the field and the valid fields', () => {
   for (const [given, named] of [
     ['cloud', /cloud.*datetime, id, collection/s],
     ['--id', /-id/],
@@ -68,7 +68,7 @@ const order: SortOrder = [
 ];
 const filter: Filter = { op: '=', property: 'collection', value: 'a' };
 
-test('a token leads back to its place in the same search only', () => {
+test('a token is decoded to its cursor only in the same search', () => {
   const digest = searchDigest(filter, order);
   assert.match(digest, /^[-\w]{12}$/);
   assert.notEqual(digest, searchDigest(filter, []));
@@ -87,7 +87,7 @@ test('a token leads back to its place in the same search only', () => {
   );
 });
 
-test('a token that was not given is refused', () => {
+test('a token that was not issued is refused', () => {
   const refused = (value: unknown, of = order) => {
     const token =
       typeof value === 'string' ? value : Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -119,7 +119,7 @@ test('a token that was not given is refused', () => {
     refused(fine.with(1, ['5']), by);
   }
   refused(fine.with(1, [5]), [{ column: 'geocode', descending: false }]);
-  // The same place in other words is none that was given.
+  // Another encoding of the same cursor was not issued.
   refused(Buffer.from(JSON.stringify(fine, null, 1)).toString('base64url'));
   refused(`${token}==`);
 });

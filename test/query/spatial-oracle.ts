@@ -60,7 +60,7 @@ function matrixOf(cell: Bbox, shape: Shape): IntersectionMatrix {
   return matrix;
 }
 
-/** Whether a function of CQL2 holds for a cell and a shape that is no collection. */
+/** True if a function of CQL2 holds for a cell and a shape other than a collection. */
 export function relates(op: string, cell: Bbox, shape: Shape): boolean {
   const matrix = matrixOf(cell, shape);
   const dimension = dimensions[geometryOf(shape).type];
@@ -84,7 +84,7 @@ export function relates(op: string, cell: Bbox, shape: Shape): boolean {
   }
 }
 
-/** Multiples of a quarter of 5.625 degrees, where edges of geohash cells often lie, and other places. */
+/** Multiples of a quarter of 5.625 degrees, on which edges of geohash cells often lie, and other coordinates. */
 const STEP = 5.625 / 4;
 const longitude = fc.oneof(
   fc.integer({ min: -128, max: 128 }).map((steps) => steps * STEP),
@@ -104,7 +104,7 @@ const point = fc.oneof(
 
 const line = fc.array(point, { minLength: 2, maxLength: 4 });
 
-/** A polygon around a centre, its corners by angle, and perhaps a hole of the same form. */
+/** A polygon around a centre, its corners ordered by angle, and perhaps a hole of the same form. */
 const polygon = fc
   .record({
     centre: point,
@@ -133,7 +133,7 @@ const isValid = (geometry: Geometry) => {
   try {
     return IsValidOp.isValid(reader.read(geometry));
   } catch {
-    // Rings of too few points.
+    // Rings with too few points.
     return false;
   }
 };

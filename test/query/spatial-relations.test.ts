@@ -18,7 +18,7 @@ const ops = Object.keys(spatialRelations) as SpatialOp[];
 const cellOf = (grid: string, geocode: string): Bbox =>
   cellBbox(grids.find((one) => one.name === grid)!, geocode);
 
-test('every spatial function says what a topology library says', () => {
+test('every spatial function agrees with a topology library', () => {
   const held = new Map<string, number>();
   fc.assert(
     fc.property(shapes, fc.array(cells, { minLength: 20, maxLength: 20 }), (shape, some) => {
@@ -66,7 +66,7 @@ test('every spatial function is right for all points, lines, boxes and triangles
   }
 });
 
-test('the converse of a spatial function says the same with the arguments changed', () => {
+test('the converse of a spatial function is equivalent with swapped arguments', () => {
   const boxes = [0, 1, 2].flatMap((west) =>
     [1, 2, 3].map((width): Bbox => [west, 10 - west, west + width, 10 + width - west]),
   );
@@ -80,7 +80,7 @@ test('the converse of a spatial function says the same with the arguments change
         );
 });
 
-test('the cover of a point is the cell of each precision that holds it, and those below the last one', () => {
+test('the cover of a point is the cell of each precision that contains it, and those below the last one', () => {
   for (const [lon, lat] of [
     [13.4, 52.5],
     [-122.41, 37.77],
@@ -121,7 +121,7 @@ test('the cover of an area is not much larger than the area', () => {
       const keys = (ranges: CellKeyRange[]) =>
         ranges.reduce((sum, one) => sum + (one.grid === grid.name ? one.to - one.from : 0), 0);
       const share = area(bbox) / (360 * (grid.name === 'geohash' ? 180 : 170));
-      // Most cells of a large box are not on its edges.
+      // Most cells of a large box are not on its edge.
       if (area(bbox) > 100) assert.ok(keys(inside) / all > 0.3 * share, `${grid.name} ${bbox}`);
       assert.ok(keys(inside) / all < 1.5 * share, `${grid.name} ${bbox}`);
       assert.ok(keys([...inside, ...edge]) / all < 4 * share, `${grid.name} ${bbox}`);
@@ -129,7 +129,7 @@ test('the cover of an area is not much larger than the area', () => {
   }
 });
 
-test('many points along a parallel or a meridian are a line as few are', () => {
+test('many points along a parallel or a meridian are the same line as few points', () => {
   const line = (at: (i: number) => Point): Shape => ({
     type: 'LineString',
     coordinates: Array.from({ length: 200 }, (_, i) => at(i)),
@@ -156,7 +156,7 @@ test('many points along a parallel or a meridian are a line as few are', () => {
   }
 });
 
-test('a cell equals its own rectangle, however it is given', () => {
+test('a cell equals its own rectangle in all forms', () => {
   const cell = cellOf('geohash', '9q8');
   const [w, s, e, n] = cell;
   const middle: Point = [(w + e) / 2, s];
@@ -165,7 +165,7 @@ test('a cell equals its own rectangle, however it is given', () => {
     assert.ok(spatialRelations.s_equals(cell, new PreparedGeometry(shape)));
 });
 
-test('a cover holds the key of every cell that meets the shape, and all below its inside do', () => {
+test('a cover has the key of every cell that meets the shape, and all cells below its inside do', () => {
   fc.assert(
     fc.property(shapes, fc.array(cells, { minLength: 30, maxLength: 30 }), (shape, some) => {
       const outline = new PreparedGeometry(shape);
@@ -197,7 +197,7 @@ test('the parts of a collection are taken together', () => {
   assert.ok(spatialRelations.s_disjoint(cell, collection(far)));
 });
 
-test('an outline of many points is asked as fast as few, and says the same', () => {
+test('an outline with many points gives the same results as one with few', () => {
   const circle = (count: number): Shape => {
     const ring = Array.from({ length: count }, (_, i): Point => {
       const angle = (i / count) * 2 * Math.PI;
@@ -217,7 +217,7 @@ test('an outline of many points is asked as fast as few, and says the same', () 
   );
 });
 
-test('what only passes a corner touches, and goes through nothing', () => {
+test('a line through a corner touches and does not cross', () => {
   const cell = cellOf('geohash', 's0');
   const [, , east, north] = cell;
   const outline = (coordinates: Point[]) => new PreparedGeometry({ type: 'LineString', coordinates });
@@ -235,7 +235,7 @@ test('what only passes a corner touches, and goes through nothing', () => {
   assert.ok(spatialRelations.s_crosses(cell, through));
 });
 
-test('a ring that crosses itself has the inside of the even-odd rule', () => {
+test('the interior of a ring that crosses itself follows the even-odd rule', () => {
   const quarters = fc.integer({ min: -100, max: 100 }).map((n) => (n * 5.625) / 4);
   const half = fc.integer({ min: 1, max: 20 }).map((n) => (n * 5.625) / 4);
   const bowTies = fc.tuple(
@@ -267,7 +267,7 @@ test('a ring that crosses itself has the inside of the even-odd rule', () => {
     { seed: 42, numRuns: 150 },
   );
   assert.ok(held > 300, `${held} held`);
-  // The rings of a star run around its middle twice.
+  // The rings of a star wind around its centre twice.
   const star: Point[] = [0, 2, 4, 1, 3, 0].map((i) => [
     40 * Math.sin(i * 0.4 * Math.PI),
     40 * Math.cos(i * 0.4 * Math.PI),

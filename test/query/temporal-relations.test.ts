@@ -12,7 +12,7 @@ const periods = [0, 1, 2, 3].flatMap((start) =>
   [0, 1, 2, 3].map((length) => [start, start + length] as const),
 );
 
-test('every temporal function is as drawn, and its converse with the arguments changed', () => {
+test('every temporal function matches its diagram, and its converse with swapped arguments', () => {
   for (const op of ops) {
     let held = 0;
     for (const [a, aEnd] of periods) {

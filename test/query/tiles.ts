@@ -1,4 +1,4 @@
-/** Random tiles that meet filters often: few places, few times, few names. */
+/** Random tiles that filters often match: few cells, few times, few names. */
 import fc from 'fast-check';
 import { geohash, gridByName, quadtile } from '../../src/grid/index.js';
 import type { GroupRecord, TileRecord, TileSource } from '../../src/storage/index.js';

@@ -33,7 +33,7 @@ const texts = {
   'grid:code': cells.map(({ grid, geocode }) => `${grid.toUpperCase()}-${geocode}`),
 };
 
-/** A text property with some value of it. */
+/** A text property with one of its values. */
 const textValue = fc
   .constantFrom(...(Object.keys(texts) as (keyof typeof texts)[]))
   .chain((property) =>
@@ -58,7 +58,7 @@ const patterns = fc
 const periods = fc.tuple(times, fc.integer({ min: 0, max: 9 })).map(([start, days]): [number, number] => {
   return [start, start + days * day];
 });
-/** An instant, or a whole day: what a time is compared with. */
+/** An instant or a day, with which a time is compared. */
 const instants = fc
   .tuple(times, fc.constantFrom(0, day - 1))
   .map(([start, length]) => [start, start + length]);
@@ -71,11 +71,11 @@ const openPeriods = fc.oneof(
 
 const isComputed = (value: unknown) => typeof value === 'object' && value !== null && !('property' in value);
 
-/** Readers leave out a fold that was applied before. */
+/** Readers omit a fold that was applied before. */
 const hasFold = (text: TextExpression, op: string): boolean =>
   typeof text === 'object' && 'op' in text && (text.op === op || hasFold(text.arg, op));
 
-/** Values with a property in them. Readers compute what has none, and put literals to the right. */
+/** Values with a property. Readers compute values without one, and put literals to the right. */
 const { ofNumbers, ofTexts } = fc.letrec<{ ofNumbers: NumberExpression; ofTexts: TextExpression }>((tie) => {
   const number = fc.oneof(percent, fc.constantFrom(0, 0.5, 1, 2, 10, -3, 40.2), tie('ofNumbers'));
   const both = (left: fc.Arbitrary<NumberExpression>, right: fc.Arbitrary<NumberExpression>) =>
@@ -194,7 +194,7 @@ const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
   fc.constantFrom(...(['and', 'or'] as const)).map((op): Filter => ({ op, args: [] })),
 );
 
-/** A condition that depends on the tile may be asked whether it is unknown. */
+/** IS NULL around a condition that depends on the tile. */
 const isOfTiles = (filter: Filter) =>
   filter.op !== 'and' &&
   filter.op !== 'or' &&
@@ -231,7 +231,7 @@ export const filters: fc.Arbitrary<Filter> = fc.letrec<{ tree: Filter }>((tie) =
   ),
 })).tree;
 
-/** A filter of which some tile is known to be found more often: one condition that many fulfil. */
+/** A filter that often matches a tile: one condition that many tiles meet. */
 export const wideFilters: fc.Arbitrary<Filter> = fc.oneof(
   fc.constant(and([])),
   conditions,

@@ -13,7 +13,7 @@ import { prepareSquares } from '../../src/raster/warp/grid-squares.js';
 import { affine, gridOf } from './grids.js';
 import { assertSamePixels, random } from './images.js';
 
-/** Values from the whole range of the type; of its upper and lower ends, and of the hole and its neighbours, many. */
+/** Values from the entire range of the type, with many at its ends, at the nodata value (`hole`) and next to it. */
 function noise(dataType: DataType, size: number, hole: number, holes: number, seed: number): PixelArray {
   const next = random(seed);
   const shift = dataType.startsWith('u') ? 0 : 0.5;
@@ -28,9 +28,16 @@ function noise(dataType: DataType, size: number, hole: number, holes: number, se
   });
 }
 
+/** 1 for rounding, and the error of weights of 13 bits between the lowest and the highest pixel. Other types have one kernel. */
+function toleranceOf(dataType: DataType, pixels: PixelArray): number {
+  if (!/^u?int(8|16)$/.test(dataType)) return 0;
+  const range = Math.max(...pixels) - Math.min(...pixels);
+  return 1 + range * 2 ** -13;
+}
+
 const SIZES = { width: 71, height: 53 };
 
-/** Warps a window of noise by both kernels; returns how many squares were for the SIMD kernel. */
+/** Warps a window of noise by both kernels; returns the number of squares that the SIMD kernel did. */
 function compareKernels(
   dataType: DataType,
   nodata: number | undefined,
@@ -50,8 +57,17 @@ function compareKernels(
   };
   const found = run(true);
   const wanted = run(false);
-  assertSamePixels(found.out, wanted.out);
   assertSamePixels(found.valid, wanted.valid);
+  const tolerance = toleranceOf(dataType, pixels);
+  for (const [i, value] of found.out.entries()) {
+    const difference = Math.abs(value - wanted.out[i]!);
+    // A mean equal to the nodata value is moved by one.
+    const isMoved = nodata !== undefined && Math.abs(value - nodata) <= tolerance;
+    assert.ok(
+      Object.is(value, wanted.out[i]) || difference <= tolerance + (isMoved ? 1 : 0),
+      `pixel ${i} is ${value}, not ${wanted.out[i]}`,
+    );
+  }
   assert.equal(found.count, wanted.count);
   assert.equal(
     found.count,
@@ -63,7 +79,7 @@ function compareKernels(
   return before - squares.pending.filter((rows) => rows !== 0).length;
 }
 
-test('the SIMD kernel gives the same as the plain one, to the last bit', () => {
+test('the SIMD kernel agrees with the plain one up to rounding', () => {
   let fast = 0;
   fc.assert(
     fc.property(
@@ -73,7 +89,7 @@ test('the SIMD kernel gives the same as the plain one, to the last bit', () => {
       fc.tuple(fc.integer({ min: 1, max: 110 }), fc.integer({ min: 1, max: 90 })),
       fc.constantFrom(1, 4, 8, 16, 32),
       fc.record({
-        // None, little, so that most of the pixels side by side lie between the same rows, and any.
+        // No rotation; a small one, so that most neighbouring pixels lie between the same rows; and any.
         turn: fc.oneof(
           fc.constant(0),
           fc.double({ min: -0.06, max: 0.06, noNaN: true }),
@@ -105,10 +121,10 @@ test('the SIMD kernel gives the same as the plain one, to the last bit', () => {
     ),
     { seed: 42, numRuns: 600 },
   );
-  assert.ok(fast > 100, `only ${fast} squares were done`);
+  assert.ok(fast > 100, `the SIMD kernel did only ${fast} squares`);
 });
 
-test('both kernels give the same for a few squares in the middle of a window', () => {
+test('both kernels agree for a few squares in the middle of a window', () => {
   let fast = 0;
   for (const dataType of ['uint8', 'int8', 'uint16', 'int16'] as const)
     for (const nodata of [undefined, 7])
@@ -120,10 +136,10 @@ test('both kernels give the same for a few squares in the middle of a window', (
         const grid = gridOf(32, 16, step, affine(turn, 0.45, 0.1, 7.3, 9.8), { jitter: 0.5, seed: step });
         fast += compareKernels(dataType, nodata, 0.001, grid, -20, step);
       }
-  assert.ok(fast > 40, `only ${fast} squares were done`);
+  assert.ok(fast > 40, `the SIMD kernel did only ${fast} squares`);
 });
 
-test('means are within a count of exact rounding', () => {
+test('means are within one unit of exact rounding', () => {
   const [width, height, side] = [96, 64, 180];
   fc.assert(
     fc.property(

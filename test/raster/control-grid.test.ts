@@ -206,7 +206,9 @@ function placed(width: number, height: number, map: PixelMap) {
   const source = {
     pixels: new Uint8Array(200 * 200).fill(1),
     window: { column: 0, row: 0, width: 200, height: 200 },
-    ...{ rasterWidth: 200, rasterHeight: 200, nodata: undefined },
+    rasterWidth: 200,
+    rasterHeight: 200,
+    nodata: undefined,
   };
   for (const resampling of ['nearest', 'bilinear'] as const)
     warp(resampling, source, grid, new Uint8Array(valid.length), valid);

@@ -58,7 +58,8 @@ test('every type, interleave and byte order gives the pixels that were written, 
 
         const [column, row] = [Math.floor(next() * width), Math.floor(next() * height)];
         const window = {
-          ...{ column, row },
+          column,
+          row,
           width: 1 + Math.floor(next() * (width - column)),
           height: 1 + Math.floor(next() * (height - row)),
         };
@@ -110,7 +111,10 @@ const affineOf = (values: number[]) => {
 };
 
 const TINY: EnviCube = {
-  ...{ width: 4, height: 3, type: 'int16', interleave: 'bil' },
+  width: 4,
+  height: 3,
+  type: 'int16',
+  interleave: 'bil',
   bands: [new Array(12).fill(1), new Array(12).fill(2)],
 };
 const LCC =
@@ -280,7 +284,7 @@ test('broken headers are refused with what is wrong', async (t) => {
     'TW_RASTER_CORRUPT',
     /lists 3 values, and there are 2 bands/,
   );
-  await refused(`${whole}wavelength = {400, red}`, 'TW_RASTER_CORRUPT', /"red", which is no number/);
+  await refused(`${whole}wavelength = {400, red}`, 'TW_RASTER_CORRUPT', /"red", which is not a number/);
   await refused(
     whole.replace('ENVI Standard', 'ENVI Spectral Library'),
     'TW_RASTER_NOT_TIFF',

@@ -48,8 +48,15 @@ export function headerOf({ width, height, bands, type, interleave, ...rest }: En
 }
 
 const SIZES: Record<EnviType, number> = {
-  ...{ uint8: 1, int16: 2, int32: 4, float32: 4, float64: 8 },
-  ...{ uint16: 2, uint32: 4, int64: 8, uint64: 8 },
+  uint8: 1,
+  int16: 2,
+  int32: 4,
+  float32: 4,
+  float64: 8,
+  uint16: 2,
+  uint32: 4,
+  int64: 8,
+  uint64: 8,
 };
 
 /** Writes `path` and `path` with `.hdr` in place of its extension. */

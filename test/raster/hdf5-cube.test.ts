@@ -18,7 +18,11 @@ const CRS = crsFromEpsg(32633);
 function openPrisma(name: string, errors?: { dataset: string; bits: number }) {
   const dataset = '/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields/SWIR_Cube';
   return openHdf5Cube(join(folder, name), {
-    ...{ dataset, bandAxis: 1, crs: CRS, transform, nodata: 65_535 },
+    dataset,
+    bandAxis: 1,
+    crs: CRS,
+    transform,
+    nodata: 65_535,
     ...(errors && { errors }),
   });
 }

@@ -145,7 +145,7 @@ test('a file without a raster is refused', async (t) => {
   execFileSync(process.execPath, ['--input-type=module', '-e', script, empty], { cwd: repository });
   await assert.rejects(openRaster(empty), {
     code: 'TW_RASTER_UNSUPPORTED',
-    message: /it holds no dataset of numbers with rows and columns/,
+    message: /it has no numeric dataset with rows and columns/,
   });
 });
 

@@ -214,8 +214,14 @@ test('differences are those along rows, and are undone', () => {
 
 test('types have their sizes, lowest numbers and arrays', () => {
   const lowest: Record<DataType, number> = {
-    ...{ uint8: 0, int8: -128, uint16: 0, int16: -32768, uint32: 0, int32: -2147483648 },
-    ...{ float32: -Infinity, float64: -Infinity },
+    uint8: 0,
+    int8: -128,
+    uint16: 0,
+    int16: -32768,
+    uint32: 0,
+    int32: -2147483648,
+    float32: -Infinity,
+    float64: -Infinity,
   };
   for (const dataType of DATA_TYPES) {
     const pixels = allocatePixels(dataType, 3);

@@ -44,7 +44,12 @@ for (const [name, layer, type, change] of [
       [7, 5, 4, type, undefined],
     );
     assert.deepEqual(header.transform, {
-      ...{ originX: 500_000, originY: 5_300_000, xx: 100, xy: 0, yx: 0, yy: -100 },
+      originX: 500_000,
+      originY: 5_300_000,
+      xx: 100,
+      xy: 0,
+      yx: 0,
+      yy: -100,
     });
     assert.equal(header.crs.epsg, 32_633);
     assert.deepEqual(
@@ -70,13 +75,18 @@ test('every type, byte order and form gives the pixels that were written, in any
         const values = Array.from({ length: height * width * count }, value);
         const other: MatVariable = { name: 'x', dimensions: [1, 1], values: [7], type: 'uint8', compressed };
         const cube: MatVariable = {
-          ...{ name: 'a_cube', dimensions: [height, width, count], values, type, compressed },
+          name: 'a_cube',
+          dimensions: [height, width, count],
+          values,
+          type,
+          compressed,
         };
         await writeFile(path, matFile([other, cube, other], bigEndian));
         const header = await openRaster(path, undefined, HERE);
         const [column, row] = [Math.floor(next() * width), Math.floor(next() * height)];
         const window = {
-          ...{ column, row },
+          column,
+          row,
           width: 1 + Math.floor(next() * (width - column)),
           height: 1 + Math.floor(next() * (height - row)),
         };
@@ -130,7 +140,10 @@ test('damaged files and files that claim more than they hold are refused', async
       /^TW_RASTER_(CORRUPT|TRUNCATED|UNSUPPORTED)$/.test(error.code),
     );
   const cube: MatVariable = {
-    ...{ name: 'cube', dimensions: [10, 10, 4], values: new Array(400).fill(1), type: 'uint8' },
+    name: 'cube',
+    dimensions: [10, 10, 4],
+    values: new Array(400).fill(1),
+    type: 'uint8',
     compressed: true,
   };
   const good = matFile([cube]);

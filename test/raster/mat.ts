@@ -16,8 +16,16 @@ export const MAT_TYPES = {
 export type MatType = keyof typeof MAT_TYPES;
 
 const SIZES: Record<MatType, number> = {
-  ...{ int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4, uint32: 4, float32: 4, float64: 8 },
-  ...{ int64: 8, uint64: 8 },
+  int8: 1,
+  uint8: 1,
+  int16: 2,
+  uint16: 2,
+  int32: 4,
+  uint32: 4,
+  float32: 4,
+  float64: 8,
+  int64: 8,
+  uint64: 8,
 };
 
 export interface MatVariable {

@@ -343,7 +343,9 @@ test('a coarse map of the world in Web Mercator loses no tile and no pixel at it
   const source = {
     pixels,
     window: { column: 0, row: 0, width: size, height: size },
-    ...{ rasterWidth: size, rasterHeight: size, nodata: undefined },
+    rasterWidth: size,
+    rasterHeight: size,
+    nodata: undefined,
   };
   const inner = createTransform('EPSG:4326', crs);
   const project = (x: number, y: number): [number, number] => (Math.abs(y) > 86 ? [NaN, NaN] : inner(x, y));

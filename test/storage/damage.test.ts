@@ -31,7 +31,7 @@ async function folderWithScenes(dir: string, scenes: Record<string, number>): Pr
 
 const tileKey = (scene: string, n: number, i = 0) => `${COLLECTION.id}_${scene}_g${cellsOf(n)[i]}`;
 
-test('any flipped bit of a stored record, or another key, is found', () => {
+test('any flipped bit of a stored record, or another key, is detected', () => {
   const key = fc.string({ unit: 'grapheme-ascii', minLength: 1 });
   fc.assert(
     fc.property(key, fc.jsonValue(), fc.nat(), fc.nat(7), key, (k, record, at, bit, other) => {
@@ -45,7 +45,7 @@ test('any flipped bit of a stored record, or another key, is found', () => {
   );
 });
 
-test('verify names a flipped, a cut, a lost and a foreign file', async (t) => {
+test('verify lists a flipped, a truncated, a lost and an unknown file', async (t) => {
   const dir = await tempFolder(t);
   await folderWithScenes(dir, { a: 7, b: 7 });
   const storage = await Storage.open(dir);
@@ -91,14 +91,14 @@ test('verify names a flipped, a cut, a lost and a foreign file', async (t) => {
   assert.deepEqual({ tiles: seen, files, bytes }, last);
 });
 
-test('a flipped byte in a record is found, the rest stays usable, and the scene can be delivered again', async (t) => {
+test('a flipped byte in a record is detected, the rest remains usable, and the scene can be delivered again', async (t) => {
   const dir = await tempFolder(t);
   await folderWithScenes(dir, { a: 7, b: 7 });
   await damageRecords(dir, `!tiles!${tileKey('a', 7)}`, `!scenes!${COLLECTION.id}/b`);
 
   const storage = await Storage.open(dir);
   atEnd(t, () => storage.close());
-  // The snapshot of the index knows nothing of it, until somebody wants the tile.
+  // The snapshot of the index still has the tile, until it is read.
   assert.equal(storage.indexLoad.from, 'snapshot');
   const ids = [tileKey('a', 7), tileKey('a', 7, 1)];
   assert.deepEqual(
@@ -127,7 +127,7 @@ test('a flipped byte in a record is found, the rest stays usable, and the scene 
   assert.deepEqual(storage.damaged, []);
 });
 
-test('no flipped byte in a table file of LevelDB comes back as a sound record', async (t) => {
+test('no flipped byte in a table file of LevelDB is returned as an intact record', async (t) => {
   const dir = await tempFolder(t);
   await folderWithScenes(dir, Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`s${i}`, i])));
   const catalogue = join(dir, 'catalogue');
@@ -157,7 +157,7 @@ test('no flipped byte in a table file of LevelDB comes back as a sound record', 
       }
       if ((await verify(storage)).problemCount > 0) found++;
     } catch (error) {
-      // LevelDB may meet the damage by itself, when it compacts.
+      // LevelDB may detect the damage when it compacts.
       assert.match((error as { code?: string }).code!, /^TW_STORAGE_(CORRUPT|DAMAGED)$/);
       found++;
     } finally {
@@ -169,13 +169,13 @@ test('no flipped byte in a table file of LevelDB comes back as a sound record', 
   assert.ok(found > 0, 'some of the flipped bytes hit a record');
 });
 
-test('verify names a lost folder, a lost record, a lost model file and a tile of no scene', async (t) => {
+test('verify lists a lost folder, a lost record, a lost model file and a tile without a scene', async (t) => {
   const dir = await tempFolder(t);
   await folderWithScenes(dir, { a: 7, b: 7, c: 7, d: 7 });
   const storage = await Storage.open(dir);
   atEnd(t, () => storage.close());
   const { catalogue } = storage;
-  const model = await storage.putModel(
+  const model = await storage.models.put(
     {
       model: 'ndvi',
       collection: COLLECTION.id,
@@ -186,7 +186,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
     },
     { 'weights.bin': Buffer.alloc(100) },
   );
-  await rm(storage.modelPath(model, 'weights.bin'));
+  await rm(storage.models.path(model, 'weights.bin'));
   const [a, b] = await storage.getTiles([tileKey('a', 7), tileKey('b', 7)]);
   await rm(dirname(dirname(storage.tilePath(a!, '10m'))), { recursive: true });
   await catalogue.write([catalogue.tiles.delete(b!.id)]);
@@ -196,7 +196,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
   assert.deepEqual(
     new Set(problems.map(({ kind, what }) => `${kind} ${what}`)),
     new Set([
-      `missing ${relative(storage.modelPath(model, 'weights.bin'))}`,
+      `missing ${relative(storage.models.path(model, 'weights.bin'))}`,
       ...a!.groups.map(({ name }) => `missing ${relative(storage.tilePath(a!, name))}`),
       `missing tiles ${b!.id}`,
       `index tiles ${b!.id}`,
@@ -207,7 +207,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
   assert.deepEqual(orphans, [{ path: relative(dirname(storage.tilePath(b!, '10m'))), bytes }]);
 });
 
-test('verify sees nothing wrong while scenes are written, replaced, deleted, undone and swept', async (t) => {
+test('verify reports nothing while scenes are written, replaced, deleted, undone and garbage-collected', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { sweepDelay: 0 });
   atEnd(t, () => storage.close());
   let busy = true;
@@ -233,7 +233,7 @@ test('verify sees nothing wrong while scenes are written, replaced, deleted, und
   assert.ok(runs > 1);
 });
 
-test('a version that is swept just while verify looks at it is neither lost nor left over', async (t) => {
+test('a version that is garbage-collected while verify checks it is neither missing nor an orphan', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { sweepDelay: 3_600_000 });
   atEnd(t, () => storage.close());
   const { catalogue, dir } = storage;
@@ -242,7 +242,7 @@ test('a version that is swept just while verify looks at it is neither lost nor 
     await writeScene(storage, 'a', 7);
     const has = table.has.bind(table);
     let swept = 0;
-    // Between the question and its answer a sweep comes along, as it would in another turn of the event loop.
+    // Garbage collection runs during the lookup, as it would in another turn of the event loop.
     table.has = async (path) => {
       if (await catalogue.superseded.get(path)) {
         await rm(join(dir, path), { recursive: true });

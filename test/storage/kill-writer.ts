@@ -1,12 +1,12 @@
-/** Kills a writer of its own process at a random moment of its work. */
+/** Kills a writer in a separate process at a random moment. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createInterface } from 'node:readline';
 
 /**
- * Runs `script` on a data folder from number `first` on, and kills it a few milliseconds after it has told one of `steps`, taken
- * at random, for a random time. Returns the last number that it acknowledged, or `first` - 1.
+ * Runs `script` on a data folder from number `first` on, and kills it a few milliseconds after it has reported a random one of
+ * `steps` a random number of times. Returns the last number that it acknowledged, or `first` - 1.
  */
 export async function runAndKill(
   script: string,

@@ -1,4 +1,4 @@
-/** Scenes whose every byte follows from a number, so that a test can tell what must be on disk. */
+/** Scenes whose bytes all follow from a number, so that tests know what must be on disk. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -84,7 +84,7 @@ export async function stageTile(write: SceneWrite, n: number, geocode: string): 
   for (const group of GROUPS) await writeFileSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
 }
 
-/** Writes delivery `n` of a scene, its tiles published in batches of three. `before` is told each step. */
+/** Writes delivery `n` of a scene, and publishes its tiles in batches of three. `before` is called before each step. */
 export async function writeScene(
   storage: Storage,
   scene: string,
@@ -107,12 +107,12 @@ export async function writeScene(
   );
 }
 
-/** The derived tiles of batch `n`: they take the place of those of the batches before it, and have the cells of scene 0. */
+/** The derived tiles of batch `n`: they replace those of earlier batches, and have the cells of scene 0. */
 export function derivedIds(n: number): string[] {
   return cellsOf(n).map((geocode) => `${COLLECTION.id}_scene-0_g${geocode}_filled-${n % 3}`);
 }
 
-/** Writes batch `n`, which scene-0 must have been written for; the last cell in a commit of its own, made by `commit`. */
+/** Writes batch `n`, which requires scene-0; the last cell in a separate commit, made by `commit`. */
 export async function writeDerived(
   storage: Storage,
   n: number,

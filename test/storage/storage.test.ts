@@ -43,7 +43,7 @@ async function versionFolders(storage: Storage, top: string): Promise<string[]> 
   return names.filter((name) => name.split('/').length === 5).sort();
 }
 
-test('opening twice in a row keeps the node and everything in it', async (t) => {
+test('opening twice keeps the node and all its data', async (t) => {
   const dir = await tempFolder(t);
   const first = await Storage.open(dir);
   await writeScene(first, 'a', 3);
@@ -65,7 +65,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
   assert.deepEqual(await storageProblems(second), []);
 });
 
-test('nothing of a scene is seen before its commit', async (t) => {
+test('no part of a scene is visible before its commit', async (t) => {
   const storage = await openStorage(t);
   const write = await storage.beginScene(COLLECTION, 'a', ['9q8yy', '9q8yz', 'zzzzz']);
   for (const cell of ['9q8yy', '9q8yz']) await stageTile(write, 1, cell);
@@ -100,7 +100,7 @@ test('an aborted write leaves no file and no record, and the scene can be writte
   assert.equal(storage.index.size, cellsOf(2).length);
 });
 
-test('a new delivery replaces every tile of the old one, also those of cells it lacks', async (t) => {
+test('a new delivery replaces every tile of the old one, even those of cells that it lacks', async (t) => {
   const storage = await openStorage(t, 0);
   const [old, now] = [5, 6];
   assert.ok(cellsOf(old).some((cell) => !cellsOf(now).includes(cell)));
@@ -119,7 +119,7 @@ test('a new delivery replaces every tile of the old one, also those of cells it 
   assert.deepEqual(await storageProblems(storage), []);
 });
 
-test('files of a replaced version stay until the delay is over, then also after a new start', async (t) => {
+test('files of a replaced version stay until the delay is over, and are then removed, even by a restart', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir, { sweepDelay: 3_600_000 });
   await writeScene(storage, 'a', 1);
@@ -172,7 +172,7 @@ test('a write out of order is refused and commits nothing', async (t) => {
   assert.equal(storage.index.size, 1, 'abort after commit does nothing');
 });
 
-test('a collection is amended but for its cells, one change after the other', async (t) => {
+test('a collection is updated, except for its cells, serially', async (t) => {
   const storage = await openStorage(t);
   await writeScene(storage, 'first', 1);
   const { id } = COLLECTION;
@@ -196,7 +196,7 @@ test('a collection is amended but for its cells, one change after the other', as
   );
 });
 
-test('grid and precision of a collection are fixed by the first', async (t) => {
+test('the first scene fixes grid and precision of a collection', async (t) => {
   const storage = await openStorage(t);
   assert.equal(await storage.getCollection(COLLECTION.id), undefined);
   await writeScene(storage, 'first', 1);
@@ -235,8 +235,8 @@ test('a name that cannot be part of a path is refused', async (t) => {
     assert.throws(() => storage.tilePath({ ...tile, id: name }, '10m'), bad);
     assert.throws(() => storage.tilePath({ ...tile, geocode: name }, '10m'), bad);
     assert.throws(() => storage.tilePath({ ...tile, version: name }, '10m'), bad);
-    await assert.rejects(storage.putModel(modelOf(name), {}), bad);
-    await assert.rejects(storage.putModel(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
+    await assert.rejects(storage.models.put(modelOf(name), {}), bad);
+    await assert.rejects(storage.models.put(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
   }
   await assert.rejects(storage.beginScene(COLLECTION, 'scene', ['9q8ya']), bad, 'a is no geohash digit');
 });
@@ -255,21 +255,21 @@ function modelOf(model: string): NewModel {
 
 test('a model is stored with its files, version by version, and verified', async (t) => {
   const storage = await openStorage(t, 0);
-  const first = await storage.putModel(modelOf('ndvi'), {
+  const first = await storage.models.put(modelOf('ndvi'), {
     'weights.bin': Buffer.alloc(5000, 1),
     'card.json': Buffer.from('{}'),
   });
-  const second = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
-  assert.deepEqual(await storage.getModel('ndvi_sentinel-2-l2a_g9q8yy'), second);
-  assert.deepEqual(await collect(storage.scanModels()), [{ key: second.id, record: second }]);
+  const second = await storage.models.put(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
+  assert.deepEqual(await storage.models.get('ndvi_sentinel-2-l2a_g9q8yy'), second);
+  assert.deepEqual(await collect(storage.models.scanAll()), [{ key: second.id, record: second }]);
   assert.deepEqual(versionsOf(second).slice(1), versionsOf(first));
-  assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
-  assert.deepEqual(await readFile(storage.modelPath(first, 'weights.bin')), Buffer.alloc(5000, 1));
+  assert.deepEqual(await readFile(storage.models.path(second, 'weights.bin')), Buffer.alloc(6000, 2));
+  assert.deepEqual(await readFile(storage.models.path(first, 'weights.bin')), Buffer.alloc(5000, 1));
   await storage.collectOldVersions();
   assert.equal((await versionFolders(storage, 'models')).length, 2);
   assert.deepEqual(await storageProblems(storage), []);
   for (const version of [first, second]) {
-    const path = storage.modelPath(version, 'weights.bin');
+    const path = storage.models.path(version, 'weights.bin');
     const bytes = await readFile(path);
     await writeFile(path, Buffer.alloc(bytes.length, 3));
     const { problems } = await verify(storage);
@@ -281,10 +281,13 @@ test('a model is stored with its files, version by version, and verified', async
   }
 });
 
-test('of a model the five newest versions stay, the best on the data of the latest, and the best before it', async (t) => {
+test('a model keeps its five newest versions, the best on the data of the latest, and the best before it', async (t) => {
   const storage = await openStorage(t, 0);
   const put = (error: number, data: string) =>
-    storage.putModel({ ...modelOf('ndvi'), score: { error, data } }, { 'weights.bin': Buffer.from([error]) });
+    storage.models.put(
+      { ...modelOf('ndvi'), score: { error, data } },
+      { 'weights.bin': Buffer.from([error]) },
+    );
   const errorsOf = (model: ModelRecord) => versionsOf(model).map(({ score }) => score?.error);
   let model = await put(1, 'other');
   for (const error of [4, 2, 7, 8, 9, 5, 6]) model = await put(error, 'spring');
@@ -306,40 +309,40 @@ test('of a model the five newest versions stay, the best on the data of the late
   assert.deepEqual(await storageProblems(storage), []);
 });
 
-test('a record that an older version of the program has written is of one version', async (t) => {
+test('a model record of an older version of the program has one version', async (t) => {
   const storage = await openStorage(t, 0);
-  const { former: _, ...old } = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(1) });
+  const { former: _, ...old } = await storage.models.put(modelOf('ndvi'), { 'weights.bin': Buffer.of(1) });
   await storage.catalogue.write([storage.catalogue.models.set(old.id, old)]);
-  assert.deepEqual(versionsOf((await storage.getModel(old.id))!), [old]);
+  assert.deepEqual(versionsOf((await storage.models.get(old.id))!), [old]);
   assert.deepEqual(await storageProblems(storage), []);
   const scored = { ...modelOf('ndvi'), score: { error: 1, data: 'spring' } };
-  const model = await storage.putModel(scored, { 'weights.bin': Buffer.of(2) });
+  const model = await storage.models.put(scored, { 'weights.bin': Buffer.of(2) });
   assert.deepEqual(
     versionsOf(model).map(({ version }) => version),
     [scored.version, old.version],
   );
   assert.equal(bestVersion(versionsOf(model)).version, scored.version);
-  assert.equal(await storage.deleteModel(old.id, scored.version), 1);
-  assert.deepEqual(await storage.getModel(old.id), { ...old, former: [] });
+  assert.equal(await storage.models.delete(old.id, scored.version), 1);
+  assert.deepEqual(await storage.models.get(old.id), { ...old, former: [] });
 });
 
-test('a version of a model is deleted, or all of them, with the files', async (t) => {
+test('one version of a model, or all of them, are deleted with their files', async (t) => {
   const storage = await openStorage(t, 0);
-  const put = (n: number) => storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(n) });
+  const put = (n: number) => storage.models.put(modelOf('ndvi'), { 'weights.bin': Buffer.of(n) });
   const [first, second, third] = [await put(1), await put(2), await put(3)];
   const { id } = first;
-  await assert.rejects(storage.deleteModel('none'), { code: 'TW_STORAGE_NO_MODEL', status: 404 });
+  await assert.rejects(storage.models.delete('none'), { code: 'TW_STORAGE_NO_MODEL', status: 404 });
   for (const version of ['none', 'latest'])
-    await assert.rejects(storage.deleteModel(id, version), { code: 'TW_STORAGE_NO_MODEL_VERSION' });
-  assert.equal(await storage.deleteModel(id, third.version), 1);
-  assert.deepEqual(await storage.getModel(id), second, 'the newest that is left is the latest');
-  assert.equal(await storage.deleteModel(id, first.version), 1);
-  assert.deepEqual(await storage.getModel(id), { ...second, former: [] });
+    await assert.rejects(storage.models.delete(id, version), { code: 'TW_STORAGE_NO_MODEL_VERSION' });
+  assert.equal(await storage.models.delete(id, third.version), 1);
+  assert.deepEqual(await storage.models.get(id), second, 'the newest that is left is the latest');
+  assert.equal(await storage.models.delete(id, first.version), 1);
+  assert.deepEqual(await storage.models.get(id), { ...second, former: [] });
   await storage.collectOldVersions();
   assert.equal((await versionFolders(storage, 'models')).length, 1);
   await put(4);
-  assert.equal(await storage.deleteModel(id), 2);
-  assert.equal(await storage.getModel(id), undefined);
+  assert.equal(await storage.models.delete(id), 2);
+  assert.equal(await storage.models.get(id), undefined);
   await storage.collectOldVersions();
   assert.deepEqual(await versionFolders(storage, 'models'), []);
   assert.deepEqual(await storageProblems(storage), []);
@@ -351,7 +354,7 @@ test('versions sort in the order they were made', () => {
   assert.equal(new Set(versions).size, versions.length);
 });
 
-test('a deleted tile, scene and collection are gone with their files, and others stay', async (t) => {
+test('a tile, scene or collection is deleted with its files, and others stay', async (t) => {
   const storage = await openStorage(t, 0);
   const n = 7;
   assert.ok(cellsOf(n).length > 2);
@@ -393,7 +396,7 @@ test('a deleted tile, scene and collection are gone with their files, and others
   assert.deepEqual(await storageProblems(storage), []);
 });
 
-test('what is being written again can be deleted before and after, not meanwhile', async (t) => {
+test('a scene can be deleted before and after it is written again, but not at the same time', async (t) => {
   const storage = await openStorage(t);
   await writeScene(storage, 'a', 7);
   const busy = { code: 'TW_STORAGE_SCENE_BUSY', status: 409 };

@@ -1,4 +1,4 @@
-/** Archives made byte by byte, so that a test can say things in them that no sound tool would. */
+/** Archives written byte by byte, so that a test can write invalid ones. */
 import { crc32, deflateRawSync } from 'node:zlib';
 
 export interface ZipEntry {

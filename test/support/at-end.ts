@@ -5,8 +5,8 @@ type Ending = () => unknown;
 const endings = new WeakMap<object, Ending[]>();
 
 /**
- * Has work done when the test has ended, the last that was registered first: a server is gone before its folder is removed. All of it is
- * done, also where some fails.
+ * Runs work after the test, in reverse order of registration, so that a server stops before its folder is removed. All of it is
+ * run, even if some of it fails.
  */
 export function atEnd(t: Pick<TestContext, 'after'>, work: Ending): void {
   const known = endings.get(t);

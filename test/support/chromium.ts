@@ -1,11 +1,11 @@
-/** A real browser. Tests that need it are skipped where it is not installed. */
+/** A real browser. Tests that need it are skipped if it is not installed. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type Page, chromium as program } from 'playwright-core';
 
-/** Path of the program; undefined where there is none. */
+/** Path of the program; undefined if it is not installed. */
 export const chromium = (process.env['PATH'] ?? '')
   .split(delimiter)
   .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
@@ -16,7 +16,7 @@ export const needsChromium = { skip: chromium ? false : 'no chromium on PATH' };
 /** Waits that end, even on a machine that is busy with other things. */
 const PATIENCE_MS = 120_000;
 
-/** Opens a page in a browser of its own and closes it after `look`. */
+/** Opens a page in a new browser and closes the browser after `look`. */
 export async function withPage(width: number, look: (page: Page) => Promise<void>): Promise<void> {
   const profile = await mkdtemp(join(tmpdir(), 'tilewright-test-'));
   const quiet = ['background-networking', 'component-update', 'sync'].map((name) => `--disable-${name}`);
@@ -32,7 +32,7 @@ export async function withPage(width: number, look: (page: Page) => Promise<void
     await look(page);
   } finally {
     await context.close();
-    // Its processes may still write for a moment.
+    // The processes of the browser may still write for a moment.
     await rm(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 }

@@ -1,4 +1,4 @@
-/** The real `tilewright` command in a process of its own. */
+/** Runs the real `tilewright` command in a process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

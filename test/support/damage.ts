@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Level } from 'level';
 
-/** Flips a bit in the middle of records, named as `!table!key`, of a data folder that nobody has open. */
+/** Flips a bit in the middle of records, named as `!table!key`, of a data folder that no process has open. */
 export async function damageRecords(dir: string, ...names: string[]): Promise<void> {
   const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
   for (const name of names) {

@@ -1,4 +1,4 @@
-/** Real etcd servers on free ports of this machine. Tests that need them are skipped where etcd is not installed. */
+/** Real etcd servers on free ports of this machine. Tests that need them are skipped if etcd is not installed. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -16,7 +16,7 @@ const isInstalled = (() => {
   }
 })();
 
-/** For `skip`: false, or why. */
+/** For `skip`: false, or the reason. */
 export const noEtcd = isInstalled ? false : 'etcd is not on PATH';
 
 interface Status {
@@ -80,14 +80,14 @@ export class EtcdCluster {
     );
   }
 
-  /** Returns once the process is gone: while it waits for the disk it lives on, and still answers. */
+  /** Waits until the process has ended: while it waits for the disk, it still runs and answers. */
   async kill(member: number): Promise<void> {
     const server = this.processes[member];
     server?.kill('SIGKILL');
     await ended(server);
   }
 
-  /** The process hangs: it answers nothing, but its connections stay. Returns once all of its threads are stopped. */
+  /** Stops the process, so that it does not answer but its connections stay open. Waits until all its threads are stopped. */
   async pause(member: number): Promise<void> {
     const server = this.processes[member];
     server?.kill('SIGSTOP');
@@ -128,7 +128,7 @@ export class EtcdCluster {
     await this.allUp();
   }
 
-  /** One call of a server's JSON gateway; undefined where it has no good answer within a second. */
+  /** One call of a server's JSON gateway; undefined without a successful answer within a second. */
   async ask<T>(member: number, path: string, body: object): Promise<T | undefined> {
     try {
       const response = await fetch(`${this.url(member, 0)}/v3/${path}`, {

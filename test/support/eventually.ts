@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits until `check` gives something true, and returns it. Fails after a time in which it must have come. */
+/** Waits until `check` returns a truthy value, and returns it. Throws after a time limit. */
 export async function eventually<T>(
   what: string,
   check: () => T | Promise<T>,

@@ -1,4 +1,4 @@
-/** A real HTTP proxy in front of a server, which answers with errors and cuts connections where a test wants it. */
+/** A real HTTP proxy in front of a server, which answers with errors and closes connections as a test requires. */
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -7,7 +7,7 @@ import { atEnd } from './at-end.js';
 export interface Faults {
   /** The status to answer with in place of the server's answer; undefined lets a request through. */
   answer?(request: IncomingMessage): number | undefined;
-  /** Whether the server handles the request, but its answer is lost: the connection is cut instead. */
+  /** True if the server should handle the request and its answer should be lost, because the connection is closed. */
   lose?(request: IncomingMessage): boolean;
   /** A JSON body that is sent with status 200 in place of the server's answer, after the server has handled the request. */
   replace?(request: IncomingMessage): string | undefined;
@@ -15,7 +15,7 @@ export interface Faults {
   passed?(direction: 'up' | 'down', bytes: number, request: IncomingMessage): boolean | undefined;
 }
 
-/** One proxy. `requests` has what came, `<method> <path>`. */
+/** A proxy. `requests` lists the requests as `<method> <path>`. */
 export class FaultProxy {
   readonly requests: string[] = [];
   private readonly server: Server;

@@ -1,4 +1,4 @@
-/** GDAL as a second implementation. Tests that need it are skipped where it is not installed. */
+/** GDAL as a second implementation. Tests that need it are skipped if it is not installed. */
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export const hasGdal = (() => {
   }
 })();
 
-/** What `gdalwarp -et 0` makes of a scene in a geohash cell. */
+/** The pixels of a scene in a geohash cell by `gdalwarp -et 0`. */
 export async function gdalWarp(
   scene: string,
   cell: { bounds: GridBounds; width: number; height: number; resampling: 'near' | 'bilinear' },

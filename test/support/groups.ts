@@ -1,4 +1,4 @@
-/** Random band groups of tiles, also of numbers and names that no product has. */
+/** Random band groups of tiles, including numbers and names that no product has. */
 import fc from 'fast-check';
 import type { BandRecord, GroupRecord } from '../../src/storage/index.js';
 

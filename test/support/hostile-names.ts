@@ -1,4 +1,4 @@
-/** Names that must not become part of a path: they leave the folder, name it as a whole, or cannot be file names. */
+/** Names that must not become part of a path: they leave the folder, name the folder itself, or are not valid file names. */
 export const HOSTILE_NAMES = [
   '..',
   '',

@@ -1,4 +1,4 @@
-/** What the tests use of jsts, which comes without types for its modules. */
+/** Types of those modules of jsts that the tests use; jsts has no types for them. */
 declare module 'jsts/org/locationtech/jts/io/GeoJSONReader.js' {
   export interface JstsGeometry {
     isEmpty(): boolean;

@@ -1,4 +1,4 @@
-/** Models for tests: real files of an untrained net, and a card as training writes it. */
+/** Models for tests: files of an untrained network, and a card as training writes it. */
 
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
@@ -8,7 +8,7 @@ import { buildModel } from '../../src/training/models/build-model.js';
 import { saveModel } from '../../src/training/models/saved-model.js';
 import { cardSummary } from '../../src/training/registry/model-card.js';
 
-/** What a test wants to be special about a version. */
+/** Properties of a version that a test sets. */
 export interface ModelChange {
   model?: string;
   seed?: number;
@@ -21,7 +21,7 @@ export interface ModelChange {
   mode?: ModelCard['mode'];
   /** False for a model of an older version, whose held-out ground could touch that of other places. */
   isHeldOut?: boolean;
-  /** Scores of images, of the model on its validation patches and on whole tiles. */
+  /** Scores of images, of the model on its validation patches and on entire tiles. */
   images?: { validation: Partial<ImageScores>; tile?: TileScore; displayRange?: [number, number] };
 }
 
@@ -76,7 +76,7 @@ export async function putModel(
   const net = buildModel(tf, getModelSpec(model), seed);
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
-  return storage.putModel(
+  return storage.models.put(
     { ...place, card: cardSummary(card), score: { error: mse, data: 'the same' } },
     files,
   );

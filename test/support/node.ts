@@ -5,7 +5,7 @@ import type { TileRecord } from '../../src/storage/index.js';
 import { atEnd } from './at-end.js';
 import { runRequest } from './run-job.js';
 
-/** Opens a node for a test and closes it after. */
+/** Opens a node for a test and closes it after the test. */
 export async function testNode(
   t: { after(work: () => Promise<void>): void },
   data: string,
@@ -16,7 +16,7 @@ export async function testNode(
   return node;
 }
 
-/** Ingests as the command does and gives the results, also where every scene failed. */
+/** Ingests as the command does and returns the results, even if every scene failed. */
 export async function ingest(node: TilewrightNode, inputs: object): Promise<IngestResults> {
   const { results, error } = await runRequest<IngestResults>(node, '/ingest', inputs);
   if (!results) throw new Error(JSON.stringify(error));

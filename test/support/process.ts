@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TilewrightNode } from '../../src/node.js';
 
-/** Runs a process as a job of a node and gives its results; of one that failed also `failed`, the code of its error. */
+/** Runs a process as a job of a node and returns its results; if the job failed, also `failed`, the code of its error. */
 export async function runProcess<R extends object>(
   node: TilewrightNode,
   id: string,
@@ -14,7 +14,7 @@ export async function runProcess<R extends object>(
   return resultsOf(node, answer.json().jobID);
 }
 
-/** The results of a job, as soon as it has ended. */
+/** Waits for the end of a job and returns its results. */
 export async function resultsOf<R extends object>(
   node: TilewrightNode,
   jobID: string,

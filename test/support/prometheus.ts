@@ -7,7 +7,7 @@ const VALUE = String.raw`[+-]?(?:Inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)|NaN`;
 const SAMPLE = new RegExp(`^(${NAME})(\\{${LABEL}(?:,${LABEL})*\\})? (${VALUE})$`);
 const SUFFIXES: Record<string, RegExp> = { histogram: /_(bucket|sum|count)$/, summary: /_(sum|count)$/ };
 
-/** Samples by their name with its labels. Fails where the text is not what the format allows. */
+/** Samples by their name with labels. Fails if the text violates the format. */
 export function parsePrometheus(text: string): Map<string, number> {
   assert.ok(text.endsWith('\n'), 'the last line ends');
   const samples = new Map<string, number>();
@@ -15,6 +15,8 @@ export function parsePrometheus(text: string): Map<string, number> {
   const helps = new Set<string>();
   let current = '';
   for (const line of text.slice(0, -1).split('\n')) {
+    // Empty lines are ignored.
+    if (line === '') continue;
     const [, kind, name = '', rest = ''] = new RegExp(`^# (HELP|TYPE) (${NAME}) (.+)$`).exec(line) ?? [];
     if (kind === 'HELP') {
       assert.ok(!helps.has(name), `${name} is explained twice`);
@@ -39,13 +41,21 @@ export function parsePrometheus(text: string): Map<string, number> {
   return samples;
 }
 
-/** Its classes ascend, and the last has them all. */
+/** Checks that the buckets ascend and the last one has the total. */
 function checkHistogram(name: string, samples: Map<string, number>): void {
-  const classes = [...samples].filter(([key]) => key.startsWith(`${name}_bucket`)).map(([, value]) => value);
-  assert.ok(classes.length > 0 && samples.has(`${name}_sum`), `${name} has no classes or no sum`);
-  assert.deepEqual(
-    classes,
-    classes.toSorted((a, b) => a - b),
-  );
-  assert.equal(classes.at(-1), samples.get(`${name}_count`));
+  const series = new Map<string, number[]>();
+  for (const [key, value] of samples) {
+    if (!key.startsWith(`${name}_bucket{`)) continue;
+    const others = key.slice(`${name}_bucket{`.length, -1).replace(/,?le="[^"]*",?/, '');
+    const labels = others === '' ? '' : `{${others}}`;
+    series.set(labels, [...(series.get(labels) ?? []), value]);
+  }
+  for (const [labels, classes] of series) {
+    assert.ok(samples.has(`${name}_sum${labels}`), `${name}${labels} has no sum`);
+    assert.deepEqual(
+      classes,
+      classes.toSorted((a, b) => a - b),
+    );
+    assert.equal(classes.at(-1), samples.get(`${name}_count${labels}`), name + labels);
+  }
 }

@@ -1,4 +1,4 @@
-/** GeoTIFFs made on the spot, of any shape and place. */
+/** GeoTIFFs of any size and position, written by tests. */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { type CogImage, encodeCog } from '../../src/raster/index.js';
@@ -12,7 +12,7 @@ export interface RasterOptions extends Partial<Omit<CogImage, 'transform'>> {
   palette?: boolean;
 }
 
-/** One band of uint16 rising from 1, 64 x 64 pixels of 10 m in EPSG:32633, unless told otherwise. */
+/** One band of uint16 rising from 1, by default 64 x 64 pixels of 10 m in EPSG:32633. */
 export async function writeRaster(path: string, options: RasterOptions = {}): Promise<string> {
   const { x = 500_000, y = 5_300_000, pixel = 10, palette = false, ...image } = options;
   const { width = 64, height = 64 } = image;
@@ -47,5 +47,5 @@ function setPalette(tiff: Buffer): void {
   }
 }
 
-/** The folder of real scenes beside the repository; it is not everywhere. */
+/** The folder of real scenes next to the repository, which may be missing. */
 export const realData = fileURLToPath(new URL('../../../../shared/data/', import.meta.url));

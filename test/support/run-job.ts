@@ -4,7 +4,7 @@ import type { TilewrightNode } from '../../src/node.js';
 export interface Ended<Results> {
   id: string;
   status: string;
-  /** Also of a job that failed, if it made something before. */
+  /** Partial results if the job failed. */
   results: Results;
   error?: { code: string; message: string };
 }

@@ -1,6 +1,6 @@
 /**
  * A real S3 server, the Versity S3 gateway over a folder, on a port of its own. `tools/install-s3-server.sh` installs it;
- * tests that need it are skipped where it is missing.
+ * tests that need it are skipped if it is missing.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -20,7 +20,7 @@ export const noS3Server = existsSync(PROGRAM)
   : 'there is no S3 server here; tools/install-s3-server.sh installs one';
 
 export const BUCKET = 'tiles';
-/** Credentials that the server takes, as the AWS SDK reads them. */
+/** Credentials of the server, as the AWS SDK reads them. */
 export const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'tester', AWS_SECRET_ACCESS_KEY: 'tester-secret' };
 
 /** One server over one folder; it may be killed and started again. */

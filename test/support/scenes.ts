@@ -1,4 +1,4 @@
-/** Small rasters made on the spot. */
+/** Small rasters written by tests. */
 import { writeFile } from 'node:fs/promises';
 import { encodeCog } from '../../src/raster/index.js';
 
@@ -11,7 +11,7 @@ export interface SceneOptions {
   y?: number;
   pixel?: number;
   nodata?: number;
-  /** Columns at the western edge that hold no data. */
+  /** Columns without data at the western edge. */
   edge?: number;
   /** Percent of the columns, from the east, that are cloud in the fifth band. */
   cloud?: number;

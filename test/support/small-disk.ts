@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { atEnd } from './at-end.js';
 
-/** A disk of so many MB, a tmpfs; undefined where none can be mounted, and the test is then skipped. */
+/** Mounts a tmpfs of this many MB. Returns undefined and skips the test if it cannot be mounted. */
 export async function smallDisk(t: TestContext, megabytes: number): Promise<string | undefined> {
   const disk = await mkdtemp(join(tmpdir(), 'tilewright-disk-'));
   let mounted = false;

@@ -1,6 +1,6 @@
 import { type Storage, verify } from '../../src/storage/index.js';
 
-/** Everything that `verify` finds: damage, and what no record names. */
+/** Everything that `verify` finds: damage and orphans. */
 export async function storageProblems(storage: Storage): Promise<object[]> {
   const { problems, orphans } = await verify(storage);
   return [...problems, ...orphans];

@@ -4,7 +4,7 @@ import { TilewrightError } from '../../src/errors.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
 import type { Outcome } from './raster.js';
 
-/** Examples lie in folders of that name. */
+/** Examples are in folders of this name. */
 export function isCql2Example(path: string): boolean {
   return (
     /cql2/i.test(path) &&
@@ -13,9 +13,9 @@ export function isCql2Example(path: string): boolean {
   );
 }
 
-/** Queryables of each type, which take the place of properties that are not known here. */
+/** Queryables of each type, which replace unknown properties. */
 const STAND_INS = ['eo:cloud_cover', 'platform', 'datetime', 'geometry'];
-/** The most properties of an example that are replaced: each is tried with each stand-in. */
+/** Maximum number of replaced properties of an example, because each is tried with each queryable. */
 const MAX_REPLACED = 3;
 
 export function cql2Outcome(source: string, isJson: boolean): Outcome {

@@ -16,9 +16,9 @@ import { messageOf } from '../../src/errors.js';
 import { cql2Outcome, isCql2Example } from './cql2.js';
 import { isRasterFile, type Outcome } from './raster.js';
 
-/** A file that takes longer is a hang: the largest of the suites take seconds. */
+/** A file that takes longer counts as a hang: the largest files take seconds. */
 const TIME_LIMIT_MS = 120_000;
-/** Resident memory of the process that reads one file. */
+/** Memory limit of the process that reads one file. */
 const MEMORY_LIMIT_KIB = 4 * 1024 * 1024;
 
 const { values, positionals } = parseArgs({
@@ -74,7 +74,7 @@ function filesBelow(path: string): string[] {
   return names.sort().flatMap((name) => filesBelow(join(path, name)));
 }
 
-/** Each file is read in a process of its own, so that a crash, a hang or a lack of memory is an outcome as well. */
+/** Reads each file in a separate process, so that a crash, a hang or a lack of memory becomes an outcome. */
 function rasterOutcome(path: string): Promise<Outcome> {
   const program = fileURLToPath(new URL('./raster-main.js', import.meta.url));
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Reads a raster here and with GDAL, and compares position, pixels, and which pixels hold data. */
+/** Reads a raster with tilewright and with GDAL, and compares position, pixels and validity. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,21 +24,21 @@ import {
 export interface Outcome {
   /** A row of the table. */
   name: string;
-  /** True if a person should look at the file. */
+  /** True if someone should examine the file. */
   look: boolean;
   detail?: string;
 }
 
 /** Larger images take too long to compare. */
 const MAX_PIXELS = 80e6;
-/** The most bands that are compared. */
+/** Maximum number of compared bands. */
 const MAX_BANDS = 8;
-/** Pixels: two implementations of a transverse Mercator differ by less. */
+/** Pixels. Two implementations of the transverse Mercator differ by less. */
 const MAX_SHIFT = 0.01;
-/** Grey levels between two decoders of JPEG. */
+/** Tolerance in grey levels between two JPEG decoders. */
 const MAX_LOSSY = 2;
 
-/** True for a raster by its first bytes. Archives are none. */
+/** True if the first bytes are those of a raster; false for archives. */
 export function isRasterFile(path: string): boolean {
   const file = openSync(path, 'r');
   try {
@@ -62,7 +62,7 @@ export async function rasterOutcome(path: string): Promise<Outcome> {
   }
 }
 
-/** A place for files without one, or of an unknown system: their pixels can be compared all the same. */
+/** A position for files without one or with an unknown system, so that their pixels can be compared. */
 const SOMEWHERE = {
   crs: crsFromEpsg(32633),
   corners: [500_000, 5_000_000, 500_100, 4_999_900],
@@ -91,7 +91,7 @@ async function compare(path: string): Promise<Outcome> {
     const theirs = gdalBand(dataset.name, String(band + 1), dataType, width * height);
     const difference = largestDifference(own[band]!, theirs);
     if (difference === 0 || header.blocks.reader !== 'hdf5') return Math.max(most, difference);
-    // GDAL leaves some HDF5 images as they are stored, from south to north.
+    // GDAL does not flip some HDF5 images that are stored from south to north.
     return Math.max(most, Math.min(difference, largestDifference(own[band]!, upsideDown(theirs, width))));
   }, 0);
   const isLossy = header.blocks.reader === 'tiff' && header.blocks.compression === 7;
@@ -109,9 +109,9 @@ async function compare(path: string): Promise<Outcome> {
   return { name: worst > 0 ? 'within 2 grey levels (JPEG)' : 'same', look: false };
 }
 
-/** The name by which GDAL opens a file; in a file of several layers, the first one that is read here. */
+/** The name by which GDAL opens a file; in a file with several layers, the first layer that tilewright reads. */
 async function gdalName(path: string): Promise<{ name: string; layer?: string }> {
-  // A file of one raster is no container.
+  // A file with one raster is not a container.
   const container = await listSubdatasets(path).catch(() => undefined);
   const layer = container?.subdatasets[0]?.name;
   if (!container || layer === undefined) return { name: path };
@@ -132,7 +132,7 @@ function gdal(program: string, ...args: string[]): string {
   });
 }
 
-/** Bare numbers. They have another position, because not every one can be written beside them. */
+/** Raw pixels without georeferencing. They get another position, because not every position can be written. */
 const RAW = ['-of', 'ENVI', '-a_ullr', '0', '1', '1', '0'];
 
 function gdalReads(path: string): boolean {
@@ -142,7 +142,7 @@ function gdalReads(path: string): boolean {
       return true;
     });
   } catch {
-    // GDAL's own refusal is the answer.
+    // If GDAL fails, that is the outcome.
     return false;
   }
 }
@@ -194,7 +194,7 @@ function upsideDown(pixels: PixelArray, width: number): PixelArray {
   return out;
 }
 
-/** Pixels of the first band that hold data here and not in GDAL, or the other way round. NaN never holds data here. */
+/** Pixels of the first band that are valid in tilewright and not in GDAL, or vice versa. NaN is never valid in tilewright. */
 async function validityDiffers(header: RasterHeader, own: PixelArray[], name: string): Promise<number> {
   const { width, height, dataType } = header;
   const first = header.alpha === 0 ? 1 : 0;
@@ -208,7 +208,7 @@ async function validityDiffers(header: RasterHeader, own: PixelArray[], name: st
   let differ = 0;
   for (let i = 0; i < pixels.length; i++) {
     if (Number.isNaN(pixels[i])) continue;
-    // GDAL asks only one of the two where a file has both.
+    // If a file has both, GDAL uses only one of the two.
     const byNodata = pixels[i] !== nodata;
     const byMask = validity === undefined || validity[i] !== 0;
     const expected = theirs[i] !== 0;
@@ -218,7 +218,7 @@ async function validityDiffers(header: RasterHeader, own: PixelArray[], name: st
   return differ;
 }
 
-/** How far the corners and the middle lie from where GDAL has them, in metres and in pixels; undefined where GDAL has no position. */
+/** How far the corners and the middle lie from where GDAL has them, in metres and in pixels; undefined if GDAL has no position. */
 function shiftOf(header: RasterHeader, name: string): { metres: number; pixels: number } | undefined {
   const { width, height, crs, transform } = header;
   const points: Point[] = [
@@ -236,7 +236,7 @@ function shiftOf(header: RasterHeader, name: string): { metres: number; pixels: 
   for (const [i, point] of points.entries()) {
     const own = placeOf(point);
     const metres = distance(own, theirs[i]!);
-    // Off the map one of the two has no place.
+    // Outside of the projection, one of the two is undefined.
     if (!Number.isFinite(metres)) continue;
     const pixel = distance(own, placeOf([point[0] + (point[0] < width ? 1 : -1), point[1]]));
     shift.metres = Math.max(shift.metres, metres);
@@ -259,14 +259,14 @@ function gdalPlaces(name: string, points: Point[]): Point[] | undefined {
       .split('\n')
       .map((line) => line.split(' ').map(Number) as Point);
   } catch {
-    // A file without a position, or of a system that PROJ does not know.
+    // The file has no position, or a system that PROJ does not know.
     return undefined;
   }
 }
 
 const METRES_OF_A_DEGREE = 111_320;
 
-/** Metres between two places that lie close together; longitudes may differ by whole turns. */
+/** Metres between two nearby points; longitudes may differ by multiples of 360 degrees. */
 function distance([lon, lat]: Point, [otherLon, otherLat]: Point): number {
   const turn = 360 * Math.round((otherLon - lon) / 360);
   const east = (otherLon - lon - turn) * Math.cos((lat * Math.PI) / 180);

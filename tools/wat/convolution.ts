@@ -225,7 +225,7 @@ interface Tile {
   at: (i: number, j: number) => Code;
   /** Address of the points. */
   to: Local;
-  /** True if the complete tile is inside the image; `isIn`: if one pixel is. */
+  /** True if the entire tile is inside the image; `isIn` is true if one pixel is. */
   isInside: Local;
   isIn: (i: number, j: number) => Code;
   /** Byte offset of the group of channels. */

@@ -63,7 +63,7 @@ export class Scope {
     return when(counter.get, [this.countDown(counter, body)]);
   }
 
-  /** Runs `body`, which changes `value`, until `value` is not less than `limit`. */
+  /** Runs `body`, which changes `value`, while `value` is below `limit`. */
   whileBelow(value: Local, limit: Local, body: Code[]): Code {
     const label = `$again${this.labels++}`;
     return when(isBelow(value.get, limit.get), [
@@ -91,9 +91,7 @@ interface Float<Name extends string> {
 
 export const f32 = <Name extends string>(name: Name): Float<Name> => ({ name, type: 'f32' });
 
-/**
- * Returns a function that is exported under its name. Parameters are i32 unless another type is given. `write` returns its statements.
- */
+/** A function that is exported by its name. Parameters are i32 by default. `write` returns the statements. */
 export function functionOf<Name extends string>(
   name: string,
   parameters: readonly (Name | Float<Name>)[],

@@ -96,7 +96,7 @@ function maxPool(): Code {
   ]);
 }
 
-/** Stores a gradient at a pixel: overlapping windows add to the value, disjoint windows overwrite it. */
+/** Stores a gradient at a pixel: overlapping windows add to the stored value, disjoint windows overwrite it. */
 type Put = (at: Code, value: Code) => Code;
 const adds: Put = (at, value) => store(at, f32x4('add', load(at), value));
 

@@ -19,7 +19,7 @@ import {
 
 const FLOAT = 4;
 
-/** Reads and writes the current values of a row in a loop: four values, or one in the first lane. */
+/** Reads and writes the current values of a row: four of them, or one in the first element of a vector. */
 interface Access {
   load(from: Local): Code;
   store(to: Local, value: Code): Code;

@@ -1,25 +1,24 @@
-/** Pixels whose spectra differ from those of the collection, or from those around them. */
+/** Maps of pixels whose spectra differ from the collection, or from the pixels around them. */
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { badWindow } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/local-rx.js';
-import { spectrumChart } from '../report/charts.js';
-import { covarianceFacts, percentText } from '../report/render-report.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { collectionStatistics } from '../passes/index.js';
+import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/index.js';
+import { covarianceFacts, percentText, spectrumChart } from '../report/index.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
-  /** Sides of the outer and the inner window; the inner one may be left out if it is the pixel itself. Default: the whole collection. */
+  /** Sides of the outer and the inner window; the inner one is 1 by default. Without a window, the background is the entire collection. */
   window?: number[];
-  /** Principal components in which pixels are compared with those around them. */
+  /** Number of principal components in which pixels are compared with those around them. */
   components?: number;
 }
 
-/** How pixels were compared with those around them. */
+/** Parameters of the comparison with surrounding pixels. */
 interface LocalFit {
   window: number[];
   components: number;
-  /** Share of the variance of the collection that these components hold, 0 to 1. */
+  /** Share of the variance of the collection that these components explain, 0 to 1. */
   held: number;
 }
 
@@ -36,21 +35,25 @@ const DEFAULT_COMPONENTS = 10;
 const MAX_COMPONENTS = 50;
 const MAX_WINDOW = 301;
 
-/** RX of Reed and Yu (1990), over the whole collection or with a local background. */
+/** RX of Reed and Yu (1990), with the entire collection or the surrounding pixels as background. */
 export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
   name: 'anomaly',
   title: 'Anomalies',
   description:
-    'Maps of how far the spectrum of each pixel is from the mean of the collection: the squared Mahalanobis distance (RX), with the mean and covariance over all its clear pixels, or over those in a window around the pixel.',
+    'Maps of the squared Mahalanobis distance (RX) of the spectrum of each pixel from the mean, with the mean and covariance over all clear pixels of the collection, or over the pixels in a window around the pixel.',
   properties: {
     window: {
-      ...{ type: 'array', minItems: 1, maxItems: 2 },
+      type: 'array',
+      minItems: 1,
+      maxItems: 2,
       items: { type: 'integer', minimum: 1, maximum: MAX_WINDOW },
       description:
-        'Sides of the windows around each pixel, odd numbers of pixels: the background is what the outer one (first) holds and the inner one (second, default 1) does not. Default: the whole collection',
+        'Sides of the windows around each pixel, odd numbers of pixels: the background is the outer window (first) without the inner window (second, default 1). Default background: the entire collection',
     },
     components: {
-      ...{ type: 'integer', minimum: 1, maximum: MAX_COMPONENTS },
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_COMPONENTS,
       description: `With a window: principal components of the collection in which pixels are compared, default ${DEFAULT_COMPONENTS}`,
     },
   },
@@ -61,12 +64,12 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
   check: checkWindow,
   run: async (context, analysed, { window, components = DEFAULT_COMPONENTS }, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-    const { mean, covariance, pixels } = statistics!;
+    const { mean, covariance, pixels } = statistics;
     const fit = { pixels, loading: 0, mean: Array.from(mean) };
     if (!window) {
-      const { whitening, loading } = await context.workers.whitening(
+      const { whitening, loading } = await context.workers.run(
         { kind: 'whitening', covariance, pixels },
-        job.signal,
+        { signal: job.signal },
       );
       return {
         map: { method: { kind: 'distance', whitening, centre: mean }, bands: ['rx'] },
@@ -75,9 +78,9 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     }
     const [outer, inner] = sidesOf(window);
     const count = Math.min(components, mean.length);
-    const { weights, eigenvalues } = await context.workers.components(
+    const { weights, eigenvalues } = await context.workers.run(
       { kind: 'components', covariance, count },
-      job.signal,
+      { signal: job.signal },
     );
     const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
     const held = sum(eigenvalues.subarray(0, count)) / sum(eigenvalues);
@@ -92,10 +95,12 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     const { window, components, held = 1 } = fit;
     const local = window && [
       `background between windows of ${window[1]} and ${window[0]} pixels`,
-      `${components} principal components, which hold ${percentText(held)} of the variance`,
+      `${components} principal components, which explain ${percentText(held)} of the variance`,
     ];
     return {
-      ...{ summary, files: {}, facts: [...covarianceFacts(fit), ...(local ?? [])] },
+      summary,
+      files: {},
+      facts: [...covarianceFacts(fit), ...(local ?? [])],
       sections: [
         { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
       ],
@@ -114,7 +119,7 @@ const sidesOf = ([outer, inner = 1]: readonly number[]): [outer: number, inner: 
 /** Throws TW_ANALYSIS_WINDOW. */
 function checkWindow({ window, components }: AnomalyInputs): void {
   if (!window) {
-    if (components !== undefined) throw badWindow('components are those of a window, and none is given');
+    if (components !== undefined) throw badWindow('components need a window, and none is given');
     return;
   }
   const [outer, inner] = sidesOf(window);

@@ -1,28 +1,19 @@
-/** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
+/** Applies a stored classifier to the tiles that match a filter, of its own or of another collection. */
 
-import {
-  type DeriveResults,
-  deriveTiles,
-  type PlannedDerivation,
-  selectedTiles,
-} from '../../derive/index.js';
+import { type DeriveResults, type PlannedDerivation, selectedTiles } from '../../derive/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { and, type Filter, references } from '../../query/index.js';
-import type { ModelVersionRecord, TileRecord, TileSource } from '../../storage/index.js';
-import type { MapTask } from '../analysis-tasks.js';
-import { classBandName } from '../classification/class-map.js';
-import type { ClassifierCard } from '../classifier-registry/classifier-card.js';
-import { inputBands } from '../classifier-registry/input-bands.js';
-import { parseNetwork } from '../classifier-registry/saved-classifier.js';
-import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
-import { withMappers } from '../convolutional-networks/network-processes.js';
-import { isNet } from '../convolutional-networks/network-specs.js';
-import { type AnalysisContext, NO_PIXEL, spectrumFile } from '../jobs/analysis-run.js';
-import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
-import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
-import type { TileSpectrum } from '../tile-reading/tile-spectrum.js';
+import type { ModelVersionRecord, TileRecord } from '../../storage/index.js';
+import { classBandName } from '../classification/index.js';
+import { type ClassifierCard, inputBands } from '../classifier-registry/index.js';
+import { isNet, netMethod } from '../convolutional-networks/index.js';
+import { parseNetwork } from '../dense-networks/index.js';
+import type { AnalysisContext } from '../jobs/index.js';
+import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from '../map-jobs/index.js';
+import type { MapTask } from '../output-tiles/index.js';
+import { layersMethod } from '../pixel-methods/index.js';
 
-/** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER and TW_STORAGE_MODEL_DAMAGED. */
+/** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER, TW_STORAGE_MODEL_DAMAGED and TW_TRAIN_NO_ENGINE. */
 export async function applyClassifier(
   context: AnalysisContext,
   model: ModelVersionRecord,
@@ -33,70 +24,58 @@ export async function applyClassifier(
   const { storage } = context;
   const card = model.card as ClassifierCard;
   const { classifier, sizes, classes, sources } = card;
-  const map = {
-    bands: classes.map(({ code, name }) => classBandName(code, name)),
-    classes: {
-      ...{ best: 'most' as const, codes: classes.map(({ code }) => code) },
-      names: classes.map(({ name }) => name),
-    },
-  };
   const wanted = references(filter, 'source')
     ? filter
     : and([filter, { op: 'in', property: 'source', values: sources }]);
-  const of = { model, spectrumOf: (tile: TileRecord) => inputBands(tile, card), sources };
-  const weights = await storage.readModelFile(model, 'weights.bin');
-  if (isNet(classifier)) {
-    const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
-    const method = netMethod(classifier, classes.length, files);
-    const planned = plan(context, { ...of, map: { ...map, method } }, wanted, job);
-    return withMappers(context, engine, (workers) =>
-      deriveTiles({ ...context, workers }, planned, job, NO_PIXEL),
-    );
-  }
-  const method = layersMethod(parseNetwork(model.id, weights, sizes));
-  return deriveTiles(context, plan(context, { ...of, map: { ...map, method } }, wanted, job), job, NO_PIXEL);
+  const weights = await storage.models.readFile(model, 'weights.bin');
+  const method = isNet(classifier)
+    ? netMethod(classifier, classes.length, {
+        'model.json': await storage.models.readFile(model, 'model.json'),
+        'weights.bin': weights,
+      })
+    : layersMethod(parseNetwork(model.id, weights, sizes));
+  const map = {
+    method,
+    bands: classes.map(({ code, name }) => classBandName(code, name)),
+    classes: {
+      best: 'most' as const,
+      codes: classes.map(({ code }) => code),
+      names: classes.map(({ name }) => name),
+    },
+  };
+  return deriveMaps(context, map, (map) => planMaps(context, model, map, wanted, job), job, engine);
 }
 
-async function* plan<Method extends PixelMethod | NetMethod>(
-  { storage, finder }: AnalysisContext,
-  of: {
-    model: ModelVersionRecord;
-    /** The spectrum that the model reads, or why it cannot. */
-    spectrumOf: (tile: TileRecord) => TileSpectrum | string;
-    sources: readonly TileSource[];
-    map: Pick<MapTask<Method>, 'method' | 'bands' | 'classes'>;
-  },
+async function* planMaps<Method extends MapMethod>(
+  context: AnalysisContext,
+  model: ModelVersionRecord,
+  map: FittedMap<Method>,
   filter: Filter,
   job: JobContext,
 ): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
-  const { model, spectrumOf, sources, map } = of;
   const { id, version } = model;
-  for await (const tile of selectedTiles(storage, filter, job.isMine)) {
-    const spectrum = sources.includes(tile.source)
-      ? spectrumOf(tile)
-      : `their source is ${tile.source}, and the model was trained on ${sources.join(', ')}`;
+  const card = model.card as ClassifierCard;
+  const { sources } = card;
+  const spectrumOf = (tile: TileRecord) => {
+    const found = inputBands(tile, card);
+    return typeof found === 'string' ? undefined : found;
+  };
+  for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
+    const { collection, scene, grid, geocode, source, start, end, platform } = tile;
+    const spectrum = sources.includes(source)
+      ? inputBands(tile, card)
+      : `their source is ${source}, and the model was trained on ${sources.join(', ')}`;
     if (typeof spectrum === 'string') {
       yield { skipped: spectrum };
       continue;
     }
-    const { collection, scene, grid, geocode, start, end, platform } = tile;
-    const place = { collection, scene, grid, geocode };
-    const reach = map.method.kind === 'net' ? (map.method.side - 1) / 2 : 0;
-    const around = await findNeighbourSpectra(finder, tile, reach, (one) => {
-      const found = spectrumOf(one);
-      return typeof found === 'string' ? undefined : found;
-    });
-    yield {
-      facts: { ...place, source: 'predicted', start, end, platform, model: { id, version } },
-      inputs: [tile],
-      around: around.map((one) => one.tile),
+    const cell = { collection, scene, grid, geocode };
+    yield mapDerivation(context, tile, spectrum, map, {
+      facts: { ...cell, source: 'predicted', start, end, platform, model: { id, version } },
       parameters: { model: id },
-      task: (made) => ({
-        ...{ kind: 'map', ...map, group: spectrum.group.name, checksScale: true },
-        tile: { ...made, metadata: { ...made.metadata, MODEL: `${id} ${version}` } },
-        file: spectrumFile(storage, tile, spectrum),
-        ...(around.length > 0 && { around: neighbourFiles(storage, around) }),
-      }),
-    };
+      metadata: { MODEL: `${id} ${version}` },
+      checksScale: true,
+      spectrumOf,
+    });
   }
 }

@@ -1,48 +1,50 @@
 /** Maps of classes from labels. */
 import { defaultToRawSource, parseFilter } from '../../query/index.js';
-import type { AccuracyScores } from '../classification/accuracy.js';
 import {
+  type AccuracyScores,
+  type BandWeights,
+  type Calibration,
   CLASSIFY_FIT,
-  type ClassifyFit,
-  type ComparedClassifier,
-  fitMap,
-  withCodes,
-} from '../classification/class-map.js';
-import {
   CLASSIFY_PROPERTIES,
+  type ClassifierName,
+  type ClassifyFit,
   type ClassifyInputs,
+  type ComparedClassifier,
+  checkSplit,
+  classSections,
   DEFAULT_CLASSIFY_SEED,
+  fitMap,
+  isBaseline,
   requestedNetwork,
-} from '../classification/classify-inputs.js';
-import type { ClassifierName } from '../classification/fit-classifier.js';
-import { checkSplit, sortedByWavelength, withTrainingData } from '../classification/load-training-data.js';
-import { type Calibration, isBaseline, validated } from '../classification/model-selection.js';
-import { classSections, trainingText } from '../classification/report-sections.js';
-import type { BandWeights, TrainingFacts } from '../classification/training-facts.js';
-import { pixelHeight, storeClassifier } from '../classifier-registry/classifier-card.js';
+  sortedByWavelength,
+  type TrainingFacts,
+  trainingText,
+  validated,
+  withCodes,
+  withTrainingData,
+} from '../classification/index.js';
+import { pixelHeight, storeClassifier } from '../classifier-registry/index.js';
 import { netOption } from '../errors.js';
-import { collectionOf } from '../jobs/analysis-inputs.js';
-import { requireOneSize } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { checkLabels } from '../labels/labels.js';
-import type { SplitKind } from '../labels/split.js';
-import { percentText } from '../report/render-report.js';
+import { collectionOf, requireOneSize } from '../jobs/index.js';
+import { checkLabels, type SplitKind } from '../labels/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { percentText } from '../report/index.js';
 
 export interface ClassifyResults extends MapResults, AccuracyScores {
   classifier: ClassifierName;
   /** Regularization strength; for `lda` the shrinkage. */
   strength: number;
-  /** Shrinkage of the linear discriminants that it is compared with, or that it is; absent if there are none. */
+  /** Shrinkage of the linear discriminants among the compared classifiers; absent if there are none. */
   shrinkage?: number;
   compared: ComparedClassifier[];
   calibration: Calibration;
   split: SplitKind;
   names: Record<string, string>;
-  /** Overall accuracy by place, if the split was random: the difference is what the random one overestimates. */
+  /** Overall accuracy of the split by place, if the split was random. The random split overestimates the accuracy by the difference. */
   oaByPlace?: number;
   /** Absent for `lda`, which is not trained in steps. */
   training?: TrainingFacts;
-  /** Importance of each band (Grad-CAM), 0 to 1, for each class in the order of `classes`; null if no pixel of the class is classified correctly. */
+  /** Importance of each band (Grad-CAM), 0 to 1, for each class in the order of `classes`; null if no pixel of the class is correct. */
   bandWeights?: BandWeights;
   /** The stored classifier, for `predict`. */
   model: string;
@@ -53,7 +55,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   name: 'classify',
   title: 'Classification',
   description:
-    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d). It is validated on squares of ground that it has not seen, and stored as a model for predict.',
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), over neighbouring pixels (cnn2d) or both (resnet3d). The classifier is validated on held-out squares of ground and stored as a model for predict.',
   properties: CLASSIFY_PROPERTIES,
   required: ['labels'],
   fit: CLASSIFY_FIT,
@@ -62,7 +64,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     if (inputs.epochs !== undefined && !requestedNetwork(inputs)) throw netOption();
   },
   run: async (context, agreed, inputs, job) => {
-    // The squares of the split are counted in pixels: with pixels of two sizes they would overlap.
+    // The squares of the split are counted in pixels. With pixels of two sizes they would overlap.
     const alike = await requireOneSize(context, agreed, job);
     // Convolutions need the bands in the order of their wavelengths.
     const analysed = requestedNetwork(inputs) ? sortedByWavelength(alike) : alike;
@@ -87,14 +89,12 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     ];
     return {
       summary: {
-        ...{
-          classifier: chosen.classifier,
-          strength: chosen.strength,
-          split,
-          compared,
-          calibration,
-          ...shown,
-        },
+        classifier: chosen.classifier,
+        strength: chosen.strength,
+        split,
+        compared,
+        calibration,
+        ...shown,
         ...(lda && { shrinkage: lda.strength }),
         names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
         ...(training && { training }),
@@ -123,15 +123,17 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     const { id, version } = await storeClassifier(
       storage,
       {
-        ...{
-          classifier: chosen.classifier,
-          strength: chosen.strength,
-          collection: collectionOf(inputs),
-          job,
-        },
+        classifier: chosen.classifier,
+        strength: chosen.strength,
+        collection: collectionOf(inputs),
+        job,
         filter: defaultToRawSource(parseFilter(inputs.filter)),
-        ...{ tiles, bands, sizes, calibration, seconds },
-        pixelHeight: pixelHeight({ ...tiles[0]!, rows }),
+        tiles,
+        bands,
+        sizes,
+        calibration,
+        seconds,
+        pixelHeight: pixelHeight({ ...tiles[0], rows }),
         ...(training && { training }),
         classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
         split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',

@@ -1,19 +1,29 @@
-/** Maps of the clusters that the spectra of a collection form. */
+/** Maps of clusters of the spectra of a collection. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { distributedKMeans, type KMeans, type SpectralCluster } from '../passes/k-means.js';
-import { spectrumChart } from '../report/charts.js';
-import { colourKey, covarianceFacts, htmlTable, percentText } from '../report/render-report.js';
-import { libraryCsv } from '../spectral-library/write-library.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import {
+  collectionStatistics,
+  distributedKMeans,
+  type KMeans,
+  type SpectralCluster,
+} from '../passes/index.js';
+import {
+  colourKey,
+  columns,
+  covarianceFacts,
+  htmlTable,
+  percentText,
+  spectrumChart,
+} from '../report/index.js';
+import { libraryCsv } from '../spectral-library/index.js';
 
 export interface ClusterInputs extends AnalysisInputs {
-  /** How many clusters. */
+  /** Number of clusters. */
   clusters: number;
   seed?: number;
-  /** The most iterations. */
+  /** Limit of iterations. */
   iterations?: number;
 }
 
@@ -24,7 +34,7 @@ interface ClusterFit extends KMeans {
 }
 
 export interface ClusterResults extends MapResults, Omit<ClusterFit, 'clusters'> {
-  /** The largest first. `code`: in the group `class`, and number of the band. */
+  /** The largest first. `code`: code in the group `class`, and number of the band. */
   clusters: (Omit<SpectralCluster, 'centre'> & { code: number })[];
 }
 
@@ -37,35 +47,36 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
   name: 'cluster',
   title: 'Clusters',
   description:
-    'Maps of the clusters of spectra that k-means finds over the whole collection, so that a code means the same in every tile, and of the distance from the centre of each.',
+    'Maps of the clusters of spectra that k-means finds in the entire collection, so that a code means the same in every tile, and of the distance from each centre.',
   properties: {
     clusters: { type: 'integer', minimum: 2, maximum: 50, description: 'Clusters to find' },
     seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
     iterations: {
-      ...{ type: 'integer', minimum: 1, maximum: 1000, default: DEFAULT_ITERATIONS },
-      description: 'The most iterations; they end sooner if the centres rest',
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: DEFAULT_ITERATIONS,
+      description: 'Limit of iterations; they end earlier if the centres no longer move',
     },
   },
   required: ['clusters'],
   fit: objectOf({
-    ...{ pixels: COUNT, inertia: NUMBER, explained: NUMBER, iterations: COUNT },
+    pixels: COUNT,
+    inertia: NUMBER,
+    explained: NUMBER,
+    iterations: COUNT,
     converged: { type: 'boolean' },
     clusters: listOf(objectOf({ pixels: COUNT, spread: NUMBER, centre: listOf(NUMBER) })),
   }),
   run: async (context, analysed, { clusters, seed = DEFAULT_SEED, iterations = DEFAULT_ITERATIONS }, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-    const { mean, covariance, pixels } = statistics!;
-    const found = await distributedKMeans(
-      context,
-      analysed,
-      statistics!,
-      { clusters, seed, iterations },
-      job,
-    );
+    const { mean, covariance, pixels } = statistics;
+    const options = { clusters, seed, iterations };
+    const found = await distributedKMeans(context, analysed, statistics, options, job);
     if (found.clusters.length < clusters)
       job.log('warning', `${clusters - found.clusters.length} clusters without a pixel were left out`);
     const numbers = found.clusters.map((_, i) => i + 1);
-    const trace = mean.reduce((sum, _, band) => sum + covariance[band * (mean.length + 1)]!, 0);
+    const trace = mean.reduce((sum, _, band) => sum + covariance[band * (mean.length + 1)], 0);
     return {
       map: {
         method: {
@@ -99,16 +110,13 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
         {
           title: 'Sizes',
           content: html`<p>Sum of the squared distances from the centres: ${significant(inertia)}.</p>${htmlTable(
-            [
-              { name: '' },
-              ...['code', 'pixels', 'share', 'root mean square distance'].map((name) => ({
-                name,
-                isNumber: true,
-              })),
-            ],
+            columns([''], ['code', 'pixels', 'share', 'root mean square distance']),
             clusters.map((one, i) => [
-              ...[colourKey(i + 1), `${i + 1}`, `${one.pixels}`],
-              ...[percentText(one.pixels / pixels), significant(one.spread)],
+              colourKey(i + 1),
+              `${i + 1}`,
+              `${one.pixels}`,
+              percentText(one.pixels / pixels),
+              significant(one.spread),
             ]),
           )}`,
         },

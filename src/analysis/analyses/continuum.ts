@@ -1,22 +1,21 @@
-/** Spectra without their continuum, and the depth of absorptions. */
+/** Spectra without their continuum, and the depth of absorption features. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { emptyRange, reversedRange } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { continuumRemoval } from '../pixel-methods/continuum-removal.js';
-import { spectrumChart } from '../report/charts.js';
-import { mapSpectralTags } from '../spectra/band-tags.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { continuumRemoval } from '../pixel-methods/index.js';
+import { spectrumChart } from '../report/index.js';
+import { mapSpectralTags } from '../spectra/index.js';
 
 export interface ContinuumInputs extends AnalysisInputs {
-  /** From and to, nm. Default: all bands. */
+  /** Range of wavelengths, nm. Default: all bands. */
   range?: [from: number, to: number];
-  /** Make maps of the depth and of its wavelength, in place of spectra. */
+  /** Make maps of the depth and of its wavelength instead of spectra. */
   depth?: boolean;
 }
 
 interface ContinuumFit {
-  /** Bands beyond the range. */
+  /** Number of bands outside of the range. */
   outside: number;
 }
 
@@ -24,22 +23,26 @@ export interface ContinuumResults extends MapResults, ContinuumFit {
   depth: boolean;
 }
 
-/** Fewer bands have nothing below their hull. */
+/** With fewer bands, no band is below the hull. */
 const MIN_BANDS = 3;
 
 export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   name: 'continuum',
   title: 'Continuum removal',
   description:
-    'Spectra divided by their upper convex hull over a range of wavelengths, or maps of how deep they lie below it and at which wavelength.',
+    'Spectra divided by their upper convex hull over a range of wavelengths, or maps of their largest depth below the hull and its wavelength.',
   properties: {
     range: {
-      ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: 2 },
+      type: 'array',
+      items: NUMBER,
+      minItems: 2,
+      maxItems: 2,
       description: 'From and to, nm. Default: all bands',
     },
     depth: {
-      ...{ type: 'boolean', default: false },
-      description: 'Maps of the largest depth and of its wavelength, in place of spectra',
+      type: 'boolean',
+      default: false,
+      description: 'Maps of the largest depth and of its wavelength instead of spectra',
     },
   },
   fit: objectOf({ outside: COUNT }),
@@ -50,7 +53,7 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   run: async (_, agreed, { range, depth = false }) => {
     const [low, high] = range ?? [-Infinity, Infinity];
     const kept = [...agreed.bands.keys()].filter((band) => {
-      const { wavelength } = agreed.bands[band]!;
+      const { wavelength } = agreed.bands[band];
       return wavelength >= low && wavelength <= high;
     });
     if (kept.length < MIN_BANDS) throw emptyRange(kept.length, range);
@@ -64,7 +67,8 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
           ? { bands: ['depth', 'position'] }
           : { bands: bands.map(({ name }) => name), tags: mapSpectralTags(bands) }),
       },
-      ...{ analysed, fit: { outside: agreed.bands.length - bands.length } },
+      analysed,
+      fit: { outside: agreed.bands.length - bands.length },
     };
   },
   conclude: (fit, { depth = false }, bands, examples) => {
@@ -75,12 +79,14 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
       remove(spectrum);
       return { name, values: spectrum };
     });
-    const whole = removed.filter(({ values }) => values.every(Number.isFinite));
+    const finite = removed.filter(({ values }) => values.every(Number.isFinite));
     return {
-      ...{ summary: { ...fit, depth }, files: {}, facts: [] },
+      summary: { ...fit, depth },
+      files: {},
+      facts: [],
       sections: [
         { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
-        { title: 'Spectra without their continuum', content: spectrumChart(wavelengths, whole, '') },
+        { title: 'Spectra without their continuum', content: spectrumChart(wavelengths, finite, '') },
       ],
       looks: depth
         ? [

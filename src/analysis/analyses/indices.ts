@@ -11,25 +11,24 @@ import { significant } from '../../html/index.js';
 import { listOf, objectOf, TEXT } from '../../json-schema.js';
 import { nearestBand } from '../../raster/index.js';
 import { indexBands, unknownIndex } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { htmlTable } from '../report/render-report.js';
-import { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from '../spectra/narrow-band-indices.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { columns, htmlTable } from '../report/index.js';
+import { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface IndicesInputs extends AnalysisInputs {
   /** Names of the library, or expressions over bands. */
   indices: string[];
 }
 
-/** An index, and the bands that it was computed from. */
+/** An index, and the bands from which it was computed. */
 interface ComputedIndex {
   name: string;
   expression: string;
-  /** Source and title of an index of the library. */
+  /** Publication of an index of the library. */
   source?: string;
-  /** `asked`: as the expression names it. */
+  /** `asked`: the name in the expression. */
   bands: { asked: string; name: string; wavelength: number }[];
 }
 
@@ -43,7 +42,7 @@ export interface IndicesResults extends MapResults {
 
 const MAX_INDICES = 50;
 const MAX_SHOWN_MAPS = 8;
-/** A band stands for a wavelength within its FWHM, or within so many nm if that is more. */
+/** A band represents a wavelength within its FWHM, or within this distance if that is more. */
 const WAVELENGTH_TOLERANCE_NM = 15;
 
 export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
@@ -82,20 +81,20 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
     const computed = names.map((name, i): ComputedIndex => {
       const known = libraryName(name);
       return {
-        ...{
-          name,
-          expression: expressionOf(name),
-          ...(known && { source: NARROW_BAND_INDICES[known].source }),
-        },
-        bands: [...used[i]!].map(([asked, band]) => ({
+        name,
+        expression: expressionOf(name),
+        ...(known && { source: NARROW_BAND_INDICES[known].source }),
+        bands: [...used[i]].map(([asked, band]) => ({
           asked,
-          name: bands[band]!.name,
-          wavelength: bands[band]!.wavelength,
+          name: bands[band].name,
+          wavelength: bands[band].wavelength,
         })),
       };
     });
     return {
-      ...{ summary: { indices: computed }, files: {}, facts: [] },
+      summary: { indices: computed },
+      files: {},
+      facts: [],
       sections: [{ title: 'Indices', content: indexTable(computed) }],
       looks: names.slice(0, MAX_SHOWN_MAPS).map((name, i) => ({
         title: name,
@@ -107,15 +106,17 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
 
 function indexTable(computed: ComputedIndex[]) {
   return htmlTable(
-    [{ name: 'index' }, { name: 'expression' }, { name: 'source' }, { name: 'bands' }],
+    columns(['index', 'expression', 'source', 'bands'], []),
     computed.map(({ name, expression, source = '', bands }) => [
-      ...[name, expression, source],
+      name,
+      expression,
+      source,
       bands.map((band) => `${band.asked}: ${band.name} (${significant(band.wavelength)} nm)`).join(', '),
     ]),
   );
 }
 
-/** Each index once; those of the library in small letters. */
+/** Each index once; names of the library in lower case. */
 function namesOf({ indices }: IndicesInputs): string[] {
   return [...new Set(indices.map((text) => libraryName(text) ?? text.trim()))];
 }
@@ -133,14 +134,14 @@ function expressionOf(text: string): string {
 function programsOf(names: string[], bandOf: (name: string) => number): Program[] {
   return names.map((text) =>
     compileExpression(parseExpression(expressionOf(text)), (name) => {
-      // An expression may name an index of the library, too.
+      // An expression may contain names of the library.
       const known = libraryName(name);
       return known ? parseExpression(NARROW_BAND_INDICES[known].expression) : bandOf(name);
     }),
   );
 }
 
-/** The band that each name of each index stands for. Throws TW_ANALYSIS_INDEX, TW_ANALYSIS_INDEX_BANDS. */
+/** The band for each name in each index. Throws TW_ANALYSIS_INDEX and TW_ANALYSIS_INDEX_BANDS. */
 function bandsUsed(names: string[], bands: AnalysedBand[]): Map<string, number>[] {
   const missing: string[] = [];
   const used = names.map((text) => {
@@ -161,14 +162,14 @@ function bandsUsed(names: string[], bands: AnalysedBand[]): Map<string, number>[
   return used;
 }
 
-/** The number of a band by its name, or of the one nearest to a wavelength; -1 for other names. */
+/** The index of a band by name, or of the band nearest to a wavelength; -1 for other names. */
 function bandAt(name: string, bands: AnalysedBand[]): number {
   const wavelength = parseWavelengthName(name);
   if (wavelength !== undefined) return nearestBand(bands, wavelength, Infinity);
   return bands.findIndex((band) => toIdentifier(band.name) === name);
 }
 
-/** Why a band does not stand for the wavelength that it is asked for by. */
+/** The reason why a band does not represent a wavelength; undefined if it does. */
 function reasonNoBand(name: string, band: AnalysedBand | undefined): string | undefined {
   const asked = parseWavelengthName(name);
   if (asked === undefined || band === undefined) return undefined;

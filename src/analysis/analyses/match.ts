@@ -1,15 +1,20 @@
-/** Pixels whose spectra are like those of a library. */
+/** Maps of the similarity of pixels to the spectra of a library. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { libraryShape } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { FittedAnalysis, MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { MIN_DIVERGENCE_VALUE, type PixelMethod } from '../pixel-methods/pixel-methods.js';
-import { spectrumChart } from '../report/charts.js';
-import { colourKey, covarianceFacts, htmlTable } from '../report/render-report.js';
-import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
-import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { multiplyVector } from '../numeric/index.js';
+import { collectionStatistics } from '../passes/index.js';
+import { MIN_DIVERGENCE_VALUE, type PixelMethod } from '../pixel-methods/index.js';
+import { colourKey, columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
+import {
+  checkLibrary,
+  coveredBands,
+  LIBRARY,
+  type Library,
+  resampledSpectra,
+  resampleLibrary,
+} from '../spectral-library/index.js';
 
 export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
 type MatchMethod = (typeof MATCH_METHODS)[number];
@@ -17,15 +22,16 @@ type MatchMethod = (typeof MATCH_METHODS)[number];
 export interface MatchInputs extends AnalysisInputs {
   library: Library;
   method?: MatchMethod;
-  /** Pixels that are no better than this have no class: radians of `sam`, the value of the others. */
+  /** Pixels that are not better than this have no class. Radians for `sam`, the value of the map for other methods. */
   threshold?: number;
 }
 
 interface MatchFit {
   /** Bands that the library does not cover. */
   uncovered: number;
-  /** Pixels whose statistics were taken, and what was added to the diagonal of their covariance; of `mf` and `ace`. */
+  /** Pixels of the statistics, for `mf` and `ace`. */
   pixels?: number;
+  /** Share of the mean variance that was added to the diagonal of the covariance, for `mf` and `ace`. */
   loading?: number;
 }
 
@@ -35,7 +41,7 @@ export interface MatchResults extends MapResults, MatchFit {
   targets: { code: number; name: string }[];
 }
 
-/** Spectra that a report draws, and of which it shows maps. */
+/** Spectra and maps in a report. */
 const MAX_SHOWN_SPECTRA = 8;
 const MAX_SHOWN_MAPS = 4;
 
@@ -43,13 +49,14 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
   name: 'match',
   title: 'Spectral matching',
   description:
-    'Maps of how well the spectrum of each pixel matches each spectrum of a library, and of the best one: spectral angle (sam), spectral information divergence (sid), matched filter (mf) or adaptive coherence estimator (ace).',
+    'Maps of how well the spectrum of each pixel matches each spectrum of a library, and of the best match: spectral angle (sam), spectral information divergence (sid), matched filter (mf) or adaptive coherence estimator (ace).',
   properties: {
     library: LIBRARY,
     method: { enum: MATCH_METHODS, default: 'sam' },
     threshold: {
       ...NUMBER,
-      description: 'Pixels that are no better have no class: radians of sam, the value of the others',
+      description:
+        'Pixels that are not better have no class. Radians for sam, the value of the map for other methods',
     },
   },
   required: ['library'],
@@ -68,7 +75,7 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
         best: method === 'sam' || method === 'sid' ? ('least' as const) : ('most' as const),
         codes: library.spectra.map((_, i) => i + 1),
         names: library.spectra.map(({ name }) => name),
-        // A pixel that is unlike all targets has no class.
+        // A pixel that matches no target has no class.
         ...(limit !== undefined && { threshold: limit }),
       },
     };
@@ -81,10 +88,10 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
     if (method === 'sam') return fitted({ kind: 'angle', targets: values });
     if (method === 'sid') return fitted({ kind: 'divergence', targets: values });
     const [statistics] = await collectionStatistics(context, used, job, ['pixels']);
-    const { mean, covariance, pixels } = statistics!;
-    const { whitening, loading } = await context.workers.whitening(
+    const { mean, covariance, pixels } = statistics;
+    const { whitening, loading } = await context.workers.run(
       { kind: 'whitening', covariance, pixels },
-      job.signal,
+      { signal: job.signal },
     );
     const of = method === 'mf' ? matchedFilter(whitening, mean, values) : coherence(whitening, mean, values);
     return fitted(of, { pixels, loading });
@@ -105,7 +112,7 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
         },
         {
           title: 'Codes of the group class',
-          content: htmlTable([{ name: '' }, { name: 'code' }, { name: 'target' }], codes),
+          content: htmlTable(columns(['', 'code', 'target'], []), codes),
         },
       ],
       looks: [
@@ -119,7 +126,7 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
   },
 };
 
-/** Throws TW_ANALYSIS_LIBRARY_SPECTRUM for a spectrum that the divergence would take as one value in all bands. */
+/** Throws TW_ANALYSIS_LIBRARY_SPECTRUM for a spectrum that the divergence would treat as constant. */
 function requirePositive(spectra: { name: string; values: Float64Array }[]): void {
   for (const { name, values } of spectra)
     if (values.every((value) => value <= MIN_DIVERGENCE_VALUE))
@@ -129,29 +136,21 @@ function requirePositive(spectra: { name: string; values: Float64Array }[]): voi
       );
 }
 
-/** Names of bands are unique, and none is a number alone. */
+/** Names of bands are unique and not numbers. */
 function bandNames({ spectra }: Library): string[] {
   return spectra.map(({ name }, i) => `${i + 1} ${name}`);
 }
 
-function multiply(matrix: Float64Array, vector: Float64Array): Float64Array {
-  const size = vector.length;
-  return vector.map((_, row) => {
-    let sum = 0;
-    for (let k = 0; k < size; k++) sum += matrix[row * size + k]! * vector[k]!;
-    return sum;
-  });
-}
-
-/** Targets less the mean, whitened; one row each. */
+/** The whitened difference of each target from the mean. */
 function whitened(whitening: Float64Array, mean: Float64Array, targets: Float64Array): Float64Array[] {
   const size = mean.length;
-  return Array.from({ length: targets.length / size }, (_, row) =>
-    multiply(
+  return Array.from({ length: targets.length / size }, (_, row) => {
+    const target = targets.subarray(row * size, (row + 1) * size);
+    return multiplyVector(
       whitening,
-      targets.subarray(row * size, (row + 1) * size).map((value, band) => value - mean[band]!),
-    ),
-  );
+      target.map((value, band) => value - mean[band]),
+    );
+  });
 }
 
 function coherence(whitening: Float64Array, mean: Float64Array, targets: Float64Array): PixelMethod {
@@ -171,7 +170,7 @@ function matchedFilter(whitening: Float64Array, mean: Float64Array, targets: Flo
     const square = row.reduce((sum, value) => sum + value * value, 0);
     return Array.from({ length: size }, (_, band) => {
       let sum = 0;
-      for (let k = band; k < size; k++) sum += whitening[k * size + band]! * row[k]!;
+      for (let k = band; k < size; k++) sum += whitening[k * size + band] * row[k];
       return sum / square;
     });
   });

@@ -1,35 +1,33 @@
 /** Principal components and minimum noise fractions of a collection. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { eigenvalueChart, spectrumChart } from '../report/charts.js';
-import { matrixFile } from '../report/matrix-file.js';
-import { htmlTable } from '../report/render-report.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import type { Components, ComponentsTask } from '../transforms/pca-mnf.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { collectionStatistics } from '../passes/index.js';
+import { columns, eigenvalueChart, htmlTable, matrixFile, spectrumChart } from '../report/index.js';
+import type { BandStatistics } from '../reproducible-sums/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
+import type { Components, ComponentsTask } from '../transforms/index.js';
 
 export interface ComponentsInputs extends AnalysisInputs {
-  /** Components that maps are made of. */
+  /** Number of components of the maps. */
   components?: number;
 }
 
 interface ComponentsFit {
-  /** Pixels whose statistics were taken. */
+  /** Pixels of the statistics. */
   pixels: number;
   mean: number[];
-  /** All of them, the largest first. */
+  /** All eigenvalues, the largest first. */
   eigenvalues: number[];
-  /** One row for each component that maps are made of. */
+  /** One row for each component of the maps. */
   weights: number[][];
 }
 
 export interface ComponentsResults extends MapResults {
   pixels: number;
   eigenvalues: number[];
-  /** Share of the variance that each principal component holds, 0 to 1. */
+  /** Share of the variance that each principal component explains, 0 to 1. */
   shares?: number[];
 }
 
@@ -42,7 +40,7 @@ const SHARED = {
       minimum: 1,
       maximum: 100,
       default: DEFAULT_COMPONENTS,
-      description: 'Components that maps are made of',
+      description: 'Number of components',
     },
   },
   fit: objectOf({
@@ -58,15 +56,17 @@ export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   name: 'pca',
   title: 'Principal components',
   description:
-    'Maps of the principal components of the spectra of a collection, from the covariance over all its clear pixels.',
+    'Maps of the principal components of the spectra of a collection, from the covariance over all clear pixels.',
   run: async (context, analysed, inputs, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-    return fitComponents(inputs, statistics!, 'pc', (task) => context.workers.components(task, job.signal));
+    return fitComponents(inputs, statistics, 'pc', (task) =>
+      context.workers.run(task, { signal: job.signal }),
+    );
   },
   conclude: (fit, _, bands) => {
     const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
     return componentsConclusion(fit, bands, 'pc', {
-      columns: ['variance', 'share of it'],
+      headings: ['variance', 'share of it'],
       shares: fit.eigenvalues.map((value) => (total > 0 ? value / total : 0)),
     });
   },
@@ -84,13 +84,13 @@ export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
       'differences',
     ]);
     // The difference of two pixels has the noise of both.
-    const noise = differences!.covariance.map((value) => value / 2);
-    return fitComponents(inputs, pixels!, 'mnf', (task) =>
-      context.workers.components({ ...task, noise }, job.signal),
+    const noise = differences.covariance.map((value) => value / 2);
+    return fitComponents(inputs, pixels, 'mnf', (task) =>
+      context.workers.run({ ...task, noise }, { signal: job.signal }),
     );
   },
   conclude: (fit, _, bands) =>
-    componentsConclusion(fit, bands, 'mnf', { columns: ['signal and noise to noise'] }),
+    componentsConclusion(fit, bands, 'mnf', { headings: ['signal and noise to noise'] }),
 };
 
 async function fitComponents(
@@ -108,26 +108,28 @@ async function fitComponents(
       bands: rows.map((row) => `${band}${row + 1}`),
     },
     fit: {
-      ...{ pixels, mean: Array.from(mean), eigenvalues: Array.from(eigenvalues) },
+      pixels,
+      mean: Array.from(mean),
+      eigenvalues: Array.from(eigenvalues),
       weights: rows.map((row) => Array.from(weights.subarray(row * mean.length, (row + 1) * mean.length))),
     },
   };
 }
 
-/** Components whose weights a report shows. */
+/** Number of components whose weights a report shows. */
 const MAX_SHOWN_COMPONENTS = 4;
 
 function componentsConclusion(
   { pixels, mean, eigenvalues, weights }: ComponentsFit,
   bands: AnalysedBand[],
   band: string,
-  { columns, shares }: { columns: string[]; shares?: number[] },
+  { headings, shares }: { headings: string[]; shares?: number[] },
 ): Conclusion {
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const rows = weights.map((_, i) => [
     `${band}${i + 1}`,
-    significant(eigenvalues[i]!),
-    ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
+    significant(eigenvalues[i]),
+    ...(shares ? [`${(100 * shares[i]).toFixed(2)} %`] : []),
   ]);
   const shown = weights
     .slice(0, MAX_SHOWN_COMPONENTS)
@@ -140,10 +142,7 @@ function componentsConclusion(
     sections: [
       {
         title: 'Eigenvalues',
-        content: html`${eigenvalueChart(eigenvalues, columns[0]!)}${htmlTable(
-          [{ name: 'component' }, ...columns.map((name) => ({ name, isNumber: true }))],
-          rows,
-        )}`,
+        content: html`${eigenvalueChart(eigenvalues, headings[0])}${htmlTable(columns(['component'], headings), rows)}`,
       },
       { title: 'Weights of the first components', content: spectrumChart(wavelengths, shown, '') },
       { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },

@@ -1,25 +1,28 @@
-/** Spectra as another sensor would see them. */
+/** Spectra resampled to the bands of another sensor. */
 import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { sensorNeeded, sensorRange } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { multiplyVector } from '../numeric/matrix-vector.js';
-import { spectrumChart } from '../report/charts.js';
-import type { ReportMapStyle } from '../report/map-sections.js';
-import { htmlTable } from '../report/render-report.js';
-import { mapReflectanceTags } from '../spectra/band-tags.js';
-import { SENSOR_NAMES, SENSORS, type SensorName } from '../spectra/sensors.js';
-import { responseWeights, type SensorBand } from '../spectra/spectral-response.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { multiplyVector } from '../numeric/index.js';
+import { columns, htmlTable, type ReportMapStyle, spectrumChart } from '../report/index.js';
+import {
+  mapReflectanceTags,
+  responseWeights,
+  SENSOR_NAMES,
+  SENSORS,
+  type SensorBand,
+  type SensorName,
+} from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface ResampleInputs extends AnalysisInputs {
   sensor?: SensorName;
-  /** Bands of a sensor that is not among these. */
+  /** Bands of a sensor without a name. */
   sensorBands?: Omit<SensorBand, 'name'>[];
 }
 
 interface ResampleFit {
-  /** Names of the bands of the sensor that the collection does not cover. */
+  /** Names of the sensor's bands that the collection does not cover. */
   uncovered: string[];
 }
 
@@ -44,7 +47,7 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
       }),
       minItems: 1,
       maxItems: MAX_BANDS,
-      description: 'Bands of a sensor that is not among those with a name; they are called b1, b2, ...',
+      description: 'Bands of a sensor that has no name here; they are called b1, b2, ...',
     },
   },
   fit: objectOf({ uncovered: listOf(TEXT) }),
@@ -70,7 +73,8 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
     const centres = covered.map(({ wavelength }) => wavelength);
     const { uncovered } = fit;
     return {
-      ...{ summary: { ...fit, sensorBands: covered }, files: {} },
+      summary: { ...fit, sensorBands: covered },
+      files: {},
       facts: [
         ...(inputs.sensor ? [SENSORS[inputs.sensor].title] : []),
         `${covered.length} bands of the sensor`,
@@ -86,19 +90,19 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
   },
 };
 
-/** True colour if the sensor sees it, else the first band. */
+/** True colour if the sensor has red, green and blue bands, else the first band. */
 function resampledRenderParams(bands: readonly SensorBand[]): ReportMapStyle {
   const tags = mapReflectanceTags(bands);
   const bidx = ['red', 'green', 'blue'].map(
     (name) => tags.findIndex(({ commonName }) => commonName === name) + 1,
   );
   if (!bidx.includes(0)) return { title: 'Red, green and blue', look: { bidx } };
-  return { title: bands[0]!.name, look: { bidx: [1], colormap_name: 'viridis' } };
+  return { title: bands[0].name, look: { bidx: [1], colormap_name: 'viridis' } };
 }
 
 function bandTable(bands: readonly SensorBand[]) {
   return htmlTable(
-    [{ name: 'band' }, { name: 'centre, nm', isNumber: true }, { name: 'FWHM, nm', isNumber: true }],
+    columns(['band'], ['centre, nm', 'FWHM, nm']),
     bands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]),
   );
 }

@@ -1,29 +1,32 @@
 /** Smoothed spectra and their derivatives. */
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
 import { badSmoothing, shortRuns } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { multiplyVector } from '../numeric/matrix-vector.js';
-import { spectrumChart } from '../report/charts.js';
-import { mapReflectanceTags, mapSpectralTags } from '../spectra/band-tags.js';
-import { type SmoothingWindow, savitzkyGolay } from '../spectra/savitzky-golay.js';
-import { gaplessRuns } from '../spectra/wavelength-gaps.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { multiplyVector } from '../numeric/index.js';
+import { spectrumChart } from '../report/index.js';
+import {
+  gaplessRuns,
+  mapReflectanceTags,
+  mapSpectralTags,
+  type SmoothingWindow,
+  savitzkyGolay,
+} from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}
 
 interface SmoothFit {
   /** Number of bands of each run, in the order of the bands. */
   runs: number[];
-  /** Bands of runs that are shorter than the window. */
+  /** Number of bands in runs that are shorter than the window. */
   leftOut: number;
 }
 
 export interface SmoothResults extends MapResults, SmoothFit, SmoothingWindow {}
 
 const DEFAULTS: SmoothingWindow = { window: 7, order: 2, derivative: 0 };
-/** Higher powers of wavelengths cannot be told apart well. */
+/** Higher powers of wavelengths are nearly collinear. */
 const MAX_ORDER = 5;
 const MAX_WINDOW = 101;
 const UNITS = ['', '1/nm', '1/nm²'];
@@ -32,14 +35,20 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
   name: 'smooth',
   title: 'Smoothed spectra',
   description:
-    'Spectra smoothed by polynomials (Savitzky-Golay), or their first or second derivative per nm, at the wavelengths of the bands and within runs of bands without a jump or a gap.',
+    'Spectra smoothed by polynomials (Savitzky-Golay), or their first or second derivative per nm, at the wavelengths of the bands, within runs of bands without a jump or a gap.',
   properties: {
     window: {
-      ...{ type: 'integer', minimum: 3, maximum: MAX_WINDOW, default: DEFAULTS.window },
+      type: 'integer',
+      minimum: 3,
+      maximum: MAX_WINDOW,
+      default: DEFAULTS.window,
       description: 'Bands of a window, an odd number',
     },
     order: {
-      ...{ type: 'integer', minimum: 0, maximum: MAX_ORDER, default: DEFAULTS.order },
+      type: 'integer',
+      minimum: 0,
+      maximum: MAX_ORDER,
+      default: DEFAULTS.order,
       description: 'Order of the polynomial',
     },
     derivative: { type: 'integer', minimum: 0, maximum: 2, default: DEFAULTS.derivative },
@@ -70,9 +79,11 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
           weights: smoothingWeights(bands, runs, window),
           centre: new Float64Array(bands.length),
         },
-        ...{ bands: bands.map(({ name }) => name), tags },
+        bands: bands.map(({ name }) => name),
+        tags,
       },
-      ...{ analysed, fit: { runs, leftOut: agreed.bands.length - bands.length } },
+      analysed,
+      fit: { runs, leftOut: agreed.bands.length - bands.length },
     };
   },
   conclude: (fit, inputs, bands, examples) => {
@@ -82,7 +93,8 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
     const made = examples.map(({ name, values }) => ({ name, values: multiplyVector(weights, values) }));
     const { derivative } = window;
     return {
-      ...{ summary: { ...window, ...fit }, files: {} },
+      summary: { ...window, ...fit },
+      files: {},
       facts: [
         `window of ${window.window} bands, polynomials of order ${window.order}`,
         derivative === 0 ? 'smoothed' : `derivative ${derivative}`,
@@ -91,7 +103,7 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
         { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
         {
           title: derivative === 0 ? 'Smoothed spectra' : `Derivative ${derivative}`,
-          content: spectrumChart(wavelengths, made, UNITS[derivative]!),
+          content: spectrumChart(wavelengths, made, UNITS[derivative]),
         },
       ],
       looks: [],
@@ -107,7 +119,7 @@ function windowOf({
   return { window, order, derivative };
 }
 
-/** Bands x bands, row by row: each run, of so many bands, by itself. */
+/** Weights of bands x bands, row by row. `runs`: the number of bands of each run, which is smoothed separately. */
 function smoothingWeights(
   bands: readonly AnalysedBand[],
   runs: readonly number[],
@@ -118,14 +130,14 @@ function smoothingWeights(
   let first = 0;
   for (const length of runs) {
     const run = Array.from({ length }, (_, i) => first + i).sort(
-      (a, b) => bands[a]!.wavelength - bands[b]!.wavelength,
+      (a, b) => bands[a].wavelength - bands[b].wavelength,
     );
     const own = savitzkyGolay(
-      run.map((band) => bands[band]!.wavelength),
+      run.map((band) => bands[band].wavelength),
       window,
     );
     for (const [i, to] of run.entries())
-      for (const [j, from] of run.entries()) weights[to * size + from] = own[i * length + j]!;
+      for (const [j, from] of run.entries()) weights[to * size + from] = own[i * length + j];
     first += length;
   }
   return weights;

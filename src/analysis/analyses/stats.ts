@@ -1,34 +1,37 @@
 /** Mean, covariance and correlation of the bands of a collection, as a job. */
+
+import { mergeCounts, TILE_COUNTS_SCHEMA, type TileCounts } from '../../derive/index.js';
 import { significant } from '../../html/index.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { listOf, objectOf } from '../../json-schema.js';
 import {
   ANALYSIS_PROPERTIES,
-  type AnalysisInputs,
-  checkAnalysis,
-  collectionOf,
-} from '../jobs/analysis-inputs.js';
-import {
   type AnalysisContext,
+  type AnalysisInputs,
   agreeOnBands,
   BANDS_SCHEMA,
+  checkAnalysis,
+  collectionOf,
   forEachTile,
-  mergeCounts,
   requireTiles,
-  TILE_COUNTS_SCHEMA,
-  type TileCounts,
-} from '../jobs/analysis-run.js';
-import { spectrumChart } from '../report/charts.js';
-import { matrixFile } from '../report/matrix-file.js';
-import { matrixImage } from '../report/matrix-image.js';
-import { bandsText, htmlTable, renderAnalysisReport, tilesText } from '../report/render-report.js';
-import { writeFiles } from '../report/result-files.js';
+} from '../jobs/index.js';
+import {
+  bandsText,
+  columns,
+  htmlTable,
+  matrixFile,
+  matrixImage,
+  renderAnalysisReport,
+  spectrumChart,
+  tilesText,
+  writeFiles,
+} from '../report/index.js';
 import {
   type SentSumsByEncoding,
   SUMS_BY_ENCODING_SCHEMA,
   SumsByEncoding,
-} from '../reproducible-sums/sums-by-encoding.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+} from '../reproducible-sums/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 /** Result of a run over some of the tiles. */
 interface StatsPart extends TileCounts {
@@ -38,7 +41,7 @@ interface StatsPart extends TileCounts {
 
 export interface StatsResults extends TileCounts {
   collection: string;
-  /** Clear pixels that hold data in every band. */
+  /** Clear pixels that have data in every band. */
   pixels: number;
   bands: (AnalysedBand & { mean: number; std: number })[];
   files: string[];
@@ -55,7 +58,7 @@ export function statsProcess(context: AnalysisContext): Process {
     id: 'analyse-stats',
     title: 'Statistics of spectra',
     description:
-      'Mean, standard deviation, covariance and correlation of the bands of a hyperspectral collection over all clear pixels. The sums are exact, so the result does not depend on where tiles are.',
+      'Mean, standard deviation, covariance and correlation of the bands of a hyperspectral collection over all clear pixels. The sums are exact, so the result does not depend on which nodes have the tiles.',
     inputs: {
       type: 'object',
       required: ['filter'],
@@ -84,15 +87,15 @@ async function sumTiles(
   const sums = new SumsByEncoding(bands.length);
   job.message(`reading ${bands.length} bands of ${analysed.tiles} tiles`);
   await forEachTile(context, analysed, job, async (_, file) => {
-    const [found] = await context.workers.sums({ kind: 'sums', file, of: ['pixels'] }, job.signal);
-    sums.add(file, found!);
+    const [found] = await context.workers.run({ kind: 'sums', file, of: ['pixels'] }, { signal: job.signal });
+    sums.add(file, found);
     job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
   });
   return { ...counts, bands, sums: sums.sent() };
 }
 
 function mergeStats(parts: StatsPart[]): StatsPart {
-  const { bands } = parts[0]!;
+  const { bands } = parts[0];
   const sums = new SumsByEncoding(bands.length);
   for (const part of parts) sums.addSent(part.sums);
   return { ...mergeCounts(parts), bands, sums: sums.sent() };
@@ -109,15 +112,16 @@ async function concludeStats(
   sums.addSent(part.sums);
   const { pixels, mean, covariance } = sums.statistics();
   const count = part.bands.length;
-  const std = mean.map((_, band) => Math.sqrt(covariance[band * count + band]!));
-  const correlation = covariance.map(
-    (value, at) => value / (std[Math.floor(at / count)]! * std[at % count]!),
-  );
+  const std = mean.map((_, band) => Math.sqrt(covariance[band * count + band]));
+  const correlation = covariance.map((value, at) => value / (std[Math.floor(at / count)] * std[at % count]));
   const { bands, sums: _, ...counts } = part;
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const curve = { name: 'mean', values: mean, spread: std };
   const report = renderAnalysisReport({
-    ...{ title: 'Statistics', collection: collectionOf(inputs), counts, madeAt: Date.now() },
+    title: 'Statistics',
+    collection: collectionOf(inputs),
+    counts,
+    madeAt: Date.now(),
     facts: [bandsText(bands), `${pixels} pixels`, tilesText(part.tiles)],
     sections: [
       { title: 'Mean, and one standard deviation', content: spectrumChart(wavelengths, [curve], '') },
@@ -125,15 +129,12 @@ async function concludeStats(
       {
         title: 'Bands',
         content: htmlTable(
-          [
-            { name: 'band' },
-            ...['nm', 'mean', 'standard deviation'].map((name) => ({ name, isNumber: true })),
-          ],
+          columns(['band'], ['nm', 'mean', 'standard deviation']),
           bands.map(({ name, wavelength }, i) => [
             name,
             wavelength.toFixed(1),
-            significant(mean[i]!),
-            significant(std[i]!),
+            significant(mean[i]),
+            significant(std[i]),
           ]),
         ),
       },
@@ -147,8 +148,10 @@ async function concludeStats(
   await writeFiles(storage, job, files);
   job.message(`${pixels} pixels of ${part.tiles} tiles`);
   return {
-    ...{ collection: collectionOf(inputs), pixels, ...counts },
-    bands: bands.map((band, i) => ({ ...band, mean: mean[i]!, std: std[i]! })),
+    collection: collectionOf(inputs),
+    pixels,
+    ...counts,
+    bands: bands.map((band, i) => ({ ...band, mean: mean[i], std: std[i] })),
     files: Object.keys(files),
   };
 }

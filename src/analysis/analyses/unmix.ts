@@ -2,26 +2,28 @@
 import { html } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { libraryOrCount } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { type AnalysedCollection, selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { findEndmembers } from '../passes/endmember-extraction.js';
-import { LON_LAT_SCHEMA } from '../passes/extreme-pixels.js';
-import { AbundanceSolver } from '../pixel-methods/nnls-solver.js';
-import { spectrumChart } from '../report/charts.js';
-import { covarianceFacts, htmlTable } from '../report/render-report.js';
-import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
-import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
-import { libraryCsv } from '../spectral-library/write-library.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type AnalysedCollection, type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { collectionStatistics, findEndmembers, LON_LAT_SCHEMA } from '../passes/index.js';
+import { AbundanceSolver } from '../pixel-methods/index.js';
+import { columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
+import {
+  checkLibrary,
+  coveredBands,
+  LIBRARY,
+  type Library,
+  libraryCsv,
+  resampledSpectra,
+  resampleLibrary,
+} from '../spectral-library/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface UnmixInputs extends AnalysisInputs {
-  /** How many endmembers are found in the collection. */
+  /** Number of endmembers to find in the collection. */
   endmembers?: number;
-  /** Their spectra, in place of such that are found. */
+  /** Spectra of the endmembers, instead of endmembers from the collection. */
   library?: Library;
-  /** `fcls`: abundances add up to 1; `nnls`: they are not negative. */
+  /** `fcls`: abundances are not negative and sum to one; `nnls`: they are not negative. */
   method?: 'fcls' | 'nnls';
   seed?: number;
 }
@@ -29,7 +31,7 @@ export interface UnmixInputs extends AnalysisInputs {
 interface FoundEndmember {
   name: string;
   spectrum: number[];
-  /** Where it was found. */
+  /** Id of the tile of its pixel, and number of the pixel in the tile; absent for an endmember of a library. */
   tile?: string;
   pixel?: number;
   /** Longitude and latitude of the centre of the pixel, degrees. */
@@ -38,7 +40,7 @@ interface FoundEndmember {
 
 interface UnmixFit {
   endmembers: FoundEndmember[];
-  /** Bands that the library does not cover. */
+  /** Number of bands that the library does not cover. */
   uncovered: number;
   pixels?: number;
 }
@@ -57,7 +59,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   name: 'unmix',
   title: 'Spectral unmixing',
   description:
-    'Maps of the abundance of each endmember, by least squares that are fully constrained (fcls) or not negative (nnls). Endmembers are found in the collection (VCA, then N-FINDR) or come from a library.',
+    'Maps of the abundance of each endmember, by fully constrained (fcls) or non-negative (nnls) least squares. Endmembers are found in the collection (VCA, then N-FINDR) or come from a library.',
   properties: {
     endmembers: { type: 'integer', minimum: 2, maximum: MAX_ENDMEMBERS, description: 'Endmembers to find' },
     library: LIBRARY,
@@ -89,30 +91,27 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
       fit = { endmembers: endmembersOf(library, analysed.bands), uncovered };
     } else {
       const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-      const found = await findEndmembers(context, analysed, statistics!, count!, seed, job);
+      const found = await findEndmembers(context, analysed, statistics, count!, seed, job);
       const named = found.map((one, i) => ({ name: `endmember ${i + 1}`, ...one }));
-      fit = { endmembers: named, uncovered: 0, pixels: statistics!.pixels };
+      fit = { endmembers: named, uncovered: 0, pixels: statistics.pixels };
     }
     const spectra = Float64Array.from(fit.endmembers.flatMap(({ spectrum }) => spectrum));
     const sumsToOne = method === 'fcls';
-    // Refuses endmembers before the first tile is read.
+    // The constructor rejects dependent endmembers before the first tile is read.
     new AbundanceSolver(spectra, fit.endmembers.length, sumsToOne);
     return {
       map: {
         method: { kind: 'abundances', count: fit.endmembers.length, sumsToOne, endmembers: spectra },
         bands: [...fit.endmembers.map(({ name }, i) => `${i + 1} ${name}`), RESIDUAL_BAND],
       },
-      ...{ analysed, fit },
+      analysed,
+      fit,
     };
   },
   conclude: ({ endmembers, uncovered, pixels }, { method = 'fcls' }, bands) => {
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const curves = endmembers.map(({ name, spectrum }) => ({ name, values: spectrum }));
-    const places = endmembers.map(({ name, tile = '', position }) => [
-      name,
-      position?.join(', ') ?? '',
-      tile,
-    ]);
+    const rows = endmembers.map(({ name, tile = '', position }) => [name, position?.join(', ') ?? '', tile]);
     return {
       summary: { method, uncovered, endmembers: endmembers.map(({ spectrum: _, ...one }) => one) },
       files: { 'endmembers.csv': libraryCsv(endmembers, bands) },
@@ -121,8 +120,8 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
         {
           title: 'Endmembers',
           content: html`${spectrumChart(wavelengths, curves, '')}${htmlTable(
-            [{ name: 'endmember' }, { name: 'longitude, latitude' }, { name: 'tile' }],
-            places,
+            columns(['endmember', 'longitude, latitude', 'tile'], []),
+            rows,
           )}`,
         },
       ],
@@ -140,7 +139,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   },
 };
 
-/** Endmembers of which a report shows maps. */
+/** Number of abundance maps in a report. */
 const MAX_SHOWN_MAPS = 8;
 
 function endmembersOf(library: Library, bands: AnalysedBand[]): FoundEndmember[] {

@@ -1,11 +1,10 @@
-/** Fits classifiers to the labelled pixels, and describes the one that makes the map. */
+/** Fits classifiers to the labelled pixels, and describes the one that is used for the map. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { CLASSIFIER } from '../classifier-registry/classifier-card.js';
-import { parseNetwork, saveClassifier } from '../classifier-registry/saved-classifier.js';
-import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
-import type { FittedAnalysis } from '../jobs/map-process.js';
-import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
+import { type NetMethod, netMethod } from '../convolutional-networks/index.js';
+import { parseNetwork, saveClassifier } from '../dense-networks/index.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/index.js';
+import type { FittedAnalysis } from '../map-jobs/index.js';
+import { layersMethod, type PixelMethod } from '../pixel-methods/index.js';
 import type { AccuracyScores } from './accuracy.js';
 import type { ClassifyInputs } from './classify-inputs.js';
 import { CLASSIFIERS, type FittedClassifier, type Fitting } from './fit-classifier.js';
@@ -28,7 +27,7 @@ import {
   trainingFacts,
 } from './training-facts.js';
 
-/** A classifier that was tried, with its scores on the validation pixels. */
+/** A candidate with its scores on the validation pixels. */
 export interface ComparedClassifier extends ClassifierCandidate {
   oa: number;
   aa: number;
@@ -57,7 +56,11 @@ export interface ClassifyFit {
 }
 
 const SCORES = objectOf({
-  ...{ pixels: COUNT, oa: NUMBER, aa: NUMBER, kappa: NUMBER, confusion: listOf(listOf(COUNT)) },
+  pixels: COUNT,
+  oa: NUMBER,
+  aa: NUMBER,
+  kappa: NUMBER,
+  confusion: listOf(listOf(COUNT)),
   classes: listOf(objectOf({ code: COUNT, pixels: COUNT, recall: NUMBER, precision: NUMBER, f1: NUMBER })),
 });
 
@@ -80,7 +83,9 @@ export const CLASSIFY_FIT = objectOf(
     compared: listOf(objectOf({ ...CANDIDATE, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
     scores: SCORES,
     calibration: objectOf({
-      ...{ temperature: NUMBER, error: NUMBER, uncalibrated: NUMBER },
+      temperature: NUMBER,
+      error: NUMBER,
+      uncalibrated: NUMBER,
       bins: listOf(objectOf({ pixels: COUNT, probability: NUMBER, accuracy: NUMBER })),
     }),
     tiles: LABELLED_TILES,
@@ -91,7 +96,7 @@ export const CLASSIFY_FIT = objectOf(
   { random: SCORES, training: TRAINING, bandWeights: BAND_WEIGHTS },
 );
 
-/** Trains the classifiers that are compared, and the one that makes the map. */
+/** Trains the compared classifiers, and the one that is used for the map. */
 export async function fitMap(
   fitting: LabelledFitting,
   { labels, classifier }: ClassifyInputs,
@@ -110,7 +115,7 @@ export async function fitMap(
   const weights = await bandWeights(fitting, validating);
   const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
   const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
-  const pixelsOf = (set: number, code: number) => sums.counts[set]!.get(code) ?? 0;
+  const pixelsOf = (set: number, code: number) => sums.counts[set].get(code) ?? 0;
   return {
     map: {
       method,
@@ -119,11 +124,18 @@ export async function fitMap(
     },
     fit: {
       classes: classes.map(({ code, mean }) => ({
-        ...{ code, name: nameOf(code), mean: Array.from(mean) },
+        code,
+        name: nameOf(code),
+        mean: Array.from(mean),
         train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
         validation: pixelsOf(VALIDATION, code),
       })),
-      ...{ chosen, compared, calibration, tiles: data.tiles, sizes, rows },
+      chosen,
+      compared,
+      calibration,
+      tiles: data.tiles,
+      sizes,
+      rows,
       scores: withCodes(scores, codes),
       files: Object.fromEntries(
         Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
@@ -134,7 +146,10 @@ export async function fitMap(
   };
 }
 
-/** Returns the method of the map and the files of the model. The method uses the stored numbers, so that `predict` makes the same map. */
+/**
+ * Returns the method of the map and the files of the model. The method uses the stored float32 weights, so that `predict` makes the same
+ * map.
+ */
 async function methodOf(
   { data, nets }: Fitting,
   fitted: FittedClassifier,
@@ -148,7 +163,7 @@ async function methodOf(
   const { layers } = fitted;
   const sizes = [bands, ...layers.map(({ bias }) => bias.length)];
   const files = saveClassifier({ ...data.standard, layers });
-  return { method: layersMethod(parseNetwork(CLASSIFIER, files['weights.bin']!, sizes)), files, sizes };
+  return { method: layersMethod(parseNetwork('classifier', files['weights.bin'], sizes)), files, sizes };
 }
 
 /** Name of the band of probabilities of a class. */
@@ -156,5 +171,5 @@ export const classBandName = (code: number, name: string) => `${code} ${name}`;
 
 /** Replaces the numbers of classes by their codes. */
 export function withCodes(scores: AccuracyScores, codes: readonly number[]): AccuracyScores {
-  return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
+  return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i] })) };
 }

@@ -1,9 +1,9 @@
 /** Inputs of a classification. */
 
-import { isNet, type NetName, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { LABELS, type Labels } from '../labels/labels.js';
-import type { SplitKind } from '../labels/split.js';
+import { isNet, type NetName } from '../convolutional-networks/index.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import { LABELS, type Labels, type SplitKind } from '../labels/index.js';
+import { PRECISIONS, type Precision } from '../training-samples/index.js';
 import { CLASSIFIERS, type ClassifierName } from './fit-classifier.js';
 
 export interface ClassifyInputs extends AnalysisInputs {
@@ -13,7 +13,7 @@ export interface ClassifyInputs extends AnalysisInputs {
   /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
   split?: SplitKind;
   seed?: number;
-  /** Passes over the labelled pixels in the training of a network. */
+  /** Passes over the labelled pixels when a network is trained. */
   epochs?: number;
   /** Default: `full`. */
   precision?: Precision;
@@ -21,35 +21,34 @@ export interface ClassifyInputs extends AnalysisInputs {
 
 export const DEFAULT_CLASSIFY_SEED = 1;
 
-/** JSON Schemas of inputs beside those of all analyses. */
+/** JSON Schemas of the inputs of `classify`. */
 export const CLASSIFY_PROPERTIES = {
   labels: LABELS,
   classifier: {
     enum: CLASSIFIERS,
-    description: 'Default: the best of lda, logistic and mlp on pixels that are kept for tuning',
+    description: 'Default: the best of lda, logistic and mlp on the tuning pixels',
   },
   epochs: {
     type: 'integer',
     minimum: 1,
     maximum: 1000,
-    description:
-      'Times that a network (cnn1d, cnn2d, resnet3d) sees each labelled pixel; default: 30, 20, 12',
+    description: 'Passes of a network (cnn1d, cnn2d, resnet3d) over the labelled pixels; default: 30, 20, 12',
   },
   precision: {
     enum: PRECISIONS,
     default: 'full',
-    description: 'mixed holds spectra in float16 and sends gradients in half of the bytes',
+    description: 'mixed stores spectra in float16 and halves the bytes of exchanged gradients',
   },
   seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_CLASSIFY_SEED },
   split: {
     enum: ['place', 'random'],
     default: 'place',
     description:
-      'Validate on squares of 32 x 32 pixels that did not train, or on random pixels, which overestimates the accuracy, because neighbours look alike',
+      'Validate on squares of 32 x 32 pixels that did not train, or on random pixels. The latter overestimates the accuracy, because neighbouring pixels are similar',
   },
 };
 
-/** Returns the wanted classifier if an engine trains it. */
+/** Returns the requested classifier if an engine trains it. */
 export function requestedNetwork({ classifier }: ClassifyInputs): NetName | undefined {
   return classifier !== undefined && isNet(classifier) ? classifier : undefined;
 }

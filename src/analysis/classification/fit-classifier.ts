@@ -1,16 +1,13 @@
 /** Fits a classifier to sets of labelled pixels. */
 import type { JobContext } from '../../jobs/index.js';
 import { randomStream } from '../../random.js';
-import { isNet, NETS } from '../convolutional-networks/network-specs.js';
-import { type TrainedNet, trainNet } from '../convolutional-networks/train-network.js';
-import type { NetSession } from '../convolutional-networks/training-session.js';
-import { countOf, type DenseLayer, layerViews, type Sizes } from '../dense-networks/dense-network.js';
-import { preconditioner } from '../dense-networks/preconditioner.js';
-import type { ScoreSums } from '../dense-networks/score-pixels.js';
-import type { AnalysisContext } from '../jobs/analysis-run.js';
-import { minimiseLbfgs } from '../numeric/l-bfgs.js';
-import type { LabelledSums } from '../passes/class-statistics.js';
-import { discriminant, withinClasses } from '../transforms/linear-discriminant.js';
+import { isNet, NETS, type NetSession, type TrainedNet, trainNet } from '../convolutional-networks/index.js';
+import { preconditioner, type ScoreSums } from '../dense-networks/index.js';
+import type { AnalysisContext } from '../jobs/index.js';
+import { minimiseLbfgs } from '../numeric/index.js';
+import type { LabelledSums } from '../passes/index.js';
+import { countOf, type DenseLayer, layerViews, type Sizes } from '../pixel-methods/index.js';
+import { discriminant, withinClasses } from '../transforms/index.js';
 import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './training-data.js';
 
 /** Linear discriminants with shrinkage, logistic regression, a multilayer perceptron, and convolutional networks; the simplest first. */
@@ -18,9 +15,9 @@ export const CLASSIFIERS = ['lda', 'logistic', 'mlp', ...NETS] as const;
 export type ClassifierName = (typeof CLASSIFIERS)[number];
 
 /**
- * Regularization strengths that are compared, the weakest first: the shrinkage of `lda`; the L2 penalty of `logistic` and `mlp`, a factor of half
- * the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. A longer list would let chance choose, because
- * the pixels for tuning are few.
+ * Regularization strengths that are compared, the weakest first: the shrinkage of `lda`; the L2 penalty of `logistic` and `mlp`, a factor
+ * of half the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. With a longer list the choice
+ * would be random, because the tuning pixels are few.
  */
 export const REGULARISATION_STRENGTHS: Record<ClassifierName, readonly number[]> = {
   lda: [1e-3, 1e-2, 0.1],
@@ -40,7 +37,7 @@ export interface Fitting {
   sums: LabelledSums;
   seed: number;
   job: JobContext;
-  /** Present if the wanted classifier is a network that an engine trains. */
+  /** Present if the requested classifier is a network that an engine trains. */
   nets?: { session: NetSession; epochs: number };
   /** Cache of fitted classifiers, by their parameters. */
   known: Map<string, FittedClassifier>;
@@ -52,7 +49,7 @@ export type FittedClassifier = FittedLayers | ({ kind: 'net' } & TrainedNet);
 interface FittedLayers {
   kind: 'layers';
   layers: DenseLayer[];
-  /** Evaluations of the loss by L-BFGS, and bytes of the gradients that a node sends; absent for discriminants. */
+  /** Evaluations of the loss by L-BFGS, and bytes of the gradients that a node sends. Absent for discriminants. */
   descent?: { evaluations: number; bytes: number };
 }
 
@@ -84,7 +81,7 @@ async function fitNew(
   return fitNetwork(fitting, name, strength, sets);
 }
 
-/** Scores a classifier on a set of all runs. */
+/** Scores a classifier on a set, over all runs. */
 export async function scoreClassifier(
   { context, data, nets, job }: Fitting,
   fitted: FittedClassifier,
@@ -101,10 +98,10 @@ function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: rea
   const bands = centre.length;
   const { weights, bias } = discriminant(withinClasses(of, of.classes), of.mean, of.classes, shrinkage);
   return {
-    weights: weights.map((value, at) => value * deviation[at % bands]!),
+    weights: weights.map((value, at) => value * deviation[at % bands]),
     bias: bias.map((value, row) => {
       let sum = value;
-      for (let b = 0; b < bands; b++) sum += weights[row * bands + b]! * (centre[b]! - of.mean[b]!);
+      for (let b = 0; b < bands; b++) sum += weights[row * bands + b] * (centre[b] - of.mean[b]);
       return sum;
     }),
   };
@@ -124,20 +121,19 @@ async function fitNetwork(
     descent.bytes += bytes;
     let squares = 0;
     for (const [l, { weights }] of layerViews(parameters, sizes).entries()) {
-      const slopes = layerViews(gradient, sizes)[l]!.weights;
+      const slopes = layerViews(gradient, sizes)[l].weights;
       for (let at = 0; at < weights.length; at++) {
-        squares += weights[at]! ** 2;
-        slopes[at]! += penalty * weights[at]!;
+        squares += weights[at] ** 2;
+        slopes[at] += penalty * weights[at];
       }
     }
     return { value: value + (penalty / 2) * squares, gradient };
   };
   const { deviation } = data.standard;
+  const [bands] = sizes;
   const covariance = sums
     .of(sets)
-    .covariance.map(
-      (value, at) => value / (deviation[at % sizes[0]!]! * deviation[Math.floor(at / sizes[0]!)]!),
-    );
+    .covariance.map((value, at) => value / (deviation[at % bands] * deviation[Math.floor(at / bands)]));
   const parameters = await minimiseLbfgs(start(sizes, seed), evaluate, {
     iterations: ITERATIONS[name],
     precondition: preconditioner(covariance, sizes, penalty),
@@ -149,13 +145,13 @@ async function fitNetwork(
   return { kind: 'layers', layers: layerViews(parameters, sizes), descent };
 }
 
-/** Returns uniform weights (Glorot and Bengio 2010). Without hidden layers it returns zeros, because that loss is convex. */
+/** Returns uniform weights (Glorot and Bengio 2010), or zeros without hidden layers, because the loss is then convex. */
 function start(sizes: Sizes, seed: number): Float64Array {
   const parameters = new Float64Array(countOf(sizes));
   if (sizes.length === 2) return parameters;
   const { next } = randomStream(seed);
   for (const [l, { weights }] of layerViews(parameters, sizes).entries()) {
-    const most = Math.sqrt(6 / (sizes[l]! + sizes[l + 1]!));
+    const most = Math.sqrt(6 / (sizes[l] + sizes[l + 1]));
     for (let at = 0; at < weights.length; at++) weights[at] = most * (2 * next() - 1);
   }
   return parameters;

@@ -1,13 +1,12 @@
-/** Reads the labelled pixels of a job for the classifiers that are fitted to them. */
+/** Reads the labelled pixels of a job for the fit of classifiers. */
 import type { JobContext } from '../../jobs/index.js';
 import { requireCollections } from '../../query/index.js';
-import { NET_SETTINGS } from '../convolutional-networks/network-specs.js';
-import { NetSession } from '../convolutional-networks/training-session.js';
-import type { Standardisation } from '../dense-networks/dense-network.js';
+import { NET_SETTINGS, NetSession } from '../convolutional-networks/index.js';
 import { fewLabels } from '../errors.js';
-import { type AnalysedCollection, type AnalysisContext, selectBands } from '../jobs/analysis-run.js';
-import { type SplitKind, TRAIN, VALIDATION } from '../labels/split.js';
-import { type LabelledSums, labelledSums } from '../passes/class-statistics.js';
+import { type AnalysedCollection, type AnalysisContext, selectBands } from '../jobs/index.js';
+import { type SplitKind, TRAIN, VALIDATION } from '../labels/index.js';
+import { type LabelledSums, labelledSums } from '../passes/index.js';
+import type { Standardisation } from '../pixel-methods/index.js';
 import { type ClassifyInputs, DEFAULT_CLASSIFY_SEED, requestedNetwork } from './classify-inputs.js';
 import type { Fitting } from './fit-classifier.js';
 import { gatherTrainingData } from './training-data.js';
@@ -17,7 +16,10 @@ export interface LabelledFitting extends Fitting {
   codes: number[];
 }
 
-/** Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of labels does not exist. */
+/**
+ * Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of
+ * labels does not exist.
+ */
 export async function withTrainingData<T>(
   context: AnalysisContext,
   analysed: AnalysedCollection,
@@ -47,7 +49,7 @@ export async function withTrainingData<T>(
   }
 }
 
-/** Throws what `withTrainingData` throws if the labels do not suffice for a split. */
+/** Throws TW_ANALYSIS_FEW_LABELS if the labels do not suffice for a split. */
 export async function checkSplit(
   context: AnalysisContext,
   analysed: AnalysedCollection,
@@ -66,17 +68,17 @@ function codesOf({ counts }: LabelledSums, analysed: AnalysedCollection): number
     const why = first ? ` (${analysed.counts.failures} failed: ${first.message})` : '';
     throw fewLabels(`${codes.length} classes have labelled pixels in the tiles${why}`);
   }
-  const absent = codes.filter((code) => (counts[TRAIN]!.get(code) ?? 0) < 2);
+  const absent = codes.filter((code) => (counts[TRAIN].get(code) ?? 0) < 2);
   if (absent.length > 0)
-    throw fewLabels(`of class ${absent.join(', ')} less than 2 pixels are in the squares that train`);
-  if (counts[VALIDATION]!.size === 0) throw fewLabels('no labelled pixel is in the squares for validation');
+    throw fewLabels(`class ${absent.join(', ')} has less than 2 pixels in the squares that train`);
+  if (counts[VALIDATION].size === 0) throw fewLabels('no labelled pixel is in the squares for validation');
   return codes;
 }
 
 /** Mean and standard deviation of the training pixels. A constant band is only centred. */
 function standardOf(sums: LabelledSums): Standardisation {
   const { mean, covariance } = sums.of([TRAIN]);
-  const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]!) || 1);
+  const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]) || 1);
   return { centre: mean, deviation };
 }
 
@@ -85,6 +87,6 @@ export function sortedByWavelength(analysed: AnalysedCollection): AnalysedCollec
   const { bands } = analysed;
   return selectBands(
     analysed,
-    [...bands.keys()].sort((a, b) => bands[a]!.wavelength - bands[b]!.wavelength || a - b),
+    [...bands.keys()].sort((a, b) => bands[a].wavelength - bands[b].wavelength || a - b),
   );
 }

@@ -1,11 +1,10 @@
-/** Chooses a classifier on the pixels for tuning, and validates on those that had no part in it. */
+/** Chooses a classifier on the tuning pixels, and validates it on pixels that were used neither for training nor for the choice. */
 import { messageOf } from '../../errors.js';
-import { withTemperature as layersWithTemperature } from '../dense-networks/dense-network.js';
-import { SCORE_UNIT } from '../dense-networks/gradient.js';
-import { type ScoreSums, SQUARED_ENTROPY_UNIT } from '../dense-networks/score-pixels.js';
+import { SCORE_UNIT, type ScoreSums, SQUARED_ENTROPY_UNIT } from '../dense-networks/index.js';
 import { singularCovariance } from '../errors.js';
-import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import { type AccuracyScores, accuracyScores as tableScores } from './accuracy.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/index.js';
+import { withTemperature as layersWithTemperature } from '../pixel-methods/index.js';
+import { type AccuracyScores, accuracyScores } from './accuracy.js';
 import {
   CLASSIFIERS,
   type ClassifierName,
@@ -20,13 +19,13 @@ import {
 export interface ClassifierCandidate {
   classifier: ClassifierName;
   strength: number;
-  /** Overall accuracy on the pixels for tuning, after a fit to those for training. */
+  /** Overall accuracy on the tuning pixels, after a fit to the training pixels. */
   tuned: number;
   /** Mean cross entropy on the same pixels, with this temperature. */
   entropy: number;
   /** The standard error of that mean. */
   entropyError: number;
-  /** The temperature with the least cross entropy; 1 if there are no pixels for tuning. */
+  /** The temperature with the least cross entropy; 1 if there are no tuning pixels. */
   temperature: number;
 }
 
@@ -38,11 +37,11 @@ export interface Calibration {
   error: number;
   /** The same error without the temperature. */
   uncalibrated: number;
-  /** Bins by tenths of the largest probability, without empty ones: number of pixels, mean probability, and share of correct ones. */
+  /** Non-empty bins by tenths of the largest probability: number of pixels, mean probability, and share of correct pixels. */
   bins: { pixels: number; probability: number; accuracy: number }[];
 }
 
-/** Trains the wanted classifier and the baselines. If none is wanted, trains a perceptron too; networks are too slow for that. */
+/** Trains the requested classifier and the baselines. If none is requested, also trains a perceptron; networks would be too slow. */
 export async function tuneCandidates(
   fitting: Fitting,
   wanted: ClassifierName | undefined,
@@ -63,23 +62,23 @@ export async function tuneCandidates(
   return found;
 }
 
-/** LDA and logistic regression are always trained, as baselines. */
+/** LDA and logistic regression are always trained as baselines. */
 export const isBaseline = (name: ClassifierName) => name === 'lda' || name === 'logistic';
 
 async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<ClassifierCandidate> {
   const tuned: ClassifierCandidate[] = [];
   for (const strength of REGULARISATION_STRENGTHS[name]) tuned.push(await tune(fitting, name, strength));
-  // Only the loss of a perceptron has several minima: which one is found depends on the seed and on rounding.
+  // Only the loss of a perceptron has several minima. The seed and rounding errors decide which one is found.
   return name === 'mlp' ? oneStandardErrorRule(tuned) : strongestOfBest(tuned);
 }
 
-/** Ties go to the strongest regularization, which relies least on the data. Without pixels for tuning all strengths tie. */
+/** Ties go to the strongest regularization, which relies least on the data. Without tuning pixels, all strengths tie. */
 const strongestOfBest = (tuned: readonly ClassifierCandidate[]) =>
   tuned.reduce((best, one) => (one.entropy <= best.entropy ? one : best));
 
 /**
- * Returns the candidate of the strongest regularization whose cross entropy is at most one standard error above the least one (Hastie et al.
- * 2009, section 7.10): with few pixels for tuning, smaller differences are chance. `tuned`: by rising strength, not empty.
+ * Returns the candidate of the strongest regularization whose cross entropy is at most one standard error above the least one (Hastie et
+ * al. 2009, section 7.10). With few tuning pixels, smaller differences are not significant. `tuned`: by rising strength, not empty.
  */
 export function oneStandardErrorRule(tuned: readonly ClassifierCandidate[]): ClassifierCandidate {
   const best = tuned.reduce((best, one) => (one.entropy < best.entropy ? one : best));
@@ -100,25 +99,27 @@ async function tune(
     set: TUNE,
     temperatures: TEMPERATURES,
   });
-  // A network may have fewer pixels than the others, since memory limits its patches.
+  // A network may have fewer pixels than other classifiers, because memory limits its patches.
   const pixels = table.reduce((sum, count) => sum + count, 0);
   if (pixels === 0) return untuned;
   const at = losses.indexOf(Math.min(...losses));
-  const entropy = (losses[at]! * SCORE_UNIT) / pixels;
-  const variance = Math.max(0, (squares[at]! * SQUARED_ENTROPY_UNIT) / pixels - entropy ** 2);
+  const entropy = (losses[at] * SCORE_UNIT) / pixels;
+  const variance = Math.max(0, (squares[at] * SQUARED_ENTROPY_UNIT) / pixels - entropy ** 2);
   return {
-    ...{ classifier, strength, tuned: tableScores(table, classNumbers(fitting)).oa },
+    classifier,
+    strength,
+    tuned: accuracyScores(table, classNumbers(fitting)).oa,
     entropy,
     entropyError: Math.sqrt(variance / pixels),
-    temperature: TEMPERATURES[at]!,
+    temperature: TEMPERATURES[at],
   };
 }
 
 const classNumbers = ({ data }: Fitting) => Array.from({ length: data.classes }, (_, i) => i);
 
 /**
- * Returns the wanted candidate, or the one with the least cross entropy on the pixels for tuning; ties go to the simplest. Accuracy is no
- * criterion: with few pixels for tuning, its differences between classifiers are within chance.
+ * Returns the requested candidate, or the one with the least cross entropy on the tuning pixels; ties go to the simplest. Accuracy is not
+ * the criterion: with few tuning pixels, its differences between classifiers are not significant.
  */
 export function selectCandidate(
   all: readonly ClassifierCandidate[],
@@ -128,17 +129,17 @@ export function selectCandidate(
   return named ?? all.reduce((best, one) => (one.entropy < best.entropy ? one : best));
 }
 
-/** Scores on the validation pixels of a candidate that all other pixels have trained. */
+/** Scores a candidate on the validation pixels after training on all other pixels. */
 export async function validated(
   fitting: Fitting,
   { classifier, strength }: ClassifierCandidate,
 ): Promise<AccuracyScores> {
   const fitted = await fitClassifier(fitting, classifier, strength, [TRAIN, TUNE]);
   const { table } = await scoreClassifier(fitting, fitted, { set: VALIDATION });
-  return tableScores(table, classNumbers(fitting));
+  return accuracyScores(table, classNumbers(fitting));
 }
 
-/** A classifier that all labelled pixels have trained, with scores of one that the validation pixels have not. */
+/** A classifier trained on all labelled pixels, and the scores of a classifier trained without the validation pixels. */
 export interface Trained {
   fitted: FittedClassifier;
   /** The classifier that was scored. */
@@ -158,18 +159,18 @@ export async function trainChosen(fitting: Fitting, candidate: ClassifierCandida
   return {
     fitted: withTemperature(fitting, all, temperature),
     validating,
-    scores: tableScores(sums.table, classNumbers(fitting)),
+    scores: accuracyScores(sums.table, classNumbers(fitting)),
     calibration: calibrationOf(sums, temperature),
   };
 }
 
-/** The last layer of a network is its last kernel and bias. */
+/** Divides the weights of the last layer, which for a network are the last kernel and bias. */
 function withTemperature({ nets }: Fitting, fitted: FittedClassifier, temperature: number): FittedClassifier {
   if (fitted.kind === 'layers')
     return { ...fitted, layers: layersWithTemperature(fitted.layers, temperature) };
   const last = nets!.session.parameters.slice(-2).reduce((sum, { size }) => sum + size, 0);
   const weights = fitted.weights.slice();
-  for (let at = weights.length - last; at < weights.length; at++) weights[at]! /= temperature;
+  for (let at = weights.length - last; at < weights.length; at++) weights[at] /= temperature;
   return { ...fitted, weights };
 }
 
@@ -178,7 +179,8 @@ function calibrationOf({ reliability }: ScoreSums, temperature: number): Calibra
     bins
       .filter(({ pixels }) => pixels > 0)
       .map(({ pixels, right, probability }) => ({
-        ...{ pixels, accuracy: right / pixels },
+        pixels,
+        accuracy: right / pixels,
         probability: (probability * SCORE_UNIT) / pixels,
       })),
   );
@@ -187,5 +189,5 @@ function calibrationOf({ reliability }: ScoreSums, temperature: number): Calibra
     const apart = bins.reduce((sum, bin) => sum + bin.pixels * Math.abs(bin.accuracy - bin.probability), 0);
     return pixels === 0 ? 0 : apart / pixels;
   };
-  return { temperature, error: errorOf(calibrated!), uncalibrated: errorOf(plain!), bins: calibrated! };
+  return { temperature, error: errorOf(calibrated), uncalibrated: errorOf(plain), bins: calibrated };
 }

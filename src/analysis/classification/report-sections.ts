@@ -1,69 +1,67 @@
 /** Sections of the report of a classification. */
 import { html } from '../../html/index.js';
-import { spectrumChart } from '../report/charts.js';
-import { colourKey, htmlTable, percentText, type Section } from '../report/render-report.js';
+import { colourKey, columns, htmlTable, percentText, type Section, spectrumChart } from '../report/index.js';
 import type { ClassifyFit } from './class-map.js';
 import type { BandWeights, TrainingFacts } from './training-facts.js';
 
 export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[] {
   const { classes, compared, calibration, bandWeights } = fit;
   const shown = fit.random ?? fit.scores;
-  const title = (code: number) => classes.find((one) => one.code === code)!.name;
+  const classOf = (code: number) => classes.find((one) => one.code === code)!;
   return [
     {
       title: 'Accuracy',
       content: html`<p>Overall ${percentText(shown.oa)}, average ${percentText(shown.aa)}, kappa ${shown.kappa.toFixed(3)}.</p>${htmlTable(
-        [
-          ...['', 'code', 'class'].map((name) => ({ name })),
-          ...['trained on', 'validated on', 'recall', 'precision', 'F1'].map((name) => ({
-            name,
-            isNumber: true,
-          })),
-        ],
+        columns(['', 'code', 'class'], ['trained on', 'validated on', 'recall', 'precision', 'F1']),
         shown.classes.map(({ code, pixels, recall, precision, f1 }) => [
-          ...[colourKey(code), `${code}`, title(code)],
-          ...[`${classes.find((one) => one.code === code)!.train}`, `${pixels}`],
-          ...[percentText(recall), percentText(precision), f1.toFixed(3)],
+          colourKey(code),
+          `${code}`,
+          classOf(code).name,
+          `${classOf(code).train}`,
+          `${pixels}`,
+          percentText(recall),
+          percentText(precision),
+          f1.toFixed(3),
         ]),
       )}`,
     },
     {
       title: 'Classifiers on the validation pixels',
       content: htmlTable(
-        [
-          { name: 'classifier' },
-          ...[
-            'strength',
-            'cross entropy, for tuning',
-            'overall, for tuning',
-            'overall',
-            'average',
-            'kappa',
-          ].map((name) => ({
-            name,
-            isNumber: true,
-          })),
-        ],
+        columns(
+          ['classifier'],
+          ['strength', 'cross entropy, for tuning', 'overall, for tuning', 'overall', 'average', 'kappa'],
+        ),
         compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
-          ...[classifier, `${strength}`, entropy.toFixed(3), percentText(tuned)],
-          ...[percentText(oa), percentText(aa), kappa.toFixed(3)],
+          classifier,
+          `${strength}`,
+          entropy.toFixed(3),
+          percentText(tuned),
+          percentText(oa),
+          percentText(aa),
+          kappa.toFixed(3),
         ]),
       ),
     },
     {
       title: 'Calibration of the probabilities',
       content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} before the temperature ${calibration.temperature.toFixed(2)}.</p>${htmlTable(
-        ['mean largest probability', 'pixels', 'of them right'].map((name) => ({ name, isNumber: true })),
+        columns([], ['mean largest probability', 'pixels', 'share correct']),
         calibration.bins.map(({ pixels, probability, accuracy }) => [
-          ...[percentText(probability), `${pixels}`, percentText(accuracy)],
+          percentText(probability),
+          `${pixels}`,
+          percentText(accuracy),
         ]),
       )}`,
     },
     {
       title: 'Confusion: labels by rows, the map by columns',
       content: htmlTable(
-        [{ name: '' }, ...shown.classes.map(({ code }) => ({ name: title(code), isNumber: true }))],
-        shown.confusion.map((row, i) => [title(shown.classes[i]!.code), ...row.map(String)]),
+        columns(
+          [''],
+          shown.classes.map(({ code }) => classOf(code).name),
+        ),
+        shown.confusion.map((row, i) => [classOf(shown.classes[i].code).name, ...row.map(String)]),
       ),
     },
     ...(bandWeights ? [bandSection(wavelengths, classes, bandWeights)] : []),
@@ -79,10 +77,10 @@ export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[
 }
 
 function bandSection(wavelengths: number[], classes: ClassifyFit['classes'], weights: BandWeights): Section {
-  const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c]!.name, values }] : []));
+  const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c].name, values }] : []));
   return {
-    title: 'Bands that decide (Grad-CAM)',
-    content: html`<p>How much each band speaks for the class and against the next best one: means over the validation pixels that are classified correctly, scaled by the largest value.</p>${spectrumChart(wavelengths, curves, '')}`,
+    title: 'Importance of the bands (Grad-CAM)',
+    content: html`<p>How much each band contributes to the class rather than the next best one: means over the correctly classified validation pixels, divided by the largest value.</p>${spectrumChart(wavelengths, curves, '')}`,
   };
 }
 

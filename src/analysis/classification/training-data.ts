@@ -1,28 +1,39 @@
-/** The labelled spectra of a job: each run holds those of its tiles, and sums over all of them are exact. */
+/** The labelled spectra of a job. Each run has those of its tiles in memory; sums over all runs are exact. */
 import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { TileSource } from '../../storage/index.js';
-import { BYTES_PER_VALUE, type Precision } from '../convolutional-networks/network-specs.js';
 import {
-  countOf,
-  type DenseLayer,
-  type Sizes,
-  type Standardisation,
-} from '../dense-networks/dense-network.js';
-import { type GradientSums, type GradientUnits, SCORE_UNIT } from '../dense-networks/gradient.js';
-import { type LabelledSpectra, sampleFractions } from '../dense-networks/labelled-spectra.js';
-import { addScores, noScores, RELIABILITY_BINS, type ScoreSums } from '../dense-networks/score-pixels.js';
+  addScores,
+  type GradientSums,
+  type GradientUnits,
+  noScores,
+  RELIABILITY_BINS,
+  SCORE_UNIT,
+  type ScoreSums,
+} from '../dense-networks/index.js';
 import {
   type AnalysedCollection,
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import { withLabels } from '../labels/collection-labels.js';
-import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
-import { SETS, type SplitKind } from '../labels/split.js';
-import type { Evaluation } from '../numeric/l-bfgs.js';
+} from '../jobs/index.js';
+import {
+  classesOfCodes,
+  type Labels,
+  openLabels,
+  SETS,
+  type SplitKind,
+  withLabels,
+} from '../labels/index.js';
+import type { Evaluation } from '../numeric/index.js';
+import { countOf, type DenseLayer, type Sizes, type Standardisation } from '../pixel-methods/index.js';
+import {
+  BYTES_PER_VALUE,
+  type LabelledSpectra,
+  type Precision,
+  sampleFractions,
+} from '../training-samples/index.js';
 
 /** A tile with labelled pixels. Plain JSON. */
 export interface LabelledTileFacts {
@@ -89,41 +100,43 @@ export async function gatherTrainingData(
   job: JobContext,
 ): Promise<TrainingData> {
   const { labels, split, codes, standard, labelled, precision } = of;
-  const shares = sampleFractions(
-    labelled,
-    MAX_SPECTRA_BYTES / (BYTES_PER_VALUE[precision] * analysed.bands.length),
-  );
+  const bytesPerPixel = BYTES_PER_VALUE[precision] * analysed.bands.length;
+  const shares = sampleFractions(labelled, MAX_SPECTRA_BYTES / bytesPerPixel);
   const found: { tile: LabelledTileFacts; spectra: LabelledSpectra[][] }[] = [];
   const open = await openLabels(labels);
   await forEachTile(context, analysed, job, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
-    const place = { grid, geocode };
+    const cell = { grid, geocode };
     const spectra = await withLabels(context, open, tile, (labels) =>
-      context.workers.spectra(
-        { kind: 'spectra', file, place, labels, split, standard, shares, precision },
-        job.signal,
+      context.workers.run(
+        { kind: 'spectra', file, cell, labels, split, standard, shares, precision },
+        { signal: job.signal },
       ),
     );
     if (spectra?.some(({ length }) => length > 0))
       found.push({ tile: { id, version, start, grid, geocode, source }, spectra });
   });
-  const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]!));
-  const words = await allGatherChecked(
-    job,
-    {
-      pixels: spectra.map((parts) => parts.reduce((sum, { pixels }) => sum + pixels, 0)),
-      tiles: found.map(({ tile }) => tile),
-    },
-    checkGathered,
-  );
-  const tiles = words.flatMap((word) => word.tiles).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]));
+  const own = {
+    pixels: spectra.map((parts) => parts.reduce((sum, { pixels }) => sum + pixels, 0)),
+    tiles: found.map(({ tile }) => tile),
+  };
+  const messages = await allGatherChecked(job, own, checkGathered);
   return {
-    ...{ standard, classOf: classesOfCodes(codes), classes: codes.length, precision, spectra, tiles },
-    pixels: SETS.map((_, set) => words.reduce((sum, word) => sum + word.pixels[set]!, 0)),
+    standard,
+    classOf: classesOfCodes(codes),
+    classes: codes.length,
+    precision,
+    spectra,
+    tiles: messages.flatMap(({ tiles }) => tiles).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    pixels: SETS.map((_, set) => messages.reduce((sum, { pixels }) => sum + pixels[set], 0)),
   };
 }
 
-/** The mean cross entropy over some sets and its gradient, of all runs: the same bits wherever the tiles are. `bytes`: of the sums that are exchanged. */
+/**
+ * The mean cross entropy over some sets and its gradient, over all runs, with the same bits on any distribution of the tiles. `bytes`: size
+ * of the exchanged sums.
+ */
 export async function lossOf(
   { workers }: AnalysisContext,
   data: TrainingData,
@@ -131,19 +144,19 @@ export async function lossOf(
   job: JobContext,
 ): Promise<Evaluation & { bytes: number }> {
   const { classOf } = data;
-  const pixels = sets.reduce((sum, set) => sum + data.pixels[set]!, 0);
+  const pixels = sets.reduce((sum, set) => sum + data.pixels[set], 0);
   const units = unitsOf(data.precision, pixels);
   const own = new Float64Array(countOf(sizes));
   let loss = 0;
   await inParts(workers.threads, spectraOf(data, sets), async (spectra) => {
     const task = { kind: 'gradient', spectra, classOf, sizes, parameters, units } as const;
-    const sums = await workers.gradient(task, job.signal);
+    const sums = await workers.run(task, { signal: job.signal });
     loss += sums.loss;
     addTo(own, sums.gradient);
   });
   const sums = await sumOfRuns({ loss, gradient: own }, job);
   return {
-    // A sum beyond exact whole numbers is too large to be a minimum.
+    // A sum beyond exact integers is too large for a minimum.
     value: Number.isSafeInteger(sums.loss) ? (sums.loss * units.loss) / pixels : Infinity,
     gradient: sums.gradient.map((value) => (value * units.gradient) / pixels),
     bytes: sums.gradient.length * bytesEach(sums.gradient),
@@ -151,8 +164,8 @@ export async function lossOf(
 }
 
 /**
- * Units for which sums are exact if the mean over the pixels is below 2^14, more than standardised values. In mixed precision, sums of a
- * gradient take 32 bits if the mean is below 8.
+ * Units for which sums are exact if the mean over the pixels is below 2^14, which exceeds standardised values. In mixed precision, sums of
+ * a gradient fit into 32 bits if the mean is below 8.
  */
 function unitsOf(precision: Precision, pixels: number): GradientUnits {
   const bits = Math.ceil(Math.log2(pixels));
@@ -161,16 +174,16 @@ function unitsOf(precision: Precision, pixels: number): GradientUnits {
 }
 
 async function sumOfRuns({ loss, gradient }: GradientSums, job: JobContext): Promise<GradientSums> {
-  const words = await allGatherChecked(job, { loss, gradient: encodedSums(gradient) }, checkGradient);
+  const messages = await allGatherChecked(job, { loss, gradient: encodedSums(gradient) }, checkGradient);
   const total = { loss: 0, gradient: new Float64Array(gradient.length) };
-  for (const word of words) {
-    total.loss += word.loss;
-    addTo(total.gradient, decodedSums(word.gradient, gradient.length));
+  for (const message of messages) {
+    total.loss += message.loss;
+    addTo(total.gradient, decodedSums(message.gradient, gradient.length));
   }
   return total;
 }
 
-/** Base64 of whole numbers: of 32 bits if all of them fit, else of float64. */
+/** Base64 of integers: 32-bit integers if all of them fit, else float64. */
 export function encodedSums(sums: Float64Array): string {
   const { buffer } = bytesEach(sums) === 4 ? Int32Array.from(sums) : Float64Array.from(sums);
   return Buffer.from(buffer).toString('base64');
@@ -183,10 +196,10 @@ export function decodedSums(text: string, length: number): Int32Array | Float64A
   const { buffer } = Uint8Array.from(Buffer.from(text, 'base64'));
   if (buffer.byteLength === 4 * length) return new Int32Array(buffer);
   if (buffer.byteLength === 8 * length) return new Float64Array(buffer);
-  throw new Error(`another node has sent sums of ${buffer.byteLength} bytes in place of ${length} numbers`);
+  throw new Error(`another node has sent sums of ${buffer.byteLength} bytes instead of ${length} numbers`);
 }
 
-/** Scores layers on a set of all runs. */
+/** Scores layers on a set, over all runs. */
 export async function scoresOn(
   { workers }: AnalysisContext,
   data: TrainingData,
@@ -197,7 +210,7 @@ export async function scoresOn(
   const own = noScores(classes, temperatures.length);
   await inParts(workers.threads, spectraOf(data, [set]), async (spectra) => {
     const task = { kind: 'score', spectra, classOf, layers, temperatures } as const;
-    addScores(own, await workers.score(task, job.signal));
+    addScores(own, await workers.run(task, { signal: job.signal }));
   });
   return scoresOfRuns(own, job);
 }
@@ -206,23 +219,21 @@ export async function scoresOn(
 export async function scoresOfRuns(own: ScoreSums, job: JobContext): Promise<ScoreSums> {
   const temperatures = own.losses;
   const total = noScores(Math.sqrt(own.table.length), temperatures.length);
-  for (const word of await allGatherChecked(job, own, checkScores)) {
+  for (const scores of await allGatherChecked(job, own, checkScores)) {
+    const { table, losses, squares, reliability } = scores;
     const isOfSize =
-      word.table.length === total.table.length &&
-      word.losses.length === temperatures.length &&
-      word.squares.length === temperatures.length &&
-      word.reliability.length === temperatures.length &&
-      word.reliability.every(({ length }) => length === RELIABILITY_BINS);
+      table.length === total.table.length &&
+      [losses, squares, reliability].every(({ length }) => length === temperatures.length) &&
+      reliability.every(({ length }) => length === RELIABILITY_BINS);
     if (!isOfSize) throw new Error('another node has sent scores of another size');
-    addScores(total, word);
+    addScores(total, scores);
   }
   return total;
 }
 
-const spectraOf = ({ spectra }: TrainingData, sets: readonly number[]) =>
-  sets.flatMap((set) => spectra[set]!);
+const spectraOf = ({ spectra }: TrainingData, sets: readonly number[]) => sets.flatMap((set) => spectra[set]);
 
-/** Works on a list in as many parts as there are threads, all at once. */
+/** Works on a list in one part per thread, in parallel. */
 async function inParts<T>(
   threads: number,
   list: readonly T[],
@@ -233,5 +244,5 @@ async function inParts<T>(
 }
 
 function addTo(total: Float64Array, values: Float64Array | Int32Array): void {
-  for (let i = 0; i < total.length; i++) total[i]! += values[i]!;
+  for (let i = 0; i < total.length; i++) total[i] += values[i];
 }

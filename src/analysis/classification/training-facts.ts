@@ -1,28 +1,30 @@
-/** Facts about the training of a classifier, and the importance of bands for its classes. */
+/** Facts about the training of a classifier, and the importance of the bands for its classes. */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { BYTES_PER_VALUE, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
-import type { CamSums } from '../convolutional-networks/training-session.js';
-import { allGatherChecked } from '../jobs/analysis-run.js';
-import { VALIDATION } from '../labels/split.js';
+import type { CamSums } from '../convolutional-networks/index.js';
+import { allGatherChecked } from '../jobs/index.js';
+import { VALIDATION } from '../labels/index.js';
+import { BYTES_PER_VALUE, PRECISIONS, type Precision } from '../training-samples/index.js';
 import type { FittedClassifier, Fitting } from './fit-classifier.js';
 
 /** Plain JSON. */
 export interface TrainingFacts {
   precision: Precision;
-  /** Labelled pixels that trained it: fewer than there are if memory does not hold all, or if their patches show other ground. */
+  /** Labelled pixels that trained it. Pixels are left out if memory does not suffice, or if their patches overlap squares of other sets. */
   pixels: number;
-  /** Numbers of all weights. */
+  /** Number of weights. */
   parameters: number;
-  /** Bytes of the standardised spectra in memory, and of the gradients that a node sends. */
+  /** Bytes of the standardised spectra in memory. */
   spectraBytes: number;
+  /** Bytes of the gradients that a node sends. */
   gradientBytes: number;
   /** Evaluations of the loss by L-BFGS; absent if an engine trained it. */
   evaluations?: number;
-  /** Name and version of the engine; absent without one, as the following numbers. */
+  /** Name and version of the engine; absent without an engine, like the following members. */
   engine?: string;
   epochs?: number;
-  /** Steps of Adam, and those that were left out because a gradient was beyond float16. */
+  /** Steps of Adam. */
   steps?: number;
+  /** Steps that were skipped because a gradient exceeded float16. */
   overflows?: number;
 }
 
@@ -44,29 +46,39 @@ export const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { 
 
 const checkCams = messageCheck(objectOf({ pixels: listOf(COUNT), sums: listOf(NUMBER) }));
 
-/** Undefined for discriminants, which need one pass over sums. */
+/** Returns undefined for discriminants, which are computed from sums without training steps. */
 export function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier): TrainingFacts | undefined {
   if (fitted.kind === 'layers') {
     const { layers, descent } = fitted;
     if (!descent) return undefined;
     const pixels = data.pixels.reduce((sum, count) => sum + count, 0);
     return {
-      ...{ precision: data.precision, pixels },
+      precision: data.precision,
+      pixels,
       parameters: layers.reduce((sum, { weights, bias }) => sum + weights.length + bias.length, 0),
       spectraBytes: pixels * data.standard.centre.length * BYTES_PER_VALUE[data.precision],
-      ...{ gradientBytes: descent.bytes, evaluations: descent.evaluations },
+      gradientBytes: descent.bytes,
+      evaluations: descent.evaluations,
     };
   }
   const { session, epochs } = nets!;
   const { weights, steps, overflows, bytes, pixels } = fitted;
   return {
     engine: `${session.engine.name} ${session.engine.version}`,
-    ...{ precision: session.precision, pixels, epochs, parameters: weights.length, steps, overflows },
-    ...{ spectraBytes: session.bytes, gradientBytes: bytes },
+    precision: session.precision,
+    pixels,
+    epochs,
+    parameters: weights.length,
+    steps,
+    overflows,
+    spectraBytes: session.bytes,
+    gradientBytes: bytes,
   };
 }
 
-/** On the validation pixels, which did not train it; undefined if its convolutions do not run along the bands. */
+/**
+ * Computed on the validation pixels, which did not train the classifier. Returns undefined if its convolutions do not run along the bands.
+ */
 export async function bandWeights(
   { nets, job }: Fitting,
   validating: FittedClassifier,
@@ -75,16 +87,16 @@ export async function bandWeights(
   const { session } = nets!;
   const { classes, bands } = session.shape;
   const own = await session.cams(validating.weights, VALIDATION);
-  const words = await allGatherChecked(job, { pixels: own.pixels, sums: Array.from(own.sums) }, checkCams);
+  const message = { pixels: own.pixels, sums: Array.from(own.sums) };
   const total: CamSums = {
     pixels: new Array<number>(classes).fill(0),
     sums: new Float64Array(classes * bands),
   };
-  for (const { pixels, sums } of words) {
+  for (const { pixels, sums } of await allGatherChecked(job, message, checkCams)) {
     if (pixels.length !== classes || sums.length !== classes * bands)
       throw new Error('another node has sent sums of another size');
-    for (const [c, count] of pixels.entries()) total.pixels[c]! += count;
-    for (const [at, sum] of sums.entries()) total.sums[at]! += sum;
+    for (const [c, count] of pixels.entries()) total.pixels[c] += count;
+    for (const [at, sum] of sums.entries()) total.sums[at] += sum;
   }
   return total.pixels.map((count, c) => {
     const own = total.sums.slice(c * bands, (c + 1) * bands);

@@ -1,4 +1,4 @@
-/** Stored classifiers: their files, and a card that says what they were trained on and how good they are. */
+/** Stores classifiers with a card that describes their training and accuracy. */
 import { createHash } from 'node:crypto';
 import { gridByName } from '../../grid/index.js';
 import { type Filter, toCql2Json } from '../../query/index.js';
@@ -13,13 +13,15 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import type { AccuracyScores } from '../classification/accuracy.js';
-import type { ClassifierName } from '../classification/fit-classifier.js';
-import type { Calibration } from '../classification/model-selection.js';
-import type { LabelledTileFacts } from '../classification/training-data.js';
-import type { TrainingFacts } from '../classification/training-facts.js';
-import type { Sizes } from '../dense-networks/dense-network.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type {
+  AccuracyScores,
+  Calibration,
+  ClassifierName,
+  LabelledTileFacts,
+  TrainingFacts,
+} from '../classification/index.js';
+import type { Sizes } from '../pixel-methods/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 /** Kind of model of all classifiers, and the start of their ids. */
 export const CLASSIFIER = 'classifier' as const;
@@ -36,7 +38,7 @@ export interface ClassifierCard {
   version: string;
   /** The job that trained it. */
   job: string;
-  /** The filter that picked the tiles, as CQL2 JSON. */
+  /** The filter that selected the tiles, as CQL2 JSON. */
   filter: unknown;
   /** Tiles with labelled pixels; `datetime` is RFC 3339. */
   data: { id: string; version: string; datetime: string }[];
@@ -45,17 +47,17 @@ export interface ClassifierCard {
   sources: TileSource[];
   /** Input bands, in their order. */
   bands: AnalysedBand[];
-  /** Height of a pixel in the unit of the grid, for classifiers that see the pixels around; absent if an older version trained it. */
+  /** Height of a pixel in the unit of the grid, for classifiers that read neighbouring pixels; absent if an older version trained it. */
   pixelHeight?: number;
-  /** Number of values of each layer, from bands to classes; a network that an engine trains lists bands and classes alone. */
+  /** Number of values of each layer, from bands to classes; for a network that an engine trained, only bands and classes. */
   sizes: Sizes;
   /** Present if an engine trained it. */
   training?: TrainingFacts;
-  /** Classes in the order of the outputs. Validation pixels did not train the classifier that was scored; they do train this one. */
+  /** Classes in the order of the outputs. Validation pixels did not train the scored classifier, but they do train this one. */
   classes: { code: number; name: string; train: number; validation: number }[];
   split: string;
   metrics: { validation: AccuracyScores };
-  /** The simple classifiers, and others that were tried, on the same pixels. */
+  /** Scores of the baselines and of other candidates on the same pixels. */
   baseline: Record<string, Pick<AccuracyScores, 'oa' | 'aa' | 'kappa'>>;
   calibration: Calibration;
   seed: number;
@@ -95,24 +97,24 @@ export async function storeClassifier(
   { tiles, filter, ...about }: NewClassifier,
   files: Record<string, Uint8Array>,
 ): Promise<Pick<ModelRecord, 'id' | 'version'>> {
-  const { grid } = tiles[0]!;
-  const place = {
-    model: CLASSIFIER,
-    ...{ collection: about.collection, grid },
-    geocode: commonCell(tiles.map(({ geocode }) => geocode)),
-  };
-  const known = await storage.scanModel(modelId(CLASSIFIER, place.collection, grid, place.geocode));
+  const { grid } = tiles[0];
+  const { collection } = about;
+  const geocode = commonCell(tiles.map((tile) => tile.geocode));
+  const identity = { model: CLASSIFIER, collection, grid, geocode };
+  const known = await storage.models.scan(modelId(CLASSIFIER, collection, grid, geocode));
   const stored = known?.record ? versionsOf(known.record) : [];
   const own = stored.find(({ card }) => (card as ClassifierCard).job === about.job);
   if (own) return { id: own.id, version: own.version };
   const card: ClassifierCard = {
-    ...place,
+    ...identity,
     ...about,
-    ...{ version: newVersion(), parent: null },
+    version: newVersion(),
+    parent: null,
     filter: toCql2Json(filter),
     sources: [...new Set(tiles.map(({ source }) => source))].sort(),
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
-    ...{ createdAt: new Date().toISOString(), softwareVersion },
+    createdAt: new Date().toISOString(),
+    softwareVersion,
   };
   const { oa, pixels, classes } = card.metrics.validation;
   const read = `${card.sources.join()} of ${card.bands.map(({ wavelength }) => wavelength).join()}`;
@@ -120,8 +122,8 @@ export async function storeClassifier(
     .update(`${read}: ${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`)
     .digest('hex')
     .slice(0, 16);
-  return storage.putModel(
-    { ...place, version: card.version, card, score: { error: 1 - oa, data: validated } },
+  return storage.models.put(
+    { ...identity, version: card.version, card, score: { error: 1 - oa, data: validated } },
     { ...files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
 }

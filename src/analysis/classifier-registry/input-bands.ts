@@ -1,12 +1,12 @@
 /** The bands of a tile that a stored classifier reads. */
 import { nearestBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { patchSide } from '../convolutional-networks/network-specs.js';
-import { NO_SPECTRUM } from '../jobs/analysis-run.js';
-import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
+import { patchSide } from '../convolutional-networks/index.js';
+import { NO_SPECTRUM } from '../jobs/index.js';
+import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-reading/index.js';
 import { type ClassifierCard, pixelHeight } from './classifier-card.js';
 
-/** Largest distance of the centre of a band from that of a model's band whose FWHM is unknown, nm. With a FWHM, half of it is the limit. */
+/** Largest distance of the centre of a band from that of a model's band. If the model's band has a FWHM, the limit is half of it. */
 const MAX_BAND_DISTANCE_NM = 5;
 /** Largest relative difference between pixels of one size. */
 const SIZE_TOLERANCE = 0.01;
@@ -24,8 +24,8 @@ export function inputBands(tile: TileRecord, card: ClassifierCard): TileSpectrum
 }
 
 /**
- * Returns a different band for each band of a model, -1 if there is none. Several bands can be near if detectors overlap: the band with the
- * name of the model's band comes first, then the nearest.
+ * Returns a different band for each band of a model, -1 if none matches. If detectors overlap, several bands can be near: the band with the
+ * name of the model's band is preferred, then the nearest band.
  */
 function matchBands(group: GroupRecord, wanted: readonly AnalysedBand[]): number[] {
   const unused = group.bands.map(({ wavelength, fwhm, good, validPercent }) => ({
@@ -35,7 +35,7 @@ function matchBands(group: GroupRecord, wanted: readonly AnalysedBand[]): number
   const limitOf = ({ fwhm }: AnalysedBand) => (fwhm === undefined ? MAX_BAND_DISTANCE_NM : fwhm / 2);
   const take = (band: number) => {
     // `nearestBand` ignores bands that are not good.
-    if (band >= 0) unused[band] = { ...unused[band]!, good: false };
+    if (band >= 0) unused[band] = { ...unused[band], good: false };
     return band;
   };
   const named = wanted.map((one) => {
@@ -45,7 +45,7 @@ function matchBands(group: GroupRecord, wanted: readonly AnalysedBand[]): number
     return take(isNear && good !== false ? band : -1);
   });
   return wanted.map((one, i) =>
-    named[i]! >= 0 ? named[i]! : take(nearestBand(unused, one.wavelength, limitOf(one))),
+    named[i] >= 0 ? named[i] : take(nearestBand(unused, one.wavelength, limitOf(one))),
   );
 }
 

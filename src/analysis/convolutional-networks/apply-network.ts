@@ -4,40 +4,38 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { MadeTile } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
 import { loadModel } from '../../training/index.js';
-import type { MapTask } from '../analysis-tasks.js';
-import { ScaleCheck } from '../classifier-registry/scale-check.js';
-import { outputTileOfPlanes } from '../output-tiles/make-output-tile.js';
+import { type MapTask, outputTileOfPlanes, ScaleCheck } from '../output-tiles/index.js';
 import { centreOf } from './build-network.js';
 import { eachPatch } from './each-patch.js';
 import type { NetMethod } from './network-method.js';
 
-/** Pixels that the engine computes at once. */
+/** Pixels of one batch of the engine. */
 const BATCH_PIXELS = 256;
-/** The scale is checked on one pixel in so many. */
+/** Distance between pixels whose scale is checked. */
 const SCALE_CHECK_INTERVAL_PX = 64;
 
-/** Invariant: `model` is that of the files whose weights are `weights`. */
+/** Invariant: `known.model` is the model of the files with `known.weights`. */
 export class NetMapper {
   private known: { weights: Uint8Array; model: LayersModel } | undefined;
 
   constructor(private readonly tf: Tf) {}
 
-  /** Null if no pixel is clear and holds data in every band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
+  /** Returns null if no pixel is clear and has data in every band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
   async map(task: MapTask<NetMethod>): Promise<MadeTile | null> {
     const model = await this.modelOf(task.method);
     return outputTileOfPlanes(task, planesOf(this.tf, model, task));
   }
 
   private async modelOf({ files }: NetMethod): Promise<LayersModel> {
-    const weights = files['weights.bin']!;
+    const weights = files['weights.bin'];
     if (this.known && Buffer.compare(this.known.weights, weights) === 0) return this.known.model;
     this.known?.model.dispose();
-    this.known = { weights, model: await loadModel(this.tf, files['model.json']!, weights) };
+    this.known = { weights, model: await loadModel(this.tf, files['model.json'], weights) };
     return this.known.model;
   }
 }
 
-/** One plane for each class; NaN where a pixel is not clear or has no value. */
+/** One plane for each class; NaN for pixels that are not clear or have no value. */
 function planesOf(
   tf: Tf,
   model: LayersModel,
@@ -57,11 +55,11 @@ function planesOf(
     if (count === 0) return;
     const shares = tf.tidy(() => (model.predict(tf.tensor(values, shape)) as Tensor).dataSync());
     for (let i = 0; i < count; i++)
-      for (let c = 0; c < classes; c++) planes[c]![pixels[i]!] = shares[i * classes + c]!;
+      for (let c = 0; c < classes; c++) planes[c][pixels[i]] = shares[i * classes + c];
     count = 0;
   };
   eachPatch(file, around, { side, missing: centre }, (pixel, patch) => {
-    if (count % SCALE_CHECK_INTERVAL_PX === 0) check?.add((band) => patch[centreAt + band]!);
+    if (count % SCALE_CHECK_INTERVAL_PX === 0) check?.add(patch.subarray(centreAt, centreAt + bands));
     pixels[count] = pixel;
     values.set(patch, count * patch.length);
     if (++count === BATCH_PIXELS) finish();

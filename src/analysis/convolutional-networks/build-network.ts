@@ -1,10 +1,10 @@
 /**
- * The networks as graphs of layers. Bands lie along the second axis of an image, pixels of a patch along its first, so that convolutions in
- * two dimensions are enough: every engine has them, and ONNX.
+ * Builds the networks as graphs of layers. The second axis of an image has the bands, the first the pixels of a patch. Two-dimensional
+ * convolutions therefore suffice, which every engine and ONNX support.
  */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { Standardisation } from '../dense-networks/dense-network.js';
+import type { Standardisation } from '../pixel-methods/index.js';
 import { NET_SETTINGS, type NetName, type NetShape } from './network-specs.js';
 
 /** Positions along the bands that the last layer distinguishes. */
@@ -20,10 +20,11 @@ type Apply = (...inputs: SymbolicTensor[]) => SymbolicTensor;
 
 /** A network for standardised spectra. Its weights are not set. */
 export interface Net {
-  /** Inputs to the features of the last convolution, and these to one value for each class, before softmax. */
+  /** Maps inputs to the features of the last convolution. */
   features: LayersModel;
+  /** Maps features to one value for each class, before softmax. */
   head: LayersModel;
-  /** Layers with weights, in the order of their making. */
+  /** Layers with weights, in the order of their creation. */
   layers: Layer[];
 }
 
@@ -33,10 +34,10 @@ export function buildNet(tf: Tf, shape: NetShape): Net {
   const input = tf.input({ shape: inputShape(shape) });
   const maps = GRAPHS[shape.name].features(tf, make, input, shape);
   const features = tf.model({ inputs: input, outputs: maps });
-  const ofMaps = tf.input({ shape: maps.shape.slice(1) });
+  const headInput = tf.input({ shape: maps.shape.slice(1) });
   const head = tf.model({
-    inputs: ofMaps,
-    outputs: GRAPHS[shape.name].head(tf, make, ofMaps, shape),
+    inputs: headInput,
+    outputs: GRAPHS[shape.name].head(tf, make, headInput, shape),
   });
   return { features, head, layers: weighted(layers) };
 }
@@ -50,9 +51,8 @@ export function storedNet(
   const layers = new Map<string, Layer>();
   const make = makerOf(layers);
   const input = tf.input({ shape: inputShape(shape), name: 'input' });
-  const norm = tf.layers.batchNormalization({
-    ...{ name: STANDARDISE, axis: -1, epsilon: 0, center: false, scale: false },
-  });
+  const config = { name: STANDARDISE, axis: -1, epsilon: 0, center: false, scale: false };
+  const norm = tf.layers.batchNormalization(config);
   const maps = GRAPHS[shape.name].features(tf, make, norm.apply(input) as SymbolicTensor, shape);
   const values = GRAPHS[shape.name].head(tf, make, maps, shape);
   const outputs = make(tf.layers.activation, 'output', { activation: 'softmax' })(values);
@@ -65,9 +65,9 @@ export function storedNet(
   return { model, layers: weighted(layers) };
 }
 
-/** The mean of each band, by which a stored model standardises. */
+/** The mean of each band in the standardisation of a stored model. */
 export function centreOf(model: LayersModel): Float32Array {
-  return model.getLayer(STANDARDISE).getWeights()[0]!.dataSync() as Float32Array;
+  return model.getLayer(STANDARDISE).getWeights()[0].dataSync() as Float32Array;
 }
 
 function inputShape({ name, bands }: NetShape): number[] {
@@ -78,13 +78,13 @@ function inputShape({ name, bands }: NetShape): number[] {
 const weighted = (layers: Map<string, Layer>) =>
   [...layers.values()].filter(({ weights }) => weights.length > 0);
 
-/** Applies the layer of a name, which it makes once. */
+/** Returns a function that applies the layer of a name, which is created once. */
 function makerOf(layers: Map<string, Layer>): Maker {
   return (create, name, config) =>
     (...inputs) => {
       const layer = layers.get(name) ?? create({ name, ...config } as never);
       layers.set(name, layer);
-      return layer.apply(inputs.length === 1 ? inputs[0]! : inputs) as SymbolicTensor;
+      return layer.apply(inputs.length === 1 ? inputs[0] : inputs) as SymbolicTensor;
     };
 }
 
@@ -96,7 +96,11 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
       const { conv2d, reshape } = tf.layers;
       const conv = (name: string, filters: number, step: number) =>
         make(conv2d, name, {
-          ...{ filters, kernelSize: [1, 7], strides: [1, step], padding: 'same', activation: 'relu' },
+          filters,
+          kernelSize: [1, 7],
+          strides: [1, step],
+          padding: 'same',
+          activation: 'relu',
         });
       const image = make(reshape, 'bands', { targetShape: [1, bands, 1] })(x);
       return conv('conv3', 32, 2)(conv('conv2', 32, 2)(conv('conv1', 16, 1)(image)));
@@ -119,7 +123,7 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
       const conv = (name: string, kernelSize: number[], change: Config = {}) =>
         make(conv2d, name, { filters: FEATURES, kernelSize, padding: 'same', ...change });
       const shaped = (name: string, ...targetShape: number[]) => make(reshape, name, { targetShape });
-      // A convolution in three dimensions that is separable: along the bands, the columns and the rows of the ground.
+      // A separable three-dimensional convolution: along the bands, the columns and the rows of the patch.
       const block = (name: string, from: SymbolicTensor) => {
         let now = conv(`${name}_bands`, [1, 7], { activation: 'relu' })(from);
         for (const axis of ['rows', 'columns']) {
@@ -148,16 +152,15 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
   },
 };
 
-/** Means over a few parts of the spectrum, and a value for each class from all of them. */
+/** Averages the features over a few parts of the spectrum, and computes a value for each class from all averages. */
 function bandHead(tf: Tf, make: Maker, x: SymbolicTensor, { classes }: NetShape): SymbolicTensor {
   const width = Math.ceil(x.shape[2]! / POSITIONS);
-  const pooled = make(tf.layers.averagePooling2d, 'pool', {
-    ...{ poolSize: [1, width], strides: [1, width], padding: 'same' },
-  })(x);
+  const config = { poolSize: [1, width], strides: [1, width], padding: 'same' };
+  const pooled = make(tf.layers.averagePooling2d, 'pool', config)(x);
   return classValues(tf, make, pooled, classes);
 }
 
-/** A convolution that spans the whole image is a dense layer. */
+/** A dense layer, as a convolution that spans the entire image. */
 function classValues(tf: Tf, make: Maker, x: SymbolicTensor, classes: number): SymbolicTensor {
   const kernelSize = x.shape.slice(1, 3);
   const values = make(tf.layers.conv2d, 'classes', { filters: classes, kernelSize, padding: 'valid' })(x);

@@ -1,12 +1,12 @@
-/** The pixels of a tile with what is around them, in the order of the rows. Runs in child processes. */
+/** Reads the pixels of a tile with the pixels around them, row by row. Runs in child processes. */
 
 import { CUBE_BLOCK_SIDE } from '../../raster/index.js';
-import { eachPixelWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { eachPixelWithNeighbours, type Neighbour, type SpectrumFile } from '../tile-reading/index.js';
 
 /**
- * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, good until the
- * next call. `missing`: the values of pixels that have none. Memory holds the spectra of some rows. Throws TW_IMAGERY_TILE_FILE.
+ * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, which are
+ * valid until the next call. `missing`: values for pixels without a spectrum. Memory holds the spectra of some rows. Throws
+ * TW_IMAGERY_TILE_FILE.
  */
 export function eachPatch(
   file: SpectrumFile,
@@ -24,9 +24,9 @@ export function eachPatch(
     const wanted = new Uint8Array(width * (file.height + 2 * reach));
     wanted.fill(1, first * width, (first + rows + 2 * reach) * width);
     const spectra = new Map<number, Float32Array>();
-    eachPixelWithNeighbours(file, around, { reach, wanted }, (places, spectrum) => {
+    eachPixelWithNeighbours(file, around, { reach, wanted }, (positions, spectrum) => {
       const own = Float32Array.from(spectrum);
-      for (const at of places) spectra.set(at, own);
+      for (const at of positions) spectra.set(at, own);
     });
     for (let row = first; row < first + rows; row++)
       for (let column = 0; column < file.width; column++) {

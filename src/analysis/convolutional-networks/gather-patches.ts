@@ -1,35 +1,40 @@
-/** Reads the labelled pixels of a job with what is around them: each run those of its tiles. */
+/** Reads the labelled pixels of a job with the pixels around them; each run reads its own tiles. */
 
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
 import { pinTiles, type TileRecord } from '../../storage/index.js';
 import { mixedEngines } from '../../training/index.js';
-import type { Standardisation } from '../dense-networks/dense-network.js';
-import { sampleFractions } from '../dense-networks/labelled-spectra.js';
 import { fewLabels } from '../errors.js';
 import {
   type AnalysedCollection,
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import { withLabels } from '../labels/collection-labels.js';
-import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
-import { SETS, type SplitKind, TRAIN } from '../labels/split.js';
-import type { Neighbour } from '../tile-reading/neighbour-blocks.js';
-import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
+} from '../jobs/index.js';
+import {
+  classesOfCodes,
+  type Labels,
+  openLabels,
+  SETS,
+  type SplitKind,
+  TRAIN,
+  withLabels,
+} from '../labels/index.js';
+import type { Standardisation } from '../pixel-methods/index.js';
+import { findNeighbourSpectra, type Neighbour, neighbourFiles } from '../tile-reading/index.js';
+import { BYTES_PER_VALUE, type Precision, sampleFractions } from '../training-samples/index.js';
 import { GROUP, type NetTile, type PixelGroup } from './network-runtime.js';
-import { BYTES_PER_VALUE, NET_SETTINGS, type NetName, type Precision } from './network-specs.js';
+import { NET_SETTINGS, type NetName } from './network-specs.js';
 
-/** Labelled pixels of one tile, at most `GROUP`. The data alone determines the groups, not the nodes of the tiles. */
+/** At most `GROUP` labelled pixels of one tile. Groups depend only on the data, not on the nodes of the tiles. */
 export interface PatchGroup {
   /** Index of `SETS`. */
   set: number;
-  /** Bits of the sets whose ground the patches show. */
+  /** Bits of the sets whose squares the patches overlap. */
   shown: number;
   pixels: number;
-  /** Present if the tile is of this run. */
+  /** Present if the tile belongs to this run. */
   own?: PixelGroup;
 }
 
@@ -53,12 +58,17 @@ export interface Gathered {
   bytes: number;
 }
 
-/** Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash. */
+/**
+ * Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash.
+ */
 const MAX_PATCH_BYTES = 2 ** 28;
 
 const checkGathered = messageCheck(
   objectOf({
-    ...{ engine: TEXT, ids: listOf(TEXT), pixels: listOf(listOf(COUNT)), bytes: COUNT },
+    engine: TEXT,
+    ids: listOf(TEXT),
+    pixels: listOf(listOf(COUNT)),
+    bytes: COUNT,
     training: listOf(COUNT),
   }),
 );
@@ -79,50 +89,47 @@ export async function gatherPatches(
   const open = await openLabels(labels);
   await forEachTile(context, analysed, job, async (tile, file) => {
     const { id, grid, geocode } = tile;
-    const of = { file, place: { grid, geocode }, split, standard, shares, side, precision };
+    const options = { file, cell: { grid, geocode }, split, standard, shares, side, precision };
     const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
       withLabels(context, open, tile, (labels) =>
-        context.workers.patches({ kind: 'patches', ...of, labels, around }, job.signal),
+        context.workers.run({ kind: 'patches', ...options, labels, around }, { signal: job.signal }),
       ),
     );
     if (!patches || patches.codes.length === 0) return;
     const { codes, sets, shown, ...own } = patches;
-    const classes = Uint8Array.from(codes, (code) => classOf[code]!);
-    found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i]!)), tile: { ...own, classes } });
+    const classes = Uint8Array.from(codes, (code) => classOf[code]);
+    found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i])), tile: { ...own, classes } });
   });
   found.sort((a, b) => (a.id < b.id ? -1 : 1));
-  const words = await allGatherChecked(
-    job,
-    {
-      engine: `${engine.name} ${engine.version}`,
-      ids: found.map(({ id }) => id),
-      pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
-      training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
-      bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
-    },
-    checkGathered,
-  );
-  const absent = codes.filter((_, c) => words.every(({ training }) => !training[c]));
+  const message = {
+    engine: `${engine.name} ${engine.version}`,
+    ids: found.map(({ id }) => id),
+    pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
+    training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
+    bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
+  };
+  const messages = await allGatherChecked(job, message, checkGathered);
+  const absent = codes.filter((_, c) => messages.every(({ training }) => !training[c]));
   if (absent.length > 0)
     throw fewLabels(
-      `no pixel of class ${absent.join(', ')} that trains has a patch without ground of the squares for tuning or validation`,
+      `no training pixel of class ${absent.join(', ')} has a patch outside of the squares for tuning and validation`,
     );
-  const engines = new Set(words.map((word) => word.engine));
+  const engines = new Set(messages.map((one) => one.engine));
   if (engines.size > 1) throw mixedEngines([...engines].join(', '));
   const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
-  const all = words
-    .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i]! })))
+  const all = messages
+    .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i] })))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
     tiles: found.map(({ tile }) => tile),
     groups: all.flatMap(({ id, pixels }) =>
       pixels.flatMap((count, kind) => groupsOf(count, kind, own.get(id))),
     ),
-    bytes: words.reduce((sum, word) => sum + word.bytes, 0),
+    bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
   };
 }
 
-/** Works with the tiles around a tile. */
+/** Passes the tiles around a tile to `work`; they are pinned in the meantime. */
 async function withNeighbours<T>(
   { storage, finder }: AnalysisContext,
   { spectrumOf }: AnalysedCollection,
@@ -142,28 +149,29 @@ async function withNeighbours<T>(
   }
 }
 
-/** Pixels of a kind have the same set, and patches that show ground of the same sets. */
+/** Pixels of a kind have the same set, and patches that overlap squares of the same sets. */
 const SET_COMBINATIONS = 2 ** SETS.length;
 const kindOf = (set: number, shown: number) => set * SET_COMBINATIONS + shown;
 const KINDS = Array.from({ length: SETS.length * SET_COMBINATIONS }, (_, kind) => kind);
 
-/** Pixels of a class that train the network that is tuned: those of the other trainings include them. */
+/** Number of pixels of a class in the training for tuning. The other trainings include these pixels. */
 function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
   const trains = kindOf(TRAIN, 1 << TRAIN);
   return kinds.filter((kind, i) => kind === trains && tile.classes[i] === classNumber).length;
 }
 
-/** True if patches that show these sets may train on the ground of `sets`. Others would show what the network is tuned or validated by. */
+/** True if patches that overlap the sets `shown` may train a network on `sets`. Other patches contain tuning or validation pixels. */
 export function mayTrain(shown: number, sets: readonly number[]): boolean {
   return sets.reduce((others, set) => others & ~(1 << set), shown) === 0;
 }
 
-/** Pixels that lie side by side come into different groups, so that a group resembles the tile. */
+/** Adjacent pixels belong to different groups, so that a group is representative of the tile. */
 function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): PatchGroup[] {
   const groups = Math.ceil(count / GROUP);
   const numbers = own && [...own.kinds.keys()].filter((pixel) => own.kinds[pixel] === kind);
   return Array.from({ length: groups }, (_, g) => ({
-    ...{ set: Math.floor(kind / SET_COMBINATIONS), shown: kind % SET_COMBINATIONS },
+    set: Math.floor(kind / SET_COMBINATIONS),
+    shown: kind % SET_COMBINATIONS,
     pixels: Math.ceil((count - g) / groups),
     ...(numbers && {
       own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },

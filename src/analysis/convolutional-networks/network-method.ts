@@ -1,6 +1,6 @@
 import { NET_SETTINGS, type NetName } from './network-specs.js';
 
-/** The probability of each class by a network that is stored. Plain data. */
+/** Computes the probability of each class by a stored network. Plain data. */
 export interface NetMethod {
   kind: 'net';
   side: number;

@@ -9,16 +9,16 @@ import {
   resultOrFailure,
   selectEngineCached,
 } from '../../engines/index.js';
-import type { MapTask } from '../analysis-tasks.js';
-import type { Standardisation } from '../dense-networks/dense-network.js';
 import { netFailed } from '../errors.js';
+import type { MapTask } from '../output-tiles/index.js';
+import type { Standardisation } from '../pixel-methods/index.js';
 import type { NetMethod } from './network-method.js';
 import type { GroupGradient, NetTile, ParameterShape, PixelGroup } from './network-runtime.js';
 import type { NetShape } from './network-specs.js';
 
-/** Requests to the processes. A list of groups gets a list of results in the same order. */
+/** Requests to the processes. Results are in the order of the groups. */
 export type NetHandlers = {
-  /** Begins with a network and its tiles. Returns what the weights are, in their order. */
+  /** Builds a network and stores its tiles. Returns the shapes of its weights, in their order. */
   begin: Handler<{ shape: NetShape; tiles: NetTile[] }, ParameterShape[]>;
   gradients: Handler<{ weights: Float32Array; groups: PixelGroup[] }, GroupGradient[]>;
   values: Handler<{ weights: Float32Array; groups: PixelGroup[] }, Float32Array[]>;
@@ -38,7 +38,7 @@ export class NetProcess extends EngineProcess<NetHandlers> {
 /** Throws TW_ANALYSIS_NET if the process ends before it answers. */
 export const resultOrNetFailure = <T>(answer: Promise<T>): Promise<T> => resultOrFailure(answer, netFailed);
 
-/** Works with processes that apply networks, and ends them. A process that dies fails its tile alone. Throws TW_TRAIN_NO_ENGINE. */
+/** Passes processes that apply networks to `work`, and ends them. If a process dies, only its tile fails. Throws TW_TRAIN_NO_ENGINE. */
 export async function withMappers<T>(
   { workers: { threads } }: { workers: { threads: number } },
   engine: string | undefined,

@@ -1,25 +1,24 @@
-/** A network in an engine: gradients, values and maps of labelled patches. Runs in child processes. */
+/** A network in an engine: gradients, outputs and class activation maps of labelled patches. Runs in child processes. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
 import { BatchGradients, saveModel } from '../../training/index.js';
-import type { Standardisation } from '../dense-networks/dense-network.js';
-import { fromFloat16 } from '../numeric/float16.js';
+import type { Standardisation } from '../pixel-methods/index.js';
+import { type LabelledPatches, loadSpectra } from '../training-samples/index.js';
 import { buildNet, type Net, storedNet } from './build-network.js';
-import type { LabelledPatches } from './labelled-patches.js';
 import { NET_SETTINGS, type NetShape } from './network-specs.js';
 
-/** Pixels that the engine computes at once. */
+/** Pixels of one batch of the engine. */
 export const GROUP = 64;
-/** Share of the right answer that is spread over all classes (label smoothing, Szegedy et al. 2016). */
+/** Share of the target that is spread over all classes (label smoothing, Szegedy et al. 2016). */
 const SMOOTHING = 0.1;
 
-/** Labelled pixels of a tile: their numbers in `patches`, at most `GROUP`. */
+/** Labelled pixels of a tile: at most `GROUP` indexes into `patches`. */
 export interface PixelGroup {
   tile: number;
   pixels: Int32Array;
 }
 
-/** A tile with its classes, counted from 0. */
+/** Patches of a tile with the classes of their pixels, counted from 0. */
 export interface NetTile extends Omit<LabelledPatches, 'codes' | 'sets' | 'shown'> {
   classes: Uint8Array;
 }
@@ -27,7 +26,7 @@ export interface NetTile extends Omit<LabelledPatches, 'codes' | 'sets' | 'shown
 /** A kernel or a bias. */
 export interface ParameterShape {
   size: number;
-  /** Values that one output is made of; 0 for a bias. */
+  /** Number of values that contribute to one output; 0 for a bias. */
   inputs: number;
 }
 
@@ -38,7 +37,7 @@ export interface GroupGradient {
   gradient: Float32Array;
 }
 
-/** Invariant: `net` has the weights that were set last. Dispose it when done. */
+/** Invariant: `net` has the weights of the last `setWeights`. */
 export class NetCompute {
   private readonly net: Net;
   private readonly variables: Variable[];
@@ -88,7 +87,7 @@ export class NetCompute {
     const inputs = this.inputsOf(group);
     const targets = this.targetsOf(group);
     const found = this.gradients.of({ size: GROUP, inputs: inputs as never, targets });
-    const loss = found.value.dataSync()[0]!;
+    const loss = found.value.dataSync()[0];
     const gradient = new Float32Array(this.variables.reduce((sum, { size }) => sum + size, 0));
     let at = 0;
     for (const one of found.gradients) {
@@ -99,7 +98,7 @@ export class NetCompute {
     return { loss, gradient };
   }
 
-  /** One value for each class, pixel by pixel. */
+  /** Returns one value for each class, pixel by pixel, before softmax. */
   valuesOf(group: PixelGroup): Float32Array {
     const { features, head } = this.net;
     const values = this.tf.tidy(
@@ -110,9 +109,9 @@ export class NetCompute {
   }
 
   /**
-   * Grad-CAM (Selvaraju et al. 2017) of the last convolution, along the bands: its features times the gradient of the margin of the right
-   * class over the next best one. The gradient is not averaged over the positions (HiResCAM, Draelos and Carin 2020), because the last layer
-   * has a weight for each part of the spectrum. Sums over the pixels that are classified correctly; one row a class.
+   * Grad-CAM (Selvaraju et al. 2017) of the last convolution, along the bands: its features times the gradient of the margin of the true
+   * class over the next best class. The gradient is not averaged over the positions (HiResCAM, Draelos and Carin 2020), because the last
+   * layer has a weight for each part of the spectrum. Returns sums over the correctly classified pixels, one row per class.
    */
   camsOf(group: PixelGroup): { pixels: number[]; sums: Float64Array } {
     const { tf, net, shape } = this;
@@ -123,13 +122,13 @@ export class NetCompute {
     const right = new Int32Array(GROUP).fill(-1);
     for (const [i, pixel] of group.pixels.entries()) {
       const own = values.subarray(i * classes, (i + 1) * classes);
-      const truth = this.tiles[group.tile]!.classes[pixel]!;
-      const order = [...own.keys()].sort((a, b) => own[b]! - own[a]! || a - b);
+      const truth = this.tiles[group.tile].classes[pixel];
+      const order = [...own.keys()].sort((a, b) => own[b] - own[a] || a - b);
       if (order[0] !== truth) continue;
       right[i] = truth;
-      pixels[truth]!++;
+      pixels[truth]++;
       signs[i * classes + truth] = 1;
-      signs[i * classes + order[1]!] = -1;
+      signs[i * classes + order[1]] = -1;
     }
     const [cams, positions] = tf.tidy(() => {
       const maps = net.features.predict(this.inputsOf(group)) as Tensor;
@@ -140,22 +139,19 @@ export class NetCompute {
     });
     const { bands } = shape;
     const sums = new Float64Array(classes * bands);
-    for (const [i, truth] of right.entries())
-      if (truth >= 0)
-        for (let b = 0; b < bands; b++)
-          sums[truth * bands + b]! += interpolated(
-            cams,
-            i * positions,
-            positions,
-            ((b + 0.5) * positions) / bands - 0.5,
-          );
+    for (const [i, truth] of right.entries()) {
+      if (truth < 0) continue;
+      const cam = cams.subarray(i * positions, (i + 1) * positions);
+      for (let b = 0; b < bands; b++)
+        sums[truth * bands + b] += interpolated(cam, ((b + 0.5) * positions) / bands - 0.5);
+    }
     return { pixels, sums };
   }
 
-  /** The model as it is stored. */
+  /** The files of the stored model. */
   async files(standard: Standardisation): Promise<Record<string, Uint8Array>> {
     const { model, layers } = storedNet(this.tf, this.shape, standard);
-    for (const [i, layer] of layers.entries()) layer.setWeights(this.net.layers[i]!.getWeights());
+    for (const [i, layer] of layers.entries()) layer.setWeights(this.net.layers[i].getWeights());
     const files = await saveModel(this.tf, model);
     model.dispose();
     return files;
@@ -164,37 +160,34 @@ export class NetCompute {
   private inputsOf({ tile, pixels }: PixelGroup): Tensor {
     const { side } = NET_SETTINGS[this.shape.name];
     const { bands } = this.shape;
-    const { spectra, patches } = this.tiles[tile]!;
+    const { spectra, patches } = this.tiles[tile];
     const values = new Float32Array(GROUP * side * side * bands);
     for (const [i, pixel] of pixels.entries())
       for (let p = 0; p < side * side; p++) {
-        const number = patches[pixel * side * side + p]!;
+        const number = patches[pixel * side * side + p];
         if (number < 0) continue;
-        const spectrum = spectra.subarray(number * bands, (number + 1) * bands);
-        values.set(
-          spectrum instanceof Uint16Array ? fromFloat16(spectrum) : spectrum,
-          (i * side * side + p) * bands,
-        );
+        const at = (i * side * side + p) * bands;
+        loadSpectra(spectra, number * bands, values.subarray(at, at + bands));
       }
     return this.tf.tensor(values, side === 1 ? [GROUP, bands] : [GROUP, side, side, bands]);
   }
 
-  /** Pixels that fill up a group have no target, so they count nothing. */
+  /** Pixels that pad a group have no target, so they do not contribute. */
   private targetsOf({ tile, pixels }: PixelGroup): Tensor {
     const { classes } = this.shape;
     const targets = new Float32Array(GROUP * classes);
     for (const [i, pixel] of pixels.entries()) {
       targets.fill(SMOOTHING / classes, i * classes, (i + 1) * classes);
-      targets[i * classes + this.tiles[tile]!.classes[pixel]!]! += 1 - SMOOTHING;
+      targets[i * classes + this.tiles[tile].classes[pixel]] += 1 - SMOOTHING;
     }
     return this.tf.tensor2d(targets, [GROUP, classes]);
   }
 }
 
-/** Between the two values around a position, from the first value on. */
-function interpolated(values: Float32Array, first: number, count: number, position: number): number {
-  const at = Math.min(count - 1, Math.max(0, position));
+/** Interpolates linearly between the two values around a position. */
+function interpolated(values: Float32Array, position: number): number {
+  const at = Math.min(values.length - 1, Math.max(0, position));
   const low = Math.floor(at);
-  const high = Math.min(count - 1, low + 1);
-  return values[first + low]! * (1 - (at - low)) + values[first + high]! * (at - low);
+  const high = Math.min(values.length - 1, low + 1);
+  return values[low] * (1 - (at - low)) + values[high] * (at - low);
 }

@@ -1,13 +1,13 @@
-/** The neural networks that classify spectra, and how each is trained. */
+/** The convolutional networks that classify spectra, and their training settings. */
 
-/** Convolutions along the bands of a pixel, over the ground around it, and over both; the simplest first. */
+/** Convolutions along the bands of a pixel, over the pixels around it, and over both; the simplest first. */
 export const NETS = ['cnn1d', 'cnn2d', 'resnet3d'] as const;
 export type NetName = (typeof NETS)[number];
 
 export const isNet = (name: string): name is NetName => (NETS as readonly string[]).includes(name);
 
 export interface NetSettings {
-  /** Side of the square of pixels that it sees, the classified one in the middle; an odd number. */
+  /** Side of the square of input pixels around the classified pixel; an odd number. */
   side: number;
   /** Default number of passes over the labelled pixels. */
   epochs: number;
@@ -21,7 +21,7 @@ export const NET_SETTINGS: Record<NetName, NetSettings> = {
   resnet3d: { side: 5, epochs: 12, rate: 3e-3 },
 };
 
-/** Side of the square of pixels that a classifier sees; 1 for those that see the pixel alone. */
+/** Side of the square of input pixels of a classifier; 1 if it reads single pixels. */
 export const patchSide = (classifier: string): number =>
   isNet(classifier) ? NET_SETTINGS[classifier].side : 1;
 
@@ -31,8 +31,3 @@ export interface NetShape {
   bands: number;
   classes: number;
 }
-
-/** Precision of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
-export const PRECISIONS = ['full', 'mixed'] as const;
-export type Precision = (typeof PRECISIONS)[number];
-export const BYTES_PER_VALUE: Record<Precision, number> = { full: 4, mixed: 2 };

@@ -1,4 +1,4 @@
-/** The child process of `NetProcess`. */
+/** The child process of `NetProcess` and of `withMappers`. */
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { netFailed } from '../errors.js';
 import { NetMapper } from './apply-network.js';
@@ -6,27 +6,27 @@ import type { NetHandlers } from './network-processes.js';
 import { NetCompute } from './network-runtime.js';
 
 const [engine] = process.argv.slice(2);
-let begun: NetCompute | undefined;
+let compute: NetCompute | undefined;
 let mapper: NetMapper | undefined;
 
 serveRequests<NetHandlers>(
   {
     async begin({ shape, tiles }) {
-      begun = new NetCompute(await tfOf(), shape);
-      begun.holdTiles(tiles);
-      return begun.parameters;
+      compute = new NetCompute(await tfOf(), shape);
+      compute.holdTiles(tiles);
+      return compute.parameters;
     },
     gradients: async ({ weights, groups }) => {
-      const compute = withWeights(weights);
-      return groups.map((group) => compute.gradientOf(group));
+      const net = withWeights(weights);
+      return groups.map((group) => net.gradientOf(group));
     },
     values: async ({ weights, groups }) => {
-      const compute = withWeights(weights);
-      return groups.map((group) => compute.valuesOf(group));
+      const net = withWeights(weights);
+      return groups.map((group) => net.valuesOf(group));
     },
     cams: async ({ weights, groups }) => {
-      const compute = withWeights(weights);
-      return groups.map((group) => compute.camsOf(group));
+      const net = withWeights(weights);
+      return groups.map((group) => net.camsOf(group));
     },
     files: async ({ weights, standard }) => withWeights(weights).files(standard),
     async map(task) {
@@ -42,7 +42,7 @@ async function tfOf(): Promise<Tf> {
 }
 
 function withWeights(weights: Float32Array): NetCompute {
-  if (!begun) throw new Error('no network has begun');
-  begun.setWeights(weights);
-  return begun;
+  if (!compute) throw new Error('the request "begin" is missing');
+  compute.setWeights(weights);
+  return compute;
 }

@@ -1,18 +1,19 @@
 /**
- * Trains a network on sets of labelled pixels by Adam, on all runs of a job at once. A step takes some groups of pixels of all tiles; each run
- * computes the gradients of its own groups and sends them, and all runs add all of them in the order of the groups. So the weights are the
- * same bits wherever the tiles are.
+ * Trains a network on sets of labelled pixels by Adam, on all runs of a job together. A step uses some groups of pixels of all tiles. Each
+ * run computes and sends the gradients of its own groups, and all runs add all gradients in the order of the groups. The weights thus have
+ * the same bits on any distribution of the tiles.
  */
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { netFailed } from '../errors.js';
-import { allGatherChecked } from '../jobs/analysis-run.js';
-import { fromFloat16, toFloat16 } from '../numeric/float16.js';
+import { allGatherChecked } from '../jobs/index.js';
+import { fromFloat16, toFloat16 } from '../numeric/index.js';
+import { BYTES_PER_VALUE } from '../training-samples/index.js';
 import { AdamW } from './adamw.js';
 import { mayTrain } from './gather-patches.js';
 import type { GroupGradient } from './network-runtime.js';
-import { BYTES_PER_VALUE, NET_SETTINGS } from './network-specs.js';
+import { NET_SETTINGS } from './network-specs.js';
 import type { NetSession } from './training-session.js';
 
 export interface NetTraining {
@@ -26,7 +27,7 @@ export interface NetTraining {
 export interface TrainedNet {
   weights: Float32Array;
   steps: number;
-  /** Steps that were left out, because a gradient was beyond float16. */
+  /** Steps that were skipped because a gradient exceeded float16. */
   overflows: number;
   /** Bytes of the gradients of all groups. */
   bytes: number;
@@ -34,13 +35,15 @@ export interface TrainedNet {
   pixels: number;
 }
 
-/** An epoch has about so many steps, of at most so many groups. */
+/** Approximate number of steps of an epoch. */
 const STEPS_PER_EPOCH = 64;
+/** Limit of the groups of a step. */
 const MAX_GROUPS = 16;
-/** Share of the steps over which the rate rises; then it falls. */
+/** Share of the steps over which the learning rate rises; then it falls. */
 const WARMUP_FRACTION = 0.3;
-/** Factors of the loss, so that small gradients do not vanish in float16: the first one; so many steps without overflow double it. */
+/** Initial factor of the loss, so that small gradients do not vanish in float16. */
 const INITIAL_LOSS_SCALE = 2 ** 4;
+/** Number of steps without overflow after which the factor is doubled. */
 const STEPS_TO_DOUBLE = 200;
 
 const checkGradients = messageCheck(
@@ -74,11 +77,11 @@ export async function trainNet(
       const found = await gradientsOf(session, weights, { groups, chosen, scale }, job);
       trained.steps++;
       trained.bytes += chosen.length * weights.length * BYTES_PER_VALUE[session.precision];
-      const pixels = chosen.reduce((sum, g) => sum + groups[g]!.pixels, 0);
+      const pixels = chosen.reduce((sum, g) => sum + groups[g].pixels, 0);
       const sum = new Float64Array(weights.length);
       for (const { gradient, loss: own } of found) {
         loss += own;
-        for (let i = 0; i < sum.length; i++) sum[i]! += gradient[i]!;
+        for (let i = 0; i < sum.length; i++) sum[i] += gradient[i];
       }
       const overflows = !sum.every(Number.isFinite);
       if (overflows && !isMixed) throw diverged();
@@ -88,7 +91,7 @@ export async function trainNet(
         good = 0;
         continue;
       }
-      for (let i = 0; i < sum.length; i++) sum[i]! /= pixels * scale;
+      for (let i = 0; i < sum.length; i++) sum[i] /= pixels * scale;
       adam.step(
         sum,
         NET_SETTINGS[name].rate * triangularLearningRate((trained.steps - 0.5) / (epochs * stepsAnEpoch)),
@@ -100,7 +103,7 @@ export async function trainNet(
   return trained;
 }
 
-/** Collects the gradients of the chosen groups, in their order, from the runs that hold them. Gradients are of the loss times the scale. */
+/** Collects the gradients of the chosen groups, in their order, from the runs of their tiles. Gradients are of the loss times the scale. */
 async function gradientsOf(
   session: NetSession,
   weights: Float32Array,
@@ -108,35 +111,31 @@ async function gradientsOf(
   job: JobContext,
 ): Promise<GroupGradient[]> {
   const isMixed = session.precision === 'mixed';
-  const own = chosen.filter((g) => groups[g]!.own);
+  const own = chosen.filter((g) => groups[g].own);
   const found = await session.gradients(
     weights,
-    own.map((g) => groups[g]!.own!),
+    own.map((g) => groups[g].own!),
   );
   if (found.some(({ loss }) => !Number.isFinite(loss))) throw diverged();
   const values = found.map(({ gradient }) => {
     const sent = isMixed ? toFloat16(gradient.map((value) => value * scale)) : gradient;
     return Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength);
   });
-  const words = await allGatherChecked(
-    job,
-    {
-      groups: own,
-      losses: found.map(({ loss }) => loss),
-      values: Buffer.concat(values).toString('base64'),
-    },
-    checkGradients,
-  );
+  const message = {
+    groups: own,
+    losses: found.map(({ loss }) => loss),
+    values: Buffer.concat(values).toString('base64'),
+  };
   const all = new Map<number, GroupGradient>();
   const length = BYTES_PER_VALUE[session.precision] * weights.length;
-  for (const { groups, losses, values } of words) {
+  for (const { groups, losses, values } of await allGatherChecked(job, message, checkGradients)) {
     const { buffer } = Uint8Array.from(Buffer.from(values, 'base64'));
     if (buffer.byteLength !== groups.length * length || losses.length !== groups.length)
       throw new Error('another node has sent gradients of another size');
     for (const [i, g] of groups.entries()) {
       const bytes = buffer.slice(i * length, (i + 1) * length);
       const gradient = isMixed ? fromFloat16(new Uint16Array(bytes)) : new Float32Array(bytes);
-      all.set(g, { loss: losses[i]!, gradient });
+      all.set(g, { loss: losses[i], gradient });
     }
   }
   return chosen.map((g) => {
@@ -146,8 +145,7 @@ async function gradientsOf(
   });
 }
 
-const diverged = () =>
-  netFailed('its training diverged; values of the bands may be far beyond those of most pixels');
+const diverged = () => netFailed('its training diverged; some pixels may have extreme values');
 
 /** Uniform weights (He et al. 2015), and biases of 0. */
 function startOf(parameters: NetSession['parameters'], next: () => number): Float32Array {
@@ -160,7 +158,7 @@ function startOf(parameters: NetSession['parameters'], next: () => number): Floa
   return weights;
 }
 
-/** Rises from almost 0 to 1 and falls to 0, in straight lines (Smith 2018). */
+/** Rises linearly from 0 to 1 and falls linearly to 0 (Smith 2018). `share`: share of the steps that are done. */
 function triangularLearningRate(share: number): number {
   return share < WARMUP_FRACTION ? share / WARMUP_FRACTION : (1 - share) / (1 - WARMUP_FRACTION);
 }

@@ -1,26 +1,25 @@
-/** Networks on the labelled pixels of a job: processes with an engine compute what all runs then put together. */
+/** Child processes with an engine that compute gradients and scores of a network on the labelled pixels of this run. */
 
 import { type SelectedEngine, selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import type { Standardisation } from '../dense-networks/dense-network.js';
-import { SCORE_UNIT } from '../dense-networks/gradient.js';
-import { addPanelScores, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
-import type { AnalysedCollection, AnalysisContext } from '../jobs/analysis-run.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
+import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-networks/index.js';
+import type { AnalysedCollection, AnalysisContext } from '../jobs/index.js';
+import { PANEL_PIXELS, type Standardisation } from '../pixel-methods/index.js';
+import type { Precision } from '../training-samples/index.js';
 import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './gather-patches.js';
 import { NetProcess, resultOrNetFailure } from './network-processes.js';
 import type { GroupGradient, ParameterShape, PixelGroup } from './network-runtime.js';
-import type { NetShape, Precision } from './network-specs.js';
+import type { NetShape } from './network-specs.js';
 
-/** The bands that decide for a class. Sums over pixels, in whole numbers of `QUANTUM`. */
+/** Importance of the bands for each class, summed over pixels in integer multiples of `SCORE_UNIT`. */
 export interface CamSums {
   /** Number of correctly classified pixels of each class. */
   pixels: number[];
-  /** One row a class. */
+  /** One row per class. */
   sums: Float64Array;
 }
 
-/** Invariant: tile t of this run is tile floor(t / n) of process t % n, of n processes. Close it when done. */
+/** Invariant: tile t of this run is tile floor(t / n) of process t % n, for n processes. Close it when done. */
 export class NetSession {
   private constructor(
     readonly shape: NetShape,
@@ -55,9 +54,7 @@ export class NetSession {
           return resultOrNetFailure(process.request('begin', { shape, tiles }, { signal: job.signal }));
         }),
       );
-      return new NetSession(
-        ...([shape, precision, engine, gathered, parameters!, standard, processes, job.signal] as const),
-      );
+      return new NetSession(shape, precision, engine, gathered, parameters, standard, processes, job.signal);
     } catch (error) {
       for (const process of processes) process.close();
       throw error;
@@ -74,14 +71,14 @@ export class NetSession {
     return this.gathered.bytes;
   }
 
-  /** In the order of the groups, which are of this run. */
+  /** Returns gradients in the order of the groups, which belong to this run. */
   gradients(weights: Float32Array, groups: readonly PixelGroup[]): Promise<GroupGradient[]> {
     return this.spread(groups, (process, groups) =>
       process.request('gradients', { weights, groups }, { signal: this.signal }),
     );
   }
 
-  /** Scores weights on the pixels of a set that this run holds. */
+  /** Scores weights on the pixels of a set in tiles of this run. */
   async scores(weights: Float32Array, set: number, temperatures: readonly number[]): Promise<ScoreSums> {
     const { classes } = this.shape;
     const groups = this.localIndexes(set);
@@ -91,15 +88,15 @@ export class NetSession {
     const sums = noScores(classes, temperatures.length);
     const panel = new Float32Array(classes * PANEL_PIXELS);
     for (const [g, { tile, pixels }] of groups.entries()) {
-      for (const [at, value] of values[g]!.entries())
+      for (const [at, value] of values[g].entries())
         panel[(at % classes) * PANEL_PIXELS + Math.floor(at / classes)] = value;
-      const truths = Array.from(pixels, (pixel) => this.gathered.tiles[tile]!.classes[pixel]!);
+      const truths = Array.from(pixels, (pixel) => this.gathered.tiles[tile].classes[pixel]);
       addPanelScores(sums, panel, truths, temperatures);
     }
     return sums;
   }
 
-  /** Sums the importance of bands over the pixels of a set that this run holds. */
+  /** Sums the importance of bands over the pixels of a set in tiles of this run. */
   async cams(weights: Float32Array, set: number): Promise<CamSums> {
     const { classes, bands } = this.shape;
     const total: CamSums = {
@@ -110,16 +107,16 @@ export class NetSession {
       process.request('cams', { weights, groups }, { signal: this.signal }),
     );
     for (const { pixels, sums } of found) {
-      for (const [c, count] of pixels.entries()) total.pixels[c]! += count;
-      for (const [at, sum] of sums.entries()) total.sums[at]! += Math.round(sum / SCORE_UNIT);
+      for (const [c, count] of pixels.entries()) total.pixels[c] += count;
+      for (const [at, sum] of sums.entries()) total.sums[at] += Math.round(sum / SCORE_UNIT);
     }
     return total;
   }
 
-  /** The network as a model of TensorFlow.js for physical values. */
+  /** The network as a TensorFlow.js model for physical values. */
   files(weights: Float32Array): Promise<Record<string, Uint8Array>> {
     const input = { weights, standard: this.standard };
-    return resultOrNetFailure(this.processes[0]!.request('files', input, { signal: this.signal }));
+    return resultOrNetFailure(this.processes[0].request('files', input, { signal: this.signal }));
   }
 
   close(): void {
@@ -130,23 +127,23 @@ export class NetSession {
     return this.groups.flatMap((group) => (group.set === set && group.own ? [group.own] : []));
   }
 
-  /** Asks the processes that hold the tiles of the groups. Results are in the order of the groups. */
+  /** Sends groups to the processes that have their tiles. Results are in the order of the groups. */
   private async spread<T>(
     groups: readonly PixelGroup[],
-    ask: (process: NetProcess, groups: PixelGroup[]) => Promise<T[]>,
+    request: (process: NetProcess, groups: PixelGroup[]) => Promise<T[]>,
   ): Promise<T[]> {
     const { processes } = this;
     const results = new Array<T>(groups.length);
     await Promise.all(
       processes.map(async (process, p) => {
-        const places = [...groups.keys()].filter((i) => groups[i]!.tile % processes.length === p);
-        if (places.length === 0) return;
-        const theirs = places.map((i) => {
-          const { tile, pixels } = groups[i]!;
+        const indexes = [...groups.keys()].filter((i) => groups[i].tile % processes.length === p);
+        if (indexes.length === 0) return;
+        const own = indexes.map((i) => {
+          const { tile, pixels } = groups[i];
           return { tile: Math.floor(tile / processes.length), pixels };
         });
-        for (const [i, result] of (await resultOrNetFailure(ask(process, theirs))).entries())
-          results[places[i]!] = result;
+        for (const [i, result] of (await resultOrNetFailure(request(process, own))).entries())
+          results[indexes[i]] = result;
       }),
     );
     return results;

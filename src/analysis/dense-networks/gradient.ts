@@ -1,8 +1,18 @@
 /** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
-import { PANEL_PIXELS, PixelPanel } from '../pixel-methods/pixel-panel.js';
-import { countOf, layerViews, type Sizes, transposed } from './dense-network.js';
-import { type LabelledSpectra, loadSpectra } from './labelled-spectra.js';
-import { identityEncoding, PanelNetwork, padRows, softmax } from './panel-network.js';
+
+import {
+  countOf,
+  identityEncoding,
+  layerViews,
+  PANEL_PIXELS,
+  PanelNetwork,
+  PixelPanel,
+  padRows,
+  type Sizes,
+  softmax,
+  transposed,
+} from '../pixel-methods/index.js';
+import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js';
 
 export interface GradientTask {
   kind: 'gradient';
@@ -20,83 +30,86 @@ export interface GradientUnits {
   gradient: number;
 }
 
-/** Sums over pixels, in whole numbers of the units of the task. Each group of 64 pixels is rounded for itself, so sums of groups are exact in every order. */
+/**
+ * Sums over pixels, in integer multiples of the units of the task. Each panel of 64 pixels is rounded, so sums of panels are exact in every
+ * order.
+ */
 export interface GradientSums {
   /** Sum of the cross entropy. */
   loss: number;
   gradient: Float64Array;
 }
 
-/** The unit of sums of scores. */
+/** Unit of sums of scores. */
 export const SCORE_UNIT = 2 ** -30;
 
 export function gradientSums({ spectra, classOf, sizes, parameters, units }: GradientTask): GradientSums {
   const quanta = (value: number) => Math.round(value / units.gradient);
-  const panel = new PixelPanel(identityEncoding(sizes[0]!));
+  const panel = new PixelPanel(identityEncoding(sizes[0]));
   const layers = layerViews(parameters, sizes);
   const network = new PanelNetwork(panel, layers);
   const sums = new Float64Array(countOf(sizes));
   const totals = layerViews(sums, sizes);
   const errors = network.matrices.map(({ out }) => panel.plane(out.rows));
-  // Rows of errors times columns of inputs: the pixels take the place of the bands.
+  // Rows of errors times columns of inputs, with pixels in place of bands.
   const products = errors.map(({ rows }) => panel.emptyMatrix(rows, PANEL_PIXELS));
   const columns = panel.plane(PANEL_PIXELS);
   const back = layers.slice(1).map(({ weights, bias }, i) => {
-    const { rows } = errors[i + 1]!;
+    const { rows } = errors[i + 1];
     return panel.matrix(padRows(transposed(weights, bias.length), bias.length, rows), rows);
   });
   const classes = sizes.at(-1)!;
   const shares = new Float64Array(classes);
   let loss = 0;
 
-  const takeErrors = (codes: Uint8Array, from: number, count: number) => {
+  const computeErrors = (codes: Uint8Array, from: number, count: number) => {
     const values = network.forward();
     const last = panel.values(errors.at(-1)!);
     let own = 0;
     last.fill(0);
     for (let i = 0; i < count; i++) {
-      const truth = classOf[codes[from + i]!]!;
-      own += softmax(values, i, classes, shares) - values[truth * PANEL_PIXELS + i]!;
-      for (let r = 0; r < classes; r++) last[r * PANEL_PIXELS + i] = shares[r]! - Number(r === truth);
+      const truth = classOf[codes[from + i]];
+      own += softmax(values, i, classes, shares) - values[truth * PANEL_PIXELS + i];
+      for (let r = 0; r < classes; r++) last[r * PANEL_PIXELS + i] = shares[r] - Number(r === truth);
     }
     loss += Math.round(own / units.loss);
   };
   const addGradient = (l: number) => {
-    const { weights, bias } = totals[l]!;
-    const error = panel.values(errors[l]!);
+    const { weights, bias } = totals[l];
+    const error = panel.values(errors[l]);
     for (let r = 0; r < bias.length; r++) {
       let sum = 0;
-      for (let at = r * PANEL_PIXELS; at < (r + 1) * PANEL_PIXELS; at++) sum += error[at]!;
-      bias[r]! += quanta(sum);
+      for (let at = r * PANEL_PIXELS; at < (r + 1) * PANEL_PIXELS; at++) sum += error[at];
+      bias[r] += quanta(sum);
     }
-    panel.fill(products[l]!, error);
+    panel.fill(products[l], error);
     const input = panel.values(network.inputOf(l));
-    const width = sizes[l]!;
+    const width = sizes[l];
     for (let first = 0; first < width; first += PANEL_PIXELS) {
       const count = Math.min(PANEL_PIXELS, width - first);
       const into = panel.values(columns);
       for (let c = 0; c < count; c++)
         for (let i = 0; i < PANEL_PIXELS; i++)
-          into[i * PANEL_PIXELS + c] = input[(first + c) * PANEL_PIXELS + i]!;
-      const out = panel.multiply(products[l]!, columns);
+          into[i * PANEL_PIXELS + c] = input[(first + c) * PANEL_PIXELS + i];
+      const out = panel.multiply(products[l], columns);
       for (let r = 0; r < bias.length; r++)
-        for (let c = 0; c < count; c++) weights[r * width + first + c]! += quanta(out[r * PANEL_PIXELS + c]!);
+        for (let c = 0; c < count; c++) weights[r * width + first + c] += quanta(out[r * PANEL_PIXELS + c]);
     }
   };
-  const goBack = (l: number) => {
-    const passed = panel.multiply(back[l - 1]!, errors[l]!);
+  const propagateBack = (l: number) => {
+    const passed = panel.multiply(back[l - 1], errors[l]);
     const output = panel.values(network.inputOf(l));
-    const error = panel.values(errors[l - 1]!);
-    for (let at = 0; at < error.length; at++) error[at] = passed[at]! * (1 - output[at]! ** 2);
+    const error = panel.values(errors[l - 1]);
+    for (let at = 0; at < error.length; at++) error[at] = passed[at] * (1 - output[at] ** 2);
   };
 
   for (const { pixels, codes, values } of spectra)
-    for (let from = 0, at = 0; from < pixels; from += PANEL_PIXELS, at += sizes[0]! * PANEL_PIXELS) {
+    for (let from = 0, at = 0; from < pixels; from += PANEL_PIXELS, at += sizes[0] * PANEL_PIXELS) {
       loadSpectra(values, at, panel.values(panel.pixels) as Float32Array);
-      takeErrors(codes, from, Math.min(PANEL_PIXELS, pixels - from));
+      computeErrors(codes, from, Math.min(PANEL_PIXELS, pixels - from));
       for (let l = layers.length - 1; l >= 0; l--) {
         addGradient(l);
-        if (l > 0) goBack(l);
+        if (l > 0) propagateBack(l);
       }
     }
   return { loss, gradient: sums };

@@ -34,5 +34,5 @@ export function checkAnalysis(inputs: unknown): void {
 export function collectionOf({ filter }: AnalysisInputs): string {
   const named = [filter.collections ?? []].flat().flatMap((names) => String(names).split(','));
   if (named.length !== 1) throw oneCollection(named.length);
-  return named[0]!;
+  return named[0];
 }

@@ -1,10 +1,17 @@
-/** The parts that all analyses share: choosing the bands together with the other nodes, and reading the tiles of this run. */
+/** Steps that all analyses share: the nodes agree on the bands, and each run reads its tiles. */
 import { createHash } from 'node:crypto';
 import { mapConcurrent } from '../../async/index.js';
-import { mergeSkipped, selectedTiles } from '../../derive/index.js';
+import {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  selectedTiles,
+  type TileCounts,
+} from '../../derive/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { unknownBand } from '../../expressions/index.js';
-import { type ImageService, maskFile } from '../../imagery/index.js';
+import type { ImageService } from '../../imagery/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
@@ -14,18 +21,19 @@ import {
   requireCollections,
   type TileFinder,
 } from '../../query/index.js';
-import { nodataAsType } from '../../raster/index.js';
-import { pinTiles, type Storage, type TileRecord } from '../../storage/index.js';
+import { type PinnedTile, pinTiles, type Storage, type TileRecord } from '../../storage/index.js';
 import type { AnalysisPool } from '../analysis-pool.js';
-import { noSpectra, noTileAnalysed, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { noSpectra, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
 import {
   type AnalysedBand,
   bandSetKey,
+  type SpectrumFile,
+  spectrumFile,
   type TileSpectrum,
   tileSpectrum,
-} from '../tile-reading/tile-spectrum.js';
+} from '../tile-reading/index.js';
 import { type AnalysisInputs, collectionOf } from './analysis-inputs.js';
+import { NO_SPECTRUM } from './tile-counts.js';
 
 export interface AnalysisContext {
   storage: Storage;
@@ -35,61 +43,11 @@ export interface AnalysisContext {
   workers: AnalysisPool;
 }
 
-/** Tiles of a run, or of all runs of a job. Plain JSON. */
-export interface TileCounts {
-  /** Tiles that were read. */
-  tiles: number;
-  /** Tiles that were left out, by the reason. */
-  skipped: Record<string, number>;
-  /** The first tiles that failed. */
-  failed: { tile: string; code: string; message: string }[];
-  failures: number;
-  /** Bytes of files that were fetched from the store, if there were some. */
-  bytesFetched?: number;
-}
-
-/** JSON Schema of the members of `TileCounts`. */
-export const TILE_COUNTS_SCHEMA = {
-  tiles: COUNT,
-  skipped: { type: 'object', additionalProperties: COUNT },
-  failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
-  failures: COUNT,
-};
-
-/** Reasons why tiles are left out or make no map. */
-export const NO_SPECTRUM =
-  'they have no group of at least 16 bands with wavelengths (if the files have none, ingest them with --wavelengths)';
-export const NO_PIXEL = 'no pixel of them is clear and holds data in every band';
-
-export const MAX_LISTED_FAILURES = 1000;
-const MAX_LISTED_REASONS = 3;
-/** Records of tiles that are held in memory at once; one with hundreds of bands has tens of kilobytes. */
+/** Tile records in memory; one with hundreds of bands has tens of kilobytes. */
 const RECORD_BATCH_SIZE = 64;
-
-export function mergeCounts(parts: readonly TileCounts[]): TileCounts {
-  const sum = (of: (part: TileCounts) => number) => parts.reduce((total, part) => total + of(part), 0);
-  const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
-  return {
-    tiles: sum(({ tiles }) => tiles),
-    skipped: mergeSkipped(parts),
-    failed: parts.flatMap(({ failed }) => failed).slice(0, MAX_LISTED_FAILURES),
-    failures: sum(({ failures }) => failures),
-    ...(fetched > 0 && { bytesFetched: fetched }),
-  };
-}
-
-/** Throws TW_ANALYSIS_ALL_FAILED if tiles failed and none was read. */
-export function requireTiles({ tiles, failures, failed }: TileCounts): void {
-  if (tiles > 0 || failures === 0) return;
-  throw noTileAnalysed(
-    failures,
-    failed.slice(0, MAX_LISTED_REASONS).map(({ message }) => message),
-  );
-}
 
 /** JSON Schema of a list of `AnalysedBand`. */
 export const BANDS_SCHEMA = listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER }));
-/** Checks the counts of another run. */
 const checkBandCounts = messageCheck(
   objectOf({
     sets: listOf(objectOf({ bands: BANDS_SCHEMA, tiles: COUNT })),
@@ -97,29 +55,29 @@ const checkBandCounts = messageCheck(
   }),
 );
 
-/** How many tiles of a run have which bands, and why others have none. */
+/** Number of tiles of a run by their bands, and reasons why other tiles are left out. */
 interface BandCounts {
   sets: { bands: AnalysedBand[]; tiles: number }[];
   skipped: Record<string, number>;
 }
 
-/** The bands and tiles of an analysis, as one run sees them. */
+/** The bands of an analysis, and the tiles of one run. */
 export interface AnalysedCollection {
   collection: string;
   filter: Filter;
   bands: AnalysedBand[];
   /** Tiles of this run that have these bands. */
   tiles: number;
-  /** Hashes of the tiles of this run and their versions when the bands were chosen. Passes read no others. */
+  /** Hashes of the tile versions of this run when the bands were chosen. Passes read only these versions. */
   snapshot: ReadonlySet<number>;
   spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
-  /** Tiles that were read in the last pass, that failed in any, and that have other bands. */
+  /** Tiles that the last pass has read, that failed in any pass, or that have other bands. */
   counts: TileCounts;
 }
 
 /**
- * Chooses the bands that most tiles of the job have, of all runs together: tiles with other bands are left out, because a mean over
- * them would be one of no band. Throws TW_ANALYSIS_NO_SPECTRA.
+ * Chooses the bands that most tiles of all runs of the job have. Tiles with other bands are left out, because values of different bands
+ * cannot be averaged. Throws TW_ANALYSIS_NO_SPECTRA.
  */
 export async function agreeOnBands(
   { storage }: Pick<AnalysisContext, 'storage'>,
@@ -137,7 +95,7 @@ export async function agreeOnBands(
     job.signal.throwIfAborted();
     const found = spectrumIn(tile, inputs.bands);
     if (typeof found === 'string') {
-      own.skipped[found] = (own.skipped[found] ?? 0) + 1;
+      addSkipped(own, found);
       continue;
     }
     const key = bandSetKey(found);
@@ -152,11 +110,14 @@ export async function agreeOnBands(
   if (chosen === undefined)
     throw noSpectra(collection, [...new Set(all.flatMap(({ skipped }) => Object.keys(skipped)))]);
   const others = own.sets.filter(({ bands }) => JSON.stringify(bands) !== chosen);
-  for (const { tiles } of others) own.skipped[OTHER_BANDS] = (own.skipped[OTHER_BANDS] ?? 0) + tiles;
+  for (const { tiles } of others) addSkipped(own, OTHER_BANDS, tiles);
   return {
-    ...{ collection, filter, bands: JSON.parse(chosen) as AnalysedBand[] },
-    ...{ tiles: known.get(chosen)?.tiles ?? 0, snapshot },
-    counts: { tiles: 0, skipped: own.skipped, failed: [], failures: 0 },
+    collection,
+    filter,
+    bands: JSON.parse(chosen) as AnalysedBand[],
+    tiles: known.get(chosen)?.tiles ?? 0,
+    snapshot,
+    counts: { ...emptyCounts(), skipped: own.skipped },
     spectrumOf: (tile) => {
       const found = spectrumIn(tile, inputs.bands);
       return typeof found !== 'string' && bandSetKey(found) === chosen ? found : undefined;
@@ -164,39 +125,38 @@ export async function agreeOnBands(
   };
 }
 
-/** 48 bits of SHA-256, because a set of numbers takes a fraction of the memory of texts. */
+/** 48 bits of SHA-256. A set of numbers takes a fraction of the memory of a set of strings. */
 function versionHash({ id, version }: TileRecord): number {
   return createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, 6);
 }
 
 /**
- * Exchanges a word with the other runs of the job, as `JobContext.meet` does. Throws an Error if another node sends one that does not
- * fit.
+ * Exchanges a message with the other runs of the job by `JobContext.allGather`. Throws an Error if a message of another node is invalid.
  */
-export async function allGatherChecked<T>(job: JobContext, word: T, check: Check): Promise<T[]> {
-  const words = await job.allGather(word);
-  for (const one of words) {
+export async function allGatherChecked<T>(job: JobContext, message: T, check: Check): Promise<T[]> {
+  const messages = await job.allGather(message);
+  for (const one of messages) {
     const fault = check(one);
-    if (fault !== undefined) throw new Error(`another node has sent a message that does not fit: ${fault}`);
+    if (fault !== undefined) throw new Error(`another node has sent an invalid message: ${fault}`);
   }
-  return words;
+  return messages;
 }
 
-/** The same tiles, with some of the bands alone, in the order of `kept`, which holds their indexes. */
+/** The same tiles with the bands at the indexes `kept`, in this order. */
 export function selectBands(analysed: AnalysedCollection, kept: readonly number[]): AnalysedCollection {
   return {
     ...analysed,
-    bands: kept.map((band) => analysed.bands[band]!),
+    bands: kept.map((band) => analysed.bands[band]),
     spectrumOf: (tile) => {
       const spectrum = analysed.spectrumOf(tile);
-      return spectrum && { ...spectrum, bands: kept.map((band) => spectrum.bands[band]!) };
+      return spectrum && { ...spectrum, bands: kept.map((band) => spectrum.bands[band]) };
     },
   };
 }
 
 const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })));
 
-/** Leaves out tiles whose pixels have another size than those of most tiles of all runs, which have `rows` rows. */
+/** Leaves out tiles whose number of rows differs from `rows`, that of most tiles of all runs. */
 export async function requireOneSize(
   { storage }: Pick<AnalysisContext, 'storage'>,
   analysed: AnalysedCollection,
@@ -214,7 +174,7 @@ export async function requireOneSize(
     all.set(height, (all.get(height) ?? 0) + tiles);
   const [most = 0] = [...all].sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
   const others = [...own].reduce((sum, [height, tiles]) => sum + (height === most ? 0 : tiles), 0);
-  if (others > 0) counts.skipped[OTHER_SIZE] = (counts.skipped[OTHER_SIZE] ?? 0) + others;
+  if (others > 0) addSkipped(counts, OTHER_SIZE, others);
   return {
     ...analysed,
     rows: most,
@@ -230,7 +190,7 @@ const OTHER_SIZE = 'their pixels have another size than those of most tiles';
 const NO_BANDS = 'none of their bands is good and holds data';
 const OTHER_BANDS = 'they have other bands, or other bands that hold data, than most tiles';
 
-/** The spectrum of a tile, or why it has none. */
+/** The spectrum of a tile, or the reason why it has none. */
 function spectrumIn(tile: TileRecord, named: readonly string[] | undefined): TileSpectrum | string {
   try {
     const spectrum = tileSpectrum(tile, named);
@@ -242,7 +202,7 @@ function spectrumIn(tile: TileRecord, named: readonly string[] | undefined): Til
   }
 }
 
-/** JSON of the bands that the most tiles have; if several are equal, the first in the order of their texts. */
+/** JSON of the bands that most tiles have; ties go to the first JSON text in order. */
 function mostCommon(all: readonly BandCounts[]): string | undefined {
   const tiles = new Map<string, number>();
   for (const { sets } of all)
@@ -255,9 +215,9 @@ function mostCommon(all: readonly BandCounts[]): string | undefined {
 }
 
 /**
- * Works on each tile of this run that has the bands. A tile that fails is reported and not worked on again, and the others go on; the
- * run ends if the store is away or the job is cancelled. Keeps the counts up to date. Throws TW_ANALYSIS_CHANGED if tiles are gone or
- * have other versions than when the bands were chosen: sums of several passes would be over different pixels.
+ * Calls `work` for each tile of this run that has the bands, several at a time, and updates the counts. A tile that fails is reported and
+ * skipped in later passes; the other tiles continue. The run ends if the object store is unavailable or the job is cancelled. Throws
+ * TW_ANALYSIS_CHANGED if tiles were deleted or replaced since the bands were chosen, because passes would read different pixels.
  */
 export async function forEachTile(
   { storage, workers }: AnalysisContext,
@@ -267,16 +227,16 @@ export async function forEachTile(
 ): Promise<void> {
   const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
     job.signal.throwIfAborted();
-    let held: Awaited<ReturnType<typeof pinTiles>> | undefined;
+    let held: PinnedTile | undefined;
     try {
       const groups = tile.groups.filter((group) => group === spectrum.group || group.role === 'mask');
       held = await pinTiles(storage, [{ tile, groups }]);
-      if (held.fetched > 0) counts.bytesFetched = (counts.bytesFetched ?? 0) + held.fetched;
+      addFetched(counts, held.fetched);
       await work(tile, spectrumFile(storage, tile, spectrum));
       counts.tiles++;
     } catch (error) {
       if (job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
-      fail(counts, job, tile.id, error);
+      addFailure(counts, job, tile.id, error, tileAnalysisFailed);
     } finally {
       held?.release();
     }
@@ -299,29 +259,4 @@ export async function forEachTile(
   if (present === tiles) return;
   await requireCollections(storage, { collections: collection });
   throw tilesChangedWhileReading(collection);
-}
-
-function fail(counts: TileCounts, job: JobContext, tile: string, error: unknown): void {
-  const { code, message } =
-    error instanceof TilewrightError ? error : tileAnalysisFailed.because(error, tile, messageOf(error));
-  if (counts.failures < MAX_LISTED_FAILURES) job.log('error', `${tile}: ${message} [${code}]`);
-  counts.failures++;
-  if (counts.failed.length < MAX_LISTED_FAILURES) counts.failed.push({ tile, code, message });
-}
-
-/** The file of a spectrum, as threads read it. */
-export function spectrumFile(
-  storage: Storage,
-  tile: TileRecord,
-  { group, bands }: TileSpectrum,
-): SpectrumFile {
-  const { name, width, height, dataType, nodata } = group;
-  const at = { group: tile.groups.indexOf(group), band: 0 };
-  return {
-    ...{ path: storage.tilePath(tile, name), width, height, dataType, bands },
-    nodata: nodataAsType(dataType, nodata ?? undefined) ?? NaN,
-    scales: bands.map((band) => group.bands[band]!.scale),
-    offsets: bands.map((band) => group.bands[band]!.offset),
-    mask: maskFile(storage, tile, [at]),
-  };
 }

@@ -1,21 +1,25 @@
 /** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
 import type { GridName } from '../../grid/index.js';
-import { BandProducts } from '../reproducible-sums/band-products.js';
-import { ExactSums, type FixedPointSums } from '../reproducible-sums/band-statistics.js';
-import { type FixedPointClassSums, TileClassSums } from '../reproducible-sums/class-sums.js';
-import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import {
+  BandProducts,
+  ExactSums,
+  type FixedPointClassSums,
+  type FixedPointSums,
+  TileClassSums,
+} from '../reproducible-sums/index.js';
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/index.js';
 import { labelCodes, type TileLabels } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';
 
-/** A tile and what is known of its pixels. */
+/** A tile, and the labels and sets of its pixels. */
 export interface LabelledTile {
   file: SpectrumFile;
-  place: { grid: GridName; geocode: string };
+  cell: { grid: GridName; geocode: string };
   labels: TileLabels;
   split: SplitKind;
 }
 
-/** Sum up the labelled pixels of each set. */
+/** Sums the labelled pixels of each set. */
 export interface LabelSumsTask extends LabelledTile {
   kind: 'label-sums';
 }
@@ -27,7 +31,7 @@ export interface LabelSums {
   classes: FixedPointClassSums;
 }
 
-/** One for each of `SETS`. */
+/** Returns one result for each of `SETS`. */
 export function labelSums(task: LabelSumsTask): LabelSums[] {
   const { file } = task;
   const count = file.bands.length;
@@ -38,7 +42,7 @@ export function labelSums(task: LabelSumsTask): LabelSums[] {
   }));
   eachLabelled(task, ({ bands }, groups) => {
     for (const { set, code, indexes } of groups) {
-      const { products, all, classes } = sets[set]!;
+      const { products, all, classes } = sets[set];
       products.add(bands, indexes, (sums) => all.addDeviations(sums));
       classes.add(code, bands, indexes);
     }
@@ -49,7 +53,7 @@ export function labelSums(task: LabelSumsTask): LabelSums[] {
   });
 }
 
-/** Pixels of a block that have the same code and are of the same set, an index of `SETS`. */
+/** Pixels of a block with the same code and the same set, an index of `SETS`. */
 export interface LabelledGroup {
   set: number;
   code: number;
@@ -58,11 +62,11 @@ export interface LabelledGroup {
 
 /** Calls `visit` with the labelled pixels of each block, by set and code. */
 export function eachLabelled(
-  { file, place, labels, split }: LabelledTile,
+  { file, cell, labels, split }: LabelledTile,
   visit: (block: SpectrumBlock, groups: LabelledGroup[]) => void,
 ): void {
-  const codes = labelCodes(labels, place, file);
-  const set = setOf(place.geocode, split);
+  const codes = labelCodes(labels, cell, file);
+  const setAt = setOf(cell.geocode, split);
   eachBlock(
     file,
     (block) => {
@@ -70,13 +74,14 @@ export function eachLabelled(
       for (const index of block.indexes) {
         const row = block.row + Math.floor(index / block.stride);
         const column = block.column + (index % block.stride);
-        const key = set(column, row) * 256 + codes[row * file.width + column]!;
+        const key = setAt(column, row) * 256 + codes[row * file.width + column];
         const known = groups.get(key);
         if (known) known.push(index);
         else groups.set(key, [index]);
       }
       const all = [...groups].map(([key, indexes]) => ({
-        ...{ set: Math.floor(key / 256), code: key % 256 },
+        set: Math.floor(key / 256),
+        code: key % 256,
         indexes: Int32Array.from(indexes),
       }));
       visit(block, all);

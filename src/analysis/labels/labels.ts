@@ -1,4 +1,4 @@
-/** Labels of pixels: an image of codes, or polygons and points. */
+/** Labels of pixels: an image of codes, or polygons and points with codes. */
 import { createInflate } from 'node:zlib';
 import { SerialQueue } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
@@ -8,13 +8,13 @@ import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { createTransform, crsFromEpsg } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
 
-/** Labels as they are sent with a request. Plain JSON. Codes are 1 to 254; 0 has no label. */
+/** Labels of a request. Plain JSON. Codes are 1 to 254; 0 means no label. */
 export interface Labels {
-  /** Names of codes, where there are some. */
+  /** Names by code. */
   names?: Record<string, string>;
   raster?: LabelRaster;
   features?: { code: number; geometry: object }[];
-  /** Id of a collection whose tiles of the same cells hold codes. */
+  /** Id of a collection with codes in tiles of the same cells. */
   collection?: string;
 }
 
@@ -23,7 +23,7 @@ export interface OpenLabels extends Omit<Labels, 'raster'> {
   raster?: LabelImage;
 }
 
-/** The labels of one tile, for the threads that read it. */
+/** The labels of one tile, for worker threads. */
 export interface TileLabels extends Omit<OpenLabels, 'collection'> {
   /** Codes of the same cell. */
   file?: BandFile;
@@ -32,7 +32,7 @@ export interface TileLabels extends Omit<OpenLabels, 'collection'> {
 /** Bytes row by row, compressed by zlib, in base64. */
 interface LabelRaster {
   epsg: number;
-  /** As of GDAL: x = t[0] + t[1] column + t[2] row, y = t[3] + t[4] column + t[5] row. */
+  /** Geotransform of GDAL: x = t[0] + t[1] column + t[2] row, y = t[3] + t[4] column + t[5] row. */
   transform: number[];
   width: number;
   height: number;
@@ -44,14 +44,12 @@ interface LabelImage extends Omit<LabelRaster, 'codes'> {
   codes: Uint8Array;
 }
 
-type Transform = [number, number, number, number, number, number];
-
 export const MAX_CODE = 254;
-/** A request holds no more, compressed. */
+/** Limit of the compressed codes of a request. */
 const MAX_REQUEST_CHARS = 900_000;
 const MAX_PIXELS = 2 ** 26;
 const MAX_FEATURES = 20_000;
-/** Sides of polygons times rows of pixels, and pixels inside of polygons, of one tile. */
+/** Limit for one tile of polygon sides times rows of pixels, plus pixels inside of polygons. */
 const MAX_RASTERISATION_STEPS = 1e9;
 
 export const LABELS = {
@@ -88,7 +86,7 @@ export async function checkLabels({ raster, features, collection }: Labels): Pro
     throw badLabels('they must be either an image, geometries or a collection');
   for (const [i, { geometry }] of (features ?? []).entries()) regionOf(geometry, `feature ${i + 1}`);
   if (!raster) return;
-  const [, xx, xy, , yx, yy] = raster.transform as Transform;
+  const [, xx, xy, , yx, yy] = raster.transform;
   if (xx * yy - xy * yx === 0) throw badLabels('the transform of the image has no inverse');
   crsFromEpsg(raster.epsg);
   await inflateCodes(raster, (bytes) => {
@@ -97,7 +95,7 @@ export async function checkLabels({ raster, features, collection }: Labels): Pro
   });
 }
 
-/** `feature` names it in the error. Throws TW_ANALYSIS_LABELS. */
+/** `feature` names the feature in an error. Throws TW_ANALYSIS_LABELS. */
 export function regionOf(geometry: unknown, feature: string): Zone {
   try {
     return parseZone(geometry);
@@ -118,8 +116,9 @@ const inflating = new SerialQueue();
 const CHUNK_BYTES = 2 ** 18;
 
 /**
- * Calls `visit` with the bytes of an image, part by part, and the number of bytes before each. A thread decompresses one image at a time,
- * and requests are answered between the parts: a megabyte of text may hold `MAX_PIXELS`. Throws TW_ANALYSIS_LABELS and what `visit` throws.
+ * Calls `visit` with parts of the bytes of an image and the number of bytes before each part. Images are decompressed one at a time, and
+ * other requests are answered between the parts, because a megabyte of text may expand to `MAX_PIXELS`. Throws TW_ANALYSIS_LABELS and the
+ * errors of `visit`.
  */
 async function inflateCodes(
   { width, height, codes }: LabelRaster,
@@ -153,13 +152,13 @@ export function classesOfCodes(codes: readonly number[]): Uint8Array {
   return classes;
 }
 
-/** The codes of the pixels of a cell, by their centres, row by row. Of several geometries the last one counts. */
+/** The codes at the centres of the pixels of a cell, row by row. If several geometries overlap, the last one counts. */
 export function labelCodes(
   { raster, file, features = [] }: TileLabels,
-  place: { grid: GridName; geocode: string },
+  cell: { grid: GridName; geocode: string },
   { width, height }: { width: number; height: number },
 ): Uint8Array {
-  if (raster) return rasterCodes(raster, place, width, height);
+  if (raster) return rasterCodes(raster, cell, width, height);
   if (file) return fileCodes(file, width, height);
   const out = new Uint8Array(width * height);
   let total = 0;
@@ -168,17 +167,17 @@ export function labelCodes(
     if (total > MAX_RASTERISATION_STEPS)
       throw badLabels('their polygons have too many sides, or cover too many pixels one over the other');
   };
-  const grid = gridByName(place.grid);
+  const grid = gridByName(cell.grid);
   for (const [i, { code, geometry }] of features.entries()) {
     const region = regionOf(geometry, `feature ${i + 1}`);
-    forEachPixelRun(region, grid, place.geocode, { width, height }, spend, (row, from, to) =>
+    forEachPixelRun(region, grid, cell.geocode, { width, height }, spend, (row, from, to) =>
       out.fill(code, row * width + from, row * width + to),
     );
   }
   return out;
 }
 
-/** Codes of a tile of the same cell, by the pixels that hold the centres. Codes that no label has, and no data, are 0. */
+/** Codes of a tile of the same cell at the centres of the pixels. Invalid codes and no data are 0. */
 function fileCodes(file: BandFile, width: number, height: number): Uint8Array {
   const values = readCellValues(file, width, height);
   return Uint8Array.from(values, (value) => (value >= 1 && value <= MAX_CODE ? value : 0));
@@ -193,7 +192,7 @@ function rasterCodes(
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
   const { codes } = raster;
-  const [x0, xx, xy, y0, yx, yy] = raster.transform as Transform;
+  const [x0, xx, xy, y0, yx, yy] = raster.transform;
   const determinant = xx * yy - xy * yx;
   const project = createTransform(crsFromEpsg(cells.epsg), crsFromEpsg(raster.epsg));
   const out = new Uint8Array(width * height);
@@ -203,11 +202,12 @@ function rasterCodes(
         west + ((column + 0.5) / width) * (east - west),
         north - ((row + 0.5) / height) * (north - south),
       );
-      const [dx, dy] = [x - x0, y - y0];
+      const dx = x - x0;
+      const dy = y - y0;
       const i = Math.floor((yy * dx - xy * dy) / determinant);
       const j = Math.floor((xx * dy - yx * dx) / determinant);
       if (i >= 0 && j >= 0 && i < raster.width && j < raster.height)
-        out[row * width + column] = codes[j * raster.width + i]!;
+        out[row * width + column] = codes[j * raster.width + i];
     }
   return out;
 }

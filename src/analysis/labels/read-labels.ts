@@ -1,4 +1,4 @@
-/** Reads labels from files: a raster of codes, or GeoJSON with a class for each feature. */
+/** Reads label files: a raster of codes, or GeoJSON with a class for each feature. */
 import { extname } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
@@ -6,9 +6,9 @@ import { readRaster, readSmallFile } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
 import { type Labels, MAX_CODE, regionOf } from './labels.js';
 
-/** Larger text holds more labels than fit into a request. */
+/** Larger files contain more labels than fit into a request. */
 const MAX_FILE_BYTES = 200e6;
-/** Names of properties that hold the class of a feature, the first of which counts. */
+/** Names of properties with the class of a feature; the first one that is present counts. */
 const CLASS_PROPERTIES = ['class', 'label', 'code', 'name', 'id'];
 
 /** Throws TW_ANALYSIS_LABELS and the errors of rasters. */
@@ -21,7 +21,7 @@ async function readCodes(path: string): Promise<Labels> {
   const { crs, transform, width, height, nodata, metadata } = header;
   if (bands.length !== 1) throw badLabels(`${path} has ${bands.length} bands, and labels are one`);
   if (crs.epsg === undefined) throw badLabels(`${path} has a coordinate system without an EPSG code`);
-  const codes = Uint8Array.from(bands[0]!, (value) => {
+  const codes = Uint8Array.from(bands[0], (value) => {
     if (value === nodata || Number.isNaN(value)) return 0;
     if (!Number.isInteger(value) || value < 0 || value > MAX_CODE)
       throw badLabels(`${path} holds ${value}; codes are whole numbers from 1 to ${MAX_CODE}, 0 for none`);
@@ -32,13 +32,16 @@ async function readCodes(path: string): Promise<Labels> {
   return {
     ...(Object.keys(names).length > 0 && { names }),
     raster: {
-      ...{ epsg: crs.epsg, width, height, transform: [originX, xx, xy, originY, yx, yy] },
+      epsg: crs.epsg,
+      width,
+      height,
+      transform: [originX, xx, xy, originY, yx, yy],
       codes: deflateSync(codes).toString('base64'),
     },
   };
 }
 
-/** The names of codes, from `CLASS_n` of maps of classes and from `class names` of ENVI. */
+/** Names by code, from the items `CLASS_n` of class maps and from `class names` of ENVI. */
 function classNames(metadata: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(metadata).flatMap(([item, name]) => {
@@ -57,7 +60,7 @@ async function readGeoJson(path: string): Promise<Labels> {
   const document = await parsed(path);
   const { type, features } = document;
   if (type !== 'FeatureCollection' || !Array.isArray(features) || features.length === 0)
-    throw badLabels(`${path} is no FeatureCollection with features`);
+    throw badLabels(`${path} is not a FeatureCollection with features`);
   const classes = features.map(({ properties }, i) => {
     const name = CLASS_PROPERTIES.map((key) => properties?.[key]).find(
       (value) => value !== undefined && value !== null,
@@ -65,7 +68,7 @@ async function readGeoJson(path: string): Promise<Labels> {
     if (name === undefined) throw badLabels(`feature ${i + 1} of ${path} has no property "class"`);
     return String(name);
   });
-  // Numbers are their own codes, 0 for none; names are numbered in their order.
+  // Integers are codes, 0 for no label; names are numbered in alphabetical order.
   const names = [...new Set(classes)].sort();
   const areCodes = names.every((name) => /^\d+$/.test(name));
   const tooLarge = areCodes ? names.find((name) => Number(name) > MAX_CODE) : undefined;
@@ -79,7 +82,7 @@ async function readGeoJson(path: string): Promise<Labels> {
       .map(({ geometry }, i) => {
         if (!geometry) throw badLabels(`feature ${i + 1} of ${path} has no geometry`);
         regionOf(geometry, `feature ${i + 1} of ${path}`);
-        return { code: codeOf(classes[i]!), geometry };
+        return { code: codeOf(classes[i]), geometry };
       })
       .filter(({ code }) => code > 0),
   };

@@ -3,16 +3,19 @@ import { createHash } from 'node:crypto';
 
 export const SETS = ['train', 'tune', 'validation'] as const;
 /** Indexes of `SETS`. */
-export const [TRAIN, TUNE, VALIDATION] = [0, 1, 2] as const;
+export const TRAIN = 0;
+export const TUNE = 1;
+export const VALIDATION = 2;
 export type SplitKind = 'place' | 'random';
 
-/** Side of the squares that belong to one set, pixels. Neighbouring pixels look alike, so a random split overestimates the accuracy. */
+/** Side of the squares that belong to one set. Neighbouring pixels are similar, so a random split overestimates the accuracy. */
 const BLOCK_SIDE_PX = 32;
 /** Squares are divided into 20 parts: 5 validate, 3 tune, and the others train. */
 const PARTS = 20;
-const [TO_VALIDATION, TO_TUNE] = [5, 8];
+const VALIDATION_PARTS = 5;
+const TUNE_PARTS = 3;
 
-/** Returns the set of a pixel of a cell, as an index of `SETS`; it is the same on all dates. */
+/** Returns a function for the set of a pixel of a cell, as an index of `SETS`. The set is the same on all dates. */
 export function setOf(geocode: string, kind: SplitKind): (column: number, row: number) => number {
   const side = kind === 'place' ? BLOCK_SIDE_PX : 1;
   const known = new Map<string, number>();
@@ -24,6 +27,7 @@ export function setOf(geocode: string, kind: SplitKind): (column: number, row: n
       part = digest.readUInt32LE(0) % PARTS;
       known.set(square, part);
     }
-    return part < TO_VALIDATION ? VALIDATION : part < TO_TUNE ? TUNE : TRAIN;
+    if (part < VALIDATION_PARTS) return VALIDATION;
+    return part < VALIDATION_PARTS + TUNE_PARTS ? TUNE : TRAIN;
   };
 }

@@ -1,8 +1,8 @@
 /** Triangular factors of covariances, in f64. Matrices are square, row by row. */
 
 /**
- * L, where the matrix is L L'; undefined if not more than a share of `least` remains of some number of its diagonal. Reads the lower part of
- * the matrix, and writes that of `lower`.
+ * Returns L, where the matrix is L L'; undefined if the remainder of a diagonal element is at most the share `least` of the element. Reads
+ * the lower part of the matrix and writes that of `lower`.
  */
 export function choleskyFactor(
   matrix: Float64Array,
@@ -11,16 +11,16 @@ export function choleskyFactor(
 ): Float64Array | undefined {
   for (let i = 0; i < size; i++)
     for (let j = 0; j <= i; j++) {
-      let sum = matrix[i * size + j]!;
-      for (let k = 0; k < j; k++) sum -= lower[i * size + k]! * lower[j * size + k]!;
-      if (i !== j) lower[i * size + j] = sum / lower[j * size + j]!;
-      else if (sum > least * matrix[i * size + i]!) lower[i * size + i] = Math.sqrt(sum);
+      let sum = matrix[i * size + j];
+      for (let k = 0; k < j; k++) sum -= lower[i * size + k] * lower[j * size + k];
+      if (i !== j) lower[i * size + j] = sum / lower[j * size + j];
+      else if (sum > least * matrix[i * size + i]) lower[i * size + i] = Math.sqrt(sum);
       else return undefined;
     }
   return lower;
 }
 
-/** Smaller remainders of a diagonal are rounding errors: some hundred rows add up to about so much. */
+/** Smaller remainders of a diagonal element are rounding errors of some hundred rows. */
 const DIAGONAL_EPSILON = 1e-13;
 
 /** The inverse of a lower triangular matrix. */
@@ -29,8 +29,8 @@ export function inverseOfLower(lower: Float64Array, size: number): Float64Array 
   for (let column = 0; column < size; column++)
     for (let row = column; row < size; row++) {
       let sum = row === column ? 1 : 0;
-      for (let k = column; k < row; k++) sum -= lower[row * size + k]! * inverse[k * size + column]!;
-      inverse[row * size + column] = sum / lower[row * size + row]!;
+      for (let k = column; k < row; k++) sum -= lower[row * size + k] * inverse[k * size + column];
+      inverse[row * size + column] = sum / lower[row * size + row];
     }
   return inverse;
 }

@@ -1,6 +1,6 @@
-/** Numbers of IEEE 754 binary16, as their bits: 1 of the sign, 5 of the exponent, 10 of the fraction. */
+/** Conversion of IEEE 754 binary16 numbers as bits: 1 sign bit, 5 exponent bits, 10 fraction bits. */
 
-/** Each is rounded to the nearest, halves to the even one; beyond 65,504 it becomes infinite. */
+/** Rounds to nearest, ties to even; numbers from 65,520 on become infinite. */
 export function toFloat16(values: Float32Array): Uint16Array {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
   return Uint16Array.from(bits, float16Bits);
@@ -10,7 +10,7 @@ export function fromFloat16(
   halves: Uint16Array,
   into: Float32Array = new Float32Array(halves.length),
 ): Float32Array {
-  for (let i = 0; i < halves.length; i++) into[i] = FLOAT16_VALUES[halves[i]!]!;
+  for (let i = 0; i < halves.length; i++) into[i] = FLOAT16_VALUES[halves[i]];
   return into;
 }
 
@@ -19,9 +19,9 @@ function float16Bits(bits: number): number {
   const rest = bits & 0x7fff_ffff;
   // NaN stays NaN.
   if (rest > 0x7f80_0000) return sign | 0x7e00;
-  // From 65,520 on, the nearest half is infinite.
+  // Numbers from 65,520 on round to infinity.
   if (rest >= 0x477f_f000) return sign | 0x7c00;
-  // Below 2^-14 halves are multiples of 2^-24.
+  // Subnormal numbers are multiples of 2^-24.
   if (rest < 0x3880_0000) return sign | toEven(floatOf(rest) * 2 ** 24);
   const kept = rest - 0x3800_0000;
   const odd = (kept >>> 13) & 1;
@@ -41,9 +41,11 @@ function floatOf(bits: number): number {
   return scratch.getFloat32(0);
 }
 
-/** The values of all halves. */
+/** The values of all float16 bit patterns. */
 const FLOAT16_VALUES = Float32Array.from({ length: 2 ** 16 }, (_, half) => {
-  const [sign, exponent, fraction] = [half >>> 15 ? -1 : 1, (half >>> 10) & 31, half & 1023];
+  const sign = half >>> 15 ? -1 : 1;
+  const exponent = (half >>> 10) & 31;
+  const fraction = half & 1023;
   if (exponent === 31) return fraction === 0 ? sign * Infinity : NaN;
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 });

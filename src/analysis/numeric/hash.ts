@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Returns the first 16 hex digits of SHA-256 over data of JSON's types and typed arrays. It uses JSON, because `serialize` of node:v8
- * writes the same integer in two ways, depending on how V8 holds it.
+ * Returns the first 16 hex digits of SHA-256 over data of JSON types and typed arrays. It uses JSON, because `serialize` of node:v8 writes
+ * the same integer in two ways, depending on its representation in V8.
  */
 export function sha256Digest(data: object): string {
   const text = JSON.stringify(data, function (this: Record<string, unknown>, key, value) {
-    // `value` of a Buffer is what its `toJSON` returns.
+    // The `value` of a Buffer is the result of its `toJSON`.
     const own = this[key];
     if (!ArrayBuffer.isView(own)) return value;
     return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64');
@@ -15,7 +15,7 @@ export function sha256Digest(data: object): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The finalizer of MurmurHash3 (Appleby 2011), which mixes all bits of a number of 32. The result may be negative. */
+/** The finalizer of MurmurHash3 (Appleby 2011), which mixes all bits of a 32-bit number. The result may be negative. */
 export function murmurFinalise(number: number): number {
   let bits = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

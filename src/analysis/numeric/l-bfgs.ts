@@ -5,9 +5,9 @@ export interface Evaluation {
   gradient: Float64Array;
 }
 
-/** Pairs of steps and changes of the gradient that approximate the curvature. */
+/** Pairs of steps and gradient changes that approximate the curvature. */
 const HISTORY_LENGTH = 10;
-/** Share of the decrease that the slope promises (Armijo), and the most halvings of a step. */
+/** Smallest accepted share of the decrease that the slope predicts (Armijo condition). */
 const ARMIJO_DECREASE = 1e-4;
 const MAX_HALVINGS = 20;
 /** The search ends when an iteration gains less than this share of the value. */
@@ -16,14 +16,14 @@ const MIN_RELATIVE_GAIN = 1e-7;
 export interface MinimiseOptions {
   iterations: number;
   /**
-   * Multiplies a gradient by a symmetric positive definite approximation of the inverse Hessian, up to a factor. A good one replaces the
-   * identity that L-BFGS starts from and saves most iterations where inputs are correlated, as neighbouring bands are.
+   * Multiplies a gradient by a symmetric positive definite approximation of the inverse Hessian, up to a factor. It replaces the identity
+   * as initial approximation and saves most iterations if inputs are correlated, as neighbouring bands are.
    */
   precondition?: ((gradient: Float64Array) => Float64Array) | undefined;
   onIteration?: (iteration: number, value: number) => void;
 }
 
-/** Returns the point of the least value that was found. All numbers are f64, in a fixed order. */
+/** Returns the point with the smallest value that was found. All arithmetic is f64 in a fixed order. */
 export async function minimiseLbfgs(
   start: Float64Array,
   evaluate: (point: Float64Array) => Promise<Evaluation>,
@@ -45,10 +45,10 @@ export async function minimiseLbfgs(
     let step = pairs.length === 0 ? Math.min(1, 1 / Math.sqrt(-slope)) : 1;
     let next: Evaluation | undefined;
     for (let halving = 0; halving < MAX_HALVINGS; halving++, step /= 2) {
-      point = from.point.map((value, i) => value + step * direction[i]!);
-      const there = await evaluate(point);
-      if (there.value <= now.value + ARMIJO_DECREASE * step * slope) {
-        next = there;
+      point = from.point.map((value, i) => value + step * direction[i]);
+      const candidate = await evaluate(point);
+      if (candidate.value <= now.value + ARMIJO_DECREASE * step * slope) {
+        next = candidate;
         break;
       }
     }
@@ -74,15 +74,15 @@ interface SearchPoint {
   now: Evaluation;
 }
 
-/** Returns undefined if the function does not curve upwards along the step: the pair would spoil the approximation. */
+/** Returns undefined if the curvature along the step is not positive, because the pair would spoil the approximation. */
 function pairOf(from: SearchPoint, to: SearchPoint): Pair | undefined {
-  const step = to.point.map((value, i) => value - from.point[i]!);
-  const change = to.now.gradient.map((value, i) => value - from.now.gradient[i]!);
+  const step = to.point.map((value, i) => value - from.point[i]);
+  const change = to.now.gradient.map((value, i) => value - from.now.gradient[i]);
   const product = dot(step, change);
   return product > 1e-10 * dot(change, change) ? { step, change, product } : undefined;
 }
 
-/** The gradient times the approximate inverse of the Hessian, downwards. */
+/** Minus the approximate inverse Hessian times the gradient (algorithm 7.4). */
 function searchDirection(
   gradient: Float64Array,
   pairs: readonly Pair[],
@@ -91,27 +91,27 @@ function searchDirection(
   const rest = gradient.map((value) => -value);
   const shares = new Array<number>(pairs.length);
   for (let i = pairs.length - 1; i >= 0; i--) {
-    const { step, change, product } = pairs[i]!;
+    const { step, change, product } = pairs[i];
     shares[i] = dot(step, rest) / product;
-    add(rest, change, -shares[i]!);
+    add(rest, change, -shares[i]);
   }
   const direction = precondition(rest);
   const last = pairs.at(-1);
   if (last) {
     const scale = last.product / dot(last.change, precondition(last.change));
-    for (let i = 0; i < direction.length; i++) direction[i]! *= scale;
+    for (let i = 0; i < direction.length; i++) direction[i] *= scale;
   }
   for (const [i, { step, change, product }] of pairs.entries())
-    add(direction, step, shares[i]! - dot(change, direction) / product);
+    add(direction, step, shares[i] - dot(change, direction) / product);
   return direction;
 }
 
 function add(to: Float64Array, values: Float64Array, factor: number): void {
-  for (let i = 0; i < to.length; i++) to[i]! += factor * values[i]!;
+  for (let i = 0; i < to.length; i++) to[i] += factor * values[i];
 }
 
 function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
 }

@@ -1,4 +1,4 @@
-/** A copy that threads and child processes get without copying it again. */
+/** Copies an array to shared memory, so that it can be sent to threads without another copy. */
 export function copyToSharedMemory<T extends Float32Array | Uint16Array | Uint8Array | Int32Array>(
   values: T,
 ): T {

@@ -1,21 +1,19 @@
-/** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
+/** Makes a tile of the values that a method computes for each pixel. Runs in worker threads. */
 
 import { type MadeTile, validityStatistics } from '../../derive/index.js';
 import { codeColours, colourOfCode } from '../../imagery/index.js';
 import { type CellFile, type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { isHyperspectral, Mask } from '../../raster/index.js';
 import type { ClassRecord } from '../../storage/index.js';
-import type { MapClasses, MapTask } from '../analysis-tasks.js';
-import { ScaleCheck } from '../classifier-registry/scale-check.js';
-import { localRxDistances } from '../pixel-methods/local-rx.js';
-import { pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { eachBlock, readMaskCodes, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { eachPanel, localRxDistances, PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.js';
+import { pixelNumber, readMaskCodes, type SpectrumFile, spectrumAt } from '../tile-reading/index.js';
+import type { MapClasses, MapTask } from './map-task.js';
+import { ScaleCheck } from './scale-check.js';
 import { writeSpectralTile } from './write-spectral-tile.js';
 
 /**
- * Null if no pixel is clear, holds data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.
- * Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
+ * Returns null if no pixel is clear, has data in every band, and has a value. A pixel of the new tile is valid if it has a value in some
+ * band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
  */
 export function makeOutputTile(task: MapTask): MadeTile | null {
   const { method } = task;
@@ -28,7 +26,7 @@ export function makeOutputTile(task: MapTask): MadeTile | null {
   );
 }
 
-/** The tile of planes of values; null if none has a value. */
+/** Makes a tile of planes of values; returns null if no plane has a value. */
 export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): MadeTile | null {
   const { file, classes } = task;
   const cell = cellOf(task);
@@ -40,8 +38,11 @@ export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[
     const codes = classesOf(planes, classes);
     const group: CellGroup = {
       ...cell,
-      ...{ name: 'class', dataType: 'uint8', nodata: NO_CLASS, resampling: 'nearest' },
-      ...{ colours: codeColours() },
+      name: 'class',
+      dataType: 'uint8',
+      nodata: NO_CLASS,
+      resampling: 'nearest',
+      colours: codeColours(),
       bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
     };
     const ofClasses = validityStatistics([codes], NO_CLASS, valid);
@@ -63,30 +64,24 @@ function outputTile(
 
 /** 1 for pixels that have a value in some plane. */
 function validPixels(planes: Float32Array[]): Uint8Array {
-  const valid = new Uint8Array(planes[0]!.length);
+  const valid = new Uint8Array(planes[0].length);
   for (const plane of planes)
-    for (let i = 0; i < valid.length; i++) if (!Number.isNaN(plane[i]!)) valid[i] = 1;
+    for (let i = 0; i < valid.length; i++) if (!Number.isNaN(plane[i])) valid[i] = 1;
   return valid;
 }
 
-/** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
+/** One plane for each row of the method; NaN for pixels that are not clear or have no value. */
 function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32Array[] {
   if (method.kind === 'local-distance') return [localRxDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
-  const { scales, offsets } = file;
   const check = checksScale && method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
   const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
-  eachBlock(file, ({ column, row, stride, bands, indexes }) => {
-    for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
-      const values = evaluate(bands, indexes, from);
-      check?.add((band) => bands[band]![indexes[from]!]! * scales[band]! + offsets[band]!);
-      const count = Math.min(PANEL_PIXELS, indexes.length - from);
-      for (let i = 0; i < count; i++) {
-        const index = indexes[from + i]!;
-        const at = (row + Math.floor(index / stride)) * width + column + (index % stride);
-        for (let r = 0; r < rows; r++) planes[r]![at] = values[r * PANEL_PIXELS + i]!;
-      }
+  eachPanel(file, { rows, evaluate }, (values, block, indexes) => {
+    check?.add(spectrumAt(block.bands, indexes[0], file));
+    for (let i = 0; i < indexes.length; i++) {
+      const at = pixelNumber(block, indexes[i], width);
+      for (let r = 0; r < rows; r++) planes[r][at] = values[r * PANEL_PIXELS + i];
     }
   });
   check?.finish();
@@ -96,8 +91,14 @@ function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32A
 function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask<unknown>): CellGroup {
   return {
     ...tile,
-    ...{ width, height, name: group, role: 'data', resampling: 'bilinear', dataType: 'float32' },
-    ...{ nodata: null, colours: undefined },
+    width,
+    height,
+    name: group,
+    role: 'data',
+    resampling: 'bilinear',
+    dataType: 'float32',
+    nodata: null,
+    colours: undefined,
     bands: bands.map((name, i) => ({ name, ...tags?.[i], scale: 1, offset: 0 })),
   };
 }
@@ -110,29 +111,29 @@ const UNMATCHED = 0;
 const hexOf = (colour: number) => colour.toString(16).toUpperCase().padStart(6, '0');
 
 function classRecords({ codes, names, threshold }: MapClasses): ClassRecord[] {
-  const classes = codes.map((value, i) => ({ value, name: names[i]! }));
+  const classes = codes.map((value, i) => ({ value, name: names[i] }));
   if (threshold !== undefined) classes.unshift({ value: UNMATCHED, name: 'none' });
   return classes.map((one) => ({ ...one, colour: hexOf(colourOfCode(one.value)) }));
 }
 
-/** The codes of the best planes. */
+/** The code of the best plane of each pixel. */
 function classesOf(planes: Float32Array[], { best, threshold, codes: named }: MapClasses): Uint8Array {
   const sign = best === 'least' ? -1 : 1;
-  const codes = new Uint8Array(planes[0]!.length).fill(NO_CLASS);
+  const codes = new Uint8Array(planes[0].length).fill(NO_CLASS);
   for (let i = 0; i < codes.length; i++) {
     let most = -Infinity;
     for (const [p, plane] of planes.entries()) {
-      const value = sign * plane[i]!;
+      const value = sign * plane[i];
       if (value <= most || Number.isNaN(value)) continue;
       most = value;
-      codes[i] = named[p]!;
+      codes[i] = named[p];
     }
     if (threshold !== undefined && codes[i] !== NO_CLASS && most < sign * threshold) codes[i] = UNMATCHED;
   }
   return codes;
 }
 
-/** Mask of the new tile: pixels without a value keep their code of cloud, shadow, snow or no data. */
+/** Mask of the new tile. Pixels without a value keep their code for cloud, shadow, snow or no data. */
 function maskOf(file: SpectrumFile, valid: Uint8Array): Uint8Array {
   const known = readMaskCodes(file);
   return valid.map((is, at) => {

@@ -1,15 +1,14 @@
 /**
- * Writes a tile that has a spectrum for each pixel. With hundreds of bands it has hundreds of megabytes, so it is written by rows of blocks, and
- * memory holds one row of blocks of all bands. Runs in worker threads.
+ * Writes a tile that has a spectrum for each pixel. With hundreds of bands it has hundreds of megabytes, so it is written row of blocks by
+ * row of blocks, and memory holds one row of blocks of all bands. Runs in worker threads.
  */
 import { rmSync } from 'node:fs';
 import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
 import { CUBE_BLOCK_SIDE, CubeFile } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
-import type { MapTask } from '../analysis-tasks.js';
-import { type PixelMethod, pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { eachBlock } from '../tile-reading/spectrum-blocks.js';
+import { eachPanel, PANEL_PIXELS, type PixelMethod, pixelFunction } from '../pixel-methods/index.js';
+import { pixelNumber } from '../tile-reading/index.js';
+import type { MapTask } from './map-task.js';
 
 export interface WrittenSpectra {
   record: GroupRecord;
@@ -19,7 +18,7 @@ export interface WrittenSpectra {
   valid: Uint8Array;
 }
 
-/** Null if no pixel has a value; then there is no file. Throws TW_IMAGERY_TILE_FILE and the errors of the system. */
+/** Returns null and writes no file if no pixel has a value. Throws TW_IMAGERY_TILE_FILE and system errors. */
 export function writeSpectralTile(
   { file, path }: Pick<MapTask, 'file' | 'path'>,
   method: PixelMethod,
@@ -27,35 +26,31 @@ export function writeSpectralTile(
 ): WrittenSpectra | null {
   if (path === undefined) throw new Error('a map of spectra needs a path');
   const { width, height } = file;
-  const { rows, evaluate } = pixelFunction(method, file);
+  const values = pixelFunction(method, file);
+  const { rows } = values;
   const counts = new Uint32Array(rows);
-  const held = new Uint16Array(width * height);
+  /** Number of bands of each pixel that have a value. */
+  const bandCounts = new Uint16Array(width * height);
   const pixels = new Int32Array(PANEL_PIXELS);
-  const places = new Array<BlockRow>(PANEL_PIXELS);
+  const rowsOfPixels = new Array<BlockRow>(PANEL_PIXELS);
   const cube = new CubeFile(path, cubeImage(cell));
   try {
     const strips = new BlockRowWriter(cube, rows, width, height);
-    eachBlock(file, ({ column, row, stride, bands, indexes }) => {
-      strips.finishAbove(row);
-      for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
-        const values = evaluate(bands, indexes, from);
-        const count = Math.min(PANEL_PIXELS, indexes.length - from);
-        for (let i = 0; i < count; i++) {
-          const index = indexes[from + i]!;
-          const y = row + Math.floor(index / stride);
-          pixels[i] = y * width + column + (index % stride);
-          places[i] = strips.at(y);
-        }
-        for (let r = 0; r < rows; r++)
-          for (let i = 0; i < count; i++) {
-            const value = values[r * PANEL_PIXELS + i]!;
-            if (Number.isNaN(value)) continue;
-            const { planes, start } = places[i]!;
-            planes[r]![pixels[i]! - start] = value;
-            counts[r]!++;
-            held[pixels[i]!]!++;
-          }
+    eachPanel(file, values, (panel, block, indexes) => {
+      strips.finishAbove(block.row);
+      for (let i = 0; i < indexes.length; i++) {
+        pixels[i] = pixelNumber(block, indexes[i], width);
+        rowsOfPixels[i] = strips.at(Math.floor(pixels[i] / width));
       }
+      for (let r = 0; r < rows; r++)
+        for (let i = 0; i < indexes.length; i++) {
+          const value = panel[r * PANEL_PIXELS + i];
+          if (Number.isNaN(value)) continue;
+          const { planes, start } = rowsOfPixels[i];
+          planes[r][pixels[i] - start] = value;
+          counts[r]++;
+          bandCounts[pixels[i]]++;
+        }
     });
     strips.finishAbove(Math.ceil(height / CUBE_BLOCK_SIDE) * CUBE_BLOCK_SIDE);
     const filled = counts.reduce((sum, count) => sum + Number(count > 0), 0);
@@ -65,12 +60,12 @@ export function writeSpectralTile(
     }
     const size = width * height;
     const percents = Array.from(counts, (count) => (100 * count) / size);
-    let whole = 0;
-    for (const bands of held) if (bands === filled) whole++;
+    let complete = 0;
+    for (const bands of bandCounts) if (bands === filled) complete++;
     return {
       record: groupRecord(cell, percents, cube.finish()),
-      coverage: (100 * whole) / size,
-      valid: Uint8Array.from(held, (bands) => Number(bands > 0)),
+      coverage: (100 * complete) / size,
+      valid: Uint8Array.from(bandCounts, (bands) => Number(bands > 0)),
     };
   } finally {
     cube.close();
@@ -78,22 +73,22 @@ export function writeSpectralTile(
 }
 
 interface BlockRow {
-  /** One for each band, NaN where nothing was set. */
+  /** One plane per band, NaN where no value was set. */
   planes: Float32Array[];
   /** Number of its first pixel in the tile. */
   start: number;
 }
 
 /**
- * Rows of blocks of the new file. The blocks that are read may have another height.
+ * Writes the new file by rows of blocks (strips). The blocks of the input may have another height.
  *
- * Invariant: the strips before number `next` are written, and `open` holds those from it on that were begun.
+ * Invariant: the strips before number `next` are written, and `open` contains the later strips that have values.
  */
 class BlockRowWriter {
   private readonly open = new Map<number, BlockRow>();
   private readonly blank: Float32Array[];
   private next = 0;
-  /** Planes of the last strip that was written, to be used again. */
+  /** Planes of the last written strip, for reuse. */
   private spare: Float32Array[] | undefined;
 
   constructor(
@@ -121,15 +116,12 @@ class BlockRowWriter {
 
   /** Writes the strips that end at a row of pixels or above it. */
   finishAbove(row: number): void {
-    for (
-      ;
-      (this.next + 1) * CUBE_BLOCK_SIDE <= row && this.next * CUBE_BLOCK_SIDE < this.height;
-      this.next++
-    ) {
+    while ((this.next + 1) * CUBE_BLOCK_SIDE <= row && this.next * CUBE_BLOCK_SIDE < this.height) {
       const strip = this.open.get(this.next);
       this.cube.addRows(strip?.planes ?? this.blank);
-      if (!strip) continue;
       this.open.delete(this.next);
+      this.next++;
+      if (!strip) continue;
       for (const plane of strip.planes) plane.fill(NaN);
       this.spare = strip.planes;
     }

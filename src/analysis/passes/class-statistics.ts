@@ -1,4 +1,4 @@
-/** Sums over the labelled pixels of all tiles of a job, of all its runs together. */
+/** Sums over the labelled pixels of all runs of a job. */
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck, objectOf } from '../../json-schema.js';
 import {
@@ -6,24 +6,30 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import { withLabels } from '../labels/collection-labels.js';
-import type { LabelSums } from '../labels/labelled-pixels.js';
-import { type Labels, openLabels } from '../labels/labels.js';
-import { SETS, type SplitKind } from '../labels/split.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import { CLASS_SUMS, ClassSums, type SentClassSums } from '../reproducible-sums/class-sums.js';
+} from '../jobs/index.js';
 import {
+  type LabelSums,
+  type Labels,
+  openLabels,
+  SETS,
+  type SplitKind,
+  withLabels,
+} from '../labels/index.js';
+import {
+  type BandStatistics,
+  CLASS_SUMS,
+  type ClassMean,
+  ClassSums,
+  type SentClassSums,
   type SentSumsByEncoding,
   SUMS_BY_ENCODING_SCHEMA,
   SumsByEncoding,
   type ValueEncoding,
-} from '../reproducible-sums/sums-by-encoding.js';
-import type { ClassMean } from '../transforms/linear-discriminant.js';
+} from '../reproducible-sums/index.js';
 
 /** Sums of some sets of labelled pixels. */
 export interface ClassStatistics extends BandStatistics {
-  /** By their codes, ascending. */
+  /** By ascending code. */
   classes: ClassMean[];
 }
 
@@ -36,7 +42,7 @@ const checkSets = messageCheck(
   listOf(objectOf({ all: listOf(SUMS_BY_ENCODING_SCHEMA), classes: CLASS_SUMS })),
 );
 
-/** Invariant: the sums of all pixels are those of the classes together. */
+/** Invariant: `all` and `classes` are sums over the same pixels. */
 class SetSums {
   private readonly all: SumsByEncoding;
   private readonly classes = new ClassSums();
@@ -45,8 +51,8 @@ class SetSums {
     this.all = new SumsByEncoding(bands);
   }
 
-  add(coding: ValueEncoding, { all, classes }: LabelSums): void {
-    this.all.add(coding, all);
+  add(encoding: ValueEncoding, { all, classes }: LabelSums): void {
+    this.all.add(encoding, all);
     this.classes.add(classes);
   }
 
@@ -65,11 +71,11 @@ class SetSums {
   }
 }
 
-/** The sums of all runs, of sets of labelled pixels: the same bits wherever the tiles are. */
+/** Sums of all runs over sets of labelled pixels, with the same bits on any distribution of the tiles. */
 export interface LabelledSums {
   /** Statistics of some sets together. Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
   of(sets: readonly number[]): ClassStatistics;
-  /** Labelled pixels of each code, of each set. */
+  /** For each set: labelled pixels by code. */
   counts: Map<number, number>[];
 }
 
@@ -84,25 +90,25 @@ export async function labelledSums(
   const own = SETS.map(() => new SetSums(bands));
   const open = await openLabels(labels);
   await forEachTile(context, analysed, job, async (tile, file) => {
-    const place = { grid: tile.grid, geocode: tile.geocode };
+    const cell = { grid: tile.grid, geocode: tile.geocode };
     const found = await withLabels(context, open, tile, (labels) =>
-      context.workers.labelSums({ kind: 'label-sums', file, place, labels, split }, job.signal),
+      context.workers.run({ kind: 'label-sums', file, cell, labels, split }, { signal: job.signal }),
     );
-    for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i]!.add(file, sums);
+    for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i].add(file, sums);
   });
   const sent = own.map((set) => set.sent());
-  const words = await allGatherChecked(job, sent, checkSets);
+  const messages = await allGatherChecked(job, sent, checkSets);
   return {
     counts: SETS.map((_, set) => {
       const counts = new Map<number, number>();
-      for (const word of words)
-        for (const [code, { pixels }] of Object.entries(word[set]!.classes))
+      for (const message of messages)
+        for (const [code, { pixels }] of Object.entries(message[set].classes))
           counts.set(Number(code), (counts.get(Number(code)) ?? 0) + pixels);
       return counts;
     }),
     of: (sets) => {
       const total = new SetSums(bands);
-      for (const word of words) for (const set of sets) total.addSent(word[set]!);
+      for (const message of messages) for (const set of sets) total.addSent(message[set]);
       return total.statistics();
     },
   };

@@ -1,22 +1,25 @@
-/** Statistics over all tiles of a job, of all its runs together. */
+/** Statistics over the tiles of all runs of a job. */
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck } from '../../json-schema.js';
-import type { SummedQuantity } from '../analysis-tasks.js';
 import { tooFewPixels } from '../errors.js';
 import {
   type AnalysedCollection,
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import { SUMS_BY_ENCODING_SCHEMA, SumsByEncoding } from '../reproducible-sums/sums-by-encoding.js';
+} from '../jobs/index.js';
+import {
+  type BandStatistics,
+  SUMS_BY_ENCODING_SCHEMA,
+  type SummedQuantity,
+  SumsByEncoding,
+} from '../reproducible-sums/index.js';
 
 const checkSums = messageCheck(listOf(listOf(SUMS_BY_ENCODING_SCHEMA)));
 
 /**
- * Mean and covariance of pixels, and of differences between neighbours, as they are asked for: the same bits in all runs, wherever the
- * tiles are. Reads each tile once; tells the progress as the share `half` of the job. Throws TW_ANALYSIS_TOO_FEW_PIXELS.
+ * Returns mean and covariance of each wanted quantity, with the same bits in all runs and on any distribution of the tiles. Reads each tile
+ * once, and reports progress up to half of the job. Throws TW_ANALYSIS_TOO_FEW_PIXELS.
  */
 export async function collectionStatistics(
   context: AnalysisContext,
@@ -28,18 +31,18 @@ export async function collectionStatistics(
   const own = wanted.map(() => new SumsByEncoding(bands.length));
   job.message(`reading ${bands.length} bands of ${tiles} tiles`);
   await forEachTile(context, analysed, job, async (_, file) => {
-    const found = await context.workers.sums({ kind: 'sums', file, of: wanted }, job.signal);
+    const found = await context.workers.run({ kind: 'sums', file, of: wanted }, { signal: job.signal });
     for (const [i, sums] of found.entries()) {
       // A difference has no offset.
       const offsets = wanted[i] === 'pixels' ? file.offsets : file.offsets.map(() => 0);
-      own[i]!.add({ scales: file.scales, offsets }, sums);
+      own[i].add({ scales: file.scales, offsets }, sums);
     }
     job.progress({ share: (counts.tiles + 1) / tiles / 2 });
   });
   const total = wanted.map(() => new SumsByEncoding(bands.length));
   const sent = own.map((one) => one.sent());
   for (const sums of await allGatherChecked(job, sent, checkSums))
-    for (const [i, one] of sums.entries()) total[i]!.addSent(one);
+    for (const [i, one] of sums.entries()) total[i].addSent(one);
   return total.map((sums, i) => {
     if (wanted[i] === 'differences' && sums.count < 2) throw tooFewPixels(sums.count, 'pairs of neighbours');
     return sums.statistics();

@@ -1,4 +1,4 @@
-/** The pixels of a collection at which functions of the spectrum are largest, of all runs of a job together. */
+/** The pixels of all runs of a job at which functions of the spectrum are largest. */
 
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
@@ -10,9 +10,9 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
-import type { Extreme } from './tile-extremes.js';
+} from '../jobs/index.js';
+import type { Extreme } from '../tile-passes/index.js';
+import type { SpectrumFile } from '../tile-reading/index.js';
 
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */
@@ -29,8 +29,8 @@ const PIXEL = objectOf(
 const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
 
 /**
- * One for each of `rows` functions; of equal values the first by tile and pixel, so the result is the same wherever the tiles are. Null if
- * no tile has such a pixel. `search` finds those of one tile.
+ * Returns one pixel for each of `rows` functions, null if no tile has one. Ties go to the first tile and pixel in order, so the result does
+ * not depend on the distribution of the tiles. `search` finds the pixels of one tile.
  */
 export async function extremePixels(
   context: AnalysisContext,

@@ -2,13 +2,12 @@
  * The squared Mahalanobis distance of each pixel from the pixels around it (RX of Reed and Yu 1990 with a local background), in the space
  * of some components. Runs in worker threads.
  *
- * The sums over a window follow from those of the window one pixel before it, so the time for a pixel depends on the number of components
- * and not on the size of the window.
+ * The sums over a window are updated from those of the previous window, so the time per pixel depends on the number of components and not
+ * on the size of the window.
  */
 
-import { choleskyFactor } from '../numeric/cholesky.js';
-import { eachBlockWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { choleskyFactor } from '../numeric/index.js';
+import { eachBlockWithNeighbours, type Neighbour, type SpectrumFile } from '../tile-reading/index.js';
 import { PANEL_PIXELS, type PanelMatrix, PixelPanel } from './pixel-panel.js';
 
 /** Plain data. Windows are squares around the pixel; their sides are odd numbers of pixels. */
@@ -17,19 +16,19 @@ export interface LocalRx {
   /** Components x bands. */
   weights: Float64Array;
   centre: Float64Array;
-  /** The background is what the outer window holds and the inner one does not. */
+  /** The background is the outer window without the inner window. */
   outer: number;
   inner: number;
 }
 
-/** Fewer pixels for each component make an inverse covariance that is too uncertain (Reed, Mallett and Brennan 1974). */
+/** With fewer pixels per component, the inverse covariance is too uncertain (Reed, Mallett and Brennan 1974). */
 export const MIN_PIXELS_PER_COMPONENT = 2;
-/** Smaller shares of a sum of squares are rounding errors of the scores, which are float32. */
+/** Smaller shares of a sum of squares are rounding errors of the float32 scores. */
 const SUM_EPSILON = 1e-12;
 
 /**
- * One number for each pixel of the tile, row by row. NaN where the pixel has no data, where its background has fewer than 2 pixels for
- * each component, and where the covariance of the background has no inverse. Throws TW_IMAGERY_TILE_FILE.
+ * Returns one number for each pixel of the tile, row by row. It is NaN if the pixel has no data, its background has fewer than 2 pixels per
+ * component, or the covariance of the background has no inverse. Throws TW_IMAGERY_TILE_FILE.
  */
 export function localRxDistances(
   file: SpectrumFile,
@@ -56,7 +55,7 @@ export function localRxDistances(
   return values;
 }
 
-/** Scores of the pixels of a tile, and of those as far around it as windows reach. */
+/** Scores of the pixels of a tile, widened by the reach of the windows. */
 interface Scores {
   width: number;
   height: number;
@@ -64,7 +63,7 @@ interface Scores {
   size: number;
   /** Component k of pixel i is `values[i * size + k]`. */
   values: Float32Array;
-  /** 1 for pixels that are clear and hold data in every band. */
+  /** 1 for pixels that are clear and have data in every band. */
   has: Uint8Array;
 }
 
@@ -79,7 +78,7 @@ function scoresOf(
   const values = new Float32Array(width * height * size);
   const has = new Uint8Array(width * height);
   let known: { file: SpectrumFile; panel: PixelPanel; matrix: PanelMatrix } | undefined;
-  eachBlockWithNeighbours(file, around, { reach }, ({ bands, indexes, file: one, placesOf }) => {
+  eachBlockWithNeighbours(file, around, { reach }, ({ bands, indexes, file: one, positionsOf }) => {
     if (known?.file !== one) {
       const panel = new PixelPanel(one, centre, 8);
       known = { file: one, panel, matrix: panel.matrix(weights, centre.length) };
@@ -89,9 +88,9 @@ function scoresOf(
       const count = panel.load(bands, indexes, from);
       const products = panel.multiply(matrix, panel.pixels);
       for (let i = 0; i < count; i++)
-        for (const at of placesOf(indexes[from + i]!)) {
+        for (const at of positionsOf(indexes[from + i])) {
           has[at] = 1;
-          for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL_PIXELS + i]!;
+          for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL_PIXELS + i];
         }
     }
   });
@@ -99,18 +98,18 @@ function scoresOf(
 }
 
 /**
- * Sums over a square window of scores that moves from the north to the south and in each row from the west to the east: the number of
- * pixels, the sums of components, and those of products of components i <= j, row by row.
+ * Sums over a square window of scores that moves from north to south and in each row from west to east: the number of pixels, the sums of
+ * components, and the sums of products of components i <= j, row by row.
  *
- * Invariant: `columns` holds for each column the sums over the rows of the window, `total` those over its columns. What lies beyond the
- * scores counts as empty.
+ * Invariant: `columns` has the sums over the rows of the window for each column, and `total` their sum over its columns. Positions beyond
+ * the scores count as empty.
  */
 class WindowSums {
   readonly total: Float64Array;
   private readonly columns: Float64Array;
-  /** The rows that `columns` holds, and the columns that `total` holds: from the first to before the second. */
-  private rows = [0, 0] as [number, number];
-  private across = [0, 0] as [number, number];
+  /** The rows that `columns` covers, and the columns that `total` covers: from the first to before the second. */
+  private rows: [from: number, to: number] = [0, 0];
+  private across: [from: number, to: number] = [0, 0];
 
   constructor(
     private readonly scores: Scores,
@@ -120,7 +119,7 @@ class WindowSums {
     this.columns = new Float64Array(scores.width * this.total.length);
   }
 
-  /** The centre is then in this row, and before its first column. */
+  /** Moves the centre to this row, before its first column. */
   toRow(row: number): void {
     const first = Math.max(0, row - this.reach);
     const end = Math.min(this.scores.height, row + this.reach + 1);
@@ -140,7 +139,7 @@ class WindowSums {
   private addColumn(column: number, sign: number): void {
     const { total, columns } = this;
     const { length } = total;
-    for (let k = 0, at = column * length; k < length; k++, at++) total[k]! += sign * columns[at]!;
+    for (let k = 0, at = column * length; k < length; k++, at++) total[k] += sign * columns[at];
   }
 
   private addRow(row: number, sign: number): void {
@@ -151,21 +150,18 @@ class WindowSums {
       const pixel = row * width + column;
       if (has[pixel] === 0) continue;
       let to = column * length;
-      columns[to++]! += sign;
+      columns[to++] += sign;
       const first = pixel * size;
-      for (let k = 0; k < size; k++) columns[to++]! += sign * values[first + k]!;
+      for (let k = 0; k < size; k++) columns[to++] += sign * values[first + k];
       for (let i = 0; i < size; i++) {
-        const value = sign * values[first + i]!;
-        for (let j = i; j < size; j++) columns[to++]! += value * values[first + j]!;
+        const value = sign * values[first + i];
+        for (let j = i; j < size; j++) columns[to++] += value * values[first + j];
       }
     }
   }
 }
 
-/**
- * The distance of pixel `at` from its background, which is what the sums of the outer window have beyond those of the inner one; NaN if that
- * is not enough.
- */
+/** Returns a function for the distance of pixel `at` from its background, the sums of the outer window minus those of the inner one. */
 function distanceOf({
   size,
   values,
@@ -175,23 +171,23 @@ function distanceOf({
   const covariance = new Float64Array(size * size);
   const lower = new Float64Array(size * size);
   return (outer, inner, at) => {
-    const pixels = outer[0]! - inner[0]!;
+    const pixels = outer[0] - inner[0];
     if (pixels < MIN_PIXELS_PER_COMPONENT * size) return NaN;
-    for (let k = 0; k < size; k++) mean[k] = (outer[k + 1]! - inner[k + 1]!) / pixels;
+    for (let k = 0; k < size; k++) mean[k] = (outer[k + 1] - inner[k + 1]) / pixels;
     for (let i = 0, from = size + 1; i < size; i++)
       for (let j = i; j < size; j++, from++) {
-        const products = outer[from]! - inner[from]!;
-        const scatter = products - pixels * mean[i]! * mean[j]!;
+        const products = outer[from] - inner[from];
+        const scatter = products - pixels * mean[i] * mean[j];
         if (i === j && scatter <= SUM_EPSILON * products) return NaN;
         covariance[j * size + i] = scatter / (pixels - 1);
       }
     if (!choleskyFactor(covariance, size, { lower })) return NaN;
     let square = 0;
     for (let i = 0; i < size; i++) {
-      let rest = values[at * size + i]! - mean[i]!;
-      for (let k = 0; k < i; k++) rest -= lower[i * size + k]! * white[k]!;
-      white[i] = rest / lower[i * size + i]!;
-      square += white[i]! ** 2;
+      let rest = values[at * size + i] - mean[i];
+      for (let k = 0; k < i; k++) rest -= lower[i * size + k] * white[k];
+      white[i] = rest / lower[i * size + i];
+      square += white[i] ** 2;
     }
     return square;
   };

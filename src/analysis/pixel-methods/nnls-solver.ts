@@ -1,21 +1,21 @@
 /**
- * Abundances of endmembers in a spectrum: the least squares solution that is not negative (Lawson and Hanson 1974), and, if it is fully
- * constrained, adds up to 1 (Heinz and Chang 2001). An active set over the Gram matrix of the endmembers, in f64. Pixels share few sets, so
- * the factor of the matrix of each set is kept. Of few endmembers, nnls-solver.wat finds a set to start with.
+ * Abundances of endmembers in a spectrum: the non-negative least squares solution (Lawson and Hanson 1974), and with full constraints also
+ * sum to one (Heinz and Chang 2001). An active-set method on the Gram matrix of the endmembers, in f64. Pixels share few sets, so the
+ * factor of the matrix of each set is cached. For few endmembers, nnls-solver.wat finds the initial set.
  */
 import { loadWasmKernel } from '../../raster/index.js';
 import { dependentEndmembers, noSimd } from '../errors.js';
-import { choleskyFactor } from '../numeric/cholesky.js';
+import { choleskyFactor } from '../numeric/index.js';
 
-/** A gain below this, relative to the largest product, is 0. */
+/** A gain below this, relative to the largest product, counts as 0. */
 const GAIN_TOLERANCE = 1e-13;
-/** Sets of more endmembers have no whole number as a key, and their factors are not kept. */
+/** The bits of larger sets do not fit into an integer key, so their factors are not cached. */
 const MAX_CACHED_ENDMEMBERS = 30;
 const MAX_CACHED_SETS = 4096;
-const PAGE = 65_536;
-/** Sets of so many endmembers have tables: few sets, each of many pixels. */
+const PAGE_BYTES = 65_536;
+/** Up to this number of endmembers, all sets have tables. */
 const MAX_TABULATED_ENDMEMBERS = 12;
-/** Exchanges of all endmembers on the wrong side; most pixels need four. */
+/** Limit of exchanges of all endmembers with the wrong sign; most pixels need four. */
 const MAX_EXCHANGES = 8;
 
 interface Kernel {
@@ -23,23 +23,23 @@ interface Kernel {
   wrong(table: number, products: number, count: number, limit: number): number;
 }
 
-/** A set of endmembers that have an abundance. */
+/** A set of endmembers with non-zero abundances, and the factor of its matrix. */
 interface Factored {
-  /** Members in ascending order. If abundances add up to 1, the first member comes last, because its abundance is the rest. */
+  /** Members in ascending order. If abundances sum to one, the first member is moved to the end, because its abundance is the remainder. */
   members: Int32Array;
-  /** How many are solved for. */
+  /** Number of unknowns. */
   free: number;
-  /** Lower triangular factor of their matrix, row by row without gaps, with the inverse of each number of the diagonal in its place. */
+  /** Lower triangular factor of the matrix, row by row without gaps. Its diagonal holds inverses. */
   lower: Float64Array;
-  /** Right side of the equations for a spectrum of zeros. */
+  /** Right-hand side of the equations for a spectrum of zeros. */
   start: Float64Array;
 }
 
 /**
- * Solves min |x - E' a|^2 for one spectrum after another. The result depends on that spectrum alone, not on the sets that are kept.
+ * Solves min |x - E' a|^2 for one spectrum after another. The result depends on that spectrum alone, not on the cached sets.
  *
- * Invariants: `gram` is E E', symmetric positive definite, row by row. `kept` has the sets by their bits, and `tables` where the memory of
- * the kernel has the table of each set, or 0. `products` lie where that memory begins.
+ * Invariants: `gram` is E E', symmetric positive definite, row by row. `kept` has the sets by their bits. `tables` has the address of the
+ * table of each set in the memory of the kernel, or 0. `products` are at the start of that memory.
  */
 export class AbundanceSolver {
   private readonly gram: Float64Array;
@@ -49,9 +49,9 @@ export class AbundanceSolver {
   private readonly tables: Int32Array;
   private readonly isMember: Uint8Array;
   private readonly products: Float64Array;
-  /** The solution without bounds for the members of a set. */
+  /** The unconstrained solution for the members of a set. */
   private readonly solution: Float64Array;
-  /** Multiplier of the condition that the last abundances add up to 1; 0 without it. */
+  /** Lagrange multiplier of the sum-to-one constraint of the last abundances; 0 without the constraint. */
   private multiplier = 0;
   /** The abundances of the last spectrum. */
   readonly abundances: Float64Array;
@@ -64,9 +64,10 @@ export class AbundanceSolver {
   ) {
     const bands = endmembers.length / count;
     this.gram = Float64Array.from({ length: count * count }, (_, at) => {
-      const [i, j] = [Math.floor(at / count), at % count];
+      const i = Math.floor(at / count);
+      const j = at % count;
       let sum = 0;
-      for (let b = 0; b < bands; b++) sum += endmembers[i * bands + b]! * endmembers[j * bands + b]!;
+      for (let b = 0; b < bands; b++) sum += endmembers[i * bands + b] * endmembers[j * bands + b];
       return sum;
     });
     if (!choleskyFactor(this.gram, count)) throw dependentEndmembers();
@@ -76,7 +77,8 @@ export class AbundanceSolver {
     if (count <= MAX_TABULATED_ENDMEMBERS) {
       this.kernel = loadWasmKernel<Kernel>(new URL('./nnls-solver.wasm', import.meta.url));
       if (!this.kernel) throw noSimd();
-      this.kernel.memory.grow(Math.ceil(((2 ** count + 1) * Math.ceil(count / 2) * (count + 2) * 16) / PAGE));
+      const bytes = (2 ** count + 1) * Math.ceil(count / 2) * (count + 2) * 16;
+      this.kernel.memory.grow(Math.ceil(bytes / PAGE_BYTES));
     }
     this.products = this.kernel
       ? new Float64Array(this.kernel.memory.buffer, 0, count)
@@ -85,12 +87,12 @@ export class AbundanceSolver {
     this.abundances = new Float64Array(count);
   }
 
-  /** `products`: those of the spectrum with each endmember, the first at `at`, `stride` apart. NaN if one is not finite. */
+  /** `products`: products of the spectrum with each endmember, the first at `at`, `stride` apart. Returns NaN if one is not finite. */
   solve(products: ArrayLike<number>, at: number, stride: number): Float64Array {
     const { count, abundances } = this;
     let scale = this.sumsToOne ? this.largest : 0;
     for (let i = 0; i < count; i++) {
-      const product = products[at + i * stride]!;
+      const product = products[at + i * stride];
       this.products[i] = product;
       scale = Math.max(scale, Math.abs(product));
       abundances[i] = 0;
@@ -98,7 +100,7 @@ export class AbundanceSolver {
     }
     if (!Number.isFinite(scale)) return abundances.fill(NaN);
     if (this.kernel) this.guess(this.kernel, GAIN_TOLERANCE * scale);
-    // Each step lowers the residual, and there are finitely many sets; the bound is for rounding.
+    // Each step lowers the residual and the number of sets is finite; the limit guards against rounding errors.
     for (let round = 0; round < 20 * count; round++) {
       const set = this.factored();
       this.solveSet(set);
@@ -111,20 +113,20 @@ export class AbundanceSolver {
   }
 
   /**
-   * The sum of the squares of what the last abundances leave of its spectrum, of which the sum of squares is `square`. Rounding leaves
-   * about 1e-15 of that.
+   * The sum of squares of the residual of the last spectrum, whose own sum of squares is `square`. Its rounding error is about 1e-15 of
+   * `square`.
    */
   residual(square: number): number {
     const { products, abundances: a } = this;
-    // E E' a is the products less the multiplier, wherever a is not 0.
+    // E E' a equals the products minus the multiplier wherever a is not 0.
     let sum = square - this.multiplier;
-    for (let i = 0; i < this.count; i++) sum -= a[i]! * products[i]!;
+    for (let i = 0; i < this.count; i++) sum -= a[i] * products[i];
     return Math.max(0, sum);
   }
 
   /**
-   * Leaves a good set of members to start with: exchanges all endmembers on the wrong side at once (Portugal, Judice and Vicente 1994), which
-   * finds the set of the solution in most cases.
+   * Sets the initial members: exchanges all endmembers with the wrong sign together (Portugal, Judice and Vicente 1994), which finds the
+   * set of the solution in most cases.
    */
   private guess(kernel: Kernel, limit: number): void {
     const { count, isMember } = this;
@@ -134,7 +136,7 @@ export class AbundanceSolver {
         for (let i = 0; i < count; i++) isMember[i] = (key >> i) & 1;
         this.writeTable(kernel, key);
       }
-      const wrong = kernel.wrong(this.tables[key]!, 0, count, limit);
+      const wrong = kernel.wrong(this.tables[key], 0, count, limit);
       if (wrong === 0) break;
       key ^= wrong;
     }
@@ -142,39 +144,39 @@ export class AbundanceSolver {
   }
 
   /**
-   * Writes what `guess` looks at, two endmembers at a time: the abundance of a member, and what another one adds to the residual. Both are
-   * linear in the products.
+   * Writes the table of a set for `guess`, two endmembers at a time: the abundance of each member, and the gain of each other endmember.
+   * Both are linear in the products.
    */
   private writeTable(kernel: Kernel, key: number): void {
     const { count, isMember, products, tables } = this;
     const set = this.factored();
-    const asked = products.slice();
+    const saved = products.slice();
     const pairs = Math.ceil(count / 2);
     const length = 2 * pairs * (count + 2);
     tables[key] = (key + 1) * length * 8;
     const table = new Float64Array(kernel.memory.buffer, tables[key], length);
-    const place = (i: number, column: number) => 2 * ((i >> 1) * (count + 2) + column) + (i & 1);
+    const position = (i: number, column: number) => 2 * ((i >> 1) * (count + 2) + column) + (i & 1);
     for (let column = 1; column < count + 2; column++) {
       products.fill(0);
       if (column > 1) products[column - 2] = 1;
       this.solveSet(set);
-      const shift = this.sumsToOne ? this.gain(set, set.members[set.free]!) : 0;
-      for (let k = 0; k < set.members.length; k++) table[place(set.members[k]!, column)] = this.solution[k]!;
+      const shift = this.sumsToOne ? this.gain(set, set.members[set.free]) : 0;
+      for (let k = 0; k < set.members.length; k++) table[position(set.members[k], column)] = this.solution[k];
       for (let i = 0; i < count; i++) {
-        if (isMember[i] === 0) table[place(i, column)] = shift - this.gain(set, i);
-        if (column > 1) table[place(i, column)]! -= table[place(i, 1)]!;
-        else table[place(i, 0)] = isMember[i]! - 1;
+        if (isMember[i] === 0) table[position(i, column)] = shift - this.gain(set, i);
+        if (column > 1) table[position(i, column)] -= table[position(i, 1)];
+        else table[position(i, 0)] = isMember[i] - 1;
       }
     }
-    products.set(asked);
+    products.set(saved);
   }
 
-  /** The set of the members. */
+  /** The factored set of the present members. */
   private factored(): Factored {
     const { count, isMember } = this;
     if (count > MAX_CACHED_ENDMEMBERS) return this.factor();
     let key = 0;
-    for (let i = 0; i < count; i++) key |= isMember[i]! << i;
+    for (let i = 0; i < count; i++) key |= isMember[i] << i;
     const known = this.kept.get(key);
     if (known) return known;
     if (this.kept.size === MAX_CACHED_SETS) this.kept.clear();
@@ -184,57 +186,57 @@ export class AbundanceSolver {
   }
 
   /**
-   * With abundances that add up to 1, x - E' a is x less the first member, less the differences of the others from it times their
-   * abundances. Solving for these keeps numbers small if endmembers are nearly alike.
+   * If abundances sum to one, x - E' a is x minus the first member, minus the differences of the other members from it times their
+   * abundances. Solving for these keeps numbers small if endmembers are similar.
    */
   private factor(): Factored {
     const { gram, count, isMember, sumsToOne } = this;
     const members = Int32Array.from({ length: count }, (_, i) => i).filter((i) => isMember[i] === 1);
-    const first = members[0]!;
+    const first = members[0];
     if (sumsToOne) members.copyWithin(0, 1)[members.length - 1] = first;
     const free = members.length - Number(sumsToOne);
-    const of = (i: number, j: number) => gram[i * count + j]!;
+    const of = (i: number, j: number) => gram[i * count + j];
     const matrix = new Float64Array(free * free);
     const start = new Float64Array(free);
     for (let k = 0, at = 0; k < free; k++) {
-      const i = members[k]!;
+      const i = members[k];
       if (sumsToOne) start[k] = of(first, first) - of(i, first);
       for (let l = 0; l < free; l++, at++) {
-        const j = members[l]!;
-        matrix[at] = sumsToOne ? of(i, j) - of(first, j) + start[k]! : of(i, j);
+        const j = members[l];
+        matrix[at] = sumsToOne ? of(i, j) - of(first, j) + start[k] : of(i, j);
       }
     }
     const square = choleskyFactor(matrix, free, { least: 0 });
     if (!square) throw dependentEndmembers();
     const lower = new Float64Array((free * (free + 1)) / 2);
     for (let i = 0, at = 0; i < free; i++) {
-      for (let k = 0; k < i; k++) lower[at++] = square[i * free + k]!;
-      lower[at++] = 1 / square[i * free + i]!;
+      for (let k = 0; k < i; k++) lower[at++] = square[i * free + k];
+      lower[at++] = 1 / square[i * free + i];
     }
     return { members, free, lower, start };
   }
 
   private solveSet({ members, free, lower, start }: Factored): void {
     const { products, solution: x, sumsToOne } = this;
-    const less = sumsToOne ? products[members[free]!]! : 0;
+    const less = sumsToOne ? products[members[free]] : 0;
     for (let i = 0, at = 0; i < free; i++) {
-      let sum = products[members[i]!]! - less + start[i]!;
-      for (let k = 0; k < i; k++) sum -= lower[at++]! * x[k]!;
-      x[i] = sum * lower[at++]!;
+      let sum = products[members[i]] - less + start[i];
+      for (let k = 0; k < i; k++) sum -= lower[at++] * x[k];
+      x[i] = sum * lower[at++];
     }
     let rest = 1;
     for (let i = free - 1, at = lower.length; i >= 0; i--) {
-      const value = x[i]! * lower[--at]!;
+      const value = x[i] * lower[--at];
       x[i] = value;
       rest -= value;
-      for (let k = i - 1; k >= 0; k--) x[k]! -= lower[--at]! * value;
+      for (let k = i - 1; k >= 0; k--) x[k] -= lower[--at] * value;
     }
     if (sumsToOne) x[free] = rest;
   }
 
   /**
-   * Moves the abundances towards the solution of the set until the first of them is 0, and takes out of the set the members that are then.
-   * Returns whether it came to the solution.
+   * Moves the abundances towards the solution of the set until one of them is 0, and removes members whose abundance is 0. Returns true if
+   * the solution was reached.
    */
   private stepTo({ members }: Factored): boolean {
     const { abundances: a, solution: x, isMember } = this;
@@ -242,31 +244,31 @@ export class AbundanceSolver {
     let step = 1;
     let blocking = -1;
     for (let k = 0; k < size; k++) {
-      if (x[k]! > 0) continue;
-      const now = a[members[k]!]!;
-      const share = now / (now - x[k]!) || 0;
+      if (x[k] > 0) continue;
+      const now = a[members[k]];
+      const share = now / (now - x[k]) || 0;
       if (share > step) continue;
       step = share;
       blocking = k;
     }
     if (blocking < 0) {
-      for (let k = 0; k < size; k++) a[members[k]!] = x[k]!;
+      for (let k = 0; k < size; k++) a[members[k]] = x[k];
       return true;
     }
     for (let k = 0; k < size; k++) {
-      const i = members[k]!;
-      a[i]! += step * (x[k]! - a[i]!);
-      if (x[k]! > 0 || (a[i]! > 1e-15 && k !== blocking)) continue;
+      const i = members[k];
+      a[i] += step * (x[k] - a[i]);
+      if (x[k] > 0 || (a[i] > 1e-15 && k !== blocking)) continue;
       a[i] = 0;
       isMember[i] = 0;
     }
     return false;
   }
 
-  /** The endmember outside of the set whose growth lowers the residual most, if by more than `limit`; -1 for none. */
+  /** The endmember outside of the set whose growth lowers the residual most, -1 if no gain exceeds `limit`. */
   private largestGain(set: Factored, limit: number): number {
     const { count, isMember } = this;
-    this.multiplier = this.sumsToOne ? this.gain(set, set.members[set.free]!) : 0;
+    this.multiplier = this.sumsToOne ? this.gain(set, set.members[set.free]) : 0;
     let most = this.multiplier + limit;
     let best = -1;
     for (let i = 0; i < count; i++) {
@@ -279,12 +281,12 @@ export class AbundanceSolver {
     return best;
   }
 
-  /** Half of the derivative of the residual by an abundance, with a minus. */
+  /** Minus half the derivative of the residual with respect to an abundance. */
   private gain({ members }: Factored, i: number): number {
     const { gram, solution } = this;
-    let sum = this.products[i]!;
+    let sum = this.products[i];
     const row = i * this.count;
-    for (let k = 0; k < members.length; k++) sum -= gram[row + members[k]!]! * solution[k]!;
+    for (let k = 0; k < members.length; k++) sum -= gram[row + members[k]] * solution[k];
     return sum;
   }
 }

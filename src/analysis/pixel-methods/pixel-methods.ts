@@ -1,20 +1,21 @@
 /** Methods that compute values from the spectrum of a pixel. */
-import { evaluateProgram as evaluateExpression, type Program } from '../../expressions/index.js';
+import { evaluateProgram, type Program } from '../../expressions/index.js';
 import type { PixelArray } from '../../raster/index.js';
-import { centredLayers, type DenseLayer, type DenseNetwork } from '../dense-networks/dense-network.js';
-import { PanelNetwork, padRows, softmax } from '../dense-networks/panel-network.js';
-import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
+import type { ValueEncoding } from '../reproducible-sums/index.js';
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/index.js';
 import { continuumRemoval, deepestBand } from './continuum-removal.js';
+import { centredLayers, type DenseLayer, type DenseNetwork } from './dense-network.js';
 import { AbundanceSolver } from './nnls-solver.js';
+import { PanelNetwork, padRows, softmax } from './panel-network.js';
 import { PANEL_PIXELS, PixelPanel } from './pixel-panel.js';
 
-/** Plain data; vectors are of physical values, one number for each band. */
+/** Plain data. x is the spectrum of physical values; vectors have one number for each band. */
 export type PixelMethod =
   /** weights * (x - centre), rows x bands: components, the matched filter, smoothing, and resampling. */
   | { kind: 'linear'; weights: Float64Array; centre: Float64Array }
   /** |L^-1 (x - centre)|^2, where the covariance is L L': the squared Mahalanobis distance (Reed and Yu 1990). */
   | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
-  /** |x - c| for each centre c, rows x bands. `centre`: a spectrum near all pixels, such as their mean, which keeps float32 precise. */
+  /** |x - c| for each centre c, rows x bands. `centre`: a spectrum near all pixels, such as their mean, for precision in float32. */
   | { kind: 'euclidean'; centres: Float64Array; centre: Float64Array }
   /** The cosine of the angle between L^-1 (x - centre) and each target, squared, with its sign (Kraut, Scharf and Butler 2005). */
   | { kind: 'coherence'; whitening: Float64Array; centre: Float64Array; targets: Float64Array }
@@ -24,14 +25,14 @@ export type PixelMethod =
   | { kind: 'divergence'; targets: Float64Array }
   /** The probability of each class by a network of layers, for x - centre. */
   | { kind: 'probabilities'; layers: DenseLayer[]; centre: Float64Array }
-  /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
+  /** The abundance of each endmember, and the root mean square of the residual. */
   | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean }
-  /** The value of each expression; programs count the bands from 0. */
+  /** The value of each expression. Programs count the bands from 0. */
   | { kind: 'expressions'; programs: Program[] }
   /** x divided by its upper convex hull over the wavelengths, nm; for `depth` the largest depth below 1, and its wavelength. */
   | { kind: 'continuum'; wavelengths: Float64Array; depth: boolean };
 
-/** For a classifier of layers. */
+/** The method of a dense network. */
 export function layersMethod(network: DenseNetwork): PixelMethod {
   return { kind: 'probabilities', layers: centredLayers(network), centre: network.centre };
 }
@@ -40,13 +41,29 @@ export function layersMethod(network: DenseNetwork): PixelMethod {
 export interface PixelFunction {
   readonly rows: number;
   /**
-   * Evaluates the pixels at `indexes[from]` and on, up to 64: row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, good until
-   * the next call. NaN where the method has no value, as for a spectrum of zeros.
+   * Evaluates up to 64 pixels from `indexes[from]` on. Row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, valid until the next
+   * call. NaN if the method has no value, as for a spectrum of zeros.
    */
   evaluate(bands: readonly PixelArray[], indexes: Int32Array, from: number): Float32Array | Float64Array;
 }
 
-/** A method for stored numbers. */
+/**
+ * Evaluates a method on all pixels of a tile that are clear and have data in every band. `indexes`: up to 64 pixels of the block; row r of
+ * pixel `indexes[i]` is `values[r * 64 + i]`. Throws TW_IMAGERY_TILE_FILE and the errors of `visit`.
+ */
+export function eachPanel(
+  file: SpectrumFile,
+  { evaluate }: PixelFunction,
+  visit: (values: Float32Array | Float64Array, block: SpectrumBlock, indexes: Int32Array) => void,
+): void {
+  eachBlock(file, (block) => {
+    const { bands, indexes } = block;
+    for (let from = 0; from < indexes.length; from += PANEL_PIXELS)
+      visit(evaluate(bands, indexes, from), block, indexes.subarray(from, from + PANEL_PIXELS));
+  });
+}
+
+/** A method for stored numbers of an encoding. */
 export function pixelFunction(method: PixelMethod, coding: ValueEncoding): PixelFunction {
   switch (method.kind) {
     case 'linear':
@@ -99,7 +116,7 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Valu
       const scores = network.forward();
       for (let i = 0; i < count; i++) {
         softmax(scores, i, rows, shares);
-        for (let r = 0; r < rows; r++) values[r * PANEL_PIXELS + i] = shares[r]!;
+        for (let r = 0; r < rows; r++) values[r * PANEL_PIXELS + i] = shares[r];
       }
       return values;
     },
@@ -121,12 +138,12 @@ function distance({ whitening, centre }: Method<'distance'>, coding: ValueEncodi
   };
 }
 
-/** By |x|^2 - 2 c.x + |c|^2, less the centre, so that what cancels is small. */
+/** Computes |x|^2 - 2 c.x + |c|^2 after subtracting the centre, so that few digits cancel. */
 function euclidean({ centres, centre }: Method<'euclidean'>, coding: ValueEncoding): PixelFunction {
   const bands = centre.length;
   const rows = centres.length / bands;
   const panel = new PixelPanel(coding, centre);
-  const shifted = centres.map((value, at) => value - centre[at % bands]!);
+  const shifted = centres.map((value, at) => value - centre[at % bands]);
   const matrix = panel.matrix(shifted, bands);
   const norms = panel.plane(1);
   const own = Array.from({ length: rows }, (_, row) => {
@@ -141,7 +158,7 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: ValueEncodi
       const values = panel.multiply(matrix, panel.pixels);
       for (let r = 0; r < rows; r++)
         for (let at = r * PANEL_PIXELS, i = 0; i < PANEL_PIXELS; i++, at++)
-          values[at] = Math.sqrt(Math.max(0, squares[i]! - 2 * values[at]! + own[r]!));
+          values[at] = Math.sqrt(Math.max(0, squares[i] - 2 * values[at] + own[r]));
       return values;
     },
   };
@@ -166,7 +183,7 @@ function coherence(
       const squares = panel.squares(white.out, norms, bands);
       const values = panel.multiply(products, white.out);
       for (let at = 0; at < rows * PANEL_PIXELS; at++)
-        values[at] = (values[at]! * Math.abs(values[at]!)) / squares[at % PANEL_PIXELS]!;
+        values[at] = (values[at] * Math.abs(values[at])) / squares[at % PANEL_PIXELS];
       return values;
     },
   };
@@ -190,8 +207,8 @@ function angle({ targets }: Method<'angle'>, coding: ValueEncoding): PixelFuncti
 }
 
 /**
- * With p = x / sum x and q = t / sum t it is the sum of (p - q) (log p - log q): what belongs to x or t alone, less the products of
- * log q with p and of q with log p. Values below 1e-6 count as 1e-6.
+ * With p = x / sum x and q = t / sum t, the divergence is the sum of (p - q) (log p - log q) = p log p + q log q - p log q - q log p.
+ * Values below 1e-6 count as 1e-6.
  */
 function divergence({ targets }: Method<'divergence'>, coding: ValueEncoding): PixelFunction {
   const bands = coding.scales.length;
@@ -217,28 +234,26 @@ function divergence({ targets }: Method<'divergence'>, coding: ValueEncoding): P
     rows,
     evaluate(pixels, indexes, from) {
       const count = panel.load(pixels, indexes, from);
-      const [x, p, logP] = [panel.pixels, shares, logs].map((plane) => panel.values(plane)) as [
-        Float32Array,
-        Float32Array,
-        Float32Array,
-      ];
+      const x = panel.values(panel.pixels);
+      const p = panel.values(shares);
+      const logP = panel.values(logs);
       const entropies = new Float64Array(PANEL_PIXELS);
       for (let i = 0; i < count; i++) {
         let sum = 0;
-        for (let at = i; at < x.length; at += PANEL_PIXELS) sum += Math.max(x[at]!, MIN_DIVERGENCE_VALUE);
+        for (let at = i; at < x.length; at += PANEL_PIXELS) sum += Math.max(x[at], MIN_DIVERGENCE_VALUE);
         for (let at = i; at < x.length; at += PANEL_PIXELS) {
-          const share = Math.max(x[at]!, MIN_DIVERGENCE_VALUE) / sum;
+          const share = Math.max(x[at], MIN_DIVERGENCE_VALUE) / sum;
           const log = Math.log(share);
           p[at] = share;
           logP[at] = log;
-          entropies[i]! += share * log;
+          entropies[i] += share * log;
         }
       }
       const values = panel.multiply(ofShares, shares);
       const others = panel.multiply(ofLogs, logs);
       for (let at = 0; at < rows * PANEL_PIXELS; at++)
         values[at] =
-          entropies[at % PANEL_PIXELS]! + own[Math.floor(at / PANEL_PIXELS)]! - values[at]! - others[at]!;
+          entropies[at % PANEL_PIXELS] + own[Math.floor(at / PANEL_PIXELS)] - values[at] - others[at];
       return values;
     },
   };
@@ -262,8 +277,8 @@ function abundances(
       const squares = panel.squares(panel.pixels, norms);
       for (let i = 0; i < taken; i++) {
         const shares = solver.solve(products, i, PANEL_PIXELS);
-        for (let k = 0; k < count; k++) values[k * PANEL_PIXELS + i] = shares[k]!;
-        values[count * PANEL_PIXELS + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
+        for (let k = 0; k < count; k++) values[k * PANEL_PIXELS + i] = shares[k];
+        values[count * PANEL_PIXELS + i] = Math.sqrt(solver.residual(squares[i]) / bands);
       }
       return values;
     },
@@ -282,7 +297,7 @@ function expressions({ programs }: Method<'expressions'>, coding: ValueEncoding)
         physical.subarray(band * PANEL_PIXELS, band * PANEL_PIXELS + count),
       );
       for (const [row, program] of programs.entries())
-        values.set(evaluateExpression(program, inputs, count), row * PANEL_PIXELS);
+        values.set(evaluateProgram(program, inputs, count), row * PANEL_PIXELS);
       return values;
     },
   };
@@ -301,23 +316,23 @@ function continuum({ wavelengths, depth }: Method<'continuum'>, coding: ValueEnc
       const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels);
       for (let i = 0; i < count; i++) {
-        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL_PIXELS + i]!;
+        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL_PIXELS + i];
         remove(spectrum);
         if (depth) {
           const deepest = deepestBand(spectrum, wavelengths);
           values[i] = deepest.depth;
           values[PANEL_PIXELS + i] = deepest.wavelength;
-        } else for (let band = 0; band < bands; band++) values[band * PANEL_PIXELS + i] = spectrum[band]!;
+        } else for (let band = 0; band < bands; band++) values[band * PANEL_PIXELS + i] = spectrum[band];
       }
       return values;
     },
   };
 }
 
-/** The divergence counts smaller values as this one, because zero has no logarithm. */
+/** Lower limit of values in the divergence, because zero has no logarithm. */
 export const MIN_DIVERGENCE_VALUE = 1e-6;
 
-/** Rows of length 1. */
+/** Scales rows to length 1. */
 function unitRows(rows: Float64Array, columns: number): Float64Array {
   return rows.map((value, at) => {
     const row = Math.floor(at / columns);

@@ -1,7 +1,7 @@
-/** Spectra of 64 pixels in the memory of the kernel of pixel-panel.wat, and products of matrices with them. */
+/** Spectra of 64 pixels in the memory of the kernel of pixel-panel.wat, and matrix products with them. */
 import { loadWasmKernel, type PixelArray } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
-import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
+import type { ValueEncoding } from '../reproducible-sums/index.js';
 
 interface Kernel {
   memory: { buffer: ArrayBuffer; grow(pages: number): void };
@@ -25,9 +25,9 @@ interface Kernel {
 export const PANEL_PIXELS = 64;
 /** Rows of a matrix in one call of the kernel. */
 const ROWS = 4;
-const PAGE = 65_536;
+const PAGE_BYTES = 65_536;
 
-/** Values of 64 pixels, `rows` for each: value r of pixel i is `values[r * 64 + i]`. */
+/** `rows` values of 64 pixels: value r of pixel i is `values[r * 64 + i]`. */
 interface Plane {
   readonly at: number;
   readonly rows: number;
@@ -37,7 +37,7 @@ interface Plane {
 export interface PanelMatrix {
   readonly at: number;
   readonly columns: number;
-  /** Rows in whole groups of 4. */
+  /** Number of groups of 4 rows. */
   readonly groups: number;
   /** The columns [start, end) of each group that are not all 0. */
   readonly starts: number[];
@@ -45,23 +45,23 @@ export interface PanelMatrix {
   readonly out: Plane;
 }
 
-/** Arrays of stored numbers that the kernel decodes, in the order of its types. */
+/** Types of stored numbers that the kernel decodes, in the order of its type codes. */
 const DECODED = [Int16Array, Uint16Array, Float32Array];
-/** Pixels whose stored numbers lie in the memory of the kernel: as many as keep those of some hundred bands near the processor. */
+/** Pixels whose stored numbers are in the memory of the kernel. Those of some hundred bands fit into the cache. */
 const WINDOW_PIXELS = 8 * PANEL_PIXELS;
-/** From a band to the next: bands a power of two apart would share few lines of the cache. */
+/** Distance between bands. With a power of two, bands would share few cache lines. */
 const BAND_STRIDE = WINDOW_PIXELS + 32;
 const MAX_VALUE_BYTES = 4;
 
 /**
- * Invariants: memory up to `end` belongs to the panel, its matrices and their products; it only grows before the first pixels are
- * loaded, so views of it stay good. `window` holds the numbers of `held.bands` from pixel `held.start` on.
+ * Invariants: memory up to `end` belongs to the panel, its matrices and their products. It grows only before the first pixels are loaded,
+ * so views of it stay valid. `window` contains the numbers of `held.bands` from pixel `held.start` on.
  */
 export class PixelPanel {
   readonly pixels: Plane;
   private readonly kernel: Kernel;
   private readonly bands: number;
-  /** Physical value less the centre = stored * scale + shift. */
+  /** Physical value minus the centre = stored * scale + shift. */
   private readonly scales: readonly number[];
   private readonly shifts: Float64Array;
   private readonly coding: number;
@@ -69,7 +69,7 @@ export class PixelPanel {
   private held: { bands: readonly PixelArray[]; start: number } | undefined;
   private end = 0;
 
-  /** `centre`: subtracted from physical values. `bytes`: of a value; 8 for f64. */
+  /** `centre` is subtracted from physical values. `bytes`: size of a value, 4 for f32 or 8 for f64. */
   constructor(
     { scales, offsets }: ValueEncoding,
     centre?: ArrayLike<number>,
@@ -85,9 +85,9 @@ export class PixelPanel {
     this.pixels = this.plane(bands);
     this.coding = this.take(2 * bands * 8);
     new Float64Array(kernel.memory.buffer, this.coding, 2 * bands).set(
-      scales.flatMap((scale, b) => [scale, this.shifts[b]!]),
+      scales.flatMap((scale, b) => [scale, this.shifts[b]]),
     );
-    // The kernel reads whole panels, beyond the last pixel as well.
+    // The kernel reads complete panels, even beyond the last pixel.
     this.window = this.take((bands * BAND_STRIDE + PANEL_PIXELS) * MAX_VALUE_BYTES);
   }
 
@@ -114,15 +114,15 @@ export class PixelPanel {
     for (let i = 0, row = 0; i < values.length; row++) {
       const group = Math.floor(row / ROWS);
       for (let column = 0; column < columns; column++, i++) {
-        const value = values[i]!;
+        const value = values[i];
         packed[(group * columns + column) * ROWS + (row % ROWS)] = value;
         if (value === 0) continue;
-        starts[group] = Math.min(starts[group]!, column);
-        ends[group] = Math.max(ends[group]!, column + 1);
+        starts[group] = Math.min(starts[group], column);
+        ends[group] = Math.max(ends[group], column + 1);
       }
     }
-    // A group of zeros alone takes one column, too.
-    for (const [group, end] of ends.entries()) starts[group] = Math.min(starts[group]!, end - 1);
+    // A group of zeros also takes one column.
+    for (const [group, end] of ends.entries()) starts[group] = Math.min(starts[group], end - 1);
   }
 
   plane(rows: number): Plane {
@@ -139,12 +139,12 @@ export class PixelPanel {
   }
 
   /**
-   * Takes up to 64 pixels, those at `indexes[from]` and on: physical values less the centre. Returns their number. The numbers of `bands`
-   * must not change between calls with the same array.
+   * Loads up to 64 pixels from `indexes[from]` on as physical values minus the centre. Returns their number. The numbers of `bands` must
+   * not change between calls with the same array.
    */
   load(bands: readonly PixelArray[], indexes: Int32Array, from: number): number {
     const count = Math.min(PANEL_PIXELS, indexes.length - from);
-    const first = indexes[from]!;
+    const first = indexes[from];
     const type = DECODED.findIndex((one) => bands[0] instanceof one);
     const isRun = indexes[from + count - 1] === first + count - 1;
     const start = first - (first % WINDOW_PIXELS);
@@ -156,19 +156,18 @@ export class PixelPanel {
   private gather(bands: readonly PixelArray[], indexes: Int32Array, from: number, count: number): void {
     const values = this.values(this.pixels);
     for (let b = 0; b < this.bands; b++) {
-      const band = bands[b]!;
-      const scale = this.scales[b]!;
-      const shift = this.shifts[b]!;
-      // One rounding: in f64, then to f32.
-      for (let i = 0; i < count; i++)
-        values[b * PANEL_PIXELS + i] = band[indexes[from + i]!]! * scale + shift;
+      const band = bands[b];
+      const scale = this.scales[b];
+      const shift = this.shifts[b];
+      // Computed in f64 and rounded once to f32.
+      for (let i = 0; i < count; i++) values[b * PANEL_PIXELS + i] = band[indexes[from + i]] * scale + shift;
     }
   }
 
-  /** Does the same for pixels side by side, from `first` on. The numbers from `start` on are copied once for the panels that they reach. */
+  /** Loads adjacent pixels from `first` on. The numbers from `start` on are copied once for all panels of the window. */
   private decode(bands: readonly PixelArray[], type: number, start: number, first: number): void {
     const { kernel } = this;
-    const size = bands[0]!.BYTES_PER_ELEMENT;
+    const size = bands[0].BYTES_PER_ELEMENT;
     if (this.held?.bands !== bands || this.held.start !== start) {
       for (const [b, band] of bands.entries()) {
         const { buffer, byteOffset, byteLength } = band.subarray(start, start + WINDOW_PIXELS);
@@ -186,12 +185,12 @@ export class PixelPanel {
     const { kernel, bytes } = this;
     const multiply = bytes === 4 ? kernel.multiply : kernel.multiply64;
     for (let group = 0; group < groups; group++) {
-      const start = starts[group]!;
+      const start = starts[group];
       multiply(
         of.at + start * PANEL_PIXELS * bytes,
         at + (group * of.rows + start) * ROWS * bytes,
         out.at + group * ROWS * PANEL_PIXELS * bytes,
-        ends[group]! - start,
+        ends[group] - start,
       );
     }
     return this.values(out);
@@ -205,18 +204,18 @@ export class PixelPanel {
     return this.values(into);
   }
 
-  /** Puts angles in place of the products of pixels with vectors of length 1; `squares`: those of the pixels. In f32. */
+  /** Replaces the products of pixels with unit vectors by angles, in f32. `squares`: the sums of squares of the pixels. */
   angles(products: Plane, squares: Plane): Float32Array | Float64Array {
     this.kernel.angles(products.at, squares.at, products.rows);
     return this.values(products);
   }
 
-  /** So many bytes of memory. */
+  /** Allocates memory of the kernel and returns its address. */
   private take(bytes: number): number {
     const at = this.end;
     this.end += Math.ceil(bytes / 16) * 16;
     const missing = this.end - this.kernel.memory.buffer.byteLength;
-    if (missing > 0) this.kernel.memory.grow(Math.ceil(missing / PAGE));
+    if (missing > 0) this.kernel.memory.grow(Math.ceil(missing / PAGE_BYTES));
     return at;
   }
 }

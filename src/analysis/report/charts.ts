@@ -1,4 +1,4 @@
-/** Charts of spectra and of eigenvalues. */
+/** Charts of spectra and eigenvalues. */
 import {
   type AxisScale,
   decimalsOf,
@@ -12,43 +12,48 @@ import {
 
 const CHART_WIDTH_PX = 720;
 const CHART_HEIGHT_PX = 300;
-const [LEFT, RIGHT, TOP, BOTTOM] = [64, 24, 22, 34];
+/** Margins around the plot, in pixels. */
+const LEFT = 64;
+const RIGHT = 24;
+const TOP = 22;
+const BOTTOM = 34;
+/** Number of curve colours in the style sheet; they repeat. */
+const COLOURS = 8;
+/** A step between wavelengths is a gap if it is wider than this multiple of the median step. */
+const GAP_STEP_RATIO = 4;
 
 export interface Curve {
   name: string;
-  /** One for each wavelength. */
+  /** One value for each wavelength. */
   values: ArrayLike<number>;
-  /** Half of the width of a band around the curve. */
+  /** Half the width of a band around the curve. */
   spread?: ArrayLike<number>;
 }
 
-/** Steps between wavelengths that are wider than so many usual ones are gaps. */
-const GAP_STEP_RATIO = 4;
-
-/** Curves over wavelengths in nm, which may come in any order. */
+/** Curves over wavelengths in nm, in any order. */
 export function spectrumChart(wavelengths: readonly number[], curves: readonly Curve[], unit: string): Html {
-  const order = [...wavelengths.keys()].sort((a, b) => wavelengths[a]! - wavelengths[b]!);
+  const order = [...wavelengths.keys()].sort((a, b) => wavelengths[a] - wavelengths[b]);
   const all = curves.flatMap(({ values, spread }) =>
-    order.flatMap((at) => [values[at]! - (spread?.[at] ?? 0), values[at]! + (spread?.[at] ?? 0)]),
+    order.flatMap((at) => [values[at] - (spread?.[at] ?? 0), values[at] + (spread?.[at] ?? 0)]),
   );
   const [x, y] = [linearScale([...wavelengths]), linearScale(all)];
-  const steps = order.slice(1).map((at, i) => wavelengths[at]! - wavelengths[order[i]!]!);
+  const steps = order.slice(1).map((at, i) => wavelengths[at] - wavelengths[order[i]]);
   const usual = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
   const runs: number[][] = [];
   for (const [i, at] of order.entries())
-    if (i === 0 || steps[i - 1]! > GAP_STEP_RATIO * usual) runs.push([at]);
+    if (i === 0 || steps[i - 1] > GAP_STEP_RATIO * usual) runs.push([at]);
     else runs.at(-1)!.push(at);
-  const point = (at: number, value: number) => `${xOf(x, wavelengths[at]!)} ${yOf(y, value)}`;
+  const point = (at: number, value: number) => `${xOf(x, wavelengths[at])} ${yOf(y, value)}`;
   const line = (run: number[], valueAt: (at: number) => number) =>
     run.map((at, i) => `${i === 0 ? 'M' : 'L'}${point(at, valueAt(at))}`).join('');
   const shapes = curves.map(({ values, spread }, c) => {
-    const path = runs.map((run) => line(run, (at) => values[at]!)).join('');
+    const path = runs.map((run) => line(run, (at) => values[at])).join('');
     const area =
       spread &&
       runs
         .map((run) => {
-          const above = line(run, (at) => values[at]! + spread[at]!);
-          const below = line(run.toReversed(), (at) => values[at]! - spread[at]!).replace('M', 'L');
+          const above = line(run, (at) => values[at] + spread[at]);
+          const below = line(run.toReversed(), (at) => values[at] - spread[at]).replace('M', 'L');
           return `${above}${below}Z`;
         })
         .join('');
@@ -59,9 +64,6 @@ export function spectrumChart(wavelengths: readonly number[], curves: readonly C
     html`<p class="legend">${curves.map(({ name }, c) => html`<span class="c${c % COLOURS}">${name}</span>`)}</p>`;
   return html`${legend}${frame(x, y, 'nm', unit, decimalsOf(y.step), shapes, `${curves.length} spectra`)}`;
 }
-
-/** Curves have so many colours; more of them repeat. */
-const COLOURS = 8;
 
 /** Eigenvalues on a logarithmic axis. */
 export function eigenvalueChart(eigenvalues: readonly number[], unit: string): Html {
@@ -77,7 +79,7 @@ const xOf = (scale: AxisScale, value: number) =>
 const yOf = (scale: AxisScale, value: number) =>
   (CHART_HEIGHT_PX - BOTTOM - scale.position(value) * (CHART_HEIGHT_PX - TOP - BOTTOM)).toFixed(1);
 
-/** `decimals`: of the labels of y, of a linear axis. */
+/** `decimals`: digits after the point of the labels of a linear y axis; undefined for a logarithmic axis. */
 function frame(
   x: AxisScale,
   y: AxisScale,

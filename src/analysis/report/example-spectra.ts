@@ -1,20 +1,20 @@
-/** Spectra of a collection that a report shows. */
+/** Spectra of a collection for a report. */
 import { cellBbox, gridByName } from '../../grid/index.js';
 import { type ImageService, parseZone, type Zone } from '../../imagery/index.js';
 import { and, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import type { Curve } from './charts.js';
 import { fullestTiles, partWithData, tileLabel } from './map-sections.js';
 
 /** Tiles whose spectra are shown, the fullest first. */
 const MAX_SHOWN_TILES = 4;
-/** Pixels of a side of the square whose mean is shown. */
+/** Side of the square whose mean is shown. */
 const SAMPLE_SIDE_PX = 5;
 
 /**
- * The mean spectrum of a small square in the middle of the data of some tiles, physical values of these bands. Tiles without data there, in
- * every band, are left out. Calls `warn` for tiles that cannot be read.
+ * Physical values of the mean spectrum of a small square in the middle of the data of some tiles. Tiles that lack data there in some band
+ * are left out. Calls `warn` for tiles that cannot be read.
  */
 export async function exampleSpectra(
   { finder, imagery }: { finder: TileFinder; imagery: ImageService },
@@ -43,7 +43,7 @@ function middleOf(tile: TileRecord): Zone {
   const { grid, geocode, groups } = tile;
   const [west, south, east, north] = cellBbox(gridByName(grid), geocode);
   const part = partWithData(tile);
-  const { width, height } = groups[0]!;
+  const { width, height } = groups[0];
   const [x, y] = [(part.west + part.east) / 2, (part.north + part.south) / 2];
   const [dx, dy] = [SAMPLE_SIDE_PX / width / 2, SAMPLE_SIDE_PX / height / 2];
   const corner = (across: number, down: number) => [

@@ -1,4 +1,4 @@
-/** Pictures of the tiles that an analysis has made, for its report. */
+/** Maps of the tiles that an analysis has made, for its report. */
 import { gridByName } from '../../grid/index.js';
 import { type Html, html } from '../../html/index.js';
 import type { CellPart, ColourScale, ImageService, RenderParams } from '../../imagery/index.js';
@@ -14,7 +14,7 @@ export interface ReportMapStyle {
 /** Tiles that are shown, the fullest first. */
 const MAX_SHOWN_TILES = 6;
 
-/** Returns one section for each look, of the tiles that match; none if no tile matches. Calls `warn` for pictures that cannot be drawn. */
+/** Returns one section of matching tiles for each style; none if no tile matches. Calls `warn` for maps that cannot be rendered. */
 export async function mapSections(
   { finder, imagery }: { finder: TileFinder; imagery: ImageService },
   filter: Filter,
@@ -25,8 +25,8 @@ export async function mapSections(
   if (tiles.length === 0) return [];
   const sections: Section[] = [];
   for (const { title, look: wanted } of looks) {
-    // The fullest tile sets the range of all, so that their colours can be compared.
-    const scale = await imagery.colourScale(tiles[0]!, wanted).catch((error) => {
+    // The fullest tile determines the value range of all tiles, so that their colours are comparable.
+    const scale = await imagery.colourScale(tiles[0], wanted).catch((error) => {
       warn(`the colours of ${title}`, error);
     });
     const look = scale ? { ...wanted, rescale: [`${scale.low},${scale.high}`] } : wanted;
@@ -56,16 +56,16 @@ function colourBar({ low, high, colours }: ColourScale): Html {
   return html`<p class="legend scale">${from!}<i style="background: linear-gradient(to right, ${colours.join(', ')})"></i>${to!}</p>`;
 }
 
-/** Returns the matching tiles that hold the most data. */
+/** Returns the matching tiles with the highest pixel coverage. */
 export async function fullestTiles(finder: TileFinder, filter: Filter, limit: number): Promise<TileRecord[]> {
   return (await finder.find(createSearch(filter, { limit, order: parseSortby('-pixel_coverage') }))).tiles;
 }
 
-/** Cell and day of a tile, such as "u336, 2022-07-24". */
+/** Returns the cell and day of a tile, such as "u336, 2022-07-24". */
 export const tileLabel = ({ geocode, start }: TileRecord) =>
   `${geocode}, ${new Date(start).toISOString().slice(0, 10)}`;
 
-/** The smallest part of the cell that holds all data of a tile, in whole pixels. */
+/** The smallest part of the cell that contains all data of a tile, extended to full pixels. */
 export function partWithData({ grid, geocode, footprint, groups: [group] }: TileRecord): CellPart {
   const { west, south, east, north } = gridByName(grid).bounds(geocode);
   const { width, height } = group!;

@@ -1,8 +1,8 @@
 /** The report of an analysis as one HTML page that fetches nothing. */
+import type { TileCounts } from '../../derive/index.js';
 import { type Html, html, htmlPage, PAGE_POLICY } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
-import type { TileCounts } from '../jobs/analysis-run.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { REPORT_STYLE } from './style.js';
 
 export interface Section {
@@ -53,7 +53,7 @@ function skippedSection({ skipped, failed, failures }: AnalysisReport['counts'])
   )}</table></section>`;
 }
 
-/** Failed tiles that a page names; the job's results have more. */
+/** Failed tiles that a report lists; the job's results have more. */
 const MAX_LISTED_FAILURES = 50;
 
 export interface Column {
@@ -61,7 +61,13 @@ export interface Column {
   isNumber?: boolean;
 }
 
-/** Cells under their columns. */
+/** Columns of text, followed by columns of numbers. */
+export const columns = (texts: string[], numbers: string[]): Column[] => [
+  ...texts.map((name) => ({ name })),
+  ...numbers.map((name) => ({ name, isNumber: true })),
+];
+
+/** A table; numbers are aligned to the right. */
 export function htmlTable(columns: readonly Column[], rows: readonly (string | Html)[][]): Html {
   const cell = (text: string | Html, i: number) =>
     columns[i]?.isNumber ? html`<td class="number">${text}</td>` : html`<td>${text}</td>`;
@@ -70,7 +76,7 @@ export function htmlTable(columns: readonly Column[], rows: readonly (string | H
   )}</tr></thead><tbody>${rows.map((row) => html`<tr>${row.map(cell)}</tr>`)}</tbody></table></div>`;
 }
 
-/** The colour of a code on maps. */
+/** A square in the colour that maps use for a code. */
 export function colourKey(code: number): Html {
   const colour = `#${colourOfCode(code).toString(16).padStart(6, '0')}`;
   return html`<i class="key" style="background: ${colour}"></i>`;
@@ -80,14 +86,14 @@ export const percentText = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 export const tilesText = (tiles: number) => (tiles === 1 ? '1 tile' : `${tiles} tiles`);
 
-/** Such as "218 bands, 418 to 2446 nm". */
+/** Returns a text such as "218 bands, 418 to 2446 nm". */
 export function bandsText(bands: readonly AnalysedBand[]): string {
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const [low, high] = [Math.min(...wavelengths), Math.max(...wavelengths)].map(Math.round);
   return `${bands.length} bands, ${low} to ${high} nm`;
 }
 
-/** Facts about the covariance, for the head of a report. */
+/** Facts about the covariance for the head of a report. */
 export function covarianceFacts({ pixels, loading = 0 }: { pixels?: number; loading?: number }): string[] {
   return [
     ...(pixels === undefined ? [] : [`${pixels} pixels`]),

@@ -1,4 +1,4 @@
-/** The look of a report, in light and dark. */
+/** The style sheet of reports, for light and dark mode. */
 import { trusted } from '../../html/index.js';
 
 const CURVE_COLOURS = [

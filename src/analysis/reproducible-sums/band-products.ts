@@ -1,4 +1,4 @@
-/** Sums of products of bands over pixels, the part of every analysis that takes the time; the loops are in band-products.wat. */
+/** Sums of products of bands over pixels, which take most of the time of an analysis. The loops are in band-products.wat. */
 import { type DataType, loadWasmKernel, type PixelArray } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
 
@@ -11,19 +11,19 @@ interface Kernel {
 const PAGE = 65_536;
 /** Bands of a panel. */
 const PANEL_BANDS = 12;
-/** Pixels that are summed in registers: as many as keep their panels near the processor. */
+/** Pixels that are summed in registers; their panels fit into the cache. */
 const BATCH_PIXELS = 64;
-/** Whole numbers are exact in f64 below this. */
+/** Integers below this are exact in f64. */
 const MAX_EXACT_INTEGER = 2 ** 53;
 const INT32 = 2 ** 31;
 
-/** Types whose products f64 holds exactly. */
+/** Types whose products are exact in f64. */
 const INTEGER_TYPES: ReadonlySet<DataType> = new Set(['uint8', 'int8', 'uint16', 'int16']);
 
-/** Sums over pixels of deviations d from an offset, a number a band. */
+/** Sums over pixels of deviations d from an offset per band. */
 export interface DeviationSums {
   pixels: number;
-  /** One offset per band: a whole number for pixels of 8 and 16 bits, else a multiple of OFFSET_STEP. */
+  /** One offset per band: an integer for pixels of 8 and 16 bits, else a multiple of OFFSET_STEP. */
   offsets: Float64Array;
   /** Sum of d. */
   sums: Float64Array;
@@ -31,15 +31,15 @@ export interface DeviationSums {
   products: Float64Array;
 }
 
-/** Multiples of it are exact in the fixed point of `ExactSums`. */
+/** Multiples are exact in the fixed point of `ExactSums`. */
 const OFFSET_STEP = 2 ** -40;
 
 /**
- * Sums up pixels. Those of numbers of 8 and 16 bits are exact: 16-bit deviations are multiplied as such and summed in 32 bits for as long
- * as that is safe, then in f64. Of other types they are those of f64.
+ * Sums pixels. Sums of 8-bit and 16-bit integers are exact: products of 16-bit deviations are summed in 32 bits as long as these cannot
+ * overflow, then in f64. Sums of other types are computed in f64.
  *
- * Invariants: the matrix in the kernel's memory and `sums` hold the sums over all pixels added since `take`; no sum of whole numbers in
- * the matrix exceeds `bound`.
+ * Invariants: the matrix in the kernel's memory and `sums` contain the sums over all pixels added since `take`; no sum of integers in the
+ * matrix exceeds `bound`.
  */
 export class BandProducts {
   private readonly kernel: Kernel;
@@ -71,8 +71,7 @@ export class BandProducts {
   }
 
   /**
-   * Adds pixels: band b of pixel i is `bands[b][indexes[i]]`. Calls `flush` with the sums so far before whole numbers would become too
-   * large for f64.
+   * Adds pixels: band b of pixel i is `bands[b][indexes[i]]`. Calls `flush` with the sums so far before integers would be inexact in f64.
    */
   add(bands: readonly PixelArray[], indexes: Int32Array, flush: (sums: DeviationSums) => void): void {
     for (let from = 0; from < indexes.length; from += BATCH_PIXELS)
@@ -86,7 +85,7 @@ export class BandProducts {
     const matrix = this.matrix();
     const products = new Float64Array((bands * (bands + 1)) / 2);
     for (let i = 0, to = 0; i < bands; i++)
-      for (let j = i; j < bands; j++) products[to++] = matrix[i * side + j]!;
+      for (let j = i; j < bands; j++) products[to++] = matrix[i * side + j];
     const taken = {
       pixels: this.pixels,
       offsets: this.offsets.slice(),
@@ -105,12 +104,12 @@ export class BandProducts {
     indexes: Int32Array,
     flush: (sums: DeviationSums) => void,
   ): void {
-    if (this.pixels === 0) this.setOffsets(bands, indexes[0]!);
+    if (this.pixels === 0) this.setOffsets(bands, indexes[0]);
     const most = this.largestDeviation(bands, indexes);
     const added = indexes.length * most * most;
     if (this.isWhole && this.bound + added > MAX_EXACT_INTEGER && this.pixels > 0) {
       flush(this.take());
-      this.setOffsets(bands, indexes[0]!);
+      this.setOffsets(bands, indexes[0]);
     }
     this.bound += added;
     this.pixels += indexes.length;
@@ -118,10 +117,10 @@ export class BandProducts {
     else this.multiply64(bands, indexes);
   }
 
-  /** The first pixel: near all others, so that deviations are small. */
+  /** Uses the first pixel as offset: other pixels are near it, so deviations are small. */
   private setOffsets(bands: readonly PixelArray[], index: number): void {
     for (let b = 0; b < this.bands; b++) {
-      const value = bands[b]![index]!;
+      const value = bands[b][index];
       this.offsets[b] = this.isWhole ? value : Math.round(value / OFFSET_STEP) * OFFSET_STEP;
     }
   }
@@ -129,10 +128,10 @@ export class BandProducts {
   private largestDeviation(bands: readonly PixelArray[], indexes: Int32Array): number {
     let most = 0;
     for (let b = 0; b < this.bands; b++) {
-      const band = bands[b]!;
-      const offset = this.offsets[b]!;
+      const band = bands[b];
+      const offset = this.offsets[b];
       for (let i = 0; i < indexes.length; i++) {
-        const deviation = Math.abs(band[indexes[i]!]! - offset);
+        const deviation = Math.abs(band[indexes[i]] - offset);
         if (deviation > most) most = deviation;
       }
     }
@@ -144,20 +143,20 @@ export class BandProducts {
     const panels = new Int16Array(buffer, this.panelsAt, this.panels * PANEL_BANDS * BATCH_PIXELS);
     panels.fill(0);
     for (let b = 0; b < this.bands; b++) {
-      const band = bands[b]!;
-      const offset = this.offsets[b]!;
-      // Pairs of pixels: those of one band lie side by side.
+      const band = bands[b];
+      const offset = this.offsets[b];
+      // The two pixels of a pair are adjacent for each band.
       const at = Math.floor(b / PANEL_BANDS) * PANEL_BANDS * BATCH_PIXELS + 2 * (b % PANEL_BANDS);
       let sum = 0;
       for (let i = 0; i < indexes.length; i++) {
-        const deviation = band[indexes[i]!]! - offset;
+        const deviation = band[indexes[i]] - offset;
         panels[at + (i >> 1) * 2 * PANEL_BANDS + (i & 1)] = deviation;
         sum += deviation;
       }
       this.sums[b] += sum;
     }
     const pairs = Math.ceil(indexes.length / 2);
-    // Two products a pair must not leave 32 bits.
+    // The sums of two products per pair must not overflow 32 bits.
     const safe = most === 0 ? pairs : Math.max(1, Math.floor((INT32 - 1) / (2 * most * most)));
     for (let from = 0; from < pairs; from += safe)
       this.multiply(this.kernel.products16, 2, from, Math.min(safe, pairs - from), PANEL_BANDS);
@@ -171,12 +170,12 @@ export class BandProducts {
     );
     panels.fill(0);
     for (let b = 0; b < this.bands; b++) {
-      const band = bands[b]!;
-      const offset = this.offsets[b]!;
+      const band = bands[b];
+      const offset = this.offsets[b];
       const at = Math.floor(b / PANEL_BANDS) * PANEL_BANDS * BATCH_PIXELS + (b % PANEL_BANDS);
       let sum = 0;
       for (let i = 0; i < indexes.length; i++) {
-        const deviation = band[indexes[i]!]! - offset;
+        const deviation = band[indexes[i]] - offset;
         panels[at + i * PANEL_BANDS] = deviation;
         sum += deviation;
       }
@@ -186,8 +185,8 @@ export class BandProducts {
   }
 
   /**
-   * Multiplies panels with each other, on and above the diagonal: rows [from, from + count) of pairs of pixels of 2 bytes, or of pixels of 8;
-   * the kernel's tiles are `width` bands wide.
+   * Multiplies panels with each other, on and above the diagonal: rows [from, from + count), each a pair of pixels of 2 bytes or a pixel of
+   * 8 bytes. The kernel's tiles are `width` bands wide.
    */
   private multiply(
     kernel: Kernel['products16'],

@@ -1,11 +1,18 @@
-/** Sums of values over the pixels of classes: exact over tiles, so the means do not depend on where tiles are. */
+/** Sums of values over the pixels of classes. Sums over tiles are exact, so the means do not depend on the nodes of the tiles. */
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
 import type { PixelArray } from '../../raster/index.js';
-import type { ClassMean } from '../transforms/linear-discriminant.js';
+
 import { fromFixedPoint, toFixedPoint } from './band-statistics.js';
 import type { ValueEncoding } from './sums-by-encoding.js';
 
-/** For each code: pixels, and sums of physical values in fixed point. */
+/** The mean spectrum of a class. */
+export interface ClassMean {
+  code: number;
+  pixels: number;
+  mean: Float64Array;
+}
+
+/** Number of pixels, and sums of physical values in fixed point, for each code. */
 export type FixedPointClassSums = Record<number, { pixels: number; sums: bigint[] }>;
 
 /** JSON for other nodes, with integers as text. */
@@ -20,7 +27,7 @@ export const CLASS_SUMS = {
   }),
 };
 
-/** Sums over the pixels of one tile, in float64. They depend on the order of its pixels, which is always the same. */
+/** Sums over the pixels of one tile, in float64. They depend on the order of the pixels, which is always the same. */
 export class TileClassSums {
   private readonly classes = new Map<number, { pixels: number; sums: Float64Array }>();
 
@@ -33,8 +40,8 @@ export class TileClassSums {
     known.pixels += indexes.length;
     for (const [b, band] of bands.entries()) {
       let sum = 0;
-      for (let i = 0; i < indexes.length; i++) sum += band[indexes[i]!]!;
-      known.sums[b]! += sum * scales[b]! + indexes.length * offsets[b]!;
+      for (let i = 0; i < indexes.length; i++) sum += band[indexes[i]];
+      known.sums[b] += sum * scales[b] + indexes.length * offsets[b];
     }
     this.classes.set(code, known);
   }
@@ -49,7 +56,7 @@ export class TileClassSums {
   }
 }
 
-/** Sums over the pixels of many tiles. Adding whole numbers is exact and in no order. */
+/** Sums over the pixels of many tiles. Adding integers is exact in every order. */
 export class ClassSums {
   private readonly classes = new Map<number, { pixels: number; sums: bigint[] }>();
 
@@ -68,11 +75,12 @@ export class ClassSums {
     );
   }
 
-  /** The classes that have pixels, by their codes, ascending. */
+  /** The classes that have pixels, by ascending code. */
   means(): ClassMean[] {
     const classes = [...this.classes].sort(([a], [b]) => a - b);
     return classes.map(([code, { pixels, sums }]) => ({
-      ...{ code, pixels },
+      code,
+      pixels,
       mean: Float64Array.from(sums, (sum) => fromFixedPoint(sum) / pixels),
     }));
   }
@@ -82,7 +90,7 @@ export class ClassSums {
     if (!known) this.classes.set(code, { pixels, sums: [...sums] });
     else {
       known.pixels += pixels;
-      for (const [b, sum] of sums.entries()) known.sums[b]! += sum;
+      for (const [b, sum] of sums.entries()) known.sums[b] += sum;
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Exact sums over tiles whose stored numbers mean different values: a product may have a scale of its own for each scene. */
+/** Exact sums over tiles whose stored numbers have different encodings: a product may have another scale in each scene. */
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { tooFewPixels } from '../errors.js';
 import {
@@ -30,7 +30,7 @@ export const SUMS_BY_ENCODING_SCHEMA = objectOf({
   sums: objectOf({ pixels: COUNT, sums: listOf(WHOLE), products: listOf(WHOLE) }),
 });
 
-/** Invariant: one entry for each coding, by its JSON. */
+/** Invariant: `sums` has one entry for each encoding, by its JSON. */
 export class SumsByEncoding {
   private readonly sums = new Map<string, ExactSums>();
 
@@ -56,7 +56,7 @@ export class SumsByEncoding {
     return [...this.sums.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** Mean and covariance of physical values, the same bits wherever the tiles are. Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
+  /** Mean and covariance of physical values, with the same bits on any distribution of the tiles. Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
   statistics(): BandStatistics {
     const sets = [...this.sums].filter(([, { count }]) => count > 0).sort(([a], [b]) => (a < b ? -1 : 1));
     if (sets.length === 0) throw tooFewPixels(0);
@@ -70,8 +70,8 @@ export class SumsByEncoding {
     );
   }
 
-  private of(coding: ValueEncoding): ExactSums {
-    const key = JSON.stringify(coding);
+  private of(encoding: ValueEncoding): ExactSums {
+    const key = JSON.stringify(encoding);
     const known = this.sums.get(key) ?? new ExactSums(this.bands);
     this.sums.set(key, known);
     return known;

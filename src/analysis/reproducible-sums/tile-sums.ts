@@ -1,11 +1,21 @@
 /** Sums over the pixels of one tile. Runs in worker threads. */
 import type { DataType, PixelArray } from '../../raster/index.js';
-import type { SummedQuantity, SumsTask } from '../analysis-tasks.js';
-import { eachBlock, type SpectrumBlock } from '../tile-reading/spectrum-blocks.js';
+
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/index.js';
 import { BandProducts, type DeviationSums } from './band-products.js';
 import { ExactSums, type FixedPointSums } from './band-statistics.js';
 
-/** One for each of `of`. Throws TW_IMAGERY_TILE_FILE. */
+/** Sums are over pixels, or over differences between neighbouring pixels of a row. */
+export type SummedQuantity = 'pixels' | 'differences';
+
+/** Sums the pixels of a tile. */
+export interface SumsTask {
+  kind: 'sums';
+  file: SpectrumFile;
+  of: readonly SummedQuantity[];
+}
+
+/** Returns one result for each of `of`. Throws TW_IMAGERY_TILE_FILE. */
 export function tileSums({ file, of }: SumsTask): FixedPointSums[] {
   const count = file.bands.length;
   const sums = of.map((summed) => {
@@ -21,13 +31,13 @@ export function tileSums({ file, of }: SumsTask): FixedPointSums[] {
       }
     });
   } finally {
-    // Also where a block could not be read: the next tile begins at zero.
+    // The sums are taken even if a block could not be read, so that the next tile begins at zero.
     for (const { flush, products } of sums) flush(products.take());
   }
   return sums.map(({ total }) => total.fixedPoint());
 }
 
-/** Tiles of one collection have the same bands: the memory of the kernels is kept. */
+/** Cache of kernels and their memory: tiles of one collection have the same bands. */
 const kept = new Map<SummedQuantity, { key: string; products: BandProducts }>();
 
 function productsOf(summed: SummedQuantity, bands: number, dataType: DataType): BandProducts {
@@ -40,8 +50,8 @@ function productsOf(summed: SummedQuantity, bands: number, dataType: DataType): 
 }
 
 /**
- * Differences between each pixel and its western neighbour in the same block, if both are clear and hold data. Neighbours show nearly
- * the same ground, so they differ mostly by noise (Green et al. 1988).
+ * Differences between each pixel and its western neighbour in the same block, if both are clear and have data. Neighbours show nearly the
+ * same ground, so they differ mostly by noise (Green et al. 1988).
  */
 function differences({ bands, indexes, stride }: SpectrumBlock): {
   bands: PixelArray[];
@@ -49,12 +59,12 @@ function differences({ bands, indexes, stride }: SpectrumBlock): {
 } {
   const pairs = indexes.filter((index, i) => i > 0 && indexes[i - 1] === index - 1 && index % stride !== 0);
   // The difference of two numbers of 16 bits fits into 32.
-  const areShort = bands[0]!.BYTES_PER_ELEMENT <= 2;
+  const areShort = bands[0].BYTES_PER_ELEMENT <= 2;
   return {
     indexes: Int32Array.from(pairs.keys()),
     bands: bands.map((band) => {
       const out = areShort ? new Int32Array(pairs.length) : new Float64Array(pairs.length);
-      for (let i = 0; i < pairs.length; i++) out[i] = band[pairs[i]!]! - band[pairs[i]! - 1]!;
+      for (let i = 0; i < pairs.length; i++) out[i] = band[pairs[i]] - band[pairs[i] - 1];
       return out;
     }),
   };

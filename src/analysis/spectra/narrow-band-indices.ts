@@ -1,4 +1,4 @@
-/** Narrow-band indices by name, as expressions over bands by wavelength. Bands are reflectances, 0 to 1. */
+/** Narrow-band indices by name, as expressions over bands by wavelength. Bands are reflectance, 0 to 1. */
 
 export interface NarrowBandIndex {
   title: string;

@@ -1,10 +1,10 @@
-/** Reads the bands of a sensor from a CSV of their centres and FWHM. */
+/** Reads the bands of a sensor from a CSV file of centres and FWHM. */
 import { messageOf } from '../../errors.js';
 import { readSmallFile, toNanometres } from '../../raster/index.js';
 import { badSensorFile } from '../errors.js';
 import type { SensorBand } from './spectral-response.js';
 
-/** Sensors have thousands of bands at most, of some bytes each. */
+/** Sensors have at most thousands of bands of some bytes each. */
 const MAX_FILE_BYTES = 10e6;
 
 export interface SensorFile {
@@ -15,8 +15,8 @@ export interface SensorFile {
 }
 
 /**
- * A line for each band: centre, FWHM. The first line may be a heading, which may name the unit of both, as in `centre (um),fwhm`.
- * Throws TW_ANALYSIS_SENSOR_FILE.
+ * Reads one line per band: centre, FWHM. The first line may be a heading, which may name the unit of both, as in `centre (um),fwhm`. Throws
+ * TW_ANALYSIS_SENSOR_FILE.
  */
 export async function readSensor(path: string): Promise<SensorFile> {
   const bytes = await readSmallFile(path, MAX_FILE_BYTES).catch((error) => {
@@ -32,9 +32,9 @@ export async function readSensor(path: string): Promise<SensorFile> {
   const [, unit] = (isHeading && /[([]\s*([^)\]]+)\s*[)\]]/.exec(lines[0]?.line ?? '')) || [];
   const rows = lines.slice(isHeading ? 1 : 0).map(({ line, number }) => {
     const [centre, fwhm, ...more] = line.split(',').map((cell) => (cell.trim() === '' ? NaN : Number(cell)));
-    if (more.length > 0 || !(centre! > 0) || !(fwhm! > 0))
-      throw badSensorFile(path, `line ${number} does not hold a centre and a FWHM above 0`);
-    return { centre: centre!, fwhm: fwhm! };
+    if (more.length > 0 || !(centre > 0) || !(fwhm > 0))
+      throw badSensorFile(path, `line ${number} does not contain a centre and a FWHM above 0`);
+    return { centre, fwhm };
   });
   const found =
     rows.length > 0 &&
@@ -42,13 +42,13 @@ export async function readSensor(path: string): Promise<SensorFile> {
       rows.map(({ centre }) => centre),
       unit,
     );
-  if (!found) throw badSensorFile(path, 'its first column does not hold wavelengths');
+  if (!found) throw badSensorFile(path, 'its first column does not contain wavelengths');
   const { nanometres, factor, warning } = found;
   const isGuess = unit !== undefined || factor !== 1;
   return {
     bands: nanometres.map((wavelength, i) => ({
       wavelength,
-      fwhm: Number((rows[i]!.fwhm * factor).toPrecision(9)),
+      fwhm: Number((rows[i].fwhm * factor).toPrecision(9)),
     })),
     ...(isGuess && warning !== undefined && { warning }),
   };

@@ -1,5 +1,5 @@
-/** Smoothing and derivatives by polynomials (Savitzky and Golay 1964), at the wavelengths that the bands have. */
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+/** Smoothing and derivatives by polynomials (Savitzky and Golay 1964) at the wavelengths of the bands. */
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface SmoothingWindow {
   /** Bands of a window, odd. */
@@ -11,9 +11,10 @@ export interface SmoothingWindow {
 }
 
 /**
- * Weights that give the value, or the derivative per nm or nm², of each band of a run; size x size, row by row. `wavelengths`: of the run, nm,
- * ascending, at least `window` of them. Each value is that of the polynomial that fits the window around the band best; near an end it
- * is that of the outermost window, as with `mode="interp"` of scipy.signal.savgol_filter, which this equals for evenly spaced bands.
+ * Returns weights for the value, or the derivative per nm or nm², of each band of a run; size x size, row by row. `wavelengths`: of the
+ * run, nm, ascending, at least `window` of them. Each value is that of the best-fitting polynomial in the window around the band. Near an
+ * end the outermost window is used, as with `mode="interp"` of scipy.signal.savgol_filter, which gives the same result for evenly spaced
+ * bands.
  */
 export function savitzkyGolay(
   wavelengths: readonly number[],
@@ -24,32 +25,33 @@ export function savitzkyGolay(
   for (let band = 0; band < size; band++) {
     const first = Math.max(0, Math.min(size - window, band - (window - 1) / 2));
     const taken = wavelengths.slice(first, first + window);
-    weights.set(fitWeights(taken, wavelengths[band]!, order, derivative), band * size + first);
+    weights.set(fitWeights(taken, wavelengths[band], order, derivative), band * size + first);
   }
   return weights;
 }
 
-/** Weights of samples in a derivative, at `place`, of the polynomial that fits them best. */
-function fitWeights(samples: number[], place: number, order: number, derivative: number): Float64Array {
-  const [low, high] = [samples[0]!, samples.at(-1)!];
-  // Between -1 and 1 powers differ enough for the normal equations.
+/** Weights of samples in a derivative, at a wavelength, of the best-fitting polynomial. */
+function fitWeights(samples: number[], wavelength: number, order: number, derivative: number): Float64Array {
+  const low = samples[0];
+  const high = samples[samples.length - 1];
+  // Between -1 and 1, powers differ enough for the normal equations.
   const half = (high - low) / 2;
   const scaled = (wavelength: number) => (wavelength - (low + high) / 2) / half;
   const terms = order + 1;
   const powers = samples.map((sample) => powersOf(scaled(sample), terms));
   const gram = Float64Array.from({ length: terms * terms }, (_, at) => {
     const [i, j] = [Math.floor(at / terms), at % terms];
-    return powers.reduce((sum, power) => sum + power[i]! * power[j]!, 0);
+    return powers.reduce((sum, power) => sum + power[i] * power[j], 0);
   });
   const lower = choleskyFactor(gram, terms);
   if (!lower) throw new Error(`a polynomial of order ${order} does not fit ${samples.length} wavelengths`);
   const inverse = inverseOfLower(lower, terms);
   const whiten = (vector: number[]) =>
-    vector.map((_, i) => vector.reduce((sum, value, k) => sum + inverse[i * terms + k]! * value, 0));
-  const wanted = whiten(derivativesOf(scaled(place), terms, derivative));
+    vector.map((_, i) => vector.reduce((sum, value, k) => sum + inverse[i * terms + k] * value, 0));
+  const wanted = whiten(derivativesOf(scaled(wavelength), terms, derivative));
   return Float64Array.from(powers, (power) => {
     const own = whiten(power);
-    return own.reduce((sum, value, i) => sum + value * wanted[i]!, 0) / half ** derivative;
+    return own.reduce((sum, value, i) => sum + value * wanted[i], 0) / half ** derivative;
   });
 }
 

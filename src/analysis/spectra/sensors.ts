@@ -1,4 +1,4 @@
-/** Bands of sensors that spectra are resampled to. */
+/** Bands of sensors to which spectra can be resampled. */
 import type { SensorBand } from './spectral-response.js';
 
 export interface Sensor {

@@ -1,10 +1,10 @@
 /** Gaps between the wavelengths of bands or samples, nm. */
 
-/** A gap is wider than so many of the usual steps, and than so many nm. */
+/** A gap is wider than this multiple of the median step, and wider than `MIN_GAP_NM`. */
 const GAP_STEPS = 3;
 const MIN_GAP_NM = 20;
 
-/** The median of the steps between neighbours, nm; 0 if there are none. */
+/** The median step, nm; 0 if there is none. */
 export function usualStep(steps: readonly number[]): number {
   return steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
 }
@@ -14,14 +14,14 @@ export function widestStep(steps: readonly number[]): number {
   return Math.max(MIN_GAP_NM, GAP_STEPS * usualStep(steps));
 }
 
-/** The steps between wavelengths that are neighbours in a list, nm. */
+/** The steps between consecutive wavelengths of a list, nm. */
 export function wavelengthSteps(wavelengths: readonly number[]): number[] {
-  return wavelengths.slice(1).map((value, i) => value - wavelengths[i]!);
+  return wavelengths.slice(1).map((value, i) => value - wavelengths[i]);
 }
 
 /**
- * Indexes of bands in runs without a jump, each run in ascending order of wavelength. A run is a part of the file in which wavelengths rise, or
- * fall, throughout and without a gap. A detector that begins at a shorter wavelength than the one before ends with begins a new run.
+ * Indexes of bands in runs without a jump, each run in ascending order of wavelength. A run is a part of the file in which wavelengths only
+ * rise or only fall, without a gap. A detector that begins at a shorter wavelength than the end of the previous detector begins a new run.
  */
 export function gaplessRuns(wavelengths: readonly number[]): number[][] {
   const steps = wavelengthSteps(wavelengths);
@@ -40,5 +40,5 @@ export function gaplessRuns(wavelengths: readonly number[]): number[][] {
       direction = 0;
     }
   }
-  return runs.map((run) => run.toSorted((a, b) => wavelengths[a]! - wavelengths[b]!));
+  return runs.map((run) => run.toSorted((a, b) => wavelengths[a] - wavelengths[b]));
 }

@@ -1,22 +1,25 @@
-/** Libraries that come with a request. */
+/** Spectral libraries of requests. */
 import { NUMBER, objectOf } from '../../json-schema.js';
 import { libraryRange, libraryShape } from '../errors.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { type Library, resampledSpectra, resampleLibrary } from './resample-library.js';
 
 const MAX_SPECTRA = 100;
 const MAX_SAMPLES = 10_000;
-/** Far above reflectance, and above radiance and counts in any unit. Squares of such values are finite as float32. */
+/** Far above reflectance, radiance and digital numbers in any unit. Squares of these values are finite in float32. */
 const MAX_VALUE = 1e9;
 const VALUE = { ...NUMBER, minimum: -MAX_VALUE, maximum: MAX_VALUE };
-/** With a smaller share of the bands, spectra say little. */
+/** With a smaller share of the bands, comparisons of spectra are not meaningful. */
 const MIN_COVERED_FRACTION = 0.5;
 
 /** JSON Schema of a library. */
 export const LIBRARY = {
   ...objectOf({
     wavelengths: {
-      ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: MAX_SAMPLES },
+      type: 'array',
+      items: NUMBER,
+      minItems: 2,
+      maxItems: MAX_SAMPLES,
       description: 'Nanometres',
     },
     spectra: {
@@ -29,7 +32,7 @@ export const LIBRARY = {
       maxItems: MAX_SPECTRA,
     },
   }),
-  description: 'Spectra in the unit of the collection, reflectance mostly; resampled to its bands',
+  description: 'Spectra in the unit of the collection, usually reflectance; they are resampled to its bands',
 };
 
 /** Throws TW_ANALYSIS_LIBRARY_SPECTRUM. */
@@ -45,8 +48,8 @@ export function checkLibrary({ wavelengths, spectra }: Library): void {
 }
 
 /**
- * Indexes of the bands that a library covers, ascending. Throws TW_ANALYSIS_LIBRARY_RANGE if these are less than half, and
- * TW_ANALYSIS_LIBRARY_SPECTRUM if a spectrum has no direction in them.
+ * Indexes of the bands that a library covers, ascending. Throws TW_ANALYSIS_LIBRARY_RANGE if it covers less than half of the bands, and
+ * TW_ANALYSIS_LIBRARY_SPECTRUM if a spectrum is zero or too large in them.
  */
 export function coveredBands(library: Library, bands: AnalysedBand[]): number[] {
   const resampled = resampleLibrary(library, bands);

@@ -1,14 +1,14 @@
-/** Reads spectral libraries from files: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
+/** Reads spectral libraries: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
 import { extname } from 'node:path';
 import { messageOf } from '../../errors.js';
 import { readEnviLibrary, readSmallFile, type SpectralLibrary, toNanometres } from '../../raster/index.js';
 import { badLibrary } from '../errors.js';
 import { parseCsvLine } from './csv-cells.js';
 
-/** Larger text is no library that fits into a request. */
+/** A larger file does not fit into a request. */
 const MAX_FILE_BYTES = 50e6;
 
-/** Values are reflectances, 0 to 1. Throws TW_ANALYSIS_LIBRARY and the errors of rasters. */
+/** Returns values as reflectance, 0 to 1. Throws TW_ANALYSIS_LIBRARY and the errors of rasters. */
 export async function readLibrary(path: string): Promise<SpectralLibrary> {
   const isText = /^\.(csv|txt)$/i.test(extname(path));
   return scaled(isText ? parseCsv(await textOf(path), path) : await readEnviLibrary(path), path);
@@ -36,41 +36,41 @@ function parseCsv(text: string, path: string): SpectralLibrary {
   const numbers = rows.map((cells, i) => {
     const values = cells.map((cell) => (cell === '' ? NaN : Number(cell)));
     if (values.length !== names.length + 1 || !values.every(Number.isFinite))
-      throw badLibrary(path, `line ${i + 2} does not hold ${names.length + 1} numbers`);
+      throw badLibrary(path, `line ${i + 2} does not contain ${names.length + 1} numbers`);
     return values;
   });
-  const [, unit] = /[([]\s*([^)\]]+)\s*[)\]]/.exec(heading![0]!) ?? [];
+  const [, unit] = /[([]\s*([^)\]]+)\s*[)\]]/.exec(heading[0]) ?? [];
   const spectrum = toNanometres(
-    numbers.map(([wavelength]) => wavelength!),
+    numbers.map(([wavelength]) => wavelength),
     unit,
   );
-  if (!spectrum) throw badLibrary(path, 'its first column holds no wavelengths');
+  if (!spectrum) throw badLibrary(path, 'its first column does not contain wavelengths');
   return {
     wavelengths: spectrum.nanometres,
-    spectra: names.map((name, i) => ({ name, values: numbers.map((row) => row[i + 1]!) })),
+    spectra: names.map((name, i) => ({ name, values: numbers.map((row) => row[i + 1]) })),
     isScaled: false,
     ...(unit !== undefined && spectrum.warning !== undefined && { warning: spectrum.warning }),
   };
 }
 
-/** Libraries hold reflectances as shares, percents or ten thousandths. */
+/** Converts values to reflectance: libraries use shares, percent or ten thousandths. */
 function scaled(library: SpectralLibrary, path: string): SpectralLibrary {
   const { spectra, isScaled } = library;
   const fold = (of: (a: number, b: number) => number) =>
     spectra.reduce((all, { values }) => values.reduce((a, b) => of(a, b), all), 0);
   const largest = fold(Math.max);
   if (!spectra.every(({ values }) => values.every(Number.isFinite)))
-    throw badLibrary(path, 'it holds values that are no numbers');
-  // Libraries mark deleted channels so, as those of the USGS with -1.23e34.
+    throw badLibrary(path, 'it contains values that are not numbers');
+  // Libraries mark deleted channels by large negative values; those of the USGS use -1.23e34.
   const lowest = fold(Math.min);
   if (lowest < -Math.max(largest, 1))
     throw badLibrary(
       path,
-      `it holds ${lowest}, which is no reflectance; leave out the channels without data`,
+      `it contains ${lowest}, which is not a reflectance; leave out the channels without data`,
     );
   const scale = isScaled || largest <= 2 ? 1 : largest <= 200 ? 1e-2 : 1e-4;
   if (scale === 1) return library;
-  const unit = scale === 1e-2 ? 'percents' : 'ten thousandths';
+  const unit = scale === 1e-2 ? 'percent' : 'ten thousandths';
   const guess = `values up to ${Number(largest.toPrecision(4))} are taken as ${unit} of reflectance`;
   return {
     ...library,

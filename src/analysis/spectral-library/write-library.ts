@@ -1,8 +1,8 @@
 /** Spectral libraries as files. */
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { quoteCsvName } from './csv-cells.js';
 
-/** A CSV that `readLibrary` reads: a column of wavelengths in nm, and one for each spectrum, which has one value for each band. */
+/** Returns a CSV file for `readLibrary`: a column of wavelengths in nm, and one column per spectrum with one value per band. */
 export function libraryCsv(
   spectra: readonly { name: string; spectrum: readonly number[] }[],
   bands: readonly AnalysedBand[],
@@ -10,7 +10,7 @@ export function libraryCsv(
   const heading = ['wavelength (nm)', ...spectra.map(({ name }) => quoteCsvName(name))];
   const rows = bands.map(({ wavelength }, band) => [
     wavelength,
-    ...spectra.map(({ spectrum }) => spectrum[band]!),
+    ...spectra.map(({ spectrum }) => spectrum[band]),
   ]);
   return Buffer.from(`${[heading, ...rows].map((cells) => cells.join()).join('\n')}\n`);
 }

@@ -1,4 +1,4 @@
-/** The pixels of a tile and of those next to it. Runs in worker threads and child processes. */
+/** The pixels of a tile and of its neighbours. Runs in worker threads and child processes. */
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from './spectrum-blocks.js';
 
 /** A tile of the same scene that windows reach into. */
@@ -12,13 +12,13 @@ export interface Neighbour {
 /** A block of a tile or of a neighbour. */
 export interface NeighbourBlock extends SpectrumBlock {
   file: SpectrumFile;
-  /** Positions of a pixel of the block in the widened tile, row by row; one of a wider pixel stands for several. */
-  placesOf(index: number): number[];
+  /** Positions of a pixel of the block in the widened tile, row by row. A wider pixel has several. */
+  positionsOf(index: number): number[];
 }
 
 /**
- * Visits the blocks of a tile that is widened by `reach` pixels on every side, if they have pixels that are clear and hold data in every
- * band. `wanted`: 0 for positions of the widened tile to leave out, row by row. Throws TW_IMAGERY_TILE_FILE.
+ * Visits the blocks of a tile that is widened by `reach` pixels on every side, if they contain pixels that are clear and have data in every
+ * band. `wanted` is 0 for positions of the widened tile that are skipped, row by row. Throws TW_IMAGERY_TILE_FILE.
  */
 export function eachBlockWithNeighbours(
   file: SpectrumFile,
@@ -30,17 +30,15 @@ export function eachBlockWithNeighbours(
   for (const { file: one, east, south } of [{ file, east: 0, south: 0 }, ...around]) {
     const columns = axisPositions(east, file.width, one.width, reach);
     const rows = axisPositions(south, file.height, one.height, reach);
-    const placesOf = (row: number, column: number) =>
-      rows[row]!.flatMap((y) => columns[column]!.map((x) => y * width + x)).filter(
-        (at) => wanted?.[at] !== 0,
-      );
-    const seen = new Uint8Array(one.width * one.height);
+    const positionsOf = (row: number, column: number) =>
+      rows[row].flatMap((y) => columns[column].map((x) => y * width + x)).filter((at) => wanted?.[at] !== 0);
+    const read = new Uint8Array(one.width * one.height);
     for (const [row, above] of rows.entries()) {
       const isWanted = above.some((y) => !wanted || wanted.subarray(y * width, (y + 1) * width).includes(1));
       if (!isWanted) continue;
       for (const [column, beside] of columns.entries()) {
-        const is = beside.length > 0 && (!wanted || placesOf(row, column).length > 0);
-        seen[row * one.width + column] = Number(is);
+        const isRead = beside.length > 0 && (!wanted || positionsOf(row, column).length > 0);
+        read[row * one.width + column] = Number(isRead);
       }
     }
     eachBlock(
@@ -50,37 +48,37 @@ export function eachBlockWithNeighbours(
         visit({
           ...block,
           file: one,
-          placesOf: (index) => placesOf(row + Math.floor(index / stride), column + (index % stride)),
+          positionsOf: (index) => positionsOf(row + Math.floor(index / stride), column + (index % stride)),
         });
       },
-      seen,
+      read,
     );
   }
 }
 
-/** The same, pixel by pixel: its positions and its physical values, which are good until the next call. */
+/** Visits the same pixels one by one, with their positions and physical values. The values are valid until the next call. */
 export function eachPixelWithNeighbours(
   file: SpectrumFile,
   around: readonly Neighbour[],
   of: { reach: number; wanted?: Uint8Array },
-  visit: (places: number[], spectrum: Float64Array) => void,
+  visit: (positions: number[], spectrum: Float64Array) => void,
 ): void {
   const spectrum = new Float64Array(file.bands.length);
-  eachBlockWithNeighbours(file, around, of, ({ bands, indexes, file: { scales, offsets }, placesOf }) => {
+  eachBlockWithNeighbours(file, around, of, ({ bands, indexes, file: { scales, offsets }, positionsOf }) => {
     for (const index of indexes) {
-      for (const [b, band] of bands.entries()) spectrum[b] = band[index]! * scales[b]! + offsets[b]!;
-      visit(placesOf(index), spectrum);
+      for (const [b, band] of bands.entries()) spectrum[b] = band[index] * scales[b] + offsets[b];
+      visit(positionsOf(index), spectrum);
     }
   });
 }
 
 /**
- * Along one axis: for each pixel of a neighbour, the pixels of the widened tile whose centres lie in it. Cells in a row of the grid have
- * pixels of one size; in columns of geohash cells the number of pixels across may differ, and the nearest one is taken.
+ * For each pixel of a neighbour along one axis: the pixels of the widened tile whose centres it contains. Cells in a row of the grid have
+ * pixels of one size. In a column of geohash cells the number of pixels across may differ; then the nearest pixel is taken.
  */
 function axisPositions(cells: number, own: number, other: number, reach: number): number[][] {
-  const places = Array.from({ length: other }, () => [] as number[]);
+  const positions = Array.from({ length: other }, () => [] as number[]);
   for (let at = 0; at < own + 2 * reach; at++)
-    places[Math.floor(((at - reach - cells * own + 0.5) * other) / own)]?.push(at);
-  return places;
+    positions[Math.floor(((at - reach - cells * own + 0.5) * other) / own)]?.push(at);
+  return positions;
 }

@@ -1,14 +1,14 @@
-/** The tiles around a tile, for methods that look at the pixels around a pixel. */
+/** The tiles around a tile, for methods that read the pixels around a pixel. */
 
 import { searchAllTiles } from '../../derive/index.js';
 import { gridByName } from '../../grid/index.js';
 import { and, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import { spectrumFile } from '../jobs/analysis-run.js';
 import type { Neighbour } from './neighbour-blocks.js';
 import type { TileSpectrum } from './tile-spectrum.js';
+import { spectrumFile } from './tile-spectrum.js';
 
-export interface NeighbourTile {
+interface NeighbourTile {
   tile: TileRecord;
   /** Cells from the tile to this one, to the east and to the south. */
   east: number;
@@ -16,8 +16,8 @@ export interface NeighbourTile {
 }
 
 /**
- * Tiles of the same scene and source in the cells that lie within `reach` pixels of a tile, in the order of their geocodes, wherever they
- * are. Cells never reach across the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
+ * Tiles of the same scene and source in the cells within `reach` pixels of a tile, on any node, ordered by geocode. Cells never reach
+ * across the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
  */
 async function tilesAround(
   finder: TileFinder,
@@ -43,7 +43,7 @@ async function tilesAround(
       { op: 'in', property: 'geocode', values },
     ]),
   );
-  // A geocode of digits may be one of either grid. If a cell has several tiles of a derived source, the first id counts.
+  // A geocode of digits may belong to either grid. If a cell has several tiles of a derived source, the first id counts.
   const byCell = new Map(
     found
       .filter((tile) => tile.grid === name)
@@ -66,10 +66,7 @@ export interface NeighbourSpectrum extends NeighbourTile {
   spectrum: TileSpectrum;
 }
 
-/**
- * Those of them that have a spectrum with the same bands: others show nothing that could be compared. None for a reach of 0. Throws
- * TW_WRANGLE_OUT_OF_REACH.
- */
+/** The tiles around a tile that have a spectrum with the same bands; none for a reach of 0. Throws TW_WRANGLE_OUT_OF_REACH. */
 export async function findNeighbourSpectra(
   finder: TileFinder,
   tile: TileRecord,
@@ -85,9 +82,11 @@ export async function findNeighbourSpectra(
   });
 }
 
-/** The neighbours as threads and processes read them. */
+/** The files of the neighbours, for threads and processes. */
 export function neighbourFiles(storage: Storage, around: readonly NeighbourSpectrum[]): Neighbour[] {
   return around.map(({ tile, spectrum, east, south }) => ({
-    ...{ file: spectrumFile(storage, tile, spectrum), east, south },
+    file: spectrumFile(storage, tile, spectrum),
+    east,
+    south,
   }));
 }

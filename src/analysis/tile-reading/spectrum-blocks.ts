@@ -1,4 +1,4 @@
-/** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
+/** Reads the spectra of a stored tile block by block, so that memory holds one block of all bands. Runs in worker threads. */
 import {
   type BandFile,
   isClear,
@@ -15,18 +15,18 @@ export interface SpectrumFile {
   width: number;
   height: number;
   dataType: DataType;
-  /** The stored value without data; NaN if there is none. NaN is without data anyway. */
+  /** The stored value for no data; NaN if there is none. NaN never counts as data. */
   nodata: number;
-  /** The bands that are read, counted from 0, and what their numbers mean: physical value = stored * scale + offset. */
+  /** The bands that are read, counted from 0, and their encoding: physical value = stored * scale + offset. */
   bands: number[];
   scales: number[];
   offsets: number[];
   mask: BandFile | undefined;
 }
 
-/** A block of pixels. Its arrays are good until the next block is read. */
+/** A block of pixels. Its arrays are valid until the next block is read. */
 export interface SpectrumBlock {
-  /** The first pixel of the block in the tile, and how many lie in the tile. */
+  /** Position of the first pixel in the tile, and size of the part that lies in the tile. */
   column: number;
   row: number;
   width: number;
@@ -35,22 +35,40 @@ export interface SpectrumBlock {
   stride: number;
   /** Stored numbers, one array for each band. */
   bands: PixelArray[];
-  /** Positions in the arrays of the pixels that are clear and hold data in every band, ascending. */
+  /** Positions in the arrays of the pixels that are clear and have data in every band, ascending. */
   indexes: Int32Array;
 }
 
+/** Number of a pixel in a tile of this width, row by row. `index`: its position in the arrays of the block. */
+export function pixelNumber(
+  { row, column, stride }: Pick<SpectrumBlock, 'row' | 'column' | 'stride'>,
+  index: number,
+  width: number,
+): number {
+  return (row + Math.floor(index / stride)) * width + column + (index % stride);
+}
+
+/** Physical values of all bands of a pixel of a block. */
+export function spectrumAt(
+  bands: readonly PixelArray[],
+  index: number,
+  { scales, offsets }: Pick<SpectrumFile, 'scales' | 'offsets'>,
+): number[] {
+  return bands.map((band, b) => band[index] * scales[b] + offsets[b]);
+}
+
 /**
- * Visits the blocks that have pixels which are clear and hold data in every band. `wanted`: 0 for pixels of the tile to leave out, row by
- * row; blocks that have no others are not read. Throws TW_IMAGERY_TILE_FILE and what `visit` throws.
+ * Visits the blocks that contain pixels which are clear and have data in every band. `wanted` is 0 for pixels of the tile that are skipped,
+ * row by row; blocks without other pixels are not read. Throws TW_IMAGERY_TILE_FILE and the errors of `visit`.
  */
 export function eachBlock(
   file: SpectrumFile,
   visit: (block: SpectrumBlock) => void,
   wanted?: Uint8Array,
 ): void {
-  if (wanted && !wanted.some((one) => one !== 0)) return;
+  if (wanted?.every((one) => one === 0)) return;
   const codes = readMaskCodes(file);
-  // Errors of `visit`, such as a full disk, do not say that the file cannot be read.
+  // Errors of `visit`, such as a full disk, must not be reported as an unreadable file.
   const failures: unknown[] = [];
   const visitBlock = (block: SpectrumBlock) => {
     try {
@@ -69,18 +87,20 @@ export function eachBlock(
     let memory: ArrayBufferLike | undefined;
     for (let row = 0, block = 0; row < height; row += blockHeight)
       for (let column = 0; column < width; column += blockWidth, block++) {
-        const place = {
-          ...{ column, row, stride: blockWidth },
+        const extent = {
+          column,
+          row,
+          stride: blockWidth,
           width: Math.min(blockWidth, width - column),
           height: Math.min(blockHeight, height - row),
         };
-        const clear = clearPixels(place, width, codes, wanted);
+        const clear = clearPixels(extent, width, codes, wanted);
         if (clear.length === 0) continue;
-        const all = readBlockOfAllBands(handle, cog, block, place.height, 0, memory);
-        memory = all[0]!.buffer;
-        const bands = file.bands.map((band) => all[band]!);
+        const all = readBlockOfAllBands(handle, cog, block, extent.height, 0, memory);
+        memory = all[0].buffer;
+        const bands = file.bands.map((band) => all[band]);
         const indexes = withData(clear, bands, file.nodata);
-        if (indexes.length > 0) visitBlock({ ...place, bands, indexes });
+        if (indexes.length > 0) visitBlock({ ...extent, bands, indexes });
       }
   };
   try {
@@ -112,20 +132,20 @@ function clearPixels(
   return indexes.subarray(0, count);
 }
 
-/** The same memory, without pixels that hold no data in some band. */
+/** Removes pixels that lack data in some band, in place. */
 function withData(indexes: Int32Array, bands: readonly PixelArray[], hole: number): Int32Array {
   const isFloat = bands[0] instanceof Float32Array || bands[0] instanceof Float64Array;
-  // Most blocks of whole numbers have no hole, which is found out faster so.
+  // Most blocks of integers have no hole; `includes` finds that out faster.
   const suspects = isFloat ? bands : bands.filter((band) => includes(band, hole));
   if (suspects.length === 0) return indexes;
   const lacks = new Uint8Array(indexes.length);
   for (const band of suspects)
     for (let i = 0; i < indexes.length; i++) {
-      const value = band[indexes[i]!]!;
+      const value = band[indexes[i]];
       if (value === hole || (isFloat && !Number.isFinite(value))) lacks[i] = 1;
     }
   let count = 0;
-  for (let i = 0; i < indexes.length; i++) if (lacks[i] === 0) indexes[count++] = indexes[i]!;
+  for (let i = 0; i < indexes.length; i++) if (lacks[i] === 0) indexes[count++] = indexes[i];
   return indexes.subarray(0, count);
 }
 

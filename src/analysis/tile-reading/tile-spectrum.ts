@@ -1,12 +1,14 @@
-/** The spectrum of a tile: the file that holds it, and the bands that an analysis takes. */
+/** The spectrum of a tile: its file, and the bands that an analysis reads. */
 import { badExpression, parseBandOrExpression, resolveBands, unknownBand } from '../../expressions/index.js';
-import { isHyperspectral } from '../../raster/index.js';
-import type { BandRecord, GroupRecord, TileRecord } from '../../storage/index.js';
+import { maskFile } from '../../imagery/index.js';
+import { isHyperspectral, nodataAsType } from '../../raster/index.js';
+import type { BandRecord, GroupRecord, Storage, TileRecord } from '../../storage/index.js';
+import type { SpectrumFile } from './spectrum-blocks.js';
 
 /** Bands of one file of a tile. */
 export interface TileSpectrum {
   group: GroupRecord;
-  /** The bands that are taken, counted from 0 within the group, in the order of the file. */
+  /** The bands that an analysis reads, counted from 0 within the group, in the order of the file. */
   bands: number[];
 }
 
@@ -18,8 +20,8 @@ export interface AnalysedBand {
 }
 
 /**
- * The spectrum of a tile, null if it has none: all good bands that hold data in the cell, or the bands that are `named`, by name or by
- * wavelength such as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
+ * The spectrum of a tile, null if it has none: all good bands that hold data in the cell, or the `named` bands, by name or by wavelength
+ * such as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
  */
 export function tileSpectrum({ groups }: TileRecord, named?: readonly string[]): TileSpectrum | null {
   const [group] = spectralGroups(groups);
@@ -27,13 +29,13 @@ export function tileSpectrum({ groups }: TileRecord, named?: readonly string[]):
   const all = Array.from(group.bands.keys());
   if (named === undefined) {
     const holdsData = ({ good, validPercent }: BandRecord) => good !== false && validPercent > 0;
-    return { group, bands: all.filter((band) => holdsData(group.bands[band]!)) };
+    return { group, bands: all.filter((band) => holdsData(group.bands[band])) };
   }
   const wanted = new Set(named.map((name) => bandNamed(name, group)));
   return { group, bands: all.filter((band) => wanted.has(band)) };
 }
 
-/** Groups that hold spectra, the one with the most bands first. */
+/** Groups that contain spectra, the one with the most bands first. */
 export function spectralGroups(groups: readonly GroupRecord[]): GroupRecord[] {
   return groups
     .filter(({ role, bands }) => role === 'data' && isHyperspectral(bands))
@@ -45,7 +47,7 @@ function bandNamed(name: string, group: GroupRecord): number {
   try {
     const band = parseBandOrExpression(name, [group]);
     const { indices } = resolveBands([band], [group]);
-    if (band.kind === 'band' && indices.length === 1) return indices[0]!.band;
+    if (band.kind === 'band' && indices.length === 1) return indices[0].band;
   } catch (error) {
     if (!badExpression.is(error)) throw error;
   }
@@ -54,10 +56,30 @@ function bandNamed(name: string, group: GroupRecord): number {
 
 export function analysedBands({ group, bands }: TileSpectrum): AnalysedBand[] {
   return bands.map((band) => {
-    const { name, wavelength, fwhm } = group.bands[band]!;
+    const { name, wavelength, fwhm } = group.bands[band];
     return { name, wavelength: wavelength!, ...(fwhm !== undefined && { fwhm }) };
   });
 }
 
-/** Two tiles are analysed together if these are equal. */
+/** Tiles with the same key are analysed together. */
 export const bandSetKey = (spectrum: TileSpectrum): string => JSON.stringify(analysedBands(spectrum));
+
+/** The file of a spectrum, for worker threads. */
+export function spectrumFile(
+  storage: Storage,
+  tile: TileRecord,
+  { group, bands }: TileSpectrum,
+): SpectrumFile {
+  const { name, width, height, dataType, nodata } = group;
+  return {
+    path: storage.tilePath(tile, name),
+    width,
+    height,
+    dataType,
+    bands,
+    nodata: nodataAsType(dataType, nodata ?? undefined) ?? NaN,
+    scales: bands.map((band) => group.bands[band].scale),
+    offsets: bands.map((band) => group.bands[band].offset),
+    mask: maskFile(storage, tile, [{ group: tile.groups.indexOf(group), band: 0 }]),
+  };
+}

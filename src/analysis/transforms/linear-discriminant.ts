@@ -1,21 +1,15 @@
 /** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
 import { singularCovariance } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-
-export interface ClassMean {
-  code: number;
-  pixels: number;
-  mean: Float64Array;
-}
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
+import type { BandStatistics, ClassMean } from '../reproducible-sums/index.js';
 
 export interface Discriminant {
-  /** One row a class: the score is weights (x - centre) + bias, the logarithm of its probability but for a constant. */
+  /** One row per class. The score of a class is weights (x - centre) + bias, the logarithm of its probability up to a constant. */
   weights: Float64Array;
   bias: Float64Array;
 }
 
-/** Covariance within the classes, of the statistics of all of their pixels together. */
+/** Covariance within the classes, from the statistics of all their pixels together. */
 export function withinClasses(
   { pixels, mean, covariance }: BandStatistics,
   classes: readonly ClassMean[],
@@ -24,14 +18,14 @@ export function withinClasses(
   return covariance.map((value, at) => {
     const [i, j] = [Math.floor(at / size), at % size];
     const between = classes.reduce(
-      (sum, one) => sum + one.pixels * (one.mean[i]! - mean[i]!) * (one.mean[j]! - mean[j]!),
+      (sum, one) => sum + one.pixels * (one.mean[i] - mean[i]) * (one.mean[j] - mean[j]),
       0,
     );
     return (value * (pixels - 1) - between) / (pixels - classes.length);
   });
 }
 
-/** `shrinkage`: share of the mean variance that takes the place of the covariance, 0 to 1. Throws TW_ANALYSIS_SINGULAR. */
+/** `shrinkage`: share of the covariance that is replaced by the mean variance, 0 to 1. Throws TW_ANALYSIS_SINGULAR. */
 export function discriminant(
   within: Float64Array,
   centre: Float64Array,
@@ -40,7 +34,7 @@ export function discriminant(
 ): Discriminant {
   const size = centre.length;
   let trace = 0;
-  for (let i = 0; i < size; i++) trace += within[i * size + i]!;
+  for (let i = 0; i < size; i++) trace += within[i * size + i];
   const shrunk = within.map((value, at) => {
     const isDiagonal = Math.floor(at / size) === at % size;
     return (1 - shrinkage) * value + (isDiagonal ? (shrinkage * trace) / size : 0);
@@ -55,12 +49,12 @@ export function discriminant(
     const white = new Float64Array(size);
     for (let row = 0; row < size; row++)
       for (let band = 0; band <= row; band++)
-        white[row]! += inverse[row * size + band]! * (mean[band]! - centre[band]!);
+        white[row] += inverse[row * size + band] * (mean[band] - centre[band]);
     let square = 0;
     for (let row = 0; row < size; row++) {
-      square += white[row]! ** 2;
+      square += white[row] ** 2;
       for (let band = 0; band <= row; band++)
-        weights[k * size + band]! += inverse[row * size + band]! * white[row]!;
+        weights[k * size + band] += inverse[row * size + band] * white[row];
     }
     bias[k] = Math.log(own / pixels) - square / 2;
   }

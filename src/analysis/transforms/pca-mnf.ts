@@ -1,7 +1,10 @@
-/** Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads: hundreds of bands take half a second. */
+/**
+ * Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads, because hundreds of
+ * bands take half a second.
+ */
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { singularNoise } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface ComponentsTask {
   kind: 'components';
@@ -9,15 +12,15 @@ export interface ComponentsTask {
   covariance: Float64Array;
   /** Covariance of the noise; without it, the result is principal components. */
   noise?: Float64Array;
-  /** Components that are wanted. */
+  /** Number of components to compute. */
   count: number;
 }
 
-/** From the largest eigenvalue on. */
+/** Ordered from the largest eigenvalue. */
 export interface Components {
   /** All eigenvalues: variances of principal components, or of minimum noise fractions in units of the variance of the noise. */
   eigenvalues: Float64Array;
-  /** count x bands. The largest number of each row, by its size, is positive, so that the sign does not depend on the solver. */
+  /** count x bands. The largest number of each row by absolute value is positive, so that the sign does not depend on the solver. */
   weights: Float64Array;
 }
 
@@ -30,16 +33,14 @@ export function pcaOrMnf({ covariance, noise, count }: ComponentsTask): Componen
   const { realEigenvalues, eigenvectorMatrix } = new EigenvalueDecomposition(matrix, {
     assumeSymmetric: true,
   });
-  const order = [...realEigenvalues.keys()].sort(
-    (a, b) => realEigenvalues[b]! - realEigenvalues[a]! || a - b,
-  );
+  const order = [...realEigenvalues.keys()].sort((a, b) => realEigenvalues[b] - realEigenvalues[a] || a - b);
   const vectors = eigenvectorMatrix.transpose();
   const rows = order.slice(0, count).map((at) => {
     const vector = Matrix.rowVector(vectors.getRow(at));
     return withSign((whitening ? vector.mmul(whitening) : vector).getRow(0));
   });
   return {
-    eigenvalues: Float64Array.from(order, (at) => realEigenvalues[at]!),
+    eigenvalues: Float64Array.from(order, (at) => realEigenvalues[at]),
     weights: Float64Array.from(rows.flat()),
   };
 }
@@ -48,14 +49,14 @@ function matrixOf(values: Float64Array, size: number): Matrix {
   return Matrix.from1DArray(size, size, values);
 }
 
-/** L^-1, where the covariance of the noise is L L'. It makes noise of variance 1 in every band, and none in common. */
+/** L^-1, where the covariance of the noise is L L'. It gives the noise variance 1 in every band, without correlation between bands. */
 function whiteningOf(noise: Float64Array, size: number): Matrix {
   const lower = choleskyFactor(noise, size);
   if (!lower) throw singularNoise(size);
   return matrixOf(inverseOfLower(lower, size), size);
 }
 
-/** Rounding makes products of three matrices differ in the last bits from their transpose. */
+/** Removes rounding errors: the product of three matrices differs from its transpose in the last bits. */
 function symmetric(matrix: Matrix): Matrix {
   return matrix.add(matrix.transpose()).mul(0.5);
 }

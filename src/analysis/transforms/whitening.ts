@@ -1,11 +1,12 @@
-/** Whitening by a covariance, for detectors. Runs in worker threads. */
+/** Whitening transform of a covariance, for detectors. Runs in worker threads. */
 import { singularCovariance } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface WhiteningTask {
   kind: 'whitening';
-  /** Symmetric, bands x bands, of so many pixels. */
+  /** Symmetric, bands x bands. */
   covariance: Float64Array;
+  /** Number of pixels that the covariance was computed from. */
   pixels: number;
 }
 
@@ -16,8 +17,9 @@ export interface Whitening {
   loading: number;
 }
 
-/** Fewer pixels for each band leave the small eigenvalues of a covariance unknown: a little is then added to its diagonal. */
+/** With fewer pixels per band, the small eigenvalues of a covariance are uncertain, so its diagonal is loaded. */
 const MIN_PIXELS_PER_BAND = 10;
+/** Share of the mean variance that is added to the diagonal. */
 const DIAGONAL_LOADING = 1e-4;
 
 /** Throws TW_ANALYSIS_SINGULAR if the covariance has no inverse. */
@@ -26,8 +28,8 @@ export function whitening({ covariance, pixels }: WhiteningTask): Whitening {
   const loading = pixels < MIN_PIXELS_PER_BAND * size ? DIAGONAL_LOADING : 0;
   const loaded = covariance.slice();
   let trace = 0;
-  for (let i = 0; i < size; i++) trace += covariance[i * size + i]!;
-  for (let i = 0; i < size; i++) loaded[i * size + i]! += (loading * trace) / size;
+  for (let i = 0; i < size; i++) trace += covariance[i * size + i];
+  for (let i = 0; i < size; i++) loaded[i * size + i] += (loading * trace) / size;
   const lower = choleskyFactor(loaded, size);
   if (!lower) throw singularCovariance(size, pixels);
   return { whitening: inverseOfLower(lower, size), loading };

@@ -10,14 +10,14 @@ interface RangedFile {
   read(start: number, end: number): Readable;
 }
 
-/** Answers with the range that the request asks for, or the whole file. Throws TW_API_RANGE. */
+/** Sends the requested range, or the entire file. Throws TW_API_RANGE. */
 export function sendRanged(
   request: FastifyRequest,
   reply: FastifyReply,
   { etag, bytes, read }: RangedFile,
 ): FastifyReply {
   const ifRange = request.headers['if-range'];
-  // RFC 9110, section 14.2: ranges are for GET alone.
+  // RFC 9110, section 14.2: ranges apply to GET only.
   const isRanged = request.method === 'GET' && (ifRange === undefined || ifRange === etag);
   const range = isRanged ? parseRange(request.headers.range, bytes) : null;
   if (range === 'unsatisfiable') {
@@ -27,12 +27,12 @@ export function sendRanged(
   const { start, end } = range ?? { start: 0, end: bytes - 1 };
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${bytes}`);
   reply.header('content-length', end - start + 1);
-  // An empty stream: for no body at all, fastify would say that the length is 0.
+  // The stream is empty because without a body fastify would set the length to 0.
   if (request.method === 'HEAD') return reply.send(Readable.from([]));
   return reply.send(read(start, end));
 }
 
-/** One range of RFC 9110 section 14; several ranges or another unit mean the whole file (null), as the RFC allows. */
+/** Parses one range (RFC 9110, section 14). Returns null for several ranges or another unit: the RFC allows to send the entire file. */
 function parseRange(
   header: string | undefined,
   size: number,

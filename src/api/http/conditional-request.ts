@@ -1,11 +1,11 @@
-/** Conditional requests (RFC 9110, section 13): a client that has a version of something need not get it again. */
+/** Conditional requests (RFC 9110, section 13): a client does not download a version again that it already has. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { otherVersion } from '../errors.js';
 
 /** The ETag of an answer that may be compressed: weak, because the bytes depend on the encoding. */
 export const weakEtag = (digest: string) => `W/"${digest}"`;
 
-/** Sets the ETag. True if the client has this version: the answer is 304 then. */
+/** Sets the ETag. Returns true and sets the status 304 if the client has this version. */
 export function notModified(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {
   reply.header('etag', etag);
   // If-None-Match compares weakly (section 13.1.2).

@@ -11,7 +11,7 @@ export interface Paging {
 const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 10_000;
 
-/** Properties of a schema. No limit is too large: an answer has the most that is allowed, as the APIs of STAC and OGC want. */
+/** Properties of a schema. A limit that is too large is not an error: it is reduced to the maximum, as STAC and OGC APIs require. */
 export const paging = {
   limit: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT },
   token: { type: 'string' },
@@ -21,20 +21,20 @@ export function parseLimit({ limit = DEFAULT_LIMIT }: Paging, most = MAX_LIMIT):
   return Math.min(limit, most);
 }
 
-/** The address of the page that `token` begins, of the list that was asked for. */
+/** The address of the page of the requested list that begins at `token`. */
 export function nextPageUrl(request: FastifyRequest, token: string): string {
   const url = requestUrl(request);
   url.searchParams.set('token', token);
   return url.href;
 }
 
-/** Properties of the schema of a short list, which is whole without a limit. */
+/** Properties of the schema of a short list, which is complete if there is no limit. */
 export const listPaging = {
   limit: { type: 'integer', minimum: 1 },
   token: { type: 'string', maxLength: 200 },
 };
 
-/** A page of a list that is in memory. The token is the id of the last element of the page before. Throws TW_API_TOKEN. */
+/** A page of a list in memory. The token is the id of the last element of the previous page. Throws TW_API_TOKEN. */
 export function toPage<T extends { id: string }>(
   request: FastifyRequest,
   list: T[],

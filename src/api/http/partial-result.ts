@@ -1,6 +1,6 @@
 import type { PartialAnswer } from '../../query/index.js';
 
-/** Members of an answer that say that it lacks tiles; none where it lacks nothing. */
+/** Members that mark an answer as incomplete. No members if the answer is complete. */
 export function partialMembers({ unanswered }: PartialAnswer) {
   return unanswered && { partial: true, unansweredSlots: unanswered };
 }

@@ -1,8 +1,8 @@
 /**
- * Who may do what. A token of the scope `write` opens everything, one of the scope `read` the reads; reads are open to all
- * where the server has no token for them, and files of the program itself always are. Reads are open to other origins too.
- * Without any token the server is bound to loopback, and then only requests that name loopback are answered and pages of other
- * origins may not write, so that a web page in a browser on this machine cannot reach it by DNS rebinding or cross-site requests.
+ * Authentication and access. A token of the scope `write` allows everything, a token of the scope `read` allows reads. Reads need no
+ * token if the server has no read token, and files of the program itself never need one. Other origins may read.
+ * A server without any token is bound to loopback. It then answers only requests whose Host is loopback, and other origins may not
+ * write, so that a web page in a browser on this machine cannot use it by DNS rebinding or cross-site requests.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -21,43 +21,43 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True for routes that change something or start work. */
     write?: boolean;
-    /** True for routes that hold no data of the store: open to all, whatever the token. */
+    /** True for routes without data of the store. They need no token. */
     open?: boolean;
-    /** True for messages between nodes: they are signed, and need no token. */
+    /** True for messages between nodes. They are signed, and need no token. */
     internal?: boolean;
   }
   interface FastifyRequest {
-    /** The request carries the secret of the data folder's lock: it comes from the user who runs the server. */
+    /** True if the request carries the secret of the data folder's lock, which only the user who runs the server can read. */
     isOwner: boolean;
-    /** Of a request that another node passes on: the address by which the client reached that one. */
+    /** Set for a request that another node forwards: the address by which the client reached that node. */
     forwardedBaseUrl: string | undefined;
   }
 }
 
 export interface AccessOptions {
-  /** Opens everything. */
+  /** Allows everything. */
   token?: string;
-  /** Opens reads, which then need it or `token`. */
+  /** Allows reads. If it is set, reads need it or `token`. */
   readToken?: string;
-  /** The secret in the data folder's lock file, readable by the user who runs the server only. */
+  /** The secret in the data folder's lock file, which only the user who runs the server can read. */
   ownerSecret: string;
-  /** Requests a second that one address may make in the long run; 0 for any number. By default 200 where there is a token. */
+  /** Mean requests a second of one address; 0 for no limit. Default: 200 if there is a token, else 0. */
   rateLimit?: number;
-  /** Of the cluster: signs what its nodes pass on, for which they have asked for the token. */
+  /** The cluster's secret. It signs requests that nodes forward after they have checked the token. */
   secret?: string;
 }
 
-/** Header of a request that a node passes on: the address by which the client reached it. */
+/** Header of a request that a node forwards: the address by which the client reached that node. */
 export const FORWARDED_BASE_URL_HEADER = 'tilewright-door';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 const DEFAULT_RATE_LIMIT = 200;
 
-/** Questions with a body. They change nothing. */
+/** POST routes that only read. */
 const READ_ONLY_POST_ROUTES =
   /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)\/?$/;
 
-/** Refuses to let other machines in without a token. */
+/** Throws TW_API_OPEN_BIND if other machines could reach the server without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
   const loopback = host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
   if (!loopback && !token) throw bindWithoutToken(host);
@@ -67,7 +67,10 @@ function bearer(request: FastifyRequest): string | undefined {
   return /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
 }
 
-/** Whether a node of the cluster passes the request on. It has no body, so that the signature is of all of it. Throws TW_DHT_FOREIGN_NODE. */
+/**
+ * True if a node of the cluster forwards the request. Forwarded requests have no body, so the signature covers them completely. Throws
+ * TW_DHT_FOREIGN_NODE.
+ */
 function isForwarded({ method, url: path, headers }: FastifyRequest, secret: string | undefined): boolean {
   if (headers[FORWARDED_BASE_URL_HEADER] === undefined || !secret) return false;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -76,13 +79,13 @@ function isForwarded({ method, url: path, headers }: FastifyRequest, secret: str
   return true;
 }
 
-/** Compares digests, so that the time taken tells nothing of the secret. */
+/** Compares digests, so that the time that it takes reveals nothing about the secret. */
 function secretsEqual(given: string | undefined, secret: string | undefined): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return given !== undefined && !!secret && timingSafeEqual(digest(given), digest(secret));
 }
 
-/** RFC 6750, section 3: what is missing, and where the token was no good, why. */
+/** RFC 6750, section 3: `error` says why a token was refused. */
 function challenge(reply: FastifyReply, error?: string): void {
   reply.header('www-authenticate', `Bearer realm="tilewright"${error ? `, ${error}` : ''}`);
 }
@@ -92,7 +95,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
   const guarded = Boolean(token || readToken);
   const rate = new RateLimit(options.rateLimit ?? (guarded ? DEFAULT_RATE_LIMIT : 0));
   server.decorateRequest('isOwner', false);
-  server.decorateRequest('door', undefined);
+  server.decorateRequest('forwardedBaseUrl', undefined);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
     if (!guarded) for (const name of [host, request.host]) if (!LOOPBACK.test(name)) throw foreignHost(name);
@@ -115,7 +118,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
         );
     }
     if (!request.isOwner) limitRate(rate, request, reply);
-    // Browsers ask before they send the token.
+    // Browsers send a preflight request without the token.
     if (request.method === 'OPTIONS' || mayWrite) return;
     if (write) {
       if (guarded) sendUnauthorized(reply, given, secretsEqual(given, readToken));
@@ -124,7 +127,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
         throw foreignOrigin(origin);
     } else if (!mayRead && !open) sendUnauthorized(reply, given, false);
   });
-  // A shared cache may give what is public to those without a token (RFC 9111, section 3.5).
+  // A shared cache may send public answers to clients without a token (RFC 9111, section 3.5).
   server.addHook('onSend', async (_request, reply) => {
     const kept = reply.getHeader('cache-control');
     if (readToken && typeof kept === 'string')
@@ -148,7 +151,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
   });
 }
 
-/** 403 for a token that opens less, 401 for a wrong one or none. */
+/** Throws 403 for a read token, 401 for a wrong or missing token. */
 function sendUnauthorized(reply: FastifyReply, given: string | undefined, isReader: boolean): never {
   if (isReader) {
     challenge(reply, 'error="insufficient_scope", scope="write"');

@@ -1,12 +1,12 @@
-/** How bodies come in: senders that wait for leave get it, those that stall are cut off, refused ones are not heard out. */
+/** Request bodies: answers `Expect: 100-continue`, aborts slow uploads, and drains rejected ones. */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { bodyTimedOut } from '../errors.js';
 
-/** A body must bring at least so many bytes in each window, ms, or end within it. */
+/** A body must deliver at least MIN_BYTES_PER_WINDOW in each window, or end within it. */
 const BODY_WINDOW_MS = 60_000;
 const MIN_BYTES_PER_WINDOW = 64_000;
-/** How long the rest of a body that nobody wants is read and thrown away, ms: the sender may look at the answer only then. */
+/** How long the rest of a rejected body is read and discarded. A sender may read the answer only after it has sent its body. */
 const DRAIN_MS = 5000;
 
 export function registerBodyTimeout(
@@ -17,7 +17,7 @@ export function registerBodyTimeout(
     if (raw.complete !== false) return;
     abortWhenSlow(raw, window, least, () => reply.header('connection', 'close'));
   });
-  // `Expect: 100-continue`: after `onRequest`, where a request is refused for what its head says.
+  // This comes after `onRequest`, which refuses requests because of their headers.
   server.addHook('preParsing', async (request, reply) => {
     if (/^100-continue$/i.test(request.headers.expect ?? '')) reply.raw.writeContinue();
   });
@@ -32,7 +32,7 @@ export function registerBodyTimeout(
   });
 }
 
-/** Whoever reads the body meets TW_API_TOO_SLOW, which is then the answer; where nobody does, the connection ends. */
+/** The reader of the body gets TW_API_TOO_SLOW, which becomes the answer. If nothing reads the body, the connection is closed. */
 function abortWhenSlow(raw: IncomingMessage, window: number, least: number, before408: () => void): void {
   let before = raw.socket.bytesRead;
   const timer = setInterval(() => {

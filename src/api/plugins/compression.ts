@@ -6,10 +6,10 @@ import type { FastifyInstance } from 'fastify';
 
 type Encoding = 'br' | 'gzip';
 
-/** A shorter answer fits into one or two packets as it is. */
+/** A shorter answer fits into one or two packets uncompressed. */
 const MIN_BYTES = 1024;
 
-/** Neither pictures and tile files, which are compressed, nor streams of events, whose events would wait for more to compress. */
+/** Images and tile files are compressed already, and compression would delay the events of event streams. */
 const COMPRESSIBLE = /^(application\/([\w.-]+\+)?json|text\/(plain|html|css|javascript))(;|$)/;
 
 /** Quality 4 of brotli takes as long as gzip, and its output is smaller; the default, 11, takes a hundred times as long. */
@@ -34,8 +34,8 @@ const compressor: Record<Encoding, (bytes: number) => NodeJS.ReadWriteStream> = 
 };
 
 /**
- * The encoding that the client prefers; brotli on a tie; undefined for none. `*` stands for gzip alone: clients that
- * send it, such as pystac with a header of its user, often cannot decode brotli.
+ * The encoding that the client prefers, brotli on a tie; undefined for no compression. `*` means gzip only: clients that
+ * send it, such as pystac with custom headers, often cannot decode brotli.
  */
 export function acceptedEncoding(header: string | undefined): Encoding | undefined {
   const weights = new Map<string, number>();
@@ -52,8 +52,8 @@ export function acceptedEncoding(header: string | undefined): Encoding | undefin
 }
 
 /**
- * Before the routes are registered, and after all hooks that read an answer. An answer to HEAD has the headers of that to GET. ETags of
- * compressible answers must be weak: the encodings of an answer have the same ETag and different bytes.
+ * Call this before the routes are registered, and after all hooks that read an answer. An answer to HEAD has the headers of the answer to
+ * GET. ETags of compressible answers must be weak: the encodings of an answer have the same ETag and different bytes.
  */
 export function registerCompression(server: FastifyInstance): void {
   server.addHook('onSend', async (request, reply, payload) => {

@@ -11,7 +11,7 @@ export const FORMAT_QUERY = { type: 'object', properties: FORMAT };
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\b/;
 
-/** Surfaces whose standards ask for 400 for an unknown parameter (OGC API Features, 7.8.2). */
+/** Tags of the operations whose standards require 400 for an unknown parameter (OGC API Features, 7.8.2). */
 const STRICT_TAGS = ['stac', 'processes'];
 
 interface Described {
@@ -21,7 +21,7 @@ interface Described {
   querystring?: unknown;
 }
 
-/** True if every answer that is not an error is JSON. A file may be JSON too, but its name tells its format. */
+/** True if every successful answer is JSON. False for JSON files, whose names state the format. */
 function answersJson({ response = {} }: Described): boolean {
   const types = Object.entries(response as Record<string, { content?: object }>).flatMap(([status, one]) =>
     /^20[01]$/.test(status) ? Object.keys(one.content ?? {}) : [],
@@ -29,7 +29,7 @@ function answersJson({ response = {} }: Described): boolean {
   return types.length > 0 && types.every((type) => JSON_TYPE.test(type));
 }
 
-/** Before the routes are registered. Handlers do not see the parameter. */
+/** Call this before the routes are registered. Handlers do not see the parameter. */
 export function registerFormatParameter(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     const schema = route.schema as Described | undefined;

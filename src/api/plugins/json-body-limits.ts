@@ -1,4 +1,4 @@
-/** JSON bodies: limits of their length and of their nesting. */
+/** Limits the length and the nesting of JSON bodies. */
 import type { FastifyInstance } from 'fastify';
 import { bodyTooLarge, encodedBody, jsonTooDeep } from '../errors.js';
 
@@ -24,7 +24,7 @@ export function registerJsonBodyLimits(server: FastifyInstance): void {
     if (isDeeper(json, MAX_JSON_DEPTH)) done(jsonTooDeep(MAX_JSON_DEPTH));
     else parse(request, json, done);
   });
-  // Before `Expect: 100-continue` is answered, so that a body that is refused is not sent.
+  // This comes before the answer to `Expect: 100-continue`, so that clients do not send a body that is refused.
   server.addHook('preParsing', async ({ headers, routeOptions }) => {
     const isJson = headers['content-type']?.startsWith('application/json');
     const encoding = headers['content-encoding'] ?? 'identity';
@@ -54,7 +54,7 @@ function isDeeper(json: string, most: number): boolean {
   return false;
 }
 
-/** Returns the position of the quotation mark that ends the string; the end of the text if none does. */
+/** Returns the position of the closing quotation mark, or the length of the text if there is none. */
 function endOfString(json: string, start: number): number {
   for (let i = start + 1; i < json.length; i++) {
     const code = json.charCodeAt(i);

@@ -1,4 +1,4 @@
-/** Which methods each path knows, so that a request with another one is told them (RFC 9110, section 15.5.6). */
+/** Answers requests without a route. For a known path, 405 lists the supported methods (RFC 9110, section 15.5.6). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { methodNotAllowed, resourceNotFound } from '../errors.js';
 
@@ -7,7 +7,7 @@ interface Path {
   methods: Set<string>;
 }
 
-/** Answers what no route takes: 405 with `Allow` where the path is known, else 404. Before the routes are registered. */
+/** Answers 405 with `Allow` if the path is known, else 404. Call this before the routes are registered. */
 export function registerNotFound(server: FastifyInstance): void {
   const paths = new Map<string, Path>();
   server.addHook('onRoute', ({ url, method }) => {
@@ -26,7 +26,7 @@ export function registerNotFound(server: FastifyInstance): void {
     reply.header('allow', allow);
     throw methodNotAllowed(request.method, asked, allow);
   };
-  // Before a body is looked for, which some methods must have.
+  // This comes before fastify checks the body, which it requires for some methods.
   server.addHook('preParsing', async (request, reply) => {
     if (request.is404) refuse(request, reply);
   });

@@ -1,4 +1,4 @@
-/** Every error as `application/problem+json` (RFC 9457) with a stable code. */
+/** Answers every error as `application/problem+json` (RFC 9457) with a stable code. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -20,7 +20,7 @@ import { REQUEST_ID_HEADER } from './request-id.js';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** Bodies are descriptions of work; files have a limit of their own. */
+/** Limit of JSON bodies; files have their own limit. */
 export const MAX_BODY_BYTES = 1 << 20;
 
 function problemOf(error: unknown, request: FastifyRequest): TilewrightError {
@@ -33,7 +33,7 @@ function problemOf(error: unknown, request: FastifyRequest): TilewrightError {
   return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error, request)).message);
 }
 
-/** Fastify says that the Content-Type is not accepted, and not which is; the faults of a schema are written out for users. */
+/** The reason in words. For an unsupported Content-Type, it lists the accepted ones; for a validation error, it explains each fault. */
 function reasonOf(error: unknown, { headers, server }: FastifyRequest): string {
   const { code, validation, validationContext = 'body' } = error as Partial<FastifyError>;
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
@@ -49,7 +49,7 @@ function reasonOf(error: unknown, { headers, server }: FastifyRequest): string {
   return textOfAll(validation as Fault[], validationContext);
 }
 
-/** A value that fits none of several schemas has a fault for each of them, and one for all at the end. */
+/** Ajv reports a value that matches no schema of an `anyOf` as a fault for each schema, and a last one for the `anyOf`. */
 function textOfAll(faults: Fault[], context: string): string {
   const texts = faults.map((fault) => textOf(fault, context));
   if (faults.length < 2 || faults.at(-1)!.keyword !== 'anyOf') return texts.join(', ');
@@ -67,7 +67,7 @@ const COMPARISONS: Record<string, string> = {
   '>': 'more than',
 };
 
-/** Users of the command line see no body, and the inputs of a process are its flags. */
+/** The field in the words of the command line, where there is no body and the inputs of a process are flags. */
 function nameOf({ instancePath }: Fault, context: string): string {
   const name = context === 'body' ? instancePath.replace(/^\/(inputs\/)?/, '') : '';
   return name || `${context}${instancePath}`;
@@ -95,7 +95,7 @@ function textOf(fault: Fault, context: string): string {
   return comparison ? `${where} must be ${comparison} ${params['limit']}` : `${where} ${message}`;
 }
 
-/** Where a standard has a name for the problem. */
+/** Problem types that a standard defines. */
 const OGC = 'http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0';
 const TYPES = new Map([
   [processNotFound.code, `${OGC}/no-such-process`],
@@ -112,7 +112,7 @@ export function problemDocument(
   return { type, title: code, status, code, detail: message, instance, requestId };
 }
 
-/** When who came too often, or met a full queue, may come again, in seconds. */
+/** Default Retry-After for clients that exceeded a limit or met a full queue. */
 const RETRY_AFTER_SECONDS = 10;
 
 function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -123,7 +123,7 @@ function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyRepl
     reply.header('retry-after', RETRY_AFTER_SECONDS);
   // A handler may have set the headers of the answer that failed.
   reply.removeHeader('etag').removeHeader('accept-ranges').header('cache-control', 'no-store');
-  // Also where the error came before any hook.
+  // The error may have occurred before the hook that sets this header.
   reply.header(REQUEST_ID_HEADER, request.id);
   return reply
     .code(problem.status)
@@ -131,12 +131,12 @@ function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyRepl
     .send(problemDocument(problem, request.id, request.url));
 }
 
-/** For `Fastify(options)`: errors that arise before a request has found its route. */
+/** For `Fastify(options)`: handlers of errors that occur before a request is routed. */
 export const earlyErrorOptions = {
   frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     sendProblem(error, request, reply);
   },
-  /** What is no HTTP, or did not come in time; there is a socket only. */
+  /** For malformed HTTP and timeouts, where there is no request, only a socket. */
   clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
     const problem = malformed(error.code);
@@ -158,7 +158,7 @@ function malformed(code = ''): TilewrightError {
 export function registerErrorHandler(server: FastifyInstance): void {
   server.setErrorHandler(sendProblem);
   registerNotFound(server);
-  // Requests that come on open connections while the server stops.
+  // Requests may arrive on open connections while the server stops.
   let closing = false;
   server.addHook('preClose', async () => {
     closing = true;

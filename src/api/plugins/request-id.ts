@@ -1,10 +1,10 @@
-/** Every request has an id, the client's own where it gave one: it is in the answer, in problem documents and in the log. */
+/** Gives every request an id, from the client if it sends one. The id is in the answer, in problem documents and in the log. */
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-/** Nothing that could break a line of a log or a header. */
+/** Excludes characters that could break a log line or a header. */
 const VALID_REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
 /** For `Fastify(options)`. */

@@ -8,19 +8,19 @@ import { requestAjv, validator } from '../../json-schema.js';
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
 type Factories = NonNullable<SchemaController['compilersFactory']>;
 
-/** A schema as Fastify hands it over, and the part of a request that it is for: body, querystring, params or headers. */
+/** A schema as Fastify passes it, and the part of a request that it is for: body, querystring, params or headers. */
 interface RouteSchema {
   schema: { format?: string };
   httpPart?: string;
 }
 
 function buildValidator() {
-  const ofText = requestAjv('array');
-  const ofJson = requestAjv(false);
+  const textAjv = requestAjv('array');
+  const jsonAjv = requestAjv(false);
   return ({ schema, httpPart }: RouteSchema) => {
-    // A file that is sent is a stream, which has no members to check.
+    // An uploaded file is a stream, which has no members to check.
     if (httpPart === 'body' && schema.format === 'binary') return () => true;
-    const faults = validator(() => (httpPart === 'body' ? ofJson : ofText).compile(schema));
+    const faults = validator(() => (httpPart === 'body' ? jsonAjv : textAjv).compile(schema));
     return (data: unknown) => {
       const error = faults(data);
       return error ? { error } : true;
@@ -29,12 +29,12 @@ function buildValidator() {
 }
 
 /**
- * For `Fastify(options)`. The schemas of answers describe them and do no more: a serializer made of them would leave out what
- * they do not name, and would be no faster on documents that are mostly text.
+ * For `Fastify(options)`. Response schemas are documentation only: a serializer built from them would drop members that they do not
+ * name, and would not be faster on documents that are mostly text.
  */
 export const schemaController: SchemaController = {
   compilersFactory: {
-    // Fastify gives a compiler an object with the schema; its types say the schema itself.
+    // Fastify passes an object that contains the schema; its types declare the schema itself.
     buildValidator: buildValidator as unknown as Factories['buildValidator'],
     buildSerializer: () => () => (document) => JSON.stringify(document),
   },

@@ -1,24 +1,25 @@
-/** Small words for JSON Schemas as OpenAPI 3.0 has them. */
+/** Builders of JSON Schemas, in the form of OpenAPI 3.0. */
+import { listOf, NUMBER, TEXT } from '../../json-schema.js';
 
-export const text = { type: 'string' };
+export { listOf };
+export const text = TEXT;
+export const number = NUMBER;
 export const time = { type: 'string', format: 'date-time' };
-export const number = { type: 'number' };
 export const count = { type: 'integer', minimum: 0 };
 export const percent = { type: 'number', minimum: 0, maximum: 100 };
 export const boolean = { type: 'boolean' };
 export const anything = {};
 
-export const listOf = (items: object) => ({ type: 'array', items });
 export const orNull = (schema: object) => ({ ...schema, nullable: true });
 export const mapOf = (schema: object) => ({ type: 'object', additionalProperties: schema });
 export const ref = (name: string) => ({ $ref: `${name}#` });
 export const oneOf = (...values: string[]) => ({ type: 'string', enum: values });
 
-/** True for a keyword that the JSON Schema of OpenAPI 3.0 lacks, or allows in another form only. */
+/** True for a keyword that OpenAPI 3.0 lacks, or allows only in another form. */
 const isUnsupportedKeyword = (keyword: string, value: unknown) =>
   keyword === 'propertyNames' || (keyword === 'required' && Array.isArray(value) && value.length === 0);
 
-/** A schema as OpenAPI 3.0 can have it. Requests are checked by the schema itself. */
+/** Removes keywords that OpenAPI 3.0 does not support. Requests are validated with the original schema. */
 export function publishedSchema<T>(schema: T): T {
   if (Array.isArray(schema)) return schema.map(publishedSchema) as T;
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -31,14 +32,22 @@ export function publishedSchema<T>(schema: T): T {
   ) as T;
 }
 
-/** Schemas by the names of properties, which may be those of keywords. */
+/** Handles names of properties separately, because they may equal keywords. */
 function publishedProperties(properties: object): object {
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [name, publishedSchema(schema)]),
   );
 }
 
-/** An object; members whose name ends with `?` may be absent, and others may be there. */
+/** An object that accepts no other members. `more` has further keywords, such as `required`. */
+export const closedObject = (properties: object, more: object = {}) => ({
+  type: 'object',
+  additionalProperties: false,
+  ...more,
+  properties,
+});
+
+/** An object. A member whose name ends with `?` is optional, and other members are allowed. */
 export function object(members: Record<string, object>) {
   const required = Object.keys(members).filter((name) => !name.endsWith('?'));
   const properties = Object.fromEntries(
@@ -49,5 +58,5 @@ export function object(members: Record<string, object>) {
 
 export const links = { links: listOf(ref('Link')) };
 
-/** Of an answer that lacks the tiles of some slots, because no node answers for them. */
+/** Members of an answer that lacks the tiles of some slots, because no node answers for them. */
 export const partialProperties = { 'partial?': boolean, 'unansweredSlots?': listOf(count) };

@@ -1,167 +1,80 @@
-/** What the routes of the cluster answer. */
+/** Documents of the routes of the cluster. */
+import { boolean, count, listOf, number, object, oneOf, text, time } from './builders.js';
 
-const owner = {
-  type: 'object',
-  required: ['node', 'state'],
-  properties: {
-    node: { type: 'string' },
-    state: { type: 'string', enum: ['initializing', 'available', 'leaving'] },
+const owner = object({ node: text, state: oneOf('initializing', 'available', 'leaving') });
+const amount = object({ slots: count, bytes: count });
+const share = { type: 'number', minimum: 0, maximum: 1 };
+
+const node = object({
+  id: text,
+  'url?': text,
+  'zone?': text,
+  'weight?': number,
+  'software?': text,
+  slots: count,
+  /** Slots by state of the node as their owner. */
+  'states?': object({ initializing: count, available: count, leaving: count }),
+  /** Bytes of the tiles in its slots, as far as nodes report them. */
+  'bytes?': count,
+  /** Target fraction of all bytes. */
+  'share?': share,
+  /** Commits that other nodes have applied and this node has not; absent if the node does not answer. */
+  'lag?': count,
+  running: boolean,
+  draining: boolean,
+});
+
+const usage = object({
+  id: text,
+  cpuSeconds: {
+    type: 'number',
+    minimum: 0,
+    description: 'CPU time of the server and of all processes that it has started',
   },
-};
-
-const count = { type: 'integer', minimum: 0 };
-const amount = {
-  type: 'object',
-  required: ['slots', 'bytes'],
-  properties: { slots: count, bytes: count },
-};
-
-const node = {
-  type: 'object',
-  required: ['id', 'slots', 'running', 'draining'],
-  properties: {
-    id: { type: 'string' },
-    url: { type: 'string' },
-    zone: { type: 'string' },
-    weight: { type: 'number' },
-    software: { type: 'string' },
-    slots: { type: 'integer' },
-    /** Slots by state of the node as their owner. */
-    states: {
-      type: 'object',
-      required: ['initializing', 'available', 'leaving'],
-      properties: { initializing: count, available: count, leaving: count },
-    },
-    /** Of the tiles in its slots, as far as nodes tell. */
-    bytes: count,
-    /** The part of all bytes that it should hold. */
-    share: { type: 'number', minimum: 0, maximum: 1 },
-    /** Commits that others have applied and it has not; absent where it does not answer. */
-    lag: count,
-    running: { type: 'boolean' },
-    draining: { type: 'boolean' },
+  memoryBytes: { ...count, description: 'Resident memory of these processes, without mapped files' },
+  startedAt: { ...time, description: 'Start of the server process, when the counters were 0' },
+  includesChildren: {
+    ...boolean,
+    description: 'False on systems other than Linux: the figures include only the server process',
   },
-};
-
-const usage = {
-  type: 'object',
-  required: ['id', 'startedAt', 'cpuSeconds', 'memoryBytes', 'includesChildren'],
-  properties: {
-    id: { type: 'string' },
-    cpuSeconds: {
-      type: 'number',
-      minimum: 0,
-      description: 'CPU time of the server and of all processes that it has started',
-    },
-    memoryBytes: {
-      ...count,
-      description: 'Resident memory of these processes, without mapped files',
-    },
-    startedAt: {
-      type: 'string',
-      format: 'date-time',
-      description: 'Start of the server process, when the counters were 0',
-    },
-    includesChildren: {
-      type: 'boolean',
-      description: 'False on systems other than Linux: the figures include only the server process',
-    },
-    network: {
-      type: 'object',
-      description: 'Absent if the system does not count what it sends: Linux alone does',
-      required: ['namespace', 'sentBytes', 'loopbackBytes'],
-      properties: {
-        namespace: { type: 'string', description: 'The same for nodes that share the interfaces' },
-        sentBytes: {
-          ...count,
-          description: 'Sent by all interfaces except the loopback, including the bytes of other programs',
-        },
-        loopbackBytes: count,
+  'network?': {
+    ...object({
+      namespace: { ...text, description: 'The same for nodes that share the interfaces' },
+      sentBytes: {
+        ...count,
+        description: 'Sent by all interfaces except the loopback, including the bytes of other programs',
       },
-    },
+      loopbackBytes: count,
+    }),
+    description: 'Absent on systems other than Linux, which do not count sent bytes',
   },
-};
+});
 
 export const clusterSchemas = {
-  Nodes: {
-    type: 'object',
-    required: ['nodes'],
-    properties: {
-      nodes: { type: 'array', items: node },
-      asOf: {
-        type: 'string',
-        format: 'date-time',
-        description: 'There where etcd does not answer: who runs and who owns what is as of then',
-      },
+  Nodes: object({
+    nodes: listOf(node),
+    'asOf?': {
+      ...time,
+      description: 'Present if etcd does not answer: the time of the listed members and owners',
     },
-  },
-  Usage: {
-    type: 'object',
-    required: ['nodes', 'unanswered'],
-    properties: {
-      nodes: { type: 'array', items: usage },
-      unanswered: {
-        type: 'array',
-        items: { type: 'string' },
-        description: 'Nodes that run and have not answered',
-      },
-    },
-  },
-  Placement: {
-    type: 'object',
-    required: ['nodes', 'owners'],
-    properties: {
-      version: { type: 'integer' },
-      owners: { type: 'integer' },
-      nodes: {
-        type: 'array',
-        items: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
-      },
-      slots: { type: 'array', items: { type: 'array', items: owner } },
-    },
-  },
-  Location: {
-    type: 'object',
-    required: ['grid', 'geocode', 'owners'],
-    properties: {
-      grid: { type: 'string' },
-      geocode: { type: 'string' },
-      slot: { type: 'integer' },
-      owners: { type: 'array', items: owner },
-    },
-  },
-  Rebalanced: {
-    type: 'object',
-    required: ['dryRun', 'nodes', 'moved', 'least', 'deviation'],
-    properties: {
-      dryRun: { type: 'boolean' },
-      nodes: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['id', 'share', 'before', 'after', 'takes', 'gives'],
-          properties: {
-            id: { type: 'string' },
-            share: { type: 'number', minimum: 0, maximum: 1 },
-            before: amount,
-            after: amount,
-            takes: amount,
-            gives: amount,
-          },
-        },
-      },
-      moved: amount,
-      least: { ...count, description: 'Bytes that have to move so that nodes hold what they hold after it' },
-      deviation: {
-        type: 'object',
-        required: ['before', 'after'],
-        properties: { before: { type: 'number' }, after: { type: 'number' } },
-      },
-    },
-  },
-  Drained: {
-    type: 'object',
-    required: ['id', 'draining'],
-    properties: { id: { type: 'string' }, draining: { type: 'boolean' } },
-  },
+  }),
+  Usage: object({
+    nodes: listOf(usage),
+    unanswered: { ...listOf(text), description: 'Nodes that run and did not answer' },
+  }),
+  Placement: object({
+    'version?': count,
+    owners: count,
+    nodes: listOf(object({ id: text })),
+    'slots?': listOf(listOf(owner)),
+  }),
+  Location: object({ grid: text, geocode: text, 'slot?': count, owners: listOf(owner) }),
+  Rebalanced: object({
+    dryRun: boolean,
+    nodes: listOf(object({ id: text, share, before: amount, after: amount, takes: amount, gives: amount })),
+    moved: amount,
+    least: { ...count, description: 'The minimum of bytes that have to move for the same result' },
+    deviation: object({ before: number, after: number }),
+  }),
+  Drained: object({ id: text, draining: boolean }),
 };

@@ -1,6 +1,7 @@
 /** Documents of OGC API Processes: processes, jobs, logs. */
-import { JOB_STATES } from '../routes/processes/job-filter.js';
 import { count, links, listOf, mapOf, number, object, oneOf, percent, ref, text, time } from './builders.js';
+
+export const JOB_STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
 
 const summary = {
   id: text,
@@ -37,12 +38,11 @@ export const jobSchemas = {
     'error?': object({ code: text, message: text }),
     'retryOf?': text,
     'retriedBy?': text,
-    /** Of a job that has failed: what became of each part. */
+    /** Partial results of a failed job. */
     'results?': { type: 'object' },
     ...links,
   }),
   Jobs: object({ jobs: listOf(ref('Job')), ...links }),
-  /** What the process says of its outputs. */
   Results: { type: 'object' },
   /** One event of a stream; `data` is JSON. */
   JobEvent: object({ 'event?': oneOf('state', 'log', 'progress'), 'id?': text, 'data?': text }),

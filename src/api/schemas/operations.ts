@@ -89,11 +89,11 @@ export const securitySchemes = {
     type: 'http' as const,
     scheme: 'bearer',
     description:
-      'The token that the server was started with: `--token` for everything, `--read-token` for reads.',
+      'A token that the server was started with: `--token` for everything, `--read-token` for reads.',
   },
 };
 
-/** Before the routes are registered. Operations name the token that this server asks for. */
+/** Adds names to operations, and the token if this server requires one. Call this before the routes are registered. */
 export function describeOperations(
   server: FastifyInstance,
   { token, readToken }: { token?: string; readToken?: string },

@@ -1,4 +1,4 @@
-/** How routes say what they answer, for `/openapi.json`. Tests hold the answers against it; the server itself does not. */
+/** Descriptions of answers for `/openapi.json`. Tests validate the answers against them; the server does not. */
 import type { FastifyInstance } from 'fastify';
 import { clusterSchemas } from './cluster.js';
 import { jobSchemas } from './jobs.js';
@@ -8,12 +8,12 @@ import { storeSchemas } from './store.js';
 const JSON_TYPE = 'application/json';
 export const GEOJSON = 'application/geo+json';
 
-/** An answer with a body of one of the shared schemas, by its name. */
+/** An answer whose body has the shared schema `name`. */
 export function jsonResponse(name: string, description: string, type = JSON_TYPE) {
   return { description, content: { [type]: { schema: { $ref: `${name}#` } } } };
 }
 
-/** An answer that is a file, a picture or a page; a file of JSON is any object. */
+/** An answer that is a file, a picture or a page. A JSON file may contain any object. */
 export function fileResponse(description: string, ...types: string[]) {
   const schemaOf = (type: string) =>
     type === JSON_TYPE ? { type: 'object' } : { type: 'string', format: 'binary' };
@@ -28,9 +28,9 @@ export function emptyResponse(description: string) {
   return { type: 'null', description };
 }
 
-const problem = jsonResponse('Problem', 'What was wrong, with a code', 'application/problem+json');
+const problem = jsonResponse('Problem', 'The error, with its code', 'application/problem+json');
 
-/** Before the routes are registered: shared schemas, and the problems that every route may answer with. */
+/** Registers the shared schemas, and the problem that every route may answer. Call this before the routes are registered. */
 export function registerResponseSchemas(server: FastifyInstance): void {
   for (const schemas of [stacSchemas, jobSchemas, storeSchemas, clusterSchemas])
     for (const [$id, schema] of Object.entries(schemas)) server.addSchema({ $id, ...schema });

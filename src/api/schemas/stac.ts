@@ -1,4 +1,4 @@
-/** Documents of the STAC API: catalog, collections, Items, counts. */
+/** Documents of the STAC API: catalog, collections, Items, aggregations. */
 import {
   anything,
   boolean,
@@ -70,16 +70,19 @@ const itemProperties = object({
   'proj:geometry': ref('Polygon'),
 });
 
+/** The members of a problem document (RFC 9457). */
+export const problem = {
+  type: text,
+  title: text,
+  status: { type: 'integer', minimum: 400, maximum: 599 },
+  code: { type: 'string', pattern: '^TW_[A-Z0-9_]+$' },
+  detail: text,
+  'instance?': text,
+  requestId: text,
+};
+
 export const stacSchemas = {
-  Problem: object({
-    type: text,
-    title: text,
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', pattern: '^TW_[A-Z0-9_]+$' },
-    detail: text,
-    'instance?': text,
-    requestId: text,
-  }),
+  Problem: object(problem),
   Link: object({
     rel: text,
     href: text,
@@ -168,7 +171,7 @@ export const stacSchemas = {
     ...links,
     assets: mapOf(asset),
   }),
-  /** `fields` may leave out all but the type. */
+  /** An Item of which `fields` may remove all members except the type. */
   ItemPart: object({
     type: oneOf('Feature'),
     'stac_version?': text,

@@ -1,4 +1,4 @@
-/** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
+/** Documents other than STAC: scenes, models, maps, series, health. */
 import {
   boolean,
   count,
@@ -14,6 +14,7 @@ import {
   text,
   time,
 } from './builders.js';
+import { problem } from './stac.js';
 
 const scene = {
   id: text,
@@ -36,7 +37,7 @@ const model = {
   createdAt: time,
 };
 
-/** Of one of its versions. */
+/** A version of a model, as lists show it. */
 const listedModel = {
   ...model,
   // Classifiers have no epochs.
@@ -53,13 +54,16 @@ const versionSummary = { latest: text, best: text };
 
 const value = orNull(number);
 
+/** By dependency: disk, store, etcd. */
+const checks = mapOf(oneOf('ok', 'unavailable'));
+
 export const storeSchemas = {
   SceneSummary: object(scene),
   Scenes: object({ scenes: listOf(ref('SceneSummary')), ...links }),
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
     models: listOf(object({ ...listedModel, ...versionSummary, versions: count, ...links })),
-    /** Ids. */
+    /** Ids of models with a damaged record. */
     'damaged?': listOf(text),
   }),
   ModelVersions: object({ ...versionSummary, versions: listOf(object(listedModel)) }),
@@ -82,7 +86,7 @@ export const storeSchemas = {
     'cluster?': count,
     ...links,
   }),
-  /** `time` is in milliseconds since 1970; a band counts from 0, and its value is stored value * scale + offset. */
+  /** `time` is in milliseconds since 1970; `band` is an index from 0; the physical value is stored value * scale + offset. */
   TrainingPlace: object({
     collection: text,
     grid: oneOf('geohash', 'quadtile'),
@@ -163,7 +167,8 @@ export const storeSchemas = {
     skipped: count,
     ...partialProperties,
   }),
-  Ready: object({ status: oneOf('ready') }),
+  Ready: object({ status: oneOf('ready'), checks }),
+  NotReady: object({ ...problem, checks }),
   Health: object({
     status: oneOf('ok'),
     node: text,

@@ -1,50 +1,50 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import type { CompareFlags } from '../compare/command.js';
+import type { CompareFlags } from '../compare/index.js';
 import {
+  addOptions,
   createOption,
   parseIntegerOption,
   RAW_SOURCE_HELP,
   splitList,
+  TRAINING_MODE_NAMES,
   withFilterOptions,
   withResources,
   withTarget,
-} from '../options/option-groups.js';
-import { TRAINING_MODE_NAMES, withTrainingOptions } from './training/training-options.js';
+  withTrainingOptions,
+} from '../options/index.js';
 
 export function compareCommand(): Command {
-  const command = new Command('compare')
-    .description(
-      'train a model in several modes on your data and cluster, and report time, CPU, memory, bytes sent and accuracy; no model is stored',
-    )
-    .addArgument(new Argument('<model>', 'what to train').choices(['ndvi', 'ndmi', 'cloud-removal']))
-    .addOption(
+  const command = addOptions(
+    new Command('compare')
+      .description(
+        'train a model in several modes on your data and cluster, and report time, CPU, memory, bytes sent and accuracy; no model is stored',
+      )
+      .addArgument(new Argument('<model>', 'what to train').choices(['ndvi', 'ndmi', 'cloud-removal'])),
+    [
       createOption(
         '--modes <list>',
-        `modes of training, with commas, of ${TRAINING_MODE_NAMES.join(', ')}; the others are compared with the first`,
+        `training modes, separated by commas: ${TRAINING_MODE_NAMES.join(', ')}; the first is compared with each other one`,
         modes,
       ).default(['partitioned', 'distributed'], 'partitioned,distributed'),
-    )
-    .addOption(
-      createOption('--seeds <list>', 'each mode trains once with each of these', seeds).default(
+      createOption('--seeds <list>', 'each mode trains once with each of these seeds', seeds).default(
         [1, 2, 3],
         '1,2,3',
       ),
-    )
-    .addOption(
       createOption('--out <dir>', 'folder for the report, compare-MODEL.html and .csv').default(
         './tilewright-compare',
       ),
-    );
+    ],
+  );
   withTrainingOptions(command);
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withTarget(withResources(withFilterOptions(command))).action(
     async (model: string, flags: CompareFlags) => {
       if (flags.modes.length === 0 || flags.seeds.length === 0)
-        command.error('error: give at least one of --modes and of --seeds');
-      if (flags.parseWorkerMemory !== undefined && !flags.modes.includes('contained'))
+        command.error('error: give at least one mode in --modes and one seed in --seeds');
+      if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
         command.error('error: --place-memory goes with contained as one of --modes');
-      // Loaded here, so that help does not wait for it.
-      const { runCompare } = await import('../compare/command.js');
+      // This import is slow, and help does not need it.
+      const { runCompare } = await import('../compare/index.js');
       await runCompare(model, flags, commandText(command, model));
     },
   );
@@ -54,11 +54,11 @@ function modes(value: string): string[] {
   const asked = distinct(value);
   const unknown = asked.find((mode) => !TRAINING_MODE_NAMES.includes(mode));
   if (unknown !== undefined)
-    throw new InvalidArgumentError(`"${unknown}" is none of ${TRAINING_MODE_NAMES.join(', ')}.`);
+    throw new InvalidArgumentError(`"${unknown}" is not one of ${TRAINING_MODE_NAMES.join(', ')}.`);
   return asked;
 }
 
-/** Seeds of the process `train` have 32 bits. */
+/** The process `train` accepts seeds of 32 bits. */
 const MAX_SEED = 2 ** 32 - 1;
 
 function seeds(value: string): number[] {
@@ -75,7 +75,7 @@ function distinct(value: string): string[] {
   return all;
 }
 
-/** The command with its flags, from the command line, the environment and the config file, without the token. */
+/** The command with its flags from the command line, the environment and the config file, without the token. */
 function commandText(command: Command, model: string): string {
   const given = command.options.flatMap((option): string[] => {
     const name = option.attributeName();

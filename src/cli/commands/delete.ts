@@ -1,8 +1,9 @@
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { connect } from '../connect.js';
-import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { formatCount, print, printJson } from '../output/print.js';
+import { plural } from '../../plural.js';
+import { withConnection } from '../connect.js';
+import { type TargetOptions, withTarget } from '../options/index.js';
+import { print, printJson } from '../output/index.js';
 
 type Kind = 'tile' | 'scene' | 'collection' | 'model';
 
@@ -18,45 +19,42 @@ export function deleteCommand(): Command {
       '<id>',
       'a tile, a collection or a model by its id, a scene as COLLECTION/SCENE; "info COLLECTION" lists scenes',
     )
-    .option('--version <version>', 'of a model this version only; "models ID" lists them')
+    .option('--version <version>', 'delete only this version of a model; "models ID" lists the versions')
     .addHelpText(
       'after',
       `
-It asks nothing. Tiles made from deleted ones or by deleted models stay, and so do models trained on deleted
-tiles. Ingest the scene again to bring its tiles back. A scene that is being ingested cannot be deleted
-meanwhile. A model goes with all its versions; without its latest version the one before it is the latest.`,
+The command does not ask for confirmation. Tiles derived from deleted tiles or by deleted models stay, and so do
+models trained on deleted tiles. Ingest the scene again to restore its tiles. A scene cannot be deleted while it
+is being ingested. Without --version, all versions of a model are deleted.`,
     );
   return withTarget(command).action(async (kind: Kind, id: string, flags: DeleteFlags) => {
     const { version } = flags;
     if (kind === 'scene' && !/^[^/]+\/[^/]+$/.test(id))
-      command.error(`error: ${id} names no scene: write COLLECTION/SCENE`);
+      command.error(`error: ${id} is not a scene: write COLLECTION/SCENE`);
     if (kind !== 'model' && version !== undefined)
-      command.error(`error: --version is of a model, and not of a ${kind}`);
+      command.error(`error: --version goes with a model, not with a ${kind}`);
     if (version === 'best' || version === 'latest')
       command.error(
-        `error: what ${version} stands for may change before it is deleted: name the version, as "tilewright models ${id}" lists it`,
+        `error: "${version}" may mean another version by the time of the deletion: name the version, as "tilewright models ${id}" lists it`,
       );
-    const target = await connect(flags);
-    try {
+    return withConnection(flags, async (target) => {
       if (kind === 'model') {
         const versions = await target.client.deleteModel(id, version);
         if (flags.format === 'json') printJson({ deleted: kind, id, versions });
         else
           print(
-            `deleted model ${id}: ${versions > 0 ? formatCount(versions, 'version') : 'its record was damaged, and its files stay as leftovers'}`,
+            `deleted model ${id}: ${versions > 0 ? plural(versions, 'version') : 'its record was damaged, so its files stay on disk'}`,
           );
         return;
       }
       const tiles = await remove(target.client, kind, id);
       if (flags.format === 'json') printJson({ deleted: kind, id, tiles });
-      else print(`deleted ${kind} ${id}: ${formatCount(tiles, 'tile')}`);
-    } finally {
-      await target.close();
-    }
+      else print(`deleted ${kind} ${id}: ${plural(tiles, 'tile')}`);
+    });
   });
 }
 
-/** The number of tiles that went. */
+/** Returns the number of deleted tiles. */
 function remove(client: Client, kind: Exclude<Kind, 'model'>, id: string): Promise<number> {
   if (kind === 'tile') return client.deleteTile(id);
   if (kind === 'collection') return client.deleteCollection(id);

@@ -1,25 +1,19 @@
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
-import { connect } from '../connect.js';
+import { plural } from '../../plural.js';
+import { withConnection } from '../connect.js';
 import { idNotFound } from '../errors.js';
-import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import {
-  formatCount,
-  mergePartial,
-  print,
-  printJson,
-  table,
-  warningLines,
-  warnPartial,
-} from '../output/print.js';
+import { type TargetOptions, withTarget } from '../options/index.js';
+import { mergePartial, print, printJson, table, warningLines, warnPartial } from '../output/index.js';
 
 export function infoCommand(): Command {
   const command = new Command('info')
-    .description('what the store holds; or a collection with its scenes, or a tile, model or job as JSON')
+    .description(
+      'show a summary of the stored data; a collection with its scenes; or a tile, model or job as JSON',
+    )
     .argument('[id]', 'id of a collection, tile, model or job');
   return withTarget(command).action(async (id: string | undefined, flags: TargetOptions) => {
-    const target = await connect(flags);
-    try {
+    return withConnection(flags, async (target) => {
       if (id !== undefined) {
         const found = await target.client.find(id);
         if (!found) throw idNotFound(id);
@@ -30,20 +24,18 @@ export function infoCommand(): Command {
       }
       const health = (await target.client.health()) as Record<string, string | number>;
       const { collections, ...described } = await target.client.collections();
-      // A node of a cluster counts its own.
+      // In a cluster, /health counts only the tiles of one node.
       const { numberMatched: tiles, ...counted } = await target.client.search({ limit: 1 });
       const partly = mergePartial(described, counted);
       warnPartial(partly);
       if (flags.format === 'json') return printJson({ ...health, tiles, collections, ...partly });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
       print(
-        `${formatCount(tiles, 'tile')}, ${formatCount(Number(health.scenes), 'scene')}, ${formatCount(Number(health.models), 'model')}`,
+        `${plural(tiles, 'tile')}, ${plural(Number(health.scenes), 'scene')}, ${plural(Number(health.models), 'model')}`,
       );
       for (const collection of collections as Collection[])
         print(`collection ${collection.id}: ${cellsOf(collection)}`);
-    } finally {
-      await target.close();
-    }
+    });
   });
 }
 
@@ -53,19 +45,19 @@ interface Collection {
   license: string;
   grid: string;
   precision: number;
-  /** Sizes that the cells are laid out for, even if no band of a size was ingested. */
+  /** Pixel sizes of the collection, including those of bands that were not ingested. */
   pixel_sizes?: number[];
   /** By the names of band groups, which begin with their pixel size: 10m, 15m-nodata0. */
   item_assets?: Record<string, object>;
 }
 
-/** The cells and pixels that all scenes of a collection share. */
+/** The grid, precision and pixel sizes of a collection. */
 function cellsOf({ grid, precision, pixel_sizes: known = [], item_assets = {} }: Collection): string {
   const named = Object.keys(item_assets).map((name) => Number.parseFloat(name));
-  // Names are rounded, and a collection has one size for sizes that are much alike.
-  const held = known.filter((size) => named.some((one) => Math.abs(one - size) < 0.1 * size));
+  // Sizes in names are rounded.
+  const used = known.filter((size) => named.some((one) => Math.abs(one - size) < 0.1 * size));
   // Groups of derived tiles may have other names.
-  const sizes = held.length > 0 ? held : known;
+  const sizes = used.length > 0 ? used : known;
   const pixels = sizes.length > 0 ? `, pixels of ${sizes.join(', ')} m` : '';
   return `${grid} precision ${precision}${pixels}`;
 }
@@ -76,5 +68,5 @@ function printCollection(collection: Collection, scenes: SceneSummary[]): void {
   const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles]);
   if (rows.length > 0) for (const line of table([['scene', 'time', 'tiles'], ...rows])) print(line);
   for (const line of warningLines(scenes)) print(`warning: ${line}`);
-  print(formatCount(scenes.length, 'scene'));
+  print(plural(scenes.length, 'scene'));
 }

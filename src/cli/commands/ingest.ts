@@ -4,11 +4,14 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
+import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
-import { type Connection, connect, hasDataFolder } from '../connect.js';
+import { plural } from '../../plural.js';
+import { type Connection, hasDataFolder, withConnection } from '../connect.js';
 import { notFolder } from '../errors.js';
 import {
+  addOptions,
   createOption,
   parseIntegerOption,
   parseNumberOption,
@@ -17,16 +20,8 @@ import {
   withCloudModel,
   withResources,
   withTarget,
-} from '../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-  warningLines,
-} from '../output/print.js';
+} from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, warningLines } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 import { hasStdoutFailed } from '../stdio.js';
 import { watchForCompleteInputs } from '../watch-folders.js';
@@ -36,24 +31,26 @@ type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: b
 const numberOrNan = (value: string): number | 'nan' =>
   value.trim().toLowerCase() === 'nan' ? 'nan' : parseNumberOption(value);
 
-/** "red=3,nir=4" */
+/** Parses "red=3,nir=4". */
 function bandNames(value: string): Record<string, number> {
   const pairs = value.split(',').map((pair) => /^([\w.-]+)=(\d+)$/.exec(pair.trim()));
   if (pairs.includes(null))
-    throw new InvalidArgumentError('It must be names with band numbers, such as red=3,nir=4.');
+    throw new InvalidArgumentError('It must be a list of names with band numbers, such as red=3,nir=4.');
   const names = Object.fromEntries(pairs.map((match) => [match?.[1], Number(match?.[2])]));
-  if (Object.keys(names).length < pairs.length) throw new InvalidArgumentError('A name is given twice.');
+  if (Object.keys(names).length < pairs.length) throw new InvalidArgumentError('A name occurs twice.');
   return names;
 }
 
-/** "400-2500", "400,410,420", or a file with one number for each band; nanometres. */
+/** Parses "400-2500", "400,410,420", or the path of a file with a number for each band. Returns nanometres. */
 function wavelengthList(value: string): number[] {
   const range = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(value.trim());
   if (range) return [Number(range[1]), Number(range[2])];
   const text = /^[\d.,\s]+$/.test(value) ? value : readText(value);
   const numbers = text.split(/[\s,;]+/).filter((item) => item !== '');
   if (numbers.length < 2 || !numbers.every((item) => Number.isFinite(Number(item))))
-    throw new InvalidArgumentError('It must be numbers of nanometres, such as 400-2500, or a file of them.');
+    throw new InvalidArgumentError(
+      'It must be wavelengths in nanometres, such as 400-2500, or a file of them.',
+    );
   return numbers.map(Number);
 }
 
@@ -66,109 +63,88 @@ function readText(path: string): string {
 }
 
 export function ingestCommand(): Command {
-  const command = new Command('ingest')
-    .description('cut scenes into tiles')
-    .argument('<path...>', 'raster files, archives, products as delivered, or folders of these')
-    .addOption(
+  const command = addOptions(
+    new Command('ingest')
+      .description('cut scenes into tiles')
+      .argument('<path...>', 'raster files, archives, products as delivered, or folders of these'),
+    [
       createOption(
         '--collection <id>',
-        'collection to put the tiles into (small letters, digits, - and .); known products have their own',
+        'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
       ),
-    )
-    .addOption(createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']))
-    .addOption(
+      createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
       createOption(
         '--precision <n>',
-        'length of the geocodes; by default cells are at least 128 px wide',
+        'length of the geocodes; default: such that cells are at least 128 px wide',
         parseIntegerOption,
       ),
-    )
-    .addOption(createOption('--id <id>', 'scene id of a raster that is not a known product'))
-    .addOption(
+      createOption('--id <id>', 'scene id of a raster that is not a known product'),
       createOption(
         '--datetime <time>',
-        'when it was taken: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+        'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
       ),
-    )
-    .addOption(createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
-    .addOption(
+      createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
       createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
-    )
-    .addOption(
       createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
-    )
-    .addOption(createOption('--offset <value>', 'see --scale', parseNumberOption))
-    .addOption(createOption('--platform <name>', 'name of the satellite or aircraft'))
-    .addOption(
+      createOption('--offset <value>', 'see --scale', parseNumberOption),
+      createOption('--platform <name>', 'name of the satellite or aircraft'),
       createOption(
         '--mask-band <n>',
-        'band that is 0 where clear and anything else where cloudy',
+        'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
         parsePositiveIntegerOption,
       ),
-    );
-  command
-    .addOption(
+
       createOption(
         '--position <place>',
-        'where a raster without a position lies: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as of gdal_translate -a_ullr',
+        'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
       ),
-    )
-    .addOption(
       createOption(
         '--wavelengths <nm>',
-        'wavelengths of the bands: a file with a number for each, or those of the first and last, such as 400-2500',
+        'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
         wavelengthList,
       ),
-    )
-    .addOption(createOption('--layer <name>', 'array of a MATLAB file that holds several'))
-    .addOption(
+      createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
       createOption(
         '--cloud-test',
-        'where the product has no cloud mask, tell cloud by reflectance (needs six bands by their names)',
+        'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
       ),
-    )
-    .addOption(
       createOption(
         '--compress <method>',
         'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
       ).choices(['deflate']),
-    )
-    .addOption(
       createOption(
         '--dry-run',
-        'list the tiles that there would be, and make none; which are empty is known only later',
+        'only list the tiles that the ingest would create; some of them may turn out to be empty',
       ),
-    )
-    .addOption(
       createOption(
         '--watch',
-        'go on, and ingest what comes into the folders, until stopped; with --format json one line a batch',
+        'keep running and ingest new files in the folders; with --format json one line for each batch',
       ).conflicts('dryRun'),
-    );
-  command.addOption(
-    createOption(
-      '--upload',
-      'send the files to the server, which else looks for them on its own disk; zip or tar folders',
-    ),
+      createOption(
+        '--upload',
+        'send the files to the server, instead of paths on its disk; zip or tar folders first',
+      ),
+    ],
   );
   return withTarget(withResources(withCloudModel(command))).action(
     async (paths: string[], flags: IngestFlags) => {
       await requireOptions(flags);
       await requireInputs(paths, flags);
-      const target = await connect(flags, { create: true });
-      const signal = interruptSignal();
-      try {
-        if (flags.watch) {
-          await watch(target, paths, flags, signal);
-          return;
-        }
-        const results = await ingest(target, paths, flags, signal);
-        if (flags.format === 'json') printJson(results);
-        else printResults(results, target.name);
-        if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
-      } finally {
-        await target.close();
-      }
+      return withConnection(
+        flags,
+        async (target) => {
+          const signal = interruptSignal();
+          if (flags.watch) {
+            await watch(target, paths, flags, signal);
+            return;
+          }
+          const results = await ingest(target, paths, flags, signal);
+          if (flags.format === 'json') printJson(results);
+          else printResults(results, target.name);
+          if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
+        },
+        { create: true },
+      );
     },
   );
 }
@@ -194,7 +170,7 @@ async function ingest(
     ...options
   } = flags;
   const line = progressLine('tiles');
-  // Loaded here, so that a command that ingests nothing does not wait for it.
+  // This import is slow, and help does not need it.
   const { PLAN_PREFIX } = await import('../../ingest/index.js');
   try {
     const onLog = ({ level, text }: LogLine) => {
@@ -218,13 +194,13 @@ function printWarnings({ scenes, passedOver, failed }: IngestResults): void {
   for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
   if (passedOver.length > 0)
     logToStderr(
-      `warning: ${formatCount(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
+      `warning: ${plural(passedOver.length, 'subfolder')} not searched; name those that you want to ingest: ${passedOver.join(', ')}`,
     );
   for (const { path, code, message } of failed)
     logToStderr(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
 }
 
-/** Refuses values that no input could use as wrong usage. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+/** Checks values that are invalid for any input, so that they are wrong usage. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 async function requireOptions({ datetime, position }: IngestFlags): Promise<void> {
   if (datetime === undefined && position === undefined) return;
   const { checkOptions } = await import('../../ingest/index.js');
@@ -232,14 +208,14 @@ async function requireOptions({ datetime, position }: IngestFlags): Promise<void
 }
 
 /**
- * Checks the paths before a data folder is created, which a mistyped path should not leave behind. Throws TW_CLI_NOT_FOLDER, and
+ * Checks the paths before a data folder is created, so that a mistyped path does not create one. Throws TW_CLI_NOT_FOLDER, and
  * TW_INGEST_NOT_RECOGNISED if there is neither an input nor a data folder. Otherwise the job reports a missing input.
  */
 async function requireInputs(paths: string[], { watch, server, data }: IngestFlags): Promise<void> {
   if (watch) return requireFolders(paths);
   if (server || hasDataFolder(data)) return;
-  const looks = await Promise.allSettled(paths.map((path) => stat(path)));
-  if (looks.some(({ status }) => status === 'fulfilled')) return;
+  const found = await Promise.allSettled(paths.map((path) => stat(path)));
+  if (found.some(({ status }) => status === 'fulfilled')) return;
   const { findInputs } = await import('../../ingest/index.js');
   await findInputs(paths[0]!);
 }
@@ -253,7 +229,7 @@ async function requireFolders(folders: string[]): Promise<void> {
   }
 }
 
-/** What is no scene is passed over here: other files may lie in the folder. */
+/** Ingests inputs as they become complete, until the signal is aborted. Skips files that are not scenes. */
 async function watch(
   target: Connection,
   folders: string[],
@@ -263,7 +239,7 @@ async function watch(
   const { findInputs, notRecognised } = await import('../../ingest/index.js');
   logToStderr(`watching ${folders.join(', ')}; Ctrl-C ends`);
   let pending: string[] = [];
-  /** Told already. */
+  /** The inputs of the last error that was reported. */
   let failed: string[] = [];
   for await (const settled of watchForCompleteInputs(folders, signal)) {
     // Standard output is closed or full, so no further batch can be reported.
@@ -284,8 +260,8 @@ async function watch(
       else printResults(results, target.name);
     } catch (error) {
       if (signal.aborted) return;
-      // It is tried again with the next look: a full job queue empties, a server comes back.
-      if (inputs.join() !== failed.join()) logToStderr(`error: ${messageOf(error)}; it is tried again`);
+      // The next poll tries again, because a full job queue or a restarting server is temporary.
+      if (inputs.join() !== failed.join()) logToStderr(`error: ${messageOf(error)}; trying again`);
       failed = inputs;
       pending = inputs;
     }
@@ -302,7 +278,7 @@ async function ingestPaths(
   return resultsEvenIfFailed(client.run('ingest', inputs, hooks));
 }
 
-/** The results of a job; also where every scene failed, so that each is told with its own reason. */
+/** Returns the results of a job even if every scene failed, so that each scene is reported with its reason. */
 async function resultsEvenIfFailed(
   run: Promise<{ results: Timed<IngestResults> }>,
 ): Promise<Timed<IngestResults>> {
@@ -314,7 +290,7 @@ async function resultsEvenIfFailed(
   }
 }
 
-/** The files to send for the paths: of a folder of single files each, as ingest takes them. The folder of a product stays one path. */
+/** The files to send: for a folder, the inputs in it, as for `ingest` without `--upload`. The folder of a product stays one path. */
 async function findFilesToUpload(paths: string[]): Promise<{ files: string[]; passedOver: string[] }> {
   const { findInputs } = await import('../../ingest/index.js');
   const files: string[] = [];
@@ -332,7 +308,7 @@ async function findFilesToUpload(paths: string[]): Promise<{ files: string[]; pa
   return { files, passedOver };
 }
 
-/** Sends one file after the other; one that fails is named, and the others go on. */
+/** Sends one file after the other. If a file fails, the others are still sent. */
 async function uploadAll(
   client: Client,
   paths: string[],
@@ -372,17 +348,17 @@ function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: s
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
     if (geocodes) {
       print(
-        `${collection}  ${id}  ${formatCount(made, 'tile')} at most${replaced ? ', in place of those there' : ''}`,
+        `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}`,
       );
       for (const geocode of geocodes) print(`  ${geocode}`);
       continue;
     }
-    const what = unchanged ? 'already there, unchanged' : formatCount(made, 'tile');
-    print(`${collection}  ${id}  ${what}${replaced ? ', in place of those that were there' : ''}`);
+    const what = unchanged ? 'already ingested, unchanged' : plural(made, 'tile');
+    print(`${collection}  ${id}  ${what}${replaced ? ', replacing the earlier tiles' : ''}`);
   }
   if (scenes.length > 0 && !scenes[0].geocodes) {
     print(
-      `${formatCount(tiles, 'tile')} of ${formatCount(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
+      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
     );
   }
 }

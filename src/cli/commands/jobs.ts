@@ -1,56 +1,60 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
-import { connect } from '../connect.js';
-import { createOption, type TargetOptions, withResources, withTarget } from '../options/option-groups.js';
-import { formatDuration, logToStderr, print, printJson, progressLine, table } from '../output/print.js';
+import { formatDuration } from '../../html/index.js';
+import { withConnection } from '../connect.js';
+import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
 
 export function jobsCommand(): Command {
-  const command = new Command('jobs')
-    .description('list jobs, the newest first; or show, follow, cancel or retry one')
-    .argument('[id]', 'id of a job')
-    .addOption(
-      createOption(
-        '--follow',
-        'print its log and go on until it has ended; Ctrl-C leaves the job alone',
-      ).conflicts(['cancel', 'retry']),
-    )
-    .addOption(createOption('--cancel', 'stop it; what it has finished is kept').conflicts('retry'))
-    .addOption(createOption('--retry', 'start a job for what failed in it, and follow that'));
+  const command = addOptions(
+    new Command('jobs')
+      .description('list jobs, the newest first; or show, follow, cancel or retry a job')
+      .argument('[id]', 'id of a job'),
+    [
+      createOption('--follow', 'print its log until it ends; Ctrl-C does not stop the job').conflicts([
+        'cancel',
+        'retry',
+      ]),
+      createOption('--cancel', 'stop the job; its finished part is kept').conflicts('retry'),
+      createOption('--retry', 'start a job that repeats the failed part, and follow it'),
+    ],
+  );
   return withTarget(withResources(command)).action(async (id: string | undefined, flags: JobsFlags) => {
     const { follow = false, cancel = false, retry = false } = flags;
     if (id === undefined && (follow || cancel || retry))
       command.error('error: --follow, --cancel and --retry need the id of a job');
-    // Where no server works on the folder, following a job that waits there is working on it.
-    const target = await connect(flags, { resume: follow });
-    const { client } = target;
-    try {
-      const show = flags.format === 'json' ? printJson : printJob;
-      if (id === undefined) {
-        const jobs = await client.jobs();
-        if (flags.format === 'json') printJson({ jobs });
-        else printList(jobs);
-        return;
-      }
-      if (cancel) return show(await client.cancelJob(id));
-      if (!follow && !retry) return show(await client.job(id));
-      const followed = retry ? (await client.retryJob(id)).jobID : id;
-      if (retry) logToStderr(`job ${followed} retries what failed in ${id}`);
-      const job = await followJob(client, followed);
-      if (job) show(job);
-      if (job?.status !== 'successful') process.exitCode = 1;
-    } finally {
-      await target.close();
-    }
+    // If no server has the folder open, this process must run the job that it follows.
+    return withConnection(
+      flags,
+      async (target) => {
+        const { client } = target;
+        const show = flags.format === 'json' ? printJson : printJob;
+        if (id === undefined) {
+          const jobs = await client.jobs();
+          if (flags.format === 'json') printJson({ jobs });
+          else printList(jobs);
+          return;
+        }
+        if (cancel) return show(await client.cancelJob(id));
+        if (!follow && !retry) return show(await client.job(id));
+        const followed = retry ? (await client.retryJob(id)).jobID : id;
+        if (retry) logToStderr(`job ${followed} repeats the failed part of ${id}`);
+        const job = await followJob(client, followed);
+        if (job) show(job);
+        if (job?.status !== 'successful') process.exitCode = 1;
+      },
+      { resume: follow },
+    );
   });
 }
 
-/** What jobs count. */
+/** Units of progress that are not tiles. */
 const UNIT_OF_PROCESS: Record<string, string> = { train: 'places', tensor: 'cells' };
 
-/** Prints the log and the progress of a job until it has ended, which is then told; undefined where Ctrl-C came first. */
+/** Prints the log and the progress of a job until it ends. Returns the ended job; undefined after Ctrl-C. */
 async function followJob(client: Client, id: string): Promise<JobDocument | undefined> {
   const { processID } = await client.job(id);
   const line = progressLine(UNIT_OF_PROCESS[processID] ?? 'tiles');
@@ -66,7 +70,7 @@ async function followJob(client: Client, id: string): Promise<JobDocument | unde
     }
   } catch (error) {
     if (!signal.aborted) throw error;
-    logToStderr(`no longer following; "tilewright jobs ${id}" tells how far it is`);
+    logToStderr(`no longer following; "tilewright jobs ${id}" shows its progress`);
     return undefined;
   } finally {
     line.end();
@@ -95,6 +99,6 @@ function printJob(job: JobDocument): void {
       `${tiles.done} of ${tiles.total} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${formatDuration(seconds)}`,
     );
   if (error) print(`${error.message} [${error.code}]`);
-  if (job.retryOf) print(`it retries what failed in job ${job.retryOf}`);
-  if (job.retriedBy) print(`what failed is retried by job ${job.retriedBy}`);
+  if (job.retryOf) print(`it repeats the failed part of job ${job.retryOf}`);
+  if (job.retriedBy) print(`job ${job.retriedBy} repeats its failed part`);
 }

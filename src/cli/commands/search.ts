@@ -1,8 +1,10 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
-import { connect } from '../connect.js';
+import { plural } from '../../plural.js';
+import { withConnection } from '../connect.js';
 import { fetchAllPages } from '../fetch-all-pages.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parsePositiveIntegerOption,
@@ -10,27 +12,21 @@ import {
   toFilterParams,
   withFilterOptions,
   withTarget,
-} from '../options/option-groups.js';
-import { listNearest } from '../output/nearest-names.js';
-import { formatCount, logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
+} from '../options/index.js';
+import { listNearest, logToStderr, print, printJson, table, warnPartial } from '../output/index.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 
 export function searchCommand(): Command {
-  const command = new Command('search')
-    .description('find tiles')
-    .addOption(
-      createOption(
-        '--sort <properties>',
-        'for example -eo:cloud_cover,datetime; by default newest first',
-      ).default('-datetime'),
-    )
-    .addOption(
-      createOption('--limit <n>', 'print at most this many', parsePositiveIntegerOption).default(20),
-    );
+  const command = addOptions(new Command('search').description('find tiles'), [
+    createOption(
+      '--sort <properties>',
+      'for example -eo:cloud_cover,datetime; default: newest first',
+    ).default('-datetime'),
+    createOption('--limit <n>', 'print at most this many', parsePositiveIntegerOption).default(20),
+  ]);
   return withTarget(withFilterOptions(command)).action(async (flags: SearchFlags) => {
-    const target = await connect(flags);
-    try {
+    return withConnection(flags, async (target) => {
       const found = await fetchAllPages(
         (limit, token) =>
           target.client.search({ ...toFilterParams(flags), sortby: flags.sort, limit, token }),
@@ -38,10 +34,10 @@ export function searchCommand(): Command {
       );
       const { collection } = flags;
       if (found.numberMatched === 0 && collection !== undefined) {
-        const there = (await target.client.collections()).collections.map(({ id }) => id);
-        for (const one of collection.filter((id) => !there.includes(id)))
+        const known = (await target.client.collections()).collections.map(({ id }) => id);
+        for (const one of collection.filter((id) => !known.includes(id)))
           logToStderr(
-            `there is no collection ${one}; ${there.length === 0 ? 'none exists yet' : `there are ${listNearest(one, there)}`}`,
+            `collection ${one} does not exist; ${known.length === 0 ? 'there are no collections yet' : `existing collections: ${listNearest(one, known)}`}`,
           );
       }
       warnPartial(found);
@@ -50,11 +46,9 @@ export function searchCommand(): Command {
         print(line);
       const { numberMatched, numberReturned } = found;
       print(
-        `${formatCount(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
+        `${plural(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
       );
-    } finally {
-      await target.close();
-    }
+    });
   });
 }
 

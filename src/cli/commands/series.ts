@@ -1,47 +1,47 @@
 import { Command } from 'commander';
 import type { SeriesDocument } from '../../client/index.js';
-import { connect } from '../connect.js';
+import { plural } from '../../plural.js';
+import { withConnection } from '../connect.js';
 import {
+  allowCsv,
   createOption,
   type FilterOptions,
+  PLACE_HELP,
+  parsePlace,
   type TargetOptions,
   toFilterParams,
   withFilterOptions,
   withResources,
   withTarget,
-} from '../options/option-groups.js';
-import { allowCsv, PLACE_HELP, parsePlace } from '../options/place-argument.js';
-import { formatCount, print, printJson, table, warnPartial } from '../output/print.js';
+} from '../options/index.js';
+import { print, printJson, table, warnPartial } from '../output/index.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
   FilterOptions & { expression: string; format: 'text' | 'json' | 'csv' };
 
 export function seriesCommand(): Command {
   const command = new Command('series')
-    .description('values of an expression at a place, by date')
+    .description('values of an expression at a point or polygon, by date')
     .argument('<place>', PLACE_HELP)
     .addOption(
       createOption(
         '--expression <e>',
-        'of bands, such as ndvi or "(nir-red)/(nir+red)"',
+        'expression of bands, such as ndvi or "(nir-red)/(nir+red)"',
       ).makeOptionMandatory(),
     );
   withTarget(withResources(withFilterOptions(command)));
   allowCsv(command);
   return command.action(async (place: string, flags: SeriesFlags) => {
     const geometry = parsePlace(place);
-    const target = await connect({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
-    try {
+    return withConnection(flags, async (target) => {
       const { expression } = flags;
       const document = await target.client.series({ geometry, expression, ...toFilterParams(flags) });
       warnPartial(document);
       if (flags.format === 'json') return printJson(document);
       if (flags.format === 'csv') return printCsv(document);
       for (const line of table(rowsOf(document, 4))) print(line);
-      print(formatCount(document.series.length, 'date'));
-    } finally {
-      await target.close();
-    }
+      print(plural(document.series.length, 'date'));
+    });
   });
 }
 
@@ -65,7 +65,7 @@ function rowsOf({ series }: SeriesDocument, digits?: number): (string | number)[
   ];
 }
 
-/** RFC 4180; no cell holds a comma. */
+/** Prints CSV (RFC 4180). No field contains a comma. */
 function printCsv(document: SeriesDocument): void {
   for (const row of rowsOf(document)) print(row.join(','));
 }

@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
 import {
+  addOptions,
   type CommonOptions,
   createOption,
   parseBytesOption,
@@ -17,8 +18,8 @@ import {
   withCommon,
   withData,
   withResources,
-} from '../options/option-groups.js';
-import { logToStderr, printJson } from '../output/print.js';
+} from '../options/index.js';
+import { logToStderr, printJson } from '../output/index.js';
 import { stopSignal } from '../signals.js';
 
 interface ServeFlags extends CommonOptions, ResourceOptions {
@@ -45,10 +46,10 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   maxUpload: number;
 }
 
-/** Characters of a secret: a shorter one could be guessed from a message that was listened to. */
+/** A shorter secret could be guessed from a recorded message. */
 const MIN_SECRET_LENGTH = 16;
 
-/** Secrets of deploy/env.example, which everybody can read, begin so. */
+/** Matches the public secrets in deploy/env.example. */
 const EXAMPLE_SECRET = /^change-?me/i;
 
 /** Ends the command if a secret is one of the examples. */
@@ -56,30 +57,30 @@ function rejectExampleSecrets({ token, readToken, secret }: ServeFlags, command:
   for (const [name, value] of Object.entries({ token, 'read-token': readToken, secret }))
     if (value !== undefined && EXAMPLE_SECRET.test(value))
       command.error(
-        `error: --${name} is that of an example, which everybody knows; take a random one, such as that of "openssl rand -hex 32"`,
+        `error: --${name} is an example, which is public; use a random one, such as the output of "openssl rand -hex 32"`,
       );
 }
 
-/** Every address of the machine, of which none is told. */
+/** Matches hosts that stand for all addresses of the machine. */
 const WILDCARD = /^(0\.0\.0\.0|\[?::\]?|)$/;
 
-/** What the flags say of a cluster; undefined for a node that is alone with its folder. */
+/** The cluster options of the flags; undefined for a single node. */
 function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
   const grace = flags.grace * 1000;
   if (store === undefined) {
-    if (etcd !== undefined) command.error('error: --etcd needs --store, where the nodes keep their tiles');
+    if (etcd !== undefined) command.error('error: --etcd needs --store, the object store of the cluster');
     if (flags.cache !== undefined)
-      command.error('error: --cache needs --store; without one the local files are the only ones');
+      command.error('error: --cache needs --store; without an object store, the local files are not a cache');
     return undefined;
   }
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
   const servers = etcd === undefined ? [] : splitList(etcd);
   if (servers.length > 0 && !flags.secret)
-    command.error('error: --etcd needs --secret, which all nodes share; best by TILEWRIGHT_SECRET');
+    command.error('error: --etcd needs --secret, which all nodes share; set it with TILEWRIGHT_SECRET');
   if (servers.length > 0 && flags.secret!.length < MIN_SECRET_LENGTH)
     command.error(
-      `error: --secret is shorter than ${MIN_SECRET_LENGTH} characters; take a random one, such as that of "openssl rand -hex 32"`,
+      `error: --secret is shorter than ${MIN_SECRET_LENGTH} characters; use a random one, such as the output of "openssl rand -hex 32"`,
     );
   if (flags.advertise === undefined && port === 0)
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
@@ -89,115 +90,78 @@ function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster
     );
   const advertise = flags.advertise ?? `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const secret = flags.secret ?? randomBytes(32).toString('hex');
-  return {
-    ...{ store, etcd: servers, name, advertise, zone, weight, secret, grace },
-    ...(owners !== undefined && { owners }),
-  };
+  const config = { store, etcd: servers, name, advertise, zone, weight, secret, grace };
+  return owners === undefined ? config : { ...config, owners };
 }
 
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
 
 export function serveCommand(): Command {
-  const command = new Command('serve')
-    .description('answer the HTTP API over a data folder')
-    .addOption(
-      createOption('--host <host>', 'address to listen on; beyond loopback a token is needed').default(
-        '127.0.0.1',
-      ),
-    )
-    .addOption(
-      createOption('--port <port>', 'port to listen on; 0 takes a free one', parsePortOption).default(8080),
-    )
-    .addOption(createOption('--token <token>', 'token that writes and jobs must carry'))
-    .addOption(
-      createOption('--read-token <token>', 'token that reads must carry, if not --token; else they are open'),
-    )
-    .addOption(
-      createOption(
-        '--rate-limit <n>',
-        'requests a second that one address may make, 0 for any number; 200 where there is a token',
-        parseNumberOption,
-      ),
-    )
-    .addOption(
-      createOption(
-        '--public-url <url>',
-        'address at which clients reach the server through a proxy; all links in answers begin with it',
-      ),
-    )
-    .addOption(
-      createOption(
-        '--trust-proxy <addresses>',
-        'proxies whose X-Forwarded-For, -Proto and -Host count: addresses, ranges or "loopback", separated by commas',
-        splitList,
-      ),
-    );
-  command
-    .addOption(
-      createOption(
-        '--store <url>',
-        'shared store of tile files: s3://bucket/prefix or file:///folder; several nodes form a cluster',
-      ),
-    )
-    .addOption(
-      createOption(
-        '--etcd <urls>',
-        'addresses of etcd, separated by commas, by which nodes of one store agree',
-      ),
-    )
-    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
-    .addOption(
-      createOption(
-        '--advertise <url>',
-        'address at which other nodes reach this one; by default from --host and --port',
-      ),
-    )
-    .addOption(
-      createOption(
-        '--secret <secret>',
-        'secret that all nodes of a cluster share; best by TILEWRIGHT_SECRET, which no list of processes shows',
-      ),
-    )
-    .addOption(
-      createOption('--zone <zone>', 'what fails together with this node, such as a rack').default('default'),
-    )
-    .addOption(
-      createOption(
-        '--weight <n>',
-        'share of the tiles beside those of other nodes',
-        parseNumberOption,
-      ).default(1),
-    )
-    .addOption(
-      createOption(
-        '--owners <n>',
-        'nodes that hold each tile, fixed by the first node; 2 by default',
-        parsePositiveIntegerOption,
-      ),
-    );
-  command.addOption(
+  const command = addOptions(new Command('serve').description('serve the HTTP API of a data folder'), [
+    createOption(
+      '--host <host>',
+      'address to listen on; an address other than loopback needs a token',
+    ).default('127.0.0.1'),
+    createOption('--port <port>', 'port to listen on; 0 uses a free one', parsePortOption).default(8080),
+    createOption('--token <token>', 'token required for writes and jobs'),
+    createOption('--read-token <token>', 'token required for reads; without it, reads need no token'),
+    createOption(
+      '--rate-limit <n>',
+      'requests a second of one address, 0 for no limit; default: 200 if there is a token',
+      parseNumberOption,
+    ),
+    createOption(
+      '--public-url <url>',
+      'URL at which clients reach the server through a proxy; all links in answers begin with it',
+    ),
+    createOption(
+      '--trust-proxy <addresses>',
+      'proxies whose X-Forwarded-For, -Proto and -Host are trusted: addresses, ranges or "loopback", separated by commas',
+      splitList,
+    ),
+
+    createOption(
+      '--store <url>',
+      'object store of tile files, shared by the nodes of a cluster: s3://bucket/prefix or file:///folder',
+    ),
+    createOption(
+      '--etcd <urls>',
+      'addresses of etcd, which coordinates the nodes of a cluster, separated by commas',
+    ),
+    createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
+    createOption(
+      '--advertise <url>',
+      'address at which other nodes reach this node; default: from --host and --port',
+    ),
+    createOption(
+      '--secret <secret>',
+      'secret that all nodes of a cluster share; set it with TILEWRIGHT_SECRET, because flags are visible in the process list',
+    ),
+    createOption('--zone <zone>', 'failure domain of this node, such as a rack').default('default'),
+    createOption('--weight <n>', 'share of the tiles relative to other nodes', parseNumberOption).default(1),
+    createOption(
+      '--owners <n>',
+      'nodes that own each tile, set by the first node; default 2',
+      parsePositiveIntegerOption,
+    ),
     createOption(
       '--grace <seconds>',
-      'how long a node is away before others take its place',
+      'how long a node may be away before others take over its slots',
       parsePositiveIntegerOption,
     ).default(30),
-  );
-  command.addOption(
     createOption(
       '--cache <size>',
-      'with --store: what tile files may take of the local disk; by default all but the reserve',
+      'with --store: disk space for local tile files; default: all except the reserve',
       parseBytesOption,
     ),
-  );
-  const allow = createOption(
-    '--allow-folder <dir>',
-    'folder from which POST /ingest may read; may be given again',
-  );
-  allow.argParser(append).default([], 'none');
-  command.addOption(allow);
-  command.addOption(
-    createOption('--max-upload <size>', 'longest file that is taken', parseBytesOption).default(20e9, '20GB'),
-  );
+    createOption('--allow-folder <dir>', 'folder from which POST /ingest may read; can be repeated')
+      .argParser(append)
+      .default([], 'none'),
+    createOption('--max-upload <size>', 'maximum size of an uploaded file', parseBytesOption).default(
+      20e9,
+      '20GB',
+    ),
+  ]);
   withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
     rejectExampleSecrets(flags, command);
@@ -207,7 +171,7 @@ export function serveCommand(): Command {
     const { openNode } = await import('../../node.js');
     const { reservePort, readProxyOptions } = await import('../../api/index.js');
     readProxyOptions(flags, token ?? readToken);
-    // A node that joins a cluster gets slots, which it must be able to answer for.
+    // A node that joins a cluster gets slots, so it must be able to listen before it joins.
     const release = await reservePort(host, port, token ?? readToken);
     const node = await openNode({
       ...flags,
@@ -228,7 +192,7 @@ export function serveCommand(): Command {
       const url = await node.listen(host, port);
       if (flags.format === 'json') printJson({ url, data: flags.data, node: node.id });
       else logToStderr(`tilewright serves ${flags.data} at ${url} (Ctrl-C stops it)`);
-      // A signal that has been raised already fires no event.
+      // An aborted signal fires no more events.
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await node.close();

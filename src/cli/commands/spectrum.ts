@@ -1,29 +1,31 @@
 import { Command } from 'commander';
 import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
-import { connect } from '../connect.js';
+import { plural } from '../../plural.js';
+import { withConnection } from '../connect.js';
 import {
+  allowCsv,
   type FilterOptions,
+  PLACE_HELP,
+  parsePlace,
   type TargetOptions,
   toFilterParams,
   withFilterOptions,
   withResources,
   withTarget,
-} from '../options/option-groups.js';
-import { allowCsv, PLACE_HELP, parsePlace } from '../options/place-argument.js';
-import { formatCount, logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
+} from '../options/index.js';
+import { logToStderr, print, printJson, table, warnPartial } from '../output/index.js';
 
 type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
 
 export function spectrumCommand(): Command {
   const command = new Command('spectrum')
-    .description('the spectrum of a place by date, of tiles of imaging spectrometers')
+    .description('the spectrum of a point or polygon by date, from tiles of imaging spectrometers')
     .argument('<place>', PLACE_HELP);
   withTarget(withResources(withFilterOptions(command)));
   allowCsv(command);
   return command.action(async (place: string, flags: SpectrumFlags) => {
     const geometry = parsePlace(place);
-    const target = await connect({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
-    try {
+    return withConnection(flags, async (target) => {
       const document = await target.client.spectra({ geometry, ...toFilterParams(flags) });
       warnPartial(document);
       if (flags.format === 'json') return printJson(document);
@@ -32,32 +34,30 @@ export function spectrumCommand(): Command {
         return printCsv(document);
       }
       for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
-      print(formatCount(document.spectra.length, 'date'));
+      print(plural(document.spectra.length, 'date'));
       noteEmpty(document.spectra);
-    } finally {
-      await target.close();
-    }
+    });
   });
 }
 
 const MAX_NAMED_TILES = 5;
 
-/** Says why a table is empty, or columns of it. */
+/** Prints why a table or some of its columns are empty. */
 function noteEmpty(spectra: readonly SpectrumEntry[]): void {
   if (spectra.length === 0)
     logToStderr(
-      'no tile with a spectrum holds the place: "tilewright search --bbox W,S,E,N" lists tiles around it',
+      'no tile with a spectrum contains the place: "tilewright search --bbox W,S,E,N" lists tiles around it',
     );
   const empty = spectra.filter((one) => valuesOf(one).every((value) => value === null));
   const days = [...new Set(empty.map(({ datetime }) => datetime.slice(0, 10)))];
   const more =
-    days.length > MAX_NAMED_TILES ? ` and ${formatCount(days.length - MAX_NAMED_TILES, 'other date')}` : '';
+    days.length > MAX_NAMED_TILES ? ` and ${plural(days.length - MAX_NAMED_TILES, 'other date')}` : '';
   if (days.length > 0) logToStderr(`no data there on ${days.slice(0, MAX_NAMED_TILES).join(', ')}${more}`);
 }
 
 const valuesOf = ({ values, mean = [] }: SpectrumEntry) => values ?? mean;
 
-/** One row a band, one column a date. */
+/** Prints a row for each band and a column for each date. */
 function printSensor(
   document: SpectraDocument,
   sensor: number,
@@ -75,7 +75,7 @@ function printSensor(
   for (const line of table([['band', 'nm', ...headings], ...rows])) print(line);
 }
 
-/** One line for each date and band (RFC 4180; no cell holds a comma). */
+/** Prints CSV (RFC 4180) with a line for each date and band. No field contains a comma. */
 function printCsv({ sensors, spectra }: SpectraDocument): void {
   const isPoint = spectra.every(({ values }) => values !== undefined);
   print(

@@ -1,18 +1,17 @@
 import { Command } from 'commander';
+import { plural } from '../../plural.js';
 import type { VerifyReport } from '../../storage/index.js';
-import { connect } from '../connect.js';
-import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { formatCount, logToStderr, print, printJson, progressLine } from '../output/print.js';
+import { withProgress } from '../connect.js';
+import { type TargetOptions, withTarget } from '../options/index.js';
+import { logToStderr, print, printJson } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 
 export function verifyCommand(): Command {
   const command = new Command('verify').description(
-    'check that every record has its files and that every checksum fits, and list what no record names',
+    'check that every record has its files and that all checksums match, and list files without a record',
   );
   return withTarget(command).action(async (flags: TargetOptions) => {
-    const target = await connect(flags);
-    const line = progressLine('tiles');
-    try {
+    return withProgress(flags, 'tiles', async (target, line) => {
       const hooks = { signal: interruptSignal(), onProgress: line.update };
       const { results } = await target.client.run<VerifyReport>('verify', {}, hooks);
       line.end();
@@ -21,19 +20,14 @@ export function verifyCommand(): Command {
       if (flags.format === 'json') printJson(results);
       else {
         const { tiles, files, bytes, problemCount, orphanCount, orphanBytes } = results;
-        print(
-          `${formatCount(tiles, 'tile')}, ${formatCount(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`,
-        );
+        print(`${plural(tiles, 'tile')}, ${plural(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`);
         if (orphanCount > 0) {
-          const what = formatCount(orphanCount, 'file or folder', 'files and folders');
-          print(`${what} of ${(orphanBytes / 1e6).toFixed(1)} MB that no record names: no harm, and no use`);
+          const what = plural(orphanCount, 'file or folder', 'files and folders');
+          print(`${what} of ${(orphanBytes / 1e6).toFixed(1)} MB without a record: harmless and unused`);
         }
-        print(problemCount === 0 ? 'everything is whole' : formatCount(problemCount, 'problem'));
+        print(problemCount === 0 ? 'no problems' : plural(problemCount, 'problem'));
       }
       if (results.problemCount > 0) process.exitCode = 1;
-    } finally {
-      line.end();
-      await target.close();
-    }
+    });
   });
 }

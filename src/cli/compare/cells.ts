@@ -1,4 +1,4 @@
-/** Compares the places that the runs of a comparison have trained on. */
+/** Compares the cells on which the runs of a comparison trained. */
 import { summariseReasons } from '../../training/index.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
 import { cellScores, trainedCells } from './measures.js';
@@ -7,14 +7,14 @@ type Runs = Pick<Comparison, 'runs'>;
 
 const nameOf = ({ mode, seed }: ComparedRun) => `${mode}, seed ${seed}`;
 
-/** Keys of the places that all runs have trained. */
+/** Keys of the cells that all runs have trained. */
 export function commonCells({ runs }: Runs): Set<string> {
   const all = runs.map(({ results }) => cellScores(results));
   const [first = new Map<string, unknown>(), ...others] = all;
   return new Set([...first.keys()].filter((key) => others.every((scores) => scores.has(key))));
 }
 
-/** Returns a function from the key of a place to its name: the geocode, with the collection if the runs have several. */
+/** Returns a function from the key of a cell to its name: the geocode, with the collection if the runs have several collections. */
 export function cellLabels({ runs }: Runs): (key: string) => string {
   const collections = new Set(
     runs.flatMap(({ results }) => results.models.map(({ collection }) => collection)),
@@ -22,7 +22,7 @@ export function cellLabels({ runs }: Runs): (key: string) => string {
   return (key) => (collections.size > 1 ? key : key.slice(key.indexOf(' ') + 1));
 }
 
-/** Describes in one sentence each how runs differ from the first one in their places and patches. Empty if all are alike. */
+/** Describes in a sentence for each run how its cells and patches differ from those of the first run. Empty if there is no difference. */
 export function describeDifferences(comparison: Runs): string[] {
   const [first, ...others] = comparison.runs;
   if (!first) return [];
@@ -54,7 +54,7 @@ export function describeDifferences(comparison: Runs): string[] {
   });
 }
 
-/** The reasons why places have no model, by the first run of each mode, the most frequent first. */
+/** The reasons why cells have no model, from the first run of each mode, the most frequent first. */
 export function excludedCellReasons({ runs, modes, model }: Comparison): string[] {
   const texts = modes.map((mode) => {
     const run = runs.find((one) => one.mode === mode);
@@ -66,5 +66,5 @@ export function excludedCellReasons({ runs, modes, model }: Comparison): string[
     : texts.flatMap(({ mode, reasons }) => reasons.map((reason) => `${mode}: ${reason}`));
 }
 
-/** True if a place failed in a run. */
+/** True if a cell failed in a run. */
 export const hasFailedCells = ({ runs }: Runs) => runs.some(({ results }) => results.failed.length > 0);

@@ -1,16 +1,17 @@
-/** Runs `tilewright compare`: the trainings, the report, and what is printed. */
+/** Runs `tilewright compare`: the trainings, the report and the output. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeUsageDocument } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
+import { formatDuration } from '../../html/index.js';
 import { writeFileDurably } from '../../storage/index.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
-import type { TrainingOptions } from '../commands/training/training-options.js';
 import { type Connection, connect } from '../connect.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
-import { type FilterOptions, type TargetOptions, toFilterParams } from '../options/option-groups.js';
-import { formatDuration, logToStderr, print, printJson, progressLine, table } from '../output/print.js';
+import type { TrainingOptions } from '../options/index.js';
+import { type FilterOptions, type TargetOptions, toFilterParams } from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 import { describeDifferences, hasFailedCells } from './cells.js';
 import { compareModes } from './compare-modes.js';
@@ -28,9 +29,9 @@ export type CompareFlags = TargetOptions &
     out: string;
   };
 
-/** The report shows `command`, the command line without the token. */
+/** `command` is the command line without the token, which the report shows. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
-  const { modes, seeds, epochs, patience, validationFrom, engine, parseWorkerMemory, out } = flags;
+  const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
   const target = await connect(flags);
   const line = progressLine('places');
   const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
@@ -53,7 +54,7 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
         patience,
         validationFrom,
         engine,
-        placeMemory: parseWorkerMemory,
+        placeMemory,
       },
       { modes, seeds },
       read,
@@ -101,7 +102,7 @@ function usageReader(
   return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
 }
 
-/** Returns the ids of the nodes. Throws TW_CLI_USAGE if a node does not report its usage, which the figures would lack. */
+/** Returns the ids of the nodes. Throws TW_CLI_USAGE if a node does not report its usage, because the figures would be incomplete. */
 async function nodesThatMeasure({ client }: Connection): Promise<string[]> {
   const { nodes, unanswered } = await client.usage();
   if (unanswered.length > 0) throw nodeUsageUnknown(unanswered);
@@ -114,7 +115,7 @@ async function writeReport(files: [path: string, text: string][]): Promise<unkno
     for (const [path, text] of files) await writeFileDurably(path, text);
     return undefined;
   } catch (error) {
-    logToStderr(`warning: the report is not written: ${messageOf(error)}`);
+    logToStderr(`warning: the report cannot be written: ${messageOf(error)}`);
     return error;
   }
 }

@@ -7,21 +7,21 @@ import type { TrainingMode, TrainResults } from '../../training/index.js';
 import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './comparison-data.js';
 import { measureUsage, type ReadUsage } from './usage.js';
 
-export interface CompareInputs {
+interface CompareInputs {
   model: string;
   filter: FilterParams;
   epochs?: number;
   patience?: number;
   validationFrom?: string;
   engine?: string;
-  /** Bytes that a process of the contained mode may take. */
+  /** Memory limit of a process of the contained mode, bytes. */
   placeMemory?: number;
 }
 
-export interface CompareHooks {
+interface CompareHooks {
   signal: AbortSignal;
   onProgress(what: string, progress: Progress): void;
-  /** After each training, with all so far and with this one. */
+  /** Called after each training, with all runs so far and the last one. */
   onRun(comparison: Comparison, last: ComparedRun | FailedRun): Promise<void>;
 }
 
@@ -59,7 +59,11 @@ export async function compareModes(
   const warmUp = await train('warm-up', modes[0]!, seeds[0]!, 1);
   const idleBytesPerSecond = await measureIdleRate(client, warmUp.job, read, signal);
   const comparison: Comparison = {
-    ...{ model: inputs.model, modes, seeds, runs: [], failed: [] },
+    model: inputs.model,
+    modes,
+    seeds,
+    runs: [],
+    failed: [],
     ...(idleBytesPerSecond !== undefined && { idleBytesPerSecond }),
   };
   const all = runOrder(modes, seeds);
@@ -94,7 +98,7 @@ async function measuredRun(
   }
 }
 
-/** Waits until no job runs. Throws the error of the client if the server does not answer for two minutes. */
+/** Waits until no job runs. Throws the client's error if the server does not answer for two minutes. */
 async function waitForOtherJobs(
   client: Client,
   signal: AbortSignal,
@@ -120,7 +124,7 @@ const runningJob = async (client: Client) => (await client.jobs()).find(({ statu
 
 /** Returns the ids of the jobs that ran at the same time as the job `id`. */
 export function concurrentJobs(
-  jobs: Pick<JobDocument, 'jobID' | 'started' | 'finished'>[],
+  jobs: (Pick<JobDocument, 'jobID'> & Partial<Pick<JobDocument, 'started' | 'finished'>>)[],
   id: string,
 ): string[] {
   const own = jobs.find(({ jobID }) => jobID === id);

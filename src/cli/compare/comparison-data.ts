@@ -32,7 +32,7 @@ export interface Comparison {
   idleBytesPerSecond?: number;
 }
 
-/** Each mode once for each seed. The order of the modes is reversed for every second seed, so that a machine that slows down affects all of them. */
+/** Each mode once for each seed. Every second seed has the modes in reverse order, so that a machine that slows down affects all modes. */
 export function runOrder(modes: TrainingMode[], seeds: number[]): { mode: TrainingMode; seed: number }[] {
   return seeds.flatMap((seed, i) =>
     (i % 2 === 0 ? modes : modes.toReversed()).map((mode) => ({ mode, seed })),

@@ -3,10 +3,10 @@ import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { Comparison } from './comparison-data.js';
 import { runsOfMode } from './summary.js';
 
-export interface LossCurve {
+interface LossCurve {
   mode: TrainingMode;
   seed: number;
-  /** Mean squared error on the validation patches of all places after each epoch. */
+  /** Mean squared error on the validation patches of all cells after each epoch. */
   validation: number[];
 }
 
@@ -17,8 +17,8 @@ export function lossCurves(comparison: Comparison): LossCurve[] {
 }
 
 /**
- * The mean over all validation values, as in the pooled scores. A place that stopped early counts with its last epoch. Empty if the results
- * have no losses: stored models have them in their cards.
+ * The mean over all validation values, as in the pooled scores. A cell that stopped early counts with its last epoch. Empty if the results
+ * have no losses, as those of stored models, which have them in their cards.
  */
 function lossesOf({ models }: TrainResults): number[] {
   const known = models.flatMap(({ losses, validationValues }) =>

@@ -1,5 +1,4 @@
-/** Writes a comparison as CSV with one figure in each row, for spreadsheets, pandas and R. */
-
+/** Writes a comparison as CSV with one figure per row, for spreadsheets, pandas and R. */
 import { cellLabels } from './cells.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
 import { MEASURES_OF, measureValue, pooledMeasure, trainedCells } from './measures.js';
@@ -8,8 +7,8 @@ import { netBytes } from './summary.js';
 const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
 
 /**
- * Rows end with CR LF (RFC 4180). `subject` is all nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch, or the
- * seconds since the first measurement of the run, or empty.
+ * Rows end with CR LF (RFC 4180). `subject` is all nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch,
+ * the seconds since the first measurement of the run, or empty.
  */
 export function toCsv(comparison: Comparison): string {
   const name = cellLabels(comparison);
@@ -59,7 +58,7 @@ function rowsOf(
 }
 
 function field(value: string | number): string {
-  // A spreadsheet takes a text that begins like this for a formula.
+  // Spreadsheets interpret a text with these first characters as a formula.
   const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,8 +1,8 @@
-/** A chart of lines, one colour and dash for each mode. */
+/** A line chart with a colour and dash pattern for each mode. */
 import { type AxisScale, type Html, html } from '../../html/index.js';
 
 export interface Line {
-  /** Its mode by its place among the modes, which gives it its colour and dash. */
+  /** Index of its mode, which selects the colour and the dash pattern. */
   index: number;
   points: [x: number, y: number][];
 }
@@ -13,7 +13,12 @@ interface Axis {
   title: string;
 }
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 250, 52, 10, 8, 34];
+const WIDTH = 640;
+const HEIGHT = 250;
+const LEFT = 52;
+const RIGHT = 10;
+const TOP = 8;
+const BOTTOM = 34;
 
 export function lineChart(alt: string, lines: Line[], x: Axis, y: Axis): Html {
   const xOf = (value: number) => LEFT + x.scale.position(value) * (WIDTH - LEFT - RIGHT);
@@ -31,7 +36,7 @@ export function lineChart(alt: string, lines: Line[], x: Axis, y: Axis): Html {
     const path = points
       .map(([px, py], i) => `${i === 0 ? 'M' : 'L'}${xOf(px).toFixed(1)} ${yOf(py).toFixed(1)}`)
       .join('');
-    // A line of one point is a dot.
+    // A line with one point is drawn as a dot.
     return html`<path class="mode-${index}" d="${path}${points.length === 1 && 'h0'}"/>`;
   });
   return html`<figure class="lines"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${alt}"><g class="axes">${rules}${ticks}</g>

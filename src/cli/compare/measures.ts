@@ -1,10 +1,10 @@
-/** Measures of accuracy of the places that a run has trained. */
+/** Accuracy measures of the cells that a run has trained. */
 import type { ModelMetrics, TrainResults } from '../../training/index.js';
 
-/** Scores by the key of the place: its collection and geocode. */
-export type CellScores = Map<string, ModelMetrics>;
+/** Scores by the key of the cell, which is its collection and geocode. */
+type CellScores = Map<string, ModelMetrics>;
 
-/** The places that were trained on, whether each has a model of its own or shares one. */
+/** The trained cells, whether each has its own model or all share one. */
 export function trainedCells({ models }: Pick<TrainResults, 'models'>) {
   return models.flatMap(({ collection, distributed, geocode, metrics, patches }) =>
     (distributed?.places ?? [{ geocode, metrics, patches }]).map((place) => ({
@@ -19,9 +19,9 @@ export const cellScores = (results: Pick<TrainResults, 'models'>): CellScores =>
   new Map(trainedCells(results).map(({ key, metrics }) => [key, metrics]));
 
 interface MeasureOf {
-  /** Undefined if a place lacks it, or if an older version measured it. */
+  /** Undefined if a cell lacks the measure, or if an older version computed it differently. */
   of(metrics: Pick<ModelMetrics, 'validation' | 'tile'>): number | undefined;
-  /** Less is better. */
+  /** True if lower values are better. */
   isError: boolean;
 }
 
@@ -35,14 +35,14 @@ export const MEASURES = {
 } as const satisfies Record<string, MeasureOf>;
 export type Measure = keyof typeof MEASURES;
 
-/** The measures of each model: those of the paper's Table 4, and MSE and R2. The first one decides which mode is better at a place. */
+/** The measures of each model: those of the paper's Table 4, and MSE and R2. The first one decides which mode is better for a cell. */
 export const MEASURES_OF: Record<string, [Measure, ...Measure[]]> = {
   ndvi: ['MSE', 'R2'],
   ndmi: ['MSE', 'R2', 'MS-SSIM'],
   'cloud-removal': ['MSE', 'PSNR', 'SSIM', 'MS-SSIM'],
 };
 
-/** Returns undefined also for a value that is not a number, which is null in JSON. */
+/** Returns undefined for NaN too, which is null in JSON. */
 export const measureValue = (measure: Measure, metrics: Pick<ModelMetrics, 'validation' | 'tile'>) =>
   (MEASURES[measure] as MeasureOf).of(metrics) ?? undefined;
 
@@ -50,7 +50,7 @@ export const measureValue = (measure: Measure, metrics: Pick<ModelMetrics, 'vali
 export const pooledMeasure = ({ pooled }: TrainResults, measure: Measure) =>
   pooled ? measureValue(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
 
-/** Counts the places at which ours is better, of those that both have with this measure. */
+/** Counts the cells in which `ours` is better, and the cells in which both have this measure. */
 export function wins(ours: CellScores, theirs: CellScores, measure: Measure): { won: number; of: number } {
   const { isError } = MEASURES[measure];
   const gains = [...ours].flatMap(([place, metrics]) => {
@@ -61,7 +61,7 @@ export function wins(ours: CellScores, theirs: CellScores, measure: Measure): { 
   return { won: gains.filter((gain) => gain > 0).length, of: gains.length };
 }
 
-/** The mean over places; NaN if none has the measure. */
+/** The mean over cells; NaN if none has the measure. */
 export function meanMeasure(scores: CellScores, measure: Measure): number {
   const values = [...scores.values()].flatMap((metrics) => measureValue(measure, metrics) ?? []);
   return values.reduce((sum, value) => sum + value, 0) / values.length;

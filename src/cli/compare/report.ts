@@ -1,4 +1,4 @@
-/** A comparison as one self-contained HTML page. */
+/** Renders a comparison as one self-contained HTML page. */
 import {
   type AxisScale,
   dateTime,
@@ -23,9 +23,8 @@ import { bytesText, digits } from './spread.js';
 import { baselinesText, runsOfMode } from './summary.js';
 import { accuracyTable, cellTable, costTable, runTable, type TextTable } from './tables.js';
 
-/** Facts with which a reader can judge the figures and repeat the comparison. */
-export interface ReportContext {
-  /** The command that was run. */
+/** Information that a reader needs to judge the figures and to repeat the comparison. */
+interface ReportContext {
   command: string;
   /** RFC 3339. */
   generatedAt: string;
@@ -36,7 +35,7 @@ export interface ReportContext {
   software: string;
 }
 
-/** Blue, orange and violet; dashes differ too, so that no reader depends on colour. */
+/** Blue, orange and violet. Dash patterns differ too, so that no reader depends on colour. */
 const MODE_STYLE = trusted(`
 :root { --mode-0: #0a63a8; --mode-1: #c0640a; --mode-2: #7a5fb5; }
 @media (prefers-color-scheme: dark) { :root { --mode-0: #74b9f2; --mode-1: #f0a050; --mode-2: #b49df0; } }
@@ -69,7 +68,7 @@ ${section('Convergence', convergence(comparison))}
 ${section('CPU and memory over time', ...overTime(comparison))}
 ${section('All runs', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
 </main>
-<footer>Made by tilewright, ${dateTime(generatedAt)}. This page loads nothing from elsewhere.</footer>`,
+<footer>Made by tilewright, ${dateTime(generatedAt)}. This page loads no external resources.</footer>`,
   });
 }
 
@@ -95,14 +94,14 @@ function tableHtml({ caption, titles, rows }: TextTable): Html {
   )}</tbody></table></div>`;
 }
 
-/** Says if the runs trained on the same data; empty for fewer than two runs. */
+/** States whether the runs trained on the same data. Empty for fewer than two runs. */
 function dataText(comparison: Comparison): Html {
   if (comparison.runs.length < 2) return html``;
   const differences = describeDifferences(comparison);
   if (differences.length === 0) return html`All runs trained on the same places and patches. `;
   const shown = differences.slice(0, MAX_DIFFERENCES);
   const more = differences.length - shown.length;
-  return html`<b>The runs did not train on the same data</b>: ${shown.join('; ')}${more > 0 && `; and ${more} more`}. Means are over the places that all runs have. Scores of all patches as one set are left out. `;
+  return html`<b>The runs did not train on the same data</b>: ${shown.join('; ')}${more > 0 && `; and ${more} more`}. Means are over the places that all runs have. Scores of all patches as one set are omitted. `;
 }
 
 function epochsText({ runs }: Comparison): string {
@@ -121,10 +120,10 @@ function costNote({ idleBytesPerSecond, runs }: Comparison): Html {
   const bytes =
     idleBytesPerSecond === undefined
       ? 'Bytes are not counted: either the node runs within the command and sends none, or its system does not count them.'
-      : `Bytes are those that the network interfaces of the nodes have sent, and the loopback if several nodes share it, minus ${bytesText(idleBytesPerSecond)} a second, which they send while nothing is trained. That rate is of ten seconds, so net bytes of a long training are rough. Other programs on the same machines count too.`;
+      : `Bytes are those that the network interfaces of the nodes have sent, and the loopback if several nodes share it, minus ${bytesText(idleBytesPerSecond)} a second, which they send while nothing is trained. That rate was measured over ten seconds, so net bytes of a long training are approximate. Other programs on the same machines count too.`;
   const cpu = runs.every(({ usage }) => usage.includesChildren)
-    ? 'CPU and memory are those of the servers with all their processes, measured twice a second; memory is without mapped files.'
-    : 'CPU and memory are left out, because a node does not count the processes that it starts: Linux alone does.';
+    ? 'CPU and memory are those of the servers with all their processes, measured twice a second; memory excludes mapped files.'
+    : 'CPU and memory are omitted, because a node does not count the processes that it starts, which only Linux allows.';
   return html`<p class="note">${cpu} ${bytes}</p>`;
 }
 
@@ -132,12 +131,12 @@ function baselineNote(comparison: Comparison): Html {
   return html`<p class="note">${baselinesText(comparison)}</p>`;
 }
 
-/** A logarithmic axis with fewer ticks cannot be read. */
+/** A logarithmic axis needs at least this many ticks to be readable. */
 const MIN_TICKS = 3;
 
-/** The number of differences that the summary names. */
+/** Differences that the summary lists. */
 const MAX_DIFFERENCES = 5;
-/** More points than a chart has pixels would only make the page larger. */
+/** A chart has fewer pixels, so more points would only enlarge the page. */
 const MAX_POINTS = 500;
 
 function thinned<T>(points: T[]): T[] {

@@ -13,16 +13,18 @@ export interface Spread {
 export function computeSpread(values: number[]): Spread {
   if (values.length === 0) return { median: NaN, least: NaN, most: NaN, count: 0 };
   return {
-    ...{ median: median(values), least: Math.min(...values), most: Math.max(...values) },
+    median: median(values),
+    least: Math.min(...values),
+    most: Math.max(...values),
     count: values.length,
   };
 }
 
 const MIN_RUNS = 3;
 
-export type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
+type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
 
-/** Says `less` or `more` only if the ranges do not touch and both have three runs. */
+/** Returns `less` or `more` only if the ranges do not overlap and both have three runs. */
 export function compareSpreads(ours: Spread, theirs: Spread): Verdict {
   if (Math.min(ours.count, theirs.count) < MIN_RUNS) return 'too few runs';
   if (ours.most < theirs.least) return 'less';
@@ -35,11 +37,11 @@ export function spreadText({ median, least, most, count }: Spread, write = digit
   return least === most ? write(median) : `${write(median)} (${write(least)} to ${write(most)})`;
 }
 
-/** To three digits. */
+/** A number with three significant digits. */
 export const digits = (value: number): string =>
   Math.abs(value) < 0.01 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(3)));
 
-/** Bytes of either sign, in the unit that suits them. */
+/** Positive or negative bytes with a suitable unit. */
 export function bytesText(value: number): string {
   const size = Math.abs(value);
   if (size >= 1e9) return `${digits(value / 1e9)} GB`;

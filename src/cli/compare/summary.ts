@@ -17,7 +17,7 @@ import type { Usage } from './usage.js';
 export interface ModeSummary {
   mode: TrainingMode;
   seconds: Spread;
-  /** All nodes with their processes. This and the next two have no values if a node does not count its child processes. */
+  /** All nodes with their processes. This and the next two fields have no values if a node does not count its child processes. */
   cpuSeconds: Spread;
   /** Cores in use, the mean of the nodes. */
   cores: Spread;
@@ -27,11 +27,11 @@ export interface ModeSummary {
   netBytes: Spread;
   /** All validation patches as one set. Empty if the runs did not train on the same data. */
   pooled: Partial<Record<Measure, Spread>>;
-  /** Means over the places that all runs have. */
+  /** Means over the cells that all runs have. */
   means: Partial<Record<Measure, Spread>>;
 }
 
-export interface CellSummary {
+interface CellSummary {
   cell: string;
   modes: { mode: TrainingMode; measures: Partial<Record<Measure, Spread>> }[];
 }
@@ -39,7 +39,7 @@ export interface CellSummary {
 export const runsOfMode = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =>
   runs.filter((run) => run.mode === mode);
 
-/** Bytes sent beyond what is sent while nothing is trained; undefined if they are not counted. */
+/** Sent bytes minus those that idle nodes send; undefined if they are not counted. */
 export function netBytes({ usage }: ComparedRun, idleBytesPerSecond = 0): number | undefined {
   return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleBytesPerSecond * usage.seconds;
 }
@@ -78,16 +78,16 @@ export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSum
 
 const finite = (value: number) => (Number.isFinite(value) ? value : undefined);
 
-/** Names of the baselines, as the documentation has them. */
+/** Names of the baselines, as in the documentation. */
 const BASELINES = {
   linear: 'ridge regression',
   mean: 'training mean',
-  unchanged: 'cloudy date as it is',
+  unchanged: 'unchanged cloudy date',
   nearest: 'nearest clear date',
   median: 'median of clear dates',
 } as const;
 
-/** Errors of the baselines, all places as one set. All modes have the same, so those of the first mode with runs are taken. */
+/** Errors of the baselines, all cells as one set. They are the same for all modes, so the first mode with runs is used. */
 function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
   const mode = comparison.modes.find((one) => runsOfMode(comparison, one).length > 0);
   const runs = mode ? runsOfMode(comparison, mode) : [];
@@ -106,7 +106,7 @@ export function baselinesText(comparison: Comparison): string {
     : '';
 }
 
-/** Places in the order of their names. */
+/** Cells in the order of their names. */
 export function cellSummaries(comparison: Comparison): CellSummary[] {
   const { model, modes } = comparison;
   const scores = modes.map((mode) => runsOfMode(comparison, mode).map(({ results }) => cellScores(results)));
@@ -129,7 +129,7 @@ export function cellSummaries(comparison: Comparison): CellSummary[] {
   }));
 }
 
-/** Counts the places at which models of `mode` are better than those of `than`, over all seeds that both have. */
+/** Counts the cells in which models of `mode` are better than those of `than`, over all seeds that both have. */
 export function countWins(
   comparison: Comparison,
   mode: TrainingMode,

@@ -37,7 +37,7 @@ export function costTable(comparison: Comparison): TextTable {
   };
 }
 
-/** The accuracy of all places together, as one set of patches and as a mean over places. */
+/** The accuracy of all cells together, as one set of patches and as a mean over cells. */
 export function accuracyTable(comparison: Comparison): TextTable {
   const { model, modes } = comparison;
   const all = modes.map((mode) => modeSummary(comparison, mode));
@@ -57,13 +57,13 @@ export function accuracyTable(comparison: Comparison): TextTable {
     }),
   );
   return {
-    caption: `On the validation patches${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on whole tiles, which include training ground' : ''}.`,
+    caption: `On the validation patches${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on entire tiles, which include training ground' : ''}.`,
     titles: ['', ...modes, ...besideTitles(modes)],
     rows: [...rows, ...winRows(comparison)],
   };
 }
 
-/** A row for each place; columns for the first measure of the model by mode. */
+/** A row for each cell, with the first measure of the model in a column for each mode. */
 export function cellTable(comparison: Comparison): TextTable {
   const { model, modes } = comparison;
   const [measure] = MEASURES_OF[model]!;
@@ -97,7 +97,11 @@ export function runTable({ runs, failed }: Comparison): TextTable {
       ...runs.map((run) => {
         const { mode, seed, job, seconds: time, usage, results } = run;
         return [
-          ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
+          mode,
+          `${seed}`,
+          job,
+          seconds(time),
+          seconds(usage.cpuSeconds),
           usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
           nodesText(usage, results),
           `${trainedCells(results).length}`,
@@ -106,14 +110,16 @@ export function runTable({ runs, failed }: Comparison): TextTable {
         ];
       }),
       ...failed.map(({ mode, seed, code, message }) => [
-        ...[mode, `${seed}`, '-', '-', '-', '-', '-', '-', '-'],
+        mode,
+        `${seed}`,
+        ...new Array<string>(7).fill('-'),
         `failed: ${message} [${code}]`,
       ]),
     ],
   };
 }
 
-/** The number of nodes; for a distributed model also the number of those that trained. */
+/** The number of nodes; for a distributed model, also the number of nodes that trained. */
 function nodesText({ nodes }: Usage, { models }: TrainResults): string {
   const members = models[0]?.distributed?.members.length;
   return members === undefined ? `${nodes.length}` : `${members} of ${nodes.length}`;
@@ -153,7 +159,7 @@ function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: S
   return others.map((other) => (first!.count > 0 && other.count > 0 ? say(first!, other) : '-'));
 }
 
-/** Leaves the ratio out unless both medians are above 0: net bytes can be 0 or less. */
+/** Omits the ratio unless both medians are positive, because net bytes can be 0 or negative. */
 function ratioText(first: Spread, other: Spread): string {
   const isRatio = first.median > 0 && other.median > 0;
   return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${compareSpreads(first, other)}`;

@@ -21,7 +21,7 @@ export interface Usage {
   trace: { seconds: number; cores: number; memoryBytes: number }[];
 }
 
-export interface UsageSample {
+interface UsageSample {
   /** Seconds. */
   at: number;
   nodes: NodeUsageDocument[];
@@ -73,7 +73,7 @@ async function sampleRepeatedly(
   }
 }
 
-/** Repeats the measurement until all nodes that were there before answer. Returns the most complete one; undefined if all failed. */
+/** Repeats the measurement until all nodes of earlier samples answer. Returns the most complete sample; undefined if all attempts failed. */
 async function lastSample(
   sample: () => Promise<UsageSample>,
   before: UsageSample[],
@@ -109,7 +109,7 @@ class MonotonicCounter {
   }
 }
 
-/** Takes at least one measurement, in the order of time. A restarted node counts from its start, a node that appears later from its first measurement. */
+/** Needs at least one sample, in the order of time. A restarted node counts from its start, a node that appears later from its first sample. */
 export function usageFromSamples(samples: UsageSample[]): Usage {
   const ids = idsOf(samples);
   const namespaces = namespacesOf(samples);
@@ -151,7 +151,7 @@ export function usageFromSamples(samples: UsageSample[]): Usage {
     includesChildren: samples.every(({ nodes }) => nodes.every((node) => node.includesChildren)),
     ...(namespaces.size > 0 && { sentBytes: sumOf(interfaces) }),
     nodes: ids.map((id) => {
-      // A namespace of this node alone; a pod that was started again has another one.
+      // Namespaces that only this node uses. A restarted pod has another namespace.
       const own = [...namespaces].filter(([, nodes]) => nodes.size === 1 && nodes.has(id));
       return {
         id,
@@ -177,8 +177,8 @@ function namespacesOf(samples: UsageSample[]): Map<string, Set<string>> {
 }
 
 /**
- * Sent bytes by network namespace. Nodes that share a namespace share its interfaces, and talk to each other over its loopback. A node that is
- * alone in its namespace talks only to itself there.
+ * Sent bytes by network namespace. Nodes that share a namespace share its interfaces, and send to each other over its loopback. For a
+ * single node in a namespace, the loopback does not count.
  */
 function sentIn(nodes: NodeUsageDocument[], namespaces: Map<string, Set<string>>): Map<string, number> {
   return new Map(

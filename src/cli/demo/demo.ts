@@ -1,35 +1,29 @@
-/** The main job on sample scenes or on a scene of the user's: ingest, search, train, and a report of it all. */
+/** Runs the steps of the demo and prints a summary. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { Client, type Progress } from '../../client/index.js';
+import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestResults } from '../../ingest/index.js';
 import { openNode } from '../../node.js';
+import { plural } from '../../plural.js';
+import { renderReport } from '../../report/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { inProcessTransport } from '../connect.js';
-import type { CommonOptions, ResourceOptions } from '../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-  table,
-} from '../output/print.js';
+import type { CommonOptions, ResourceOptions } from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { gatherReport } from './gather-report.js';
-import { renderReport } from './report/index.js';
 
-export interface DemoOptions extends CommonOptions, ResourceOptions {
-  /** A scene of the user's; undefined makes the samples. */
+interface DemoOptions extends CommonOptions, ResourceOptions {
+  /** The user's scene. If undefined, sample scenes are generated. */
   path?: string;
   out: string;
   epochs?: number;
   signal: AbortSignal;
 }
 
-/** Tiles that hold enough clear ground to train on. */
+/** Percent. Tiles within these limits have enough clear ground to train on. */
 const MAX_CLOUD = 40;
 const MIN_COVERAGE = 40;
 const SEARCH_LIMIT = 10_000;
@@ -46,7 +40,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const node = await openNode({ data, memory: options.memory, cores: options.cores });
   try {
     const client = new Client(inProcessTransport(node));
-    logToStderr('2/4  cutting them into tiles');
+    logToStderr('2/4  cutting the scenes into tiles');
     const ingest = (
       await withProgress('tiles', (onProgress) =>
         client.run<IngestResults>('ingest', input.ingest, { signal, onProgress }),
@@ -61,14 +55,14 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       return;
     }
     logToStderr(
-      `     ${formatCount(ingest.tiles, 'tile')} of ${formatCount(ingest.scenes.length, 'scene')} in ${formatDuration(ingest.seconds)}`,
+      `     ${plural(ingest.tiles, 'tile')} of ${plural(ingest.scenes.length, 'scene')} in ${formatDuration(ingest.seconds)}`,
     );
 
     const filter = { collections: [collection.id], maxCloud: MAX_CLOUD, minCoverage: MIN_COVERAGE };
     logToStderr(`3/4  searching: cloud at most ${MAX_CLOUD} %, coverage at least ${MIN_COVERAGE} %`);
     const everything = await client.search({ collections: [collection.id], limit: SEARCH_LIMIT });
     const picked = await client.search({ ...filter, limit: SEARCH_LIMIT });
-    logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles fit`);
+    logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles match`);
 
     logToStderr('4/4  training a small model for each place: NDVI from red, green and blue');
     const train = (
@@ -81,11 +75,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       )
     ).results;
     logToStderr(
-      `     ${formatCount(train.models.length, 'model')} in ${formatDuration(train.seconds)}, engine ${train.engine}`,
+      `     ${plural(train.models.length, 'model')} in ${formatDuration(train.seconds)}, engine ${train.engine}`,
     );
 
     const file = join(out, options.path ? 'report-own.html' : 'report.html');
-    const folder = here(data);
+    const folder = relativePath(data);
     const report = await gatherReport(node.storage, {
       collection,
       ingest,
@@ -113,14 +107,14 @@ interface DemoInput {
 }
 
 function ownScene(path: string): DemoInput {
-  return { description: here(path), ingest: { paths: [path] } };
+  return { description: relativePath(path), ingest: { paths: [path] } };
 }
 
 async function sampleScenes(out: string): Promise<DemoInput> {
   const folder = join(out, 'scenes');
   const files = await writeSentinelLikeSeries(folder);
   return {
-    description: `${formatCount(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
+    description: `${plural(files.length, 'date')} of a synthetic landscape, similar to Sentinel-2, in ${relativePath(folder)}`,
     ingest: { paths: files.map(({ path }) => path), collection: 'sample', scale: 0.0001, maskBand: 5 },
   };
 }
@@ -159,26 +153,26 @@ function summarise(
       mse.toExponential(2),
       r2.toFixed(3),
     ];
-    print('NDVI of patches that no model has seen, all places together:');
+    print('NDVI of validation patches, all places together:');
     const rows = [
       ['', 'MSE', 'R2'],
       row('a model for each place', pooled.model),
       row('linear regression', pooled.linear),
-      row('mean of the training side', pooled.mean),
+      row('training mean', pooled.mean),
     ];
     for (const line of table(rows)) print(`  ${line}`);
     const wins = models.filter(
       ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
     ).length;
-    print(`The model beats linear regression in ${wins} of ${formatCount(models.length, 'place')}.`);
+    print(`The model beats linear regression in ${wins} of ${plural(models.length, 'place')}.`);
   }
   if (skipped.length > 0)
-    print(`${formatCount(skipped.length, 'place')} had too little clear ground to train on.`);
+    print(`${plural(skipped.length, 'place')} had too little clear ground to train on.`);
   print();
   print(`Report: ${report}`);
   print('Next:');
   for (const command of next) print(`  ${command}`);
-  logToStderr(`(${formatDuration(seconds)} in all)`);
+  logToStderr(`(total time ${formatDuration(seconds)})`);
 }
 
-const here = (path: string) => relative(process.cwd(), path) || '.';
+const relativePath = (path: string) => relative(process.cwd(), path) || '.';

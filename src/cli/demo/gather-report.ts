@@ -1,16 +1,16 @@
-/** Gathers what the demo's report shows from the store and from what the commands answered. */
-
+/** Gathers the data of the report from the storage and from the results of the jobs. */
 import { arch, availableParallelism, cpus, platform, totalmem } from 'node:os';
 import type { ItemCollection } from '../../client/index.js';
 import { cellBbox, gridByName } from '../../grid/index.js';
 import type { IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
+import { isoTime } from '../../query/index.js';
+import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from '../../report/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.js';
 import type { ModelCard, TrainResults } from '../../training/index.js';
 import { renderPreview } from './preview.js';
-import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from './report/index.js';
 
-export interface DemoResults {
+interface DemoResults {
   collection: CollectionRecord;
   ingest: IngestResults;
   everything: ItemCollection;
@@ -52,7 +52,7 @@ export async function gatherReport(storage: Storage, results: DemoResults): Prom
 function reportTile(tile: TileRecord, picked: boolean): ReportTile {
   const { id, geocode, scene, coverage, cloudCover } = tile;
   const bbox = cellBbox(gridByName(tile.grid), geocode);
-  return { id, geocode, scene, time: iso(tile.start), bbox, coverage, cloudCover, picked };
+  return { id, geocode, scene, time: isoTime(tile.start), bbox, coverage, cloudCover, picked };
 }
 
 function reportScene(
@@ -65,7 +65,7 @@ function reportScene(
   return {
     id,
     collection,
-    time: iso(first?.start ?? 0),
+    time: isoTime(first?.start ?? 0),
     platform: first?.platform ?? null,
     bands: groups.flatMap((group) => group.bands.map(({ name }) => name)),
     size: groups.map(({ name, width, height }) => `${name}: ${width} x ${height} px a tile`).join(', '),
@@ -75,16 +75,14 @@ function reportScene(
 }
 
 async function reportModel(storage: Storage, id: string): Promise<ReportModel> {
-  const model = await storage.getModel(id);
+  const model = await storage.models.get(id);
   if (!model) throw new Error(`the model ${id} was not stored`);
   const { losses, metrics, baseline, predictions, patches, seconds }: Required<ModelCard> = JSON.parse(
-    (await storage.readModelFile(model, 'card.json')).toString(),
+    (await storage.models.readFile(model, 'card.json')).toString(),
   );
   const bbox = cellBbox(gridByName(model.grid), model.geocode);
   return { geocode: model.geocode, bbox, losses, metrics, baseline, predictions, patches, seconds };
 }
-
-const iso = (time: number) => new Date(time).toISOString();
 
 function machine(): string {
   const memory = `${Math.round(totalmem() / 1e9)} GB`;

@@ -3,12 +3,12 @@ import { readRaster } from '../../raster/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 
 const SIDE_PIXELS = 240;
-/** Reflectances between these are spread over the picture's range: land is dark, clouds may burn out. */
+/** Reflectances from black to white. Land is dark, so clouds may be overexposed. */
 const BLACK_POINT = 0.01;
 const WHITE_POINT = 0.28;
 const GAMMA = 1 / 1.6;
 
-/** A small true-colour picture of a tile as a data URI, transparent where there is no data; undefined without colours. */
+/** A small true-colour picture of a tile as a data URI, transparent where there is no data; undefined if the tile lacks a colour. */
 export async function renderPreview(storage: Storage, tile: TileRecord): Promise<string | undefined> {
   const group = tile.groups.find((one) =>
     ['red', 'green', 'blue'].every((colour) => one.bands.some((band) => band.commonName === colour)),

@@ -1,4 +1,4 @@
-/** Flags that several commands share. Every flag is also an environment variable TILEWRIGHT_* and a key of the config file. */
+/** Options that several commands share. Every flag is also an environment variable TILEWRIGHT_* and a key of the config file. */
 import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -12,7 +12,7 @@ export function createOption(flags: string, description: string, parse?: (value:
   return option.env(`TILEWRIGHT_${option.name().toUpperCase().replaceAll('-', '_')}`);
 }
 
-/** A decimal number. `Number` alone also reads hexadecimal, octal and binary ones. */
+/** Parses a decimal number. `Number` would also accept hexadecimal, octal and binary numbers. */
 export function parseNumberOption(value: string): number {
   const parsed = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$/i.test(value) ? Number(value) : NaN;
   if (!Number.isFinite(parsed)) throw new InvalidArgumentError('It must be a number.');
@@ -21,7 +21,7 @@ export function parseNumberOption(value: string): number {
 
 export function parseIntegerOption(value: string): number {
   const parsed = parseNumberOption(value);
-  if (!Number.isInteger(parsed)) throw new InvalidArgumentError('It must be a whole number.');
+  if (!Number.isInteger(parsed)) throw new InvalidArgumentError('It must be an integer.');
   return parsed;
 }
 
@@ -39,15 +39,15 @@ export function parsePortOption(value: string): number {
   return parsed;
 }
 
-/** The address of a server. */
-export function parseHttpUrlOption(value: string): string {
+/** Checks the URL of a server. */
+function parseHttpUrlOption(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new InvalidArgumentError('It must be an address such as http://127.0.0.1:8080.');
   return value;
 }
 
-/** A time, or the start of a day, month or year; returned as RFC 3339. */
+/** Parses a time, day, month or year. Returns its start as RFC 3339. */
 export function parseTimeOption(value: string): string {
   try {
     if (value.includes('/')) throw new RangeError('it is an interval');
@@ -59,7 +59,7 @@ export function parseTimeOption(value: string): string {
   }
 }
 
-/** "2GB", "512MB", "1000000": bytes, in powers of ten. */
+/** Parses "2GB", "512MB" or "1000000" as bytes; units are powers of ten. */
 export function parseBytesOption(value: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([kMGT]?)B?$/.exec(value.trim());
   if (!match) throw new InvalidArgumentError('It must be a size such as 512MB or 2GB.');
@@ -84,23 +84,30 @@ export interface TargetOptions extends CommonOptions, Partial<ResourceOptions> {
   token?: string;
 }
 
-/** Headings of the help; flags of a command alone stand before them. */
+/** Headings of the help. A command's own flags come before them. */
 const FILTER_GROUP = 'Which tiles:';
 const TARGET_GROUP = 'Where:';
 const RESOURCE_GROUP = 'Resources:';
 const OUTPUT_GROUP = 'Output:';
 
-function addGroup(command: Command, heading: string, options: Option[]): Command {
-  for (const option of options) command.addOption(option.helpGroup(heading));
+export function addOptions(command: Command, options: Option[]): Command {
+  for (const option of options) command.addOption(option);
   return command;
+}
+
+function addGroup(command: Command, heading: string, options: Option[]): Command {
+  return addOptions(
+    command,
+    options.map((option) => option.helpGroup(heading)),
+  );
 }
 
 export function withCommon(command: Command): Command {
   addGroup(command, TARGET_GROUP, [
-    createOption('--config <file>', 'JSON file with flags as keys, such as {"data": "/srv/tiles"}'),
+    createOption('--config <file>', 'JSON file whose keys are flags, such as {"data": "/srv/tiles"}'),
   ]);
   return addGroup(command, OUTPUT_GROUP, [
-    createOption('--format <format>', 'what to print on stdout').choices(['text', 'json']).default('text'),
+    createOption('--format <format>', 'output on stdout').choices(['text', 'json']).default('text'),
   ]);
 }
 
@@ -110,7 +117,7 @@ export function withData(command: Command): Command {
   ]);
 }
 
-/** More gains nothing: all rows of a Sentinel-2 scene are in memory at once then, and each file is opened once. */
+/** With this much, all rows of a Sentinel-2 scene are in memory and each file is opened once, so more memory does not help. */
 const MAX_DEFAULT_MEMORY_BYTES = 2e9;
 
 export const defaultResources = (): ResourceOptions => ({
@@ -118,42 +125,42 @@ export const defaultResources = (): ResourceOptions => ({
   cores: availableParallelism(),
 });
 
-/** Of commands that do work in their own process. */
+/** Options of commands that do work in their own process. */
 export function withResources(command: Command): Command {
   const { memory, cores } = defaultResources();
   return addGroup(command, RESOURCE_GROUP, [
     createOption(
       '--memory <size>',
-      'memory that the work may take beside the program itself; of training, all places side by side',
+      'memory for the work, in addition to the program itself; for training, the total of all places that are trained in parallel',
       parseBytesOption,
-    ).default(memory, 'a quarter of the machine, 2GB at most'),
+    ).default(memory, 'a quarter of the memory, 2GB at most'),
     createOption('--cores <n>', 'threads and processes used for work', parsePositiveIntegerOption).default(
       cores,
     ),
     createOption(
       '--reserve <size>',
-      'free space of the disk below which nothing is written, 0 for none; by default 2 % of it, 2GB at most',
+      'free disk space that writes must leave, 0 for none; default: 2 % of the disk, 2GB at most',
       parseBytesOption,
     ),
   ]);
 }
 
-/** Of commands that ingest. */
+/** The option of commands that ingest. */
 export function withCloudModel(command: Command): Command {
   return command.addOption(
     createOption(
       '--cloud-model <file>',
-      'tell the cloud of Sentinel-2 L1C by this LightGBM model of s2cloudless; the file is yours to fetch',
+      'detect clouds in Sentinel-2 L1C with this LightGBM model of s2cloudless, which you download yourself',
     ),
   );
 }
 
-/** Where a command works: a folder in this process, or a server. */
+/** Options that select a data folder or a server. */
 export function withTarget(command: Command): Command {
   addGroup(withData(command), TARGET_GROUP, [
     createOption(
       '--server <url>',
-      'use the server at this address in place of a data folder',
+      'use the server at this address instead of a data folder',
       parseHttpUrlOption,
     ),
     createOption('--token <token>', "the server's token"),
@@ -168,20 +175,36 @@ export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections' 
   filter?: string;
 }
 
-/** What a list with commas names. */
+/** Splits a list at commas. */
 export const splitList = (value: string) => value.split(',').map((one) => one.trim());
 
-/** Given again, or a list with commas, or both; in the config file also a list. */
+/** Splits a list at commas outside of brackets. */
+export function splitBands(list: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const letter of list) {
+    if (letter === '(') depth++;
+    if (letter === ')') depth--;
+    if (letter === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += letter;
+  }
+  return parts;
+}
+
+/** An option that can be repeated and accepts a list with commas; in the config file it can be a list. */
 function collectionsFlag(): Option {
-  const option = createOption('--collection <id>', 'tiles of these collections: with commas, or given again');
+  const option = createOption(
+    '--collection <id>',
+    'tiles of these collections, separated by commas; can be repeated',
+  );
   return option.argParser((value: string, before: unknown) => [
     ...((before as string[] | undefined) ?? []),
     ...splitList(value),
   ]);
 }
 
-/** A geometry, or the one of a Feature; of a file or of text. */
-export function parseGeoJsonOption(value: string): object {
+/** Parses GeoJSON from a file or a text. Returns a geometry, for a Feature its geometry. */
+function parseGeoJsonOption(value: string): object {
   try {
     const text = value.trimStart().startsWith('{') ? value : readFileSync(value, 'utf8');
     const document: unknown = JSON.parse(text);
@@ -194,8 +217,8 @@ export function parseGeoJsonOption(value: string): object {
   throw new InvalidArgumentError('It must be a GeoJSON geometry or Feature.');
 }
 
-/** For the help of commands that take what is asked for, and else not what they have made. */
-export const RAW_SOURCE_HELP = '\nWithout --source and --filter, raw tiles are taken alone.';
+/** Help text of commands whose default source is `raw`. */
+export const RAW_SOURCE_HELP = '\nWithout --source and --filter, only raw tiles are used.';
 
 export function withFilterOptions(command: Command): Command {
   return addGroup(command, FILTER_GROUP, [
@@ -207,14 +230,18 @@ export function withFilterOptions(command: Command): Command {
       parseGeoJsonOption,
     ).conflicts('bbox'),
     createOption('--geocode <code>', 'tiles of this cell'),
-    createOption('--recurse', 'with --geocode: also of every cell below it'),
+    createOption('--recurse', 'with --geocode: also tiles of all cells in it'),
     createOption(
       '--datetime <a/b>',
       'a year, month, day or time, or a range of these such as 2024-05/2024-07 or ../2024-07-31',
     ),
-    createOption('--min-cloud <percent>', 'at least this much cloud', parseNumberOption),
-    createOption('--max-cloud <percent>', 'at most this much cloud', parseNumberOption),
-    createOption('--min-coverage <percent>', 'at least this much of the cell holds data', parseNumberOption),
+    createOption('--min-cloud <percent>', 'tiles with at least this much cloud', parseNumberOption),
+    createOption('--max-cloud <percent>', 'tiles with at most this much cloud', parseNumberOption),
+    createOption(
+      '--min-coverage <percent>',
+      'tiles with data in at least this much of the cell',
+      parseNumberOption,
+    ),
     createOption(
       '--source <source>',
       'raw, split, filled, coalesced, predicted, cloud-free, or an analysis: pca, mnf, anomaly, match, unmix, classify, cluster, indices, smooth, resample, continuum',
@@ -227,7 +254,7 @@ export function withFilterOptions(command: Command): Command {
   ]);
 }
 
-/** The filter of a command's options, as the API takes it. */
+/** Converts options to the filter parameters of the API. */
 export function toFilterParams(options: FilterOptions): FilterParams {
   const {
     bbox,
@@ -246,7 +273,7 @@ export function toFilterParams(options: FilterOptions): FilterParams {
     collections: collection === undefined ? undefined : [collection].flat(),
     intersects,
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
-    // People write days, months and years; the API takes times alone.
+    // Flags may be days, months and years; the API accepts only times.
     datetime: datetime && writeDatetime(parseDatetime(String(datetime), { dates: 'periods' })),
     geocode,
     recurse,
@@ -258,58 +285,4 @@ export function toFilterParams(options: FilterOptions): FilterParams {
     filter: options.filter,
   };
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
-}
-
-/** Of a flag that is on or off, where it is a variable or a key. */
-function parseBooleanOption(value: string): boolean {
-  if (['true', '1'].includes(value)) return true;
-  if (['false', '0', ''].includes(value)) return false;
-  throw new InvalidArgumentError('It must be true or false.');
-}
-
-/** Takes what the environment says of flags that are on or off: commander takes any word for on. */
-export function applyEnvironment(command: Command): void {
-  for (const option of command.options) {
-    const name = option.attributeName();
-    if (!option.isBoolean() || command.getOptionValueSource(name) !== 'env') continue;
-    const value = process.env[option.envVar!]!;
-    try {
-      command.setOptionValueWithSource(name, parseBooleanOption(value), 'env');
-    } catch (error) {
-      command.error(`error: ${option.envVar} is "${value}". ${messageOf(error)}`);
-    }
-  }
-}
-
-/**
- * Takes keys of the config file for flags that neither the command line nor the environment gives. A key that none of `all`
- * commands knows is a mistake and is refused.
- */
-export async function applyConfigFile(command: Command, all: () => Promise<Command[]>): Promise<void> {
-  const file = command.getOptionValue('config') as string | undefined;
-  if (!file) return;
-  let config: Record<string, unknown> = {};
-  try {
-    config = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
-  }
-  const known = new Set((await all()).flatMap(({ options }) => options.map((option) => option.name())));
-  for (const [key, value] of Object.entries(config)) {
-    if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
-    const option = command.options.find((one) => one.name() === key);
-    if (!option) continue;
-    const name = option.attributeName();
-    const source = command.getOptionValueSource(name);
-    if (source !== undefined && source !== 'default') continue;
-    try {
-      const parse = option.isBoolean() ? parseBooleanOption : option.parseArg;
-      const parsed = parse && typeof value !== 'object' ? parse(String(value), undefined) : value;
-      command.setOptionValueWithSource(name, parsed, 'config');
-    } catch (error) {
-      command.error(
-        `error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`,
-      );
-    }
-  }
 }

@@ -1,17 +1,17 @@
-/** Cells of a grid drawn as letters, north up. */
+/** Draws cells of a grid as letters, north up. */
 import { type GridName, gridByName } from '../../grid/index.js';
 
-/** Characters and lines beyond which nobody would look at it. */
+/** Maximum size of a readable map. */
 const MAX_COLUMNS = 100;
 const MAX_ROWS = 60;
 
-/** A to Z, then a to z, then *. */
+/** Clusters are A to Z, then a to z, then *. */
 export function clusterLetter(cluster: number): string {
   if (cluster < 26) return String.fromCharCode(65 + cluster);
   return cluster < 52 ? String.fromCharCode(97 + cluster - 26) : '*';
 }
 
-/** Undefined where it would be too large. Where cells lie in one another, the smallest are drawn and larger ones left out. */
+/** Returns undefined if the map would be too large. Draws only cells of the highest precision. */
 export function asciiMap(
   gridName: GridName,
   cells: { geocode: string; mark: string }[],

@@ -2,7 +2,7 @@
 
 const MAX_LISTED = 20;
 
-/** The names with commas between them, or the 20 nearest to `wanted` and the number of others. */
+/** The names separated by commas, or the 20 names nearest to `wanted` and the number of others. */
 export function listNearest(wanted: string, names: string[]): string {
   if (names.length <= MAX_LISTED) return names.join(', ');
   const distances = new Map(names.map((name) => [name, editDistance(wanted, name)]));

@@ -1,8 +1,10 @@
-/** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
+/** Messages and progress go to stderr; results go to stdout, as text or as one JSON document. */
 import type { PartialDocument, Progress } from '../../client/index.js';
 import { SLOTS } from '../../dht/index.js';
+import { formatDuration } from '../../html/index.js';
+import { plural } from '../../plural.js';
 import type { ImageScores } from '../../training/index.js';
-import type { FilterOptions } from '../options/option-groups.js';
+import type { FilterOptions } from '../options/index.js';
 
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
@@ -19,31 +21,45 @@ export function logToStderr(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Says so where an answer lacks tiles. */
+/** Warns about an incomplete answer. */
 export function warnPartial({ partial, unansweredSlots = [] }: PartialDocument): void {
   if (!partial) return;
   const [missing, all] = [unansweredSlots.length, SLOTS].map((n) => n.toLocaleString('en'));
-  logToStderr(`warning: ${missing} of ${all} slots have no node that answers; this is not all`);
+  logToStderr(`warning: ${missing} of ${all} slots have no node that answers; the result is incomplete`);
 }
 
-/** Of answers that are told as one: what any of them lacks. */
+/** Merges the partial members of several answers. */
 export function mergePartial(...answers: PartialDocument[]): PartialDocument {
   const unanswered = new Set(answers.flatMap(({ unansweredSlots = [] }) => unansweredSlots));
   if (!answers.some(({ partial }) => partial)) return {};
   return { partial: true, unansweredSlots: [...unanswered].sort((a, b) => a - b) };
 }
 
-/** Why a filter may pick nothing although tiles are there; empty where nothing is known to be the reason. */
+/** Matches messages of jobs whose filter matches no tile. */
+const NO_MATCH = /no tile (fits|matches) the filter$/;
+
+/** Possible reasons why a filter matches no tile. Empty if there is no known reason. */
 export function noMatchHint({ minCloud, maxCloud, geocode, recurse }: FilterOptions): string {
   return [
-    (minCloud ?? maxCloud) !== undefined && 'Tiles without a known cloud cover fit no cloud limit.',
-    geocode !== undefined && !recurse && '--recurse takes the cells below a geocode too.',
+    (minCloud ?? maxCloud) !== undefined && 'Tiles with unknown cloud cover match no cloud limit.',
+    geocode !== undefined && !recurse && '--recurse includes the cells inside a geocode.',
   ]
     .filter((reason) => reason !== false)
     .join(' ');
 }
 
-/** Columns padded to their widest cell; numbers to the right. */
+/** Prints the error of a job, with a hint if its filter matched no tile, and sets the exit code 1. */
+export function reportJobError(
+  { message, code }: { message: string; code: string },
+  flags: FilterOptions,
+): void {
+  logToStderr(`error: ${message} [${code}]`);
+  const hint = NO_MATCH.test(message) && noMatchHint(flags);
+  if (hint) logToStderr(hint);
+  process.exitCode = 1;
+}
+
+/** Pads columns to their widest cell, and aligns numbers to the right. */
 export function table(rows: (string | number)[][]): string[] {
   const widths = rows[0]?.map((_, c) => Math.max(...rows.map((row) => String(row[c]).length))) ?? [];
   const cell = (value: string | number, width: number) =>
@@ -56,11 +72,16 @@ export function table(rows: (string | number)[][]): string[] {
   );
 }
 
-/** How often progress is written where stderr is not a terminal, in milliseconds. */
+/** Interval of progress lines if stderr is not a terminal. */
 const NON_TTY_INTERVAL_MS = 15_000;
 
-/** One line on a terminal that is rewritten; elsewhere a line now and then. */
-export function progressLine(unit: string): { update(progress: Progress): void; end(): void } {
+export interface ProgressLine {
+  update(progress: Progress): void;
+  end(): void;
+}
+
+/** Shows progress: on a terminal in one line that is rewritten, elsewhere with a line at intervals. */
+export function progressLine(unit: string): ProgressLine {
   const { stderr } = process;
   const started = performance.now();
   let last = stderr.isTTY ? 0 : started;
@@ -74,7 +95,7 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
       const finished = worked + tiles.skipped;
       const seconds = (now - started) / 1000;
       const left = progress > 0 ? `, ${formatDuration((seconds * (100 - progress)) / progress)} left` : '';
-      // What is skipped takes next to no time.
+      // Skipped tiles take almost no time.
       const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
       const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
       const text = message ? `${message}: ${counts}` : counts;
@@ -88,63 +109,52 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
   };
 }
 
-/** Columns of a terminal. Some terminals of containers and CI say that they have none. */
+/** Columns of a terminal. Some terminals in containers and CI report 0. */
 const terminalWidth = ({ columns }: { columns?: number }) => columns || 80;
 
-/** A mean squared error: these go over many powers of ten. */
+/** Formats a mean squared error; the values cover many powers of ten. */
 export const formatMse = (value: number) => value.toExponential(2);
 
-export function formatDuration(seconds: number): string {
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  const minutes = Math.round(whole / 60);
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-/** "1.5 GB": in powers of ten. */
+/** "1.5 GB"; units are powers of ten. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
   let [value, unit] = [bytes / 1000, 0];
-  // From 999.5 on it would be rounded to 1000.
+  // Values of 999.5 and more would be rounded to 1000.
   for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
   return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
 
-export const formatCount = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
-
 /**
- * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". Of warnings that differ in numbers and bands
- * alone, as the warnings of one scene band by band do, the first stands for all; lengths in metres become a range: "off by 10 to 26 m".
+ * Groups the warnings of scenes, one line for each warning: "a and 3 others: no MTL file". Warnings that differ only in numbers and bands
+ * are one warning, and their lengths in metres become a range: "off by 10 to 26 m".
  */
 export function warningLines(scenes: { id: string; warnings: string[] }[]): string[] {
-  const told = new Map<string, { ids: Set<string>; texts: Set<string> }>();
+  const groups = new Map<string, { ids: Set<string>; texts: Set<string> }>();
   for (const { id, warnings } of scenes)
     for (const text of warnings) {
       const kind = text.replace(/\bB?\d+A?\b/g, '0');
-      const known = told.get(kind) ?? { ids: new Set(), texts: new Set() };
+      const known = groups.get(kind) ?? { ids: new Set(), texts: new Set() };
       known.ids.add(id);
       known.texts.add(text);
-      told.set(kind, known);
+      groups.set(kind, known);
     }
-  return Array.from(told.values(), ({ ids, texts }) => {
+  return Array.from(groups.values(), ({ ids, texts }) => {
     const [first] = ids;
-    const others = ids.size > 1 ? ` and ${formatCount(ids.size - 1, 'other')}` : '';
+    const others = ids.size > 1 ? ` and ${plural(ids.size - 1, 'other')}` : '';
     return `${first}${others}: ${textOf([...texts])}`;
   });
 }
 
 const METRES = /\b\d+(?:\.\d+)?(?= m\b)/g;
 
-/** One text for several that differ in numbers and bands alone. */
+/** One text for several that differ only in numbers and bands. */
 function textOf([first, ...more]: string[]): string {
   const metres = [first!, ...more].map((text) => Array.from(text.matchAll(METRES), ([one]) => Number(one)));
-  let place = 0;
+  let index = 0;
   const ranges = first!.replace(METRES, () => {
-    const values = metres.map((one) => one[place]!);
-    place++;
+    const values = metres.map((one) => one[index]!);
+    index++;
     const [least, most] = [Math.min(...values), Math.max(...values)];
     return least === most ? `${least}` : `${least} to ${most}`;
   });
@@ -152,12 +162,12 @@ function textOf([first, ...more]: string[]): string {
   return isAll || more.length === 0 ? ranges : `${ranges} (and ${more.length} more like it)`;
 }
 
-/** Measures of predicted images that there are, by their titles. Those of older versions are marked with the range of values that they used. */
+/** The known measures of predicted images, by title. Measures of older versions are marked with their range of values. */
 export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScores>): Record<string, string> {
   const older = (range: string) => (images ? '' : range);
   return {
     ...(msSsim && {
-      'MS-SSIM': `${msSsim.value.toFixed(3)} (${formatCount(msSsim.scales, 'scale')}${older(', range 2.0')})`,
+      'MS-SSIM': `${msSsim.value.toFixed(3)} (${plural(msSsim.scales, 'scale')}${older(', range 2.0')})`,
     }),
     ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) + older(' (range 1.0)') }),
     ...(ssim !== undefined && { SSIM: ssim.toFixed(3) + older(' (range 1.0)') }),

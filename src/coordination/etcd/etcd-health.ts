@@ -3,27 +3,29 @@ import type { EtcdHttpClient } from './etcd-http-client.js';
 import { parseHeader, parseRange } from './etcd-responses.js';
 
 export interface EtcdLimits {
-  /** Quota of its database, bytes: etcd 3.4 does not tell it. */
+  /** Quota of the database in bytes (etcd 3.4 does not report it). */
   quotaBytes?: number;
-  /** Revisions after which a history that was never compacted is warned of. */
+  /** Number of revisions from which on a history that was never compacted causes a warning. */
   maxRevisions?: number;
 }
 
-/** etcd's own default. */
+/** The default of etcd. */
 const DEFAULT_QUOTA_BYTES = 2 * 1024 ** 3;
 const MAX_HISTORY_REVISIONS = 10_000;
 const QUOTA_WARNING_RATIO = 0.6;
 const ALL_KEYS = Buffer.from([0]).toString('base64');
-/** `/tilewright/` and the key after all that begin with it. */
+/** `/tilewright/`, and the first key after all keys that begin with it. */
 const OWN_KEY_RANGE = ['/tilewright/', '/tilewright0'].map((key) => Buffer.from(key).toString('base64'));
 
-/** What the operator of etcd should know at start, one sentence each: a full database, history that piles up, keys of others. */
+/**
+ * Warnings for the operator of etcd, one sentence each: a nearly full database, history that is never compacted, keys of other programs.
+ */
 export async function etcdHealthWarnings(
   client: EtcdHttpClient,
   { quotaBytes = DEFAULT_QUOTA_BYTES, maxRevisions = MAX_HISTORY_REVISIONS }: EtcdLimits = {},
 ): Promise<string[]> {
   const warnings: string[] = [];
-  const { revision, fields } = await ask(client, 'maintenance/status', {}, parseHeader);
+  const { revision, fields } = await query(client, 'maintenance/status', {}, parseHeader);
   const share = Number(fields.dbSize) / quotaBytes;
   if (share >= QUOTA_WARNING_RATIO)
     warnings.push(
@@ -42,10 +44,10 @@ export async function etcdHealthWarnings(
   return warnings;
 }
 
-/** Whether the first revision is no longer kept. */
+/** True if the first revision is no longer kept. */
 async function wasCompacted(client: EtcdHttpClient): Promise<boolean> {
   try {
-    await ask(client, 'kv/range', { key: OWN_KEY_RANGE[0], revision: '1' }, parseHeader);
+    await query(client, 'kv/range', { key: OWN_KEY_RANGE[0], revision: '1' }, parseHeader);
     return false;
   } catch (error) {
     if (coordinationRefused.is(error) && error.message.includes('compacted')) return true;
@@ -55,14 +57,14 @@ async function wasCompacted(client: EtcdHttpClient): Promise<boolean> {
 
 async function count(client: EtcdHttpClient, key: string, end: string): Promise<number> {
   const body = { key, range_end: end, count_only: true };
-  return (await ask(client, 'kv/range', body, (answer) => parseRange(parseHeader(answer).fields))).count;
+  return (await query(client, 'kv/range', body, (answer) => parseRange(parseHeader(answer).fields))).count;
 }
 
-function ask<T>(
+function query<T>(
   client: EtcdHttpClient,
   path: string,
   body: object,
   parse: (answer: unknown) => T,
 ): Promise<T> {
-  return client.post({ description: 'a look at etcd', path, body, isIdempotent: true, parse });
+  return client.post({ description: 'a health check of etcd', path, body, isIdempotent: true, parse });
 }

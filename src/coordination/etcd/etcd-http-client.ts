@@ -21,40 +21,40 @@ import { parseToken } from './etcd-responses.js';
 const NOT_FOUND = 5;
 const EXHAUSTED = 8;
 const UNAUTHENTICATED = 16;
-/** Invalid argument, out of range, failed precondition, permission denied, unimplemented: no use in trying again. */
+/** Invalid argument, failed precondition, permission denied, out of range, unimplemented: a retry cannot succeed. */
 const PERMANENT_CODES = [3, 7, 9, 11, 12];
-/** etcd's messages that call for a new token; the official client authenticates again on the same ones. */
+/** Messages of etcd after which the client must authenticate again, as in the official client. */
 const TOKEN_ERRORS = [
   'etcdserver: invalid auth token',
   'etcdserver: revision of auth store is old',
   'etcdserver: user name is empty',
 ];
 
-/** Node's codes of connections that were never made, so that nothing was sent. */
+/** Node's error codes for connections that were never established, so that nothing was sent. */
 const CONNECT_ERROR_CODES = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
-/** How long one attempt may take, ms: also the last one gets time enough to tell a server that is dead from one that is slow. */
+/** Time limit of one attempt. MIN_ATTEMPT_MS also gives the last attempt enough time to tell a slow server from a dead one. */
 const ATTEMPT_TIMEOUT_MS = 1000;
 const MIN_ATTEMPT_MS = 100;
 const TIMEOUT_MS = 10_000;
 
 export interface EtcdCall {
-  /** What the request is about, for messages. */
+  /** The purpose of the request, for messages. */
   description: string;
   path: string;
   body: object;
 }
 
-/** A call with one answer. */
+/** A call with a single answer. */
 interface UnaryCall<T> extends EtcdCall {
-  /** Reads the answer, and throws if it has a wrong shape: then the outcome of the attempt is unknown, as without an answer. */
+  /** Parses the answer. Throws if its shape is wrong; the outcome of the attempt is then unknown, as without an answer. */
   parse(answer: unknown): T;
-  /** Whether it may be sent again after an attempt whose outcome is unknown. */
+  /** True if the call may be repeated after an attempt with an unknown outcome. */
   isIdempotent: boolean;
   timeoutMs?: number | undefined;
 }
 
-/** An answer of etcd that is an error. */
+/** An error response of etcd. */
 class GatewayError extends Error {
   constructor(
     readonly code: number,
@@ -63,15 +63,15 @@ class GatewayError extends Error {
     super(message);
   }
 
-  /** Whether etcd refuses the token of the request. It has done nothing then. */
+  /** True if etcd refuses the token of the request. It has then done nothing else. */
   get isAboutToken(): boolean {
     return this.code === UNAUTHENTICATED || TOKEN_ERRORS.includes(this.message);
   }
 }
 
 /**
- * Invariant: requests go to one server, `current`, until it fails; then to the next. So those of one client are seldom answered by a
- * server that is behind, and a dead server costs one attempt.
+ * Invariant: all requests go to the server `current` until it fails, then to the next one. So a client rarely gets answers of a server that
+ * lags behind, and a dead server costs one attempt.
  */
 export class EtcdHttpClient {
   private readonly servers: string[];
@@ -79,10 +79,10 @@ export class EtcdHttpClient {
   private token: string | undefined;
   private current = 0;
 
-  /** `urls` like `http://user:password@host:2379`; the first one that has a user tells it for all. TW_DHT_BAD_ETCD_URL. */
+  /** `urls` look like `http://user:password@host:2379`. The first user found is used for all servers. TW_DHT_BAD_ETCD_URL. */
   constructor(
     urls: string[],
-    /** How long a server has to answer, ms. */
+    /** Time limit for one answer of a server, ms. */
     private readonly attemptTimeoutMs = ATTEMPT_TIMEOUT_MS,
   ) {
     const parsed = urls.map(parseUrl);
@@ -94,23 +94,23 @@ export class EtcdHttpClient {
     this.servers = parsed.map(({ origin }) => origin);
   }
 
-  /** The servers, for messages. */
+  /** The server addresses, for messages. */
   get endpoints(): string {
     return this.servers.join(', ');
   }
 
-  /** One call, with time-outs of a second, at one server after another until its patience ends. */
+  /** Makes a call, with a time limit for each attempt, at one server after another until `timeoutMs` has passed. */
   async post<T>({ isIdempotent, timeoutMs = TIMEOUT_MS, parse, ...call }: UnaryCall<T>): Promise<T> {
     const { description } = call;
     const deadline = performance.now() + timeoutMs;
     for (let tries = 0; ; tries++) {
       const server = this.current;
-      const left = Math.ceil(deadline - performance.now());
-      const timeout = Math.min(this.attemptTimeoutMs, Math.max(left, MIN_ATTEMPT_MS));
+      const remaining = Math.ceil(deadline - performance.now());
+      const timeout = Math.min(this.attemptTimeoutMs, Math.max(remaining, MIN_ATTEMPT_MS));
       try {
         return parse(await json(await this.request(server, call, AbortSignal.timeout(timeout))));
       } catch (error) {
-        // etcd has refused it.
+        // etcd refused the call.
         if (error instanceof TilewrightError) throw error;
         this.failOver(server, error);
         if (!isIdempotent && !wasNotSent(error))
@@ -122,25 +122,25 @@ export class EtcdHttpClient {
     }
   }
 
-  /** Where requests go at the moment. */
+  /** Index of the server that requests are sent to. */
   get server(): number {
     return this.current;
   }
 
-  /** Sends later requests to the next server, unless another call has done so already or `error` only calls for a new token. */
+  /** Sends later requests to the next server, unless another call has done so already or `error` only requires a new token. */
   failOver(server: number, error: unknown): void {
     if (this.needsToken(error)) return;
     if (this.current === server) this.current = (server + 1) % this.servers.length;
   }
 
-  /** The next request authenticates again. */
+  /** Makes the next request authenticate again. */
   dropToken(): void {
     this.token = undefined;
   }
 
   /**
-   * Lines of a call whose answer does not end, however long the server is silent. Throws if the connection breaks or `signal` is aborted;
-   * TW_DHT_COORDINATION_REFUSED if etcd refuses the call.
+   * Yields the lines of a call with an endless answer, however long the server is silent. Throws if the connection breaks or `signal` is
+   * aborted; TW_DHT_COORDINATION_REFUSED if etcd refuses the call.
    */
   async *stream<T>(server: number, call: EtcdCall, signal: AbortSignal): AsyncGenerator<T> {
     const decoder = new TextDecoder();
@@ -180,17 +180,17 @@ export class EtcdHttpClient {
     if (statusCode >= 200 && statusCode < 300) return response;
     const error = gatewayError(statusCode, await text(response));
     if (!this.needsToken(error)) throw this.permanentError(error, description) ?? error;
-    // Tokens end after some minutes, when a server starts again, and (JWT) when any user or role changes.
+    // Tokens expire after some minutes, when a server restarts, and (JWT) when any user or role changes.
     if (this.token === token) this.token = undefined;
     throw error;
   }
 
-  /** Whether the same call will do with a new token: etcd has refused the old one and done nothing. */
+  /** True if the same call can succeed with a new token: etcd refused the old one and did nothing else. */
   private needsToken(error: unknown): boolean {
     return this.user !== undefined && error instanceof GatewayError && error.isAboutToken;
   }
 
-  /** The error for the caller, if it is no use to try again. */
+  /** The error for the caller if a retry cannot succeed. */
   private permanentError(error: GatewayError, what: string): TilewrightError | undefined {
     if (error.code === NOT_FOUND && error.message.includes('lease')) return leaseGone.because(error, what);
     if (error.code === EXHAUSTED && error.message.includes('space exceeded'))
@@ -201,7 +201,7 @@ export class EtcdHttpClient {
   }
 }
 
-/** With node:http, because `fetch` ends an answer that is silent for five minutes, as those of quiet watches are. */
+/** Uses node:http because `fetch` ends an answer that is silent for five minutes, as the answer of a quiet watch is. */
 function postJson(
   url: string,
   body: object,
@@ -217,7 +217,7 @@ function postJson(
   };
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', headers, signal }, resolve);
-    // An error after the answer has begun also ends the answer, whose reader gets it.
+    // After the answer has begun, an error also ends the answer, and its reader gets the error.
     sent.on('error', reject).end(content);
   });
 }
@@ -233,13 +233,13 @@ interface ErrorAnswer {
   message?: string;
 }
 
-/** An answer that is not JSON of the gateway comes from something in between: a proxy, or another server on that port. */
+/** Parses an error of the gateway. A body that is not JSON comes from a proxy or from another server on that port. */
 function gatewayError(status: number, text: string): GatewayError {
   try {
     const answer = JSON.parse(text) as ErrorAnswer & {
       error?: string | { grpc_code?: number; message?: string };
     };
-    // Calls with a stream of answers wrap the error.
+    // Streaming calls wrap the error.
     const { error } = answer;
     const { code, message }: ErrorAnswer =
       typeof error === 'object' ? { ...error, code: error.grpc_code } : answer;
@@ -250,14 +250,14 @@ function gatewayError(status: number, text: string): GatewayError {
   }
 }
 
-/** Whether a change was surely not made by an attempt that failed so. */
+/** True if an attempt that failed with `error` certainly made no change. */
 function wasNotSent(error: unknown): boolean {
   if (error instanceof GatewayError) return error.isAboutToken;
   const code = error instanceof Error && (error as NodeJS.ErrnoException).code;
   return typeof code === 'string' && CONNECT_ERROR_CODES.includes(code);
 }
 
-/** The message of an error of node:http. An error for several addresses of a host has no message of its own. */
+/** The message of an error of node:http. An error for several addresses of one host has no message of its own. */
 function detailOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
   return messageOf(error instanceof Error && error.cause ? error.cause : error);

@@ -30,9 +30,9 @@ export class EtcdStore implements CoordinationStore {
   private readonly root: string;
   private readonly watches = new Set<EtcdWatch>();
 
-  /** `urls` of its servers, `http://host:2379` or with a user and password; each has `attempt` ms to answer. Nothing is sent yet. */
-  constructor(urls: string[], cluster: string, attempt?: number) {
-    this.client = new EtcdHttpClient(urls, attempt);
+  /** `urls` of the servers, with or without a user and password. Each server has `attemptTimeoutMs` to answer. Sends nothing yet. */
+  constructor(urls: string[], cluster: string, attemptTimeoutMs?: number) {
+    this.client = new EtcdHttpClient(urls, attemptTimeoutMs);
     this.root = `/tilewright/${cluster}/`;
   }
 
@@ -41,7 +41,7 @@ export class EtcdStore implements CoordinationStore {
     const isRead = [...wanted, ...otherwise].every(({ op }) => op === 'get');
     const success = wanted.map((operation) => this.encodeOperation(operation));
     const failure = otherwise.map((operation) => this.encodeOperation(operation));
-    // The answer to an empty branch could not be told from a truncated one.
+    // The answer of an empty branch looks like a truncated answer, so the failure branch gets a probe.
     const isProbe = compare.length > 0 && failure.length === 0;
     if (isProbe) failure.push({ request_range: { ...this.encodeRange(compare[0]!), count_only: true } });
     const result = await this.client.post({
@@ -61,54 +61,47 @@ export class EtcdStore implements CoordinationStore {
     { timeoutMs, serializable = false }: CallOptions & { serializable?: boolean } = {},
   ): Promise<TransactionResult> {
     const success = ranges.map((range) => ({ request_range: { ...this.encodeRange(range), serializable } }));
-    const body = { success };
-    const parse = (answer: unknown) => parseTransactionResult(answer, success, []);
-    const call = {
+    const result = await this.client.post({
       description: 'a read',
       path: 'kv/txn',
-      body,
+      body: { success },
       isIdempotent: true,
-      patience: timeoutMs,
-      parse,
-    };
-    return this.decode(await this.client.post(call));
+      timeoutMs,
+      parse: (answer) => parseTransactionResult(answer, success, []),
+    });
+    return this.decode(result);
   }
 
   async grantLease(ttl: number, { timeoutMs }: CallOptions = {}): Promise<string> {
-    // A lease that was granted without our knowing it ends unused.
-    const body = { TTL: ttl };
-    const parse = parseLeaseId;
+    // If the answer is lost, the granted lease expires unused.
     return this.client.post({
       description: 'a lease',
       path: 'lease/grant',
-      body,
+      body: { TTL: ttl },
       isIdempotent: true,
       timeoutMs,
-      parse,
+      parse: parseLeaseId,
     });
   }
 
   async keepAlive(lease: string, { timeoutMs }: CallOptions = {}): Promise<boolean> {
-    const body = { ID: lease };
-    const parse = (answer: unknown) => parseRemainingTtl(answer, lease);
-    const call = {
+    const remainingTtl = await this.client.post({
       description: `lease ${lease}`,
       path: 'lease/keepalive',
-      body,
+      body: { ID: lease },
       isIdempotent: true,
-      patience: timeoutMs,
-      parse,
-    };
-    return (await this.client.post(call)) > 0;
+      timeoutMs,
+      parse: (answer) => parseRemainingTtl(answer, lease),
+    });
+    return remainingTtl > 0;
   }
 
   async revokeLease(lease: string, { timeoutMs }: CallOptions = {}): Promise<void> {
-    const body = { ID: lease };
     try {
       await this.client.post({
         description: `lease ${lease}`,
         path: 'lease/revoke',
-        body,
+        body: { ID: lease },
         isIdempotent: true,
         timeoutMs,
         parse: parseHeader,
@@ -118,8 +111,8 @@ export class EtcdStore implements CoordinationStore {
     }
   }
 
-  watch(range: KeyRange, wake: (wake: WatchSignal) => void, failed?: (error: unknown) => void): Watch {
-    const watch = new EtcdWatch(this.client, this.encodeRange(range), wake, failed);
+  watch(range: KeyRange, onSignal: (signal: WatchSignal) => void, onError?: (error: unknown) => void): Watch {
+    const watch = new EtcdWatch(this.client, this.encodeRange(range), onSignal, onError);
     this.watches.add(watch);
     return {
       close: () => {
@@ -134,7 +127,7 @@ export class EtcdStore implements CoordinationStore {
     this.watches.clear();
   }
 
-  /** What the operator of etcd should know, one sentence each: see `etcdHealthWarnings`. */
+  /** Warnings for the operator of etcd, one sentence each: see `etcdHealthWarnings`. */
   healthWarnings(limits?: EtcdLimits): Promise<string[]> {
     return etcdHealthWarnings(this.client, limits);
   }

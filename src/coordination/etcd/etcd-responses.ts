@@ -1,5 +1,5 @@
 /**
- * Checks answers of etcd's JSON gateway (proto3 JSON: 64-bit numbers are strings, bytes are base64, and fields with their default value,
+ * Validates answers of etcd's JSON gateway (proto3 JSON: 64-bit numbers are strings, bytes are base64, and fields with their default value,
  * such as `false` or an empty list, are missing). An answer of another shape comes from something in between, such as a proxy, and says
  * nothing about what etcd has done. All functions throw an Error that quotes the answer.
  */
@@ -18,7 +18,7 @@ export interface EtcdRange {
   count: number;
 }
 
-/** Operations of a transaction, as the gateway accepts them. */
+/** The operations of a transaction, as the gateway accepts them. */
 export type EtcdOperation =
   | { request_put: object }
   | { request_delete_range: object }
@@ -27,7 +27,7 @@ export type EtcdOperation =
 export interface EtcdTransactionResult {
   revision: number;
   succeeded: boolean;
-  /** One for each operation of the branch that was executed; undefined for an operation other than `request_range`. */
+  /** One element for each operation of the executed branch; undefined for every operation except `request_range`. */
   ranges: (EtcdRange | undefined)[];
 }
 
@@ -37,7 +37,7 @@ const MAX_QUOTED_CHARACTERS = 200;
 
 function requireShape(isRight: boolean, answer: unknown): asserts isRight {
   if (!isRight)
-    throw new Error(`no answer of etcd: ${JSON.stringify(answer)?.slice(0, MAX_QUOTED_CHARACTERS)}`);
+    throw new Error(`not an answer of etcd: ${JSON.stringify(answer)?.slice(0, MAX_QUOTED_CHARACTERS)}`);
 }
 
 const isFields = (value: unknown): value is Fields =>
@@ -46,13 +46,13 @@ const isNumber = (value: unknown): value is string => typeof value === 'string' 
 const isOptionalString = (value: unknown) => value === undefined || typeof value === 'string';
 const isOptionalFlag = (value: unknown) => value === undefined || typeof value === 'boolean';
 
-/** An answer with a header. `revision` is that of the store. */
+/** Parses an answer with a header; `revision` is the revision of the store. */
 export function parseHeader(answer: unknown): { revision: number; fields: Fields } {
   requireShape(isFields(answer) && isFields(answer.header) && isNumber(answer.header.revision), answer);
   return { revision: Number((answer.header as Fields).revision), fields: answer };
 }
 
-/** The result of a range: of a call of its own, or in a transaction. */
+/** Parses the result of a range request, on its own or in a transaction. */
 export function parseRange(value: unknown): EtcdRange {
   requireShape(isFields(value), value);
   const { kvs = [], more = false, count = '0' } = value;
@@ -72,9 +72,9 @@ function isKeyValue(value: unknown): value is EtcdKeyValue {
 }
 
 /**
- * The result of a transaction. etcd leaves out `succeeded` if it is false, and a truncated answer may lack it as well. The responses tell
- * these apart: they must be those of the branch that the answer names, so `failure` must not be empty if the transaction compares.
- * Without `failure`, the transaction must have succeeded.
+ * Parses the result of a transaction. etcd omits `succeeded` if it is false, and a truncated answer may lack it as well. The responses
+ * distinguish the two: they must be those of the branch that the answer names. So `failure` must not be empty if the transaction
+ * compares; without `failure`, the transaction must have succeeded.
  */
 export function parseTransactionResult(
   answer: unknown,
@@ -96,23 +96,23 @@ export function parseTransactionResult(
   return { revision, succeeded, ranges };
 }
 
-/** The id of a lease that was granted. */
+/** Parses the id of a granted lease. */
 export function parseLeaseId(answer: unknown): string {
   const { ID } = parseHeader(answer).fields;
   requireShape(isNumber(ID), answer);
   return ID;
 }
 
-/** The remaining seconds of `lease`; 0 if etcd does not have it. */
+/** Parses the remaining seconds of `lease`; 0 if etcd does not know it. */
 export function parseRemainingTtl(answer: unknown, lease: string): number {
   requireShape(isFields(answer), answer);
   const { ID, TTL = '0' } = parseHeader(answer.result).fields;
-  // Without the id, the missing TTL of a truncated answer would end the lease.
+  // A truncated answer without a TTL must not end the lease, so the id is required.
   requireShape(ID === lease && (isNumber(TTL) || TTL === '-1'), answer);
   return Number(TTL);
 }
 
-/** The token of a user who was authenticated. */
+/** Parses the token of an authenticated user. */
 export function parseToken(answer: unknown): string {
   requireShape(isFields(answer) && typeof answer.token === 'string', 'an answer without a token');
   return answer.token as string;

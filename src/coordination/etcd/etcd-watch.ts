@@ -6,7 +6,7 @@ import { parseHeader, parseRange } from './etcd-responses.js';
 
 const CHECK_INTERVAL_MS = 2000;
 const START_TIMEOUT_MS = 1000;
-/** Maximum wait before a watch is begun again, ms. */
+/** Maximum wait before a watch is restarted. */
 const MAX_BACKOFF_MS = 2000;
 
 /** The newest revision in a range, and its number of keys. */
@@ -28,34 +28,34 @@ interface WatchLine {
 }
 
 /**
- * A watch of a range of keys, from now on. A woken reader reads everything again, so the watch needs no revision to start from, and compaction
- * does no harm: when the stream ends, for whatever reason, it is begun again, with a wake. A server that fails is replaced by
- * the next one. If etcd refuses or cancels the watch, the server is not to blame: the reason goes to `failed`, once until the watch has
- * begun again.
+ * Watches a range of keys from now on. A reader that gets a signal reads the range again, so the watch needs no start revision, and
+ * compaction does no harm: whenever the stream ends, it is restarted, with a `start` signal. A server that fails is replaced by the next
+ * one. If etcd refuses or cancels the watch, the server is not to blame: `onError` gets the reason, once until the watch has
+ * started again.
  *
- * A server that hangs, is cut off from the others, or whose connection is dead sends nothing, as a quiet one does. So there is no limit
- * to how long a stream may be silent. Instead the newest revision in the range and its number of keys are read every two seconds: one of
- * them differs after every change that is still to be seen. If one does, and the stream has not reported that revision, the reader is
- * woken, and if the stream has reported nothing in this time, it is begun again. Errors of these reads are left to the reader, whose
- * own reads meet them.
+ * A server that hangs, is partitioned or whose connection is dead sends nothing, just like one without changes. So the silence of a
+ * stream has no time limit. Instead the newest revision and the number of keys in the range are read every two seconds; every change
+ * alters one of them. If one has changed and the stream has not reported that revision, the watch sends a signal. If the stream has
+ * reported nothing at all since the last check, it is also restarted. Errors of these reads are ignored, because the reader's own reads
+ * fail with them.
  */
 export class EtcdWatch {
   private stream = new AbortController();
   private closed = false;
-  /** Whether the stream has told of changes since the last check. */
+  /** True if the stream has reported a change since the last check. */
   private hasNotified = false;
-  /** The newest revision that it has told of: events come in their order. */
+  /** The newest revision that the stream has reported; events arrive in order. */
   private notifiedRevision = 0;
   private lastState: RangeState = { newest: 0, count: 0 };
-  /** How often etcd has refused the watch since it last began. */
+  /** How often etcd has refused the watch since its last start. */
   private refusals = 0;
   private readonly timer: NodeJS.Timeout;
 
   constructor(
     private readonly client: EtcdHttpClient,
     private readonly range: { key: string; range_end?: string },
-    private readonly onSignal: (wake: WatchSignal) => void,
-    private readonly failed?: (error: unknown) => void,
+    private readonly onSignal: (signal: WatchSignal) => void,
+    private readonly onError?: (error: unknown) => void,
   ) {
     this.timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS).unref();
     void this.run();
@@ -69,7 +69,7 @@ export class EtcdWatch {
 
   private async run(): Promise<void> {
     for (let tries = 0; !this.closed; tries++) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const server = this.client.server;
       this.stream = new AbortController();
       try {
@@ -79,17 +79,17 @@ export class EtcdWatch {
         if (coordinationRefused.is(error)) this.onRefused(error);
         else this.client.failOver(server, error);
       }
-      // Only a watch that has lasted is begun again at once.
-      if (performance.now() - begun > MAX_BACKOFF_MS) tries = 0;
+      // A watch that lasted is restarted without delay.
+      if (performance.now() - startedAt > MAX_BACKOFF_MS) tries = 0;
       await backOff(tries, MAX_BACKOFF_MS);
     }
   }
 
-  /** etcd 3.4 says "permission denied" for an expired token, too. So the first refusal only makes the client authenticate again. */
+  /** etcd 3.4 also answers "permission denied" to an expired token. So the first refusal only makes the client authenticate again. */
   private onRefused(error: unknown): void {
     this.refusals++;
     if (this.refusals === 1) this.client.dropToken();
-    if (this.refusals === 2) this.failed?.(error);
+    if (this.refusals === 2) this.onError?.(error);
   }
 
   /** Returns when the server ends the stream. Throws if it breaks; TW_DHT_COORDINATION_REFUSED if etcd refuses or cancels the watch. */
@@ -128,16 +128,16 @@ export class EtcdWatch {
     try {
       const { seen, revision } = await this.readState();
       const isChanged = seen.newest !== this.lastState.newest || seen.count !== this.lastState.count;
-      // What goes leaves no revision behind.
-      const isGone = seen.newest < this.lastState.newest || seen.count < this.lastState.count;
-      if (isChanged && (isGone || seen.newest > this.notifiedRevision)) {
+      // A deletion leaves no revision behind.
+      const isDeleted = seen.newest < this.lastState.newest || seen.count < this.lastState.count;
+      if (isChanged && (isDeleted || seen.newest > this.notifiedRevision)) {
         if (!this.hasNotified) this.stream.abort();
         this.notify({ reason: 'start', revision });
       }
       this.lastState = seen;
       this.hasNotified = false;
     } catch {
-      // The next check comes.
+      // The next check tries again.
     }
   }
 
@@ -156,7 +156,7 @@ export class EtcdWatch {
     });
   }
 
-  private notify(wake: WatchSignal): void {
-    if (!this.closed) this.onSignal(wake);
+  private notify(signal: WatchSignal): void {
+    if (!this.closed) this.onSignal(signal);
   }
 }

@@ -1,4 +1,4 @@
-/** Coalesce as a job: tiles of one dataset are cut to the cells and times of another. */
+/** Coalesce as a job: cuts tiles of one dataset to the cells and times of another. */
 import { type Bbox, cellBbox, gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import { unknownCollection } from '../errors.js';
-import { cellSizes, tileBytes } from '../tiles/cell-sizes.js';
+import { cellSizes, tileBytes } from '../tiles/index.js';
 import {
   type DeriveResults,
   deriveTiles,
@@ -26,11 +26,11 @@ import { DAY_MS, DEFAULT_WINDOW_DAYS, timeDistanceMs } from './fill-process.js';
 import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './selected-tiles.js';
 
 export interface CoalesceInputs {
-  /** Where and when (bbox, geocode, datetime) picks tiles of `to`; all else picks the tiles that are cut. */
+  /** Place and time (bbox, geocode, datetime) select tiles of `to`; the other members select the tiles that are cut. */
   filter?: FilterParams;
-  /** Collection whose cells and times are taken over. */
+  /** Collection that gives the cells and times. */
   to: string;
-  /** Days: where no tile overlaps a time, the nearest scene within so many is taken. */
+  /** If no tile overlaps a time, the nearest scene within this number of days is taken. */
   window?: number;
 }
 
@@ -62,30 +62,26 @@ async function coalesce(
 ): Promise<DeriveResults> {
   const { storage } = context;
   if (!(await storage.getCollection(to))) throw unknownCollection(to);
-  const { bbox, intersects, geocode, recurse, datetime, ...what } = filter;
-  const given = { bbox, intersects, geocode, recurse, datetime, collections: [to], source: 'raw' };
-  const where = parseFilter(given);
-  const planned = planCoalesce(
-    context,
-    where,
-    defaultToRawSource(parseFilter(what)),
-    window * DAY_MS,
-    job.isMine,
-  );
+  const { bbox, intersects, geocode, recurse, datetime, ...others } = filter;
+  const place = { bbox, intersects, geocode, recurse, datetime };
+  const targets = parseFilter({ ...place, collections: [to], source: 'raw' });
+  const inputs = defaultToRawSource(parseFilter(others));
+  const planned = planCoalesce(context, targets, inputs, window * DAY_MS, job.isMine);
   return deriveTiles(context, planned, job, 'holds no data');
 }
 
+/** `targets` selects the tiles that give cells and times, `inputs` the tiles that are cut. */
 async function* planCoalesce(
   { storage, finder }: TileProcessContext,
-  where: Filter,
-  what: Filter,
+  targets: Filter,
+  inputs: Filter,
   window: number,
   isMine: JobContext['isMine'],
 ): AsyncGenerator<PlannedDerivation> {
-  for (const cell of await selectedCells(storage, where, isMine)) {
-    const times = await searchTilesOfCell(finder, cell, where);
+  for (const cell of await selectedCells(storage, targets, isMine)) {
+    const times = await searchTilesOfCell(finder, cell, targets);
     const scenes = scenesOf(
-      (await tilesOver(finder, cell, what)).filter((tile) => tile.collection !== cell.collection),
+      (await tilesOver(finder, cell, inputs)).filter((tile) => tile.collection !== cell.collection),
     );
     const chosen = new Set(times.flatMap((time) => scenesAt(scenes, time, window)));
     if (chosen.size === 0) yield { skipped: 'no tile is near it in space and time' };
@@ -93,17 +89,17 @@ async function* planCoalesce(
   }
 }
 
-/** Tiles that share ground with a cell, whichever grid they are in. */
-async function tilesOver(finder: TileFinder, cell: SelectedCell, what: Filter): Promise<TileRecord[]> {
+/** Tiles of both grids that share area with a cell. */
+async function tilesOver(finder: TileFinder, cell: SelectedCell, filter: Filter): Promise<TileRecord[]> {
   const box = cellBbox(gridByName(cell.grid), cell.geocode);
-  const tiles = await searchAllTiles(finder, and([{ op: 's_intersects', shape: { bbox: box } }, what]));
+  const tiles = await searchAllTiles(finder, and([{ op: 's_intersects', shape: { bbox: box } }, filter]));
   return tiles.filter(({ grid, geocode }) => overlap(box, cellBbox(gridByName(grid), geocode)));
 }
 
-/** A share of a degree less than a centimetre is rounding along an edge. */
+/** An overlap of less than a centimetre is a rounding error along an edge. */
 const EDGE_TOLERANCE_DEG = 1e-8;
 
-/** With more than an edge. Cells never cross the antimeridian. */
+/** Returns true if boxes share more than an edge. Cells never cross the antimeridian. */
 function overlap(a: Bbox, b: Bbox): boolean {
   const shares = (low: number, high: number) => high - low > EDGE_TOLERANCE_DEG;
   return (
@@ -111,7 +107,7 @@ function overlap(a: Bbox, b: Bbox): boolean {
   );
 }
 
-/** Tiles of one scene, made in the same way, in the order of their geocodes. */
+/** Groups tiles by scene, source and precision. The tiles of a group are ordered by geocode. */
 function scenesOf(tiles: TileRecord[]): TileRecord[][] {
   const scenes = new Map<string, TileRecord[]>();
   for (const tile of tiles) {
@@ -122,7 +118,7 @@ function scenesOf(tiles: TileRecord[]): TileRecord[][] {
   return [...scenes.keys()].sort().map((key) => scenes.get(key) as TileRecord[]);
 }
 
-/** Of each collection: the scenes that overlap a time, else the nearest within the window. */
+/** For each collection: the scenes that overlap a time, or else the nearest scenes within the window. */
 function scenesAt(scenes: TileRecord[][], time: TileRecord, window: number): TileRecord[][] {
   const nearest = new Map<string, number>();
   for (const [tile] of scenes) {
@@ -132,7 +128,7 @@ function scenesAt(scenes: TileRecord[][], time: TileRecord, window: number): Til
   return scenes.filter(([tile]) => timeDistanceMs(tile, time) === nearest.get(tile.collection));
 }
 
-/** A thread holds all bands of a tile, and its files, at once. */
+/** A thread holds all bands of a tile and its files in memory. */
 const MAX_TILE_BYTES = 512e6;
 
 function planOne(cell: SelectedCell, tiles: TileRecord[]): PlannedDerivation {

@@ -1,11 +1,11 @@
-/** Makes tiles of tiles as a job: skips what is there, writes in batches, keeps what is done when it is stopped. */
+/** Makes tiles from other tiles as a job: skips tiles that are up to date, writes in batches, and keeps finished tiles if it is stopped. */
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { mapConcurrent, SerialQueue } from '../../async/index.js';
-import { messageOf, TilewrightError } from '../../errors.js';
+import { TilewrightError } from '../../errors.js';
 import type { JobContext, Process } from '../../jobs/index.js';
-import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, objectOf } from '../../json-schema.js';
 import type { TileFinder } from '../../query/index.js';
 import {
   asStorageError,
@@ -23,40 +23,42 @@ import {
 import type { DerivePool } from '../derive-pool.js';
 import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
 import { deriveFailed, noTileDerived } from '../errors.js';
+import {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  firstReasons,
+  mergeCounts,
+  sumOf,
+  TILE_COUNTS_SCHEMA,
+  type TileCounts,
+} from './tile-counts.js';
 
-/** What makes tiles, several at once. */
+/** Threads or processes that make tiles. */
 export interface TileMaker<T> {
   readonly threads: number;
-  /** Null where there is nothing to make. */
+  /** Resolves to null if there is no tile to make. */
   make(task: T, signal: AbortSignal): Promise<MadeTile | null>;
 }
 
 export interface DeriveContext<T> {
   storage: Storage;
-  /** Where tiles of other cells are found. */
+  /** Finds tiles on all nodes. */
   finder: TileFinder;
   workers: TileMaker<T>;
 }
 
 export type TileProcessContext = DeriveContext<FillTileTask | CutTileTask> & { workers: DerivePool };
 
-export interface DeriveResults {
-  /** Tiles made. */
-  tiles: number;
-  /** Tiles that were there already, made of the same versions of the same inputs. */
+export interface DeriveResults extends TileCounts {
+  /** Existing tiles that were made from the same versions of the same inputs. */
   unchanged: number;
-  /** Former tiles whose inputs now hold nothing that a tile could be made of, if there were any. */
+  /** Former tiles that were removed because no tile can be made from their present inputs; absent if there were none. */
   removed?: number;
-  /** Inputs that made no tile, by the reason. */
-  skipped: Record<string, number>;
-  /** The first of those that failed. */
-  failed: { tile: string; code: string; message: string }[];
-  failures: number;
-  /** Bytes of files that had to be fetched, where there were some. */
-  bytesFetched?: number;
 }
 
-/** What a new tile is before its pixels are known. */
+/** The properties of a new tile that are known before its pixels. */
 export type DerivedTileProperties = Pick<
   TileRecord,
   'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform' | 'model'
@@ -65,11 +67,11 @@ export type DerivedTileProperties = Pick<
 /** A tile to make. */
 export interface TileDerivation<T = FillTileTask | CutTileTask> {
   facts: DerivedTileProperties;
-  /** Tiles that it may take pixels from, in the order of their numbers. */
+  /** Tiles that may give pixels, in the order of their numbers. */
   inputs: TileRecord[];
-  /** Tiles around the cell that are read beside them. They do not identify the tile, but another version of one replaces it. */
+  /** Tiles around the cell that are read too. They are not part of the tile's id, but a new version of one replaces the tile. */
   around?: TileRecord[];
-  /** Parameters that identify the tile beside its inputs: other parameters make another tile. */
+  /** Parameters that are part of the tile's id, as its inputs are: other parameters make another tile. */
   parameters: object;
   /** Digest of a computation that can change, such as a fitted transform: a new digest replaces the tile. */
   recipe?: string;
@@ -79,19 +81,13 @@ export interface TileDerivation<T = FillTileTask | CutTileTask> {
 
 /** JSON Schema of `DeriveResults`. */
 export const DERIVE_RESULTS = objectOf(
-  {
-    tiles: COUNT,
-    unchanged: COUNT,
-    skipped: { type: 'object', additionalProperties: COUNT },
-    failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
-    failures: COUNT,
-  },
+  { ...TILE_COUNTS_SCHEMA, unchanged: COUNT },
   { removed: COUNT, bytesFetched: COUNT },
 );
 
 /**
- * Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed; and the tiles of each
- * cell can be made elsewhere.
+ * Members of a process that derives tiles. A run does not repeat finished tiles, so a job can be resumed and its failures retried. Each
+ * node makes the tiles of its own cells.
  */
 export const RESUMABLE_PROCESS = {
   resumable: true,
@@ -103,68 +99,45 @@ export const RESUMABLE_PROCESS = {
     concludeResults(results as DeriveResults, context),
 } satisfies Partial<Process>;
 
-/** Numbers of inputs by the reason, of several runs together. */
-export function mergeSkipped(parts: readonly { skipped: Record<string, number> }[]): Record<string, number> {
-  const skipped: Record<string, number> = {};
-  for (const part of parts)
-    for (const [reason, count] of Object.entries(part.skipped))
-      skipped[reason] = (skipped[reason] ?? 0) + count;
-  return skipped;
-}
-
 function mergeResults(parts: DeriveResults[]): DeriveResults {
-  const sum = (of: (part: DeriveResults) => number) => parts.reduce((total, part) => total + of(part), 0);
-  const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
-  const removed = sum(({ removed = 0 }) => removed);
+  const removed = sumOf(parts, ({ removed = 0 }) => removed);
   return {
-    tiles: sum(({ tiles }) => tiles),
-    unchanged: sum(({ unchanged }) => unchanged),
+    ...mergeCounts(parts),
+    unchanged: sumOf(parts, ({ unchanged }) => unchanged),
     ...(removed > 0 && { removed }),
-    skipped: mergeSkipped(parts),
-    failed: parts.flatMap(({ failed }) => failed).slice(0, MAX_LISTED_FAILURES),
-    failures: sum(({ failures }) => failures),
-    ...(fetched > 0 && { bytesFetched: fetched }),
   };
 }
 
-/** The job fails where tiles failed and none was made. */
-function concludeResults(
-  { tiles, unchanged, failed, failures }: DeriveResults,
-  { message }: Pick<JobContext, 'message'>,
-): void {
+/** Throws TW_WRANGLE_ALL_FAILED if tiles failed and no tile exists. */
+function concludeResults(results: DeriveResults, { message }: Pick<JobContext, 'message'>): void {
+  const { tiles, unchanged, failures } = results;
   message(`${tiles} made, ${unchanged} unchanged, ${failures} failed`);
-  if (failures === 0 || tiles + unchanged > 0) return;
-  throw noTileDerived(
-    failures,
-    failed.slice(0, MAX_LISTED_REASONS).map(({ message }) => message),
-  );
+  if (failures > 0 && tiles + unchanged === 0) throw noTileDerived(failures, firstReasons(results));
 }
 
-/** A derivation; the reason why there is none; or a derivation that is obsolete, whose former tile is removed. */
+/** A derivation, the reason why an input has none, or an obsolete derivation whose former tile is removed. */
 export type PlannedDerivation<T = FillTileTask | CutTileTask> =
   | TileDerivation<T>
   | { skipped: string }
   | { obsolete: Pick<TileDerivation, 'facts' | 'inputs' | 'parameters'> };
 
-/** Tiles of one durable plan, and the longest time between two commits, ms. */
+/** Tiles of one durable plan. */
 const MAX_BATCH_TILES = 1000;
+/** Longest time between two commits. */
 const COMMIT_INTERVAL_MS = 5000;
-const MAX_LISTED_FAILURES = 1000;
-const MAX_LISTED_REASONS = 3;
 
 /**
- * Makes all tiles that `planned` yields, each once. A tile that was made of the same versions of the same inputs, and by the same
- * version of a model, stays as it is. A former tile is removed if its inputs no longer hold anything to make it of. A tile that fails is
- * reported and the others continue; the run ends at once if the data folder cannot be written.
+ * Makes all tiles that `planned` yields, each once. A tile that was made from the same versions of the same inputs, by the same version of
+ * a model, is kept. A former tile is removed if no tile can be made from its inputs any more. A tile that fails is reported and the others
+ * continue; the run ends immediately if the data folder cannot be written. `reasonForNone`: why a task may make no tile.
  */
 export function deriveTiles<T>(
   context: DeriveContext<T>,
   planned: AsyncIterable<PlannedDerivation<T>>,
   job: JobContext,
-  /** What a task that makes no tile means. */
-  nothing: string,
+  reasonForNone: string,
 ): Promise<DeriveResults> {
-  return new DeriveRun(context, job, nothing).run(planned);
+  return new DeriveRun(context, job, reasonForNone).run(planned);
 }
 
 /** A tile to make, and the one that it replaces. */
@@ -174,16 +147,10 @@ interface PendingTile<T> {
   former: TileRecord | undefined;
 }
 
-/** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
+/** One run. Invariant: the files of the tiles in `staged` are complete and synced in the folder of the write, and not committed. */
 class DeriveRun<T> {
   private readonly counts = { total: 0, done: 0, failed: 0, skipped: 0 };
-  private readonly results: DeriveResults = {
-    tiles: 0,
-    unchanged: 0,
-    skipped: {},
-    failed: [],
-    failures: 0,
-  };
+  private readonly results: DeriveResults = { ...emptyCounts(), unchanged: 0 };
   private staged: TileRecord[] = [];
   /** Former tiles to remove with the next commit. */
   private obsolete: ObsoleteTile[] = [];
@@ -193,7 +160,7 @@ class DeriveRun<T> {
   constructor(
     private readonly context: DeriveContext<T>,
     private readonly job: JobContext,
-    private readonly nothing: string,
+    private readonly reasonForNone: string,
   ) {}
 
   async run(planned: AsyncIterable<PlannedDerivation<T>>): Promise<DeriveResults> {
@@ -236,7 +203,7 @@ class DeriveRun<T> {
           if (performance.now() - this.committedAt > COMMIT_INTERVAL_MS) await this.commit(write);
         });
       } finally {
-        // Also where the job was stopped: what is made stays.
+        // Finished tiles are kept even if the job was stopped.
         await this.commit(write);
       }
     } finally {
@@ -261,21 +228,21 @@ class DeriveRun<T> {
         storage,
         [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups })),
       );
-      this.fetched(held.fetched);
+      addFetched(this.results, held.fetched);
       made = await workers.make(task, this.job.signal);
     } catch (error) {
-      // Where the store is away no tile can be made.
+      // Without the object store no tile can be made.
       if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
-      const ofWriting = staged && asStorageError(error, await staged);
-      if (storageFull.is(ofWriting)) throw ofWriting;
+      const writeError = staged && asStorageError(error, await staged);
+      if (storageFull.is(writeError)) throw writeError;
       return this.fail(id, error);
     } finally {
       held?.release();
     }
     if (!made) {
-      // The former tile was made of other versions of the inputs.
+      // The former tile was made from other versions of the inputs.
       if (former) this.obsolete.push(former);
-      return this.skip(this.nothing);
+      return this.skip(this.reasonForNone);
     }
     const folder = await stage();
     for (const { record, bytes } of made.files) {
@@ -300,9 +267,9 @@ class DeriveRun<T> {
   }
 
   /**
-   * One after another, each with all that is ready. An input may have been replaced since the plan. The tile is committed all the
-   * same: it is what its record says, and the next run makes it again. To refuse it would lose the work, and still leave open
-   * that the input is replaced a moment after the commit.
+   * Commits all staged tiles; commits run one after another. If an input was replaced since the plan, the tile is committed nevertheless:
+   * its record names the version that it was made from, so the next run makes it again. A check could not prevent that an input is replaced
+   * just after the commit.
    */
   private commit(write: DerivedWrite): Promise<void> {
     this.committedAt = performance.now();
@@ -316,10 +283,6 @@ class DeriveRun<T> {
     });
   }
 
-  private fetched(bytes: number): void {
-    if (bytes > 0) this.results.bytesFetched = (this.results.bytesFetched ?? 0) + bytes;
-  }
-
   private keep(): void {
     this.results.unchanged++;
     this.counts.skipped++;
@@ -327,18 +290,13 @@ class DeriveRun<T> {
   }
 
   private skip(reason: string): void {
-    const { skipped } = this.results;
-    skipped[reason] = (skipped[reason] ?? 0) + 1;
+    addSkipped(this.results, reason);
     this.counts.skipped++;
     this.reportProgress();
   }
 
   private fail(tile: string, error: unknown): void {
-    const { code, message } =
-      error instanceof TilewrightError ? error : deriveFailed.because(error, tile, messageOf(error));
-    if (this.results.failures < MAX_LISTED_FAILURES) this.job.log('error', `${tile}: ${message} [${code}]`);
-    this.results.failures++;
-    if (this.results.failed.length < MAX_LISTED_FAILURES) this.results.failed.push({ tile, code, message });
+    addFailure(this.results, this.job, tile, error, deriveFailed);
     this.counts.failed++;
     this.reportProgress();
   }
@@ -348,7 +306,7 @@ class DeriveRun<T> {
   }
 }
 
-/** The same for the same parameters and inputs, whichever order these come in. */
+/** Returns the same id for the same parameters and inputs; the order of the inputs does not matter. */
 function deriveTileId({
   facts,
   inputs,
@@ -358,7 +316,7 @@ function deriveTileId({
   return derivedTileId(facts, createHash('sha256').update(text).digest('hex').slice(0, 10));
 }
 
-/** Whether a tile is what this derivation would make. */
+/** Returns true if the derivation would make this tile again. */
 function isCurrent(
   { model, inputsDigest }: TileRecord,
   { inputs, around = [], facts, recipe }: TileDerivation<unknown>,
@@ -369,15 +327,14 @@ function isCurrent(
 }
 
 /**
- * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over a JSON array of the `[id, version]` of all inputs and of the tiles
- * around them, in the order in which the task gets them, which shapes the tile too, and of the recipe if there is one.
+ * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over a JSON array of the `[id, version]` of all inputs and of the
+ * tiles around them, in the order of the task, which affects the tile too, and of the recipe if there is one.
  *
- * Versions are compared for equality only. Their order says nothing about freshness: it is the order in which writers took their
- * claims, and a tile may be made of a former input after the claim on the next one. The files of a version never change and
- * the task opens them by paths that contain the version, so these are the versions that were read. The digest replaces a
- * list because a filled tile has dozens of inputs and a store millions of records. 64 bits suffice: a digest is compared only with that
- * of the same tile's current inputs. A tile moved into a cluster counts by the version that it was made as, so that what was
- * made of it before stays current.
+ * Versions are compared for equality only. Their order does not show which is newer: it is the order in which writers made their claims,
+ * and a tile may be made from a former input after the claim on the next one. The files of a version never change and the task opens them
+ * by paths that contain the version, so these are the versions that were read. A digest replaces a list because a filled tile has dozens of
+ * inputs and a store millions of records. 64 bits suffice: a digest is compared only with that of the same tile's current inputs. A tile
+ * that was moved into a cluster counts by the version that it was made as, so tiles made from it before the move stay current.
  */
 function digestOfInputs(inputs: TileRecord[], recipe?: string): string {
   const versions = inputs.map(({ id, version, madeAs = version }) => [id, madeAs]);

@@ -1,4 +1,4 @@
-/** Fill as a job: in each cell, dates are completed from those near them in time. */
+/** Fill as a job: completes dates of each cell with pixels of dates near in time. */
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
   checkFilter,
@@ -61,10 +61,7 @@ function fill(context: TileProcessContext, inputs: FillInputs, job: JobContext):
   return deriveTiles(context, planned, job, 'no date near it has a pixel to give');
 }
 
-/**
- * The best tile of a cell is the base, and takes in all that lie within the window of it; then the best of the others, and so
- * on. So each stretch of time gives one tile, as whole as its dates allow.
- */
+/** The best tile of a cell is the first base and covers all tiles within its window; then the best of the remaining tiles is a base. */
 async function* planFill(
   { storage, finder }: TileProcessContext,
   filter: Filter,
@@ -79,10 +76,10 @@ async function* planFill(
   }
 }
 
-/** Best first: the most pixels that are not cloud; the earliest of equals. */
+/** Best first: the most pixels that are not cloud; ties go to the earliest. */
 export function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
-  const use = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
-  let left = tiles.toSorted((a, b) => use(b) - use(a) || a.start - b.start || byId(a, b));
+  const clearShare = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
+  let left = tiles.toSorted((a, b) => clearShare(b) - clearShare(a) || a.start - b.start || byId(a, b));
   const bases: TileRecord[] = [];
   while (left.length > 0) {
     const [base] = left;
@@ -111,7 +108,7 @@ function planOne(
   };
 }
 
-/** The least cloudy first, those of unknown cloud last; of equals the nearest in time, then by id. */
+/** The least cloudy first, unknown cloud cover last; ties are ordered by distance in time, then by id. */
 export function donorsOf(base: TileRecord, raw: TileRecord[], window: number): TileRecord[] {
   const cloud = ({ cloudCover }: TileRecord) => cloudCover ?? 101;
   return raw
@@ -119,7 +116,7 @@ export function donorsOf(base: TileRecord, raw: TileRecord[], window: number): T
     .sort((a, b) => cloud(a) - cloud(b) || timeDistanceMs(a, base) - timeDistanceMs(b, base) || byId(a, b));
 }
 
-/** Milliseconds between the times of two tiles; 0 where they overlap. */
+/** Milliseconds between the times of two tiles; 0 if they overlap. */
 export function timeDistanceMs(
   a: Pick<TileRecord, 'start' | 'end'>,
   b: Pick<TileRecord, 'start' | 'end'>,

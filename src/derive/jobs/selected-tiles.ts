@@ -1,4 +1,4 @@
-/** The cells in which a filter picks tiles. */
+/** Tiles that match a filter, and their cells. */
 import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { and, createSearch, type Filter, searchTiles, type TileFinder } from '../../query/index.js';
@@ -13,10 +13,10 @@ export interface SelectedCell {
 
 type IsMine = JobContext['isMine'];
 
-/** Records read at once. */
+/** Records of one page. */
 const PAGE_SIZE = 1000;
 
-/** Cells of collections, in the order of their geocodes. The memory it takes grows with the cells, not with the tiles. */
+/** The cells of this run's matching tiles, ordered by collection, grid and geocode. Memory grows with the number of cells, not of tiles. */
 export async function selectedCells(
   storage: Storage,
   filter: Filter,
@@ -28,7 +28,7 @@ export async function selectedCells(
   return [...cells.keys()].sort().map((key) => cells.get(key) as SelectedCell);
 }
 
-/** All tiles of this run that a filter picks, newest first, read a page at a time. They are on this node. */
+/** All matching tiles of this run, newest first, read page by page. They are on this node. */
 export async function* selectedTiles(
   storage: Storage,
   filter: Filter,
@@ -42,14 +42,14 @@ export async function* selectedTiles(
   } while (token !== undefined);
 }
 
-/** All tiles that a filter picks, newest first, wherever they are. Throws TW_WRANGLE_OUT_OF_REACH. */
+/** All matching tiles of all nodes, newest first. Throws TW_WRANGLE_OUT_OF_REACH. */
 export async function searchAllTiles(finder: TileFinder, filter: Filter): Promise<TileRecord[]> {
   const found: TileRecord[] = [];
   for await (const tiles of searchTilePages(finder, filter)) found.push(...tiles);
   return found;
 }
 
-/** The same, a page at a time. */
+/** The same tiles page by page. */
 export async function* searchTilePages(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
   let token: string | undefined;
   do {
@@ -60,20 +60,19 @@ export async function* searchTilePages(finder: TileFinder, filter: Filter): Asyn
   } while (token !== undefined);
 }
 
-/** The tiles of one cell that a filter picks, of one collection or of those that the filter names. */
+/** The matching tiles of one cell, of one collection or of those that the filter names. */
 export async function searchTilesOfCell(
   finder: TileFinder,
   { collection, grid, geocode }: Omit<SelectedCell, 'collection'> & { collection?: string },
   filter: Filter,
 ): Promise<TileRecord[]> {
-  const here = and([
+  const inCell = and([
     { op: '=', property: 'geocode', value: geocode },
     ...(collection === undefined ? [] : [{ op: '=', property: 'collection', value: collection } as const]),
     filter,
   ]);
-  // A geocode of digits may be one of either grid.
-  return (await searchAllTiles(finder, here)).filter((tile) => tile.grid === grid);
+  // A geocode of digits may belong to either grid.
+  return (await searchAllTiles(finder, inCell)).filter((tile) => tile.grid === grid);
 }
 
-/** Tiles of one source. */
 export const sourceFilter = (value: TileRecord['source']): Filter => ({ op: '=', property: 'source', value });

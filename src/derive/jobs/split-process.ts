@@ -1,4 +1,4 @@
-/** Split as a job: tiles become the tiles of their finer cells. */
+/** Split as a job: cuts tiles into tiles of finer cells. */
 import { gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { splitTooFine } from '../errors.js';
-import { cellSizes } from '../tiles/cell-sizes.js';
+import { cellSizes } from '../tiles/index.js';
 import {
   type DeriveResults,
   deriveTiles,
@@ -28,7 +28,7 @@ export interface SplitInputs {
   precision: number;
 }
 
-/** Cells that one tile may be split into: two characters of a geohash, six digits of a quadkey and more. */
+/** Cells that one tile may be split into: two more characters of a geohash, or six more digits of a quadkey. */
 const MAX_CELLS_PER_TILE = 4096;
 
 export function splitProcess(context: TileProcessContext): Process {

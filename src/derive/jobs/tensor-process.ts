@@ -1,4 +1,4 @@
-/** Tensors as a job: bands of all tiles of a cell at one size, as one file a cell. */
+/** Tensors as a job: one file per cell with the bands of all its tiles at one size. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cellBbox, computePixelGrids, type GridName, gridByName, type PixelGrid } from '../../grid/index.js';
@@ -23,32 +23,37 @@ import {
 } from '../../storage/index.js';
 import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
 import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
-import { fillValueOf, isBand } from '../tensors/resize-bands.js';
-import { type BandSubstitute, parseBandRequests, resolveBandRequest } from '../tensors/select-bands.js';
-import { type TensorFile, writeNpy, writeTiff } from '../tensors/write-tensor.js';
-import { mergeSkipped, type TileProcessContext, tileFiles } from './derive-tiles.js';
+import {
+  type BandSubstitute,
+  fillValueOf,
+  isBand,
+  parseBandRequests,
+  resolveBandRequest,
+  type TensorFile,
+  writeNpy,
+  writeTiff,
+} from '../tensors/index.js';
+import { type TileProcessContext, tileFiles } from './derive-tiles.js';
 import { searchTilesOfCell, selectedTiles } from './selected-tiles.js';
+import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './tile-counts.js';
 
 export interface TensorInputs {
   filter?: FilterParams;
-  /** Names or common names of bands, or expressions over them; `<collection>/<one of these>` takes it from that collection alone. */
+  /** Names or common names of bands, or expressions over them. The prefix `<collection>/` restricts one to that collection. */
   bands: string[];
-  /** Metres of a pixel; without it, the pixel grid of the finest of the data bands. */
+  /** Pixel size in metres. Default: the pixel grid of the finest data band. */
   resolution?: number;
   format?: 'npy' | 'tif';
-  /** Stored numbers in place of physical values. */
+  /** Return stored numbers instead of physical values. */
   stored?: boolean;
 }
 
-export interface TensorResults {
+/** `skipped` counts cells without a file. */
+export interface TensorResults extends Pick<TileCounts, 'skipped' | 'bytesFetched'> {
   files: TensorFile[];
-  /** Cells without a file, by the reason. */
-  skipped: Record<string, number>;
-  /** Bytes of tiles that had to be fetched, where there were some. */
-  bytesFetched?: number;
 }
 
-/** What a run over some of the cells has made. */
+/** Results of a run over some of the cells. */
 interface TensorPart extends TensorResults {
   /** Bands that some cell lacks. */
   lacking: string[];
@@ -63,9 +68,9 @@ const PART = objectOf(
   { bytesFetched: COUNT },
 );
 
-/** A GeoTIFF is made in memory; a NumPy file grows on the disk. */
+/** A GeoTIFF is made in memory; a NumPy file is written step by step. */
 const MAX_TIFF_BYTES = 512e6;
-/** One tile's planes in a thread. */
+/** Planes of one tile, which a thread holds in memory. */
 const MAX_STEP_BYTES = 256e6;
 
 export function tensorProcess(context: TileProcessContext): Process {
@@ -99,13 +104,14 @@ export function tensorProcess(context: TileProcessContext): Process {
 }
 
 function mergeTensors(parts: TensorPart[]): TensorPart {
-  const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
-  return {
+  const merged: TensorPart = {
     files: parts.flatMap(({ files }) => files).sort((a, b) => (a.name < b.name ? -1 : 1)),
     skipped: mergeSkipped(parts),
     lacking: [...new Set(parts.flatMap(({ lacking }) => lacking))],
-    ...(fetched > 0 && { bytesFetched: fetched }),
   };
+  const fetched = sumOf(parts, ({ bytesFetched = 0 }) => bytesFetched);
+  addFetched(merged, fetched);
+  return merged;
 }
 
 async function makeTensors(
@@ -115,7 +121,7 @@ async function makeTensors(
 ): Promise<TensorPart> {
   const { storage, finder } = context;
   const filter = observations(parseFilter(inputs.filter ?? {}));
-  const folder = await storage.resultsFolder(job.id);
+  const folder = await storage.results.makeFolder(job.id);
   const results: TensorPart = { files: [], skipped: {}, lacking: [] };
   job.partial(() => results);
   const cells = await cellsOf(storage, filter, job.isMine);
@@ -136,15 +142,14 @@ async function makeTensors(
         steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
       );
       try {
-        if (held.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + held.fetched;
+        addFetched(results, held.fetched);
         results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
       } finally {
         held.release();
       }
     } else {
       lacking.add(missing);
-      const reason = `no tile has the band ${missing}`;
-      results.skipped[reason] = (results.skipped[reason] ?? 0) + 1;
+      addSkipped(results, `no tile has the band ${missing}`);
     }
     progress();
   }
@@ -152,7 +157,7 @@ async function makeTensors(
   return results;
 }
 
-/** Raw and coalesced tiles, unless the filter asks for sources: those filled or split hold the same pixels once more. */
+/** Restricts a filter that names no source to raw and coalesced tiles: filled and split tiles repeat the same pixels. */
 function observations(filter: Filter): Filter {
   if (defaultToRawSource(filter) === filter) return filter;
   return and([filter, { op: 'in', property: 'source', values: ['raw', 'coalesced'] }]);
@@ -170,20 +175,20 @@ async function cellsOf(storage: Storage, filter: Filter, isMine: JobContext['isM
   return [...cells.keys()].sort().map((key) => cells.get(key) as Cell);
 }
 
-/** A tile of a tensor, with a plane for each of the bands. */
+/** A tile of a tensor, with a plane for each band. */
 interface TimeStep {
   tile: TileRecord;
   planes: (TensorBand | null)[];
   substitutes: BandSubstitute[];
 }
 
-/** The files of a tile that its planes are read from. */
+/** The files of a tile from which its planes are read. */
 function groupsOf({ tile, planes }: TimeStep): GroupRecord[] {
   const read = new Set(planes.flatMap((plane) => plane?.places.map(({ group }) => group) ?? []));
   return tile.groups.filter(({ role }, i) => role === 'mask' || read.has(i));
 }
 
-/** The tiles that have any of the bands, in the order of their times. */
+/** The tiles that have any of the bands, by time. */
 function timeSteps(tiles: TileRecord[], bands: string[]): TimeStep[] {
   const wanted = bands.map((band) => parseBandRequests(band, tiles));
   return tiles
@@ -200,8 +205,8 @@ function timeSteps(tiles: TileRecord[], bands: string[]): TimeStep[] {
     );
 }
 
-/** Where the pixels of a cell lie. */
-function placeOf({ grid, geocode }: Cell, { width, height }: PixelGrid) {
+/** The position of the pixels of a cell. */
+function geoReference({ grid, geocode }: Cell, { width, height }: PixelGrid) {
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
   const transform: TensorFile['transform'] = [
@@ -219,7 +224,7 @@ const distinct = (substitutes: BandSubstitute[]) => [
   ...new Map(substitutes.map((one) => [JSON.stringify(one), one])).values(),
 ];
 
-/** The files are written under their final names: the job's results name those that are whole. */
+/** Files are written under their final names; the job's results list only complete files. */
 async function makeTensor(
   context: TileProcessContext,
   cell: Cell,
@@ -258,7 +263,7 @@ async function makeTensor(
     dataType,
     nodata: coding ? coding.empty : null,
     shape,
-    ...placeOf(cell, size),
+    ...geoReference(cell, size),
     bands,
     substitutes: distinct(steps.flatMap(({ substitutes }) => substitutes)),
     times: steps.map(({ tile: { id, collection, start } }) => ({
@@ -283,7 +288,7 @@ async function makeTensor(
   }
 }
 
-/** The pixel grid of the cell at a pixel size, or that of the finest data band; masks and other codes count where there is none. */
+/** The pixel grid of the cell at a pixel size in metres, or that of the finest data band; without a data band, that of the finest band. */
 function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: number | undefined): PixelGrid {
   if (resolution !== undefined) {
     const [size] = computePixelGrids(gridByName(grid), geocode, [{ x: resolution, y: resolution }]);

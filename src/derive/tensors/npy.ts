@@ -1,4 +1,4 @@
-/** The head of a NumPy file, version 1.0 of the format (NEP 1): what follows it is the numbers, last axis fastest. */
+/** The header of a NumPy file, version 1.0 of the format (NEP 1). The numbers follow it, last axis fastest. */
 import type { DataType } from '../../raster/index.js';
 
 const TYPES: Record<DataType, string> = {

@@ -1,6 +1,6 @@
 /**
- * Bands of a tile at one size: up by bilinear, down by the mean; codes by the nearest pixel. Expressions are computed of bands that
- * have this size.
+ * Reads bands of a tile at one size: enlarges them by bilinear interpolation, reduces them by the area mean, and takes the nearest pixel
+ * for codes. Expressions are evaluated on the resized bands.
  */
 import { evaluateProgram } from '../../expressions/index.js';
 import {
@@ -13,8 +13,7 @@ import {
   warp,
 } from '../../raster/index.js';
 import type { TensorBand, TensorBandsTask, TileFiles } from '../derive-tasks.js';
-import { resizeNearest } from '../tiles/gap-filling.js';
-import { maskRecord, nodataValue, type TileGroupFile } from '../tiles/read-tile.js';
+import { maskRecord, nodataValue, resizeNearest, type TileGroupFile } from '../tiles/index.js';
 
 interface Size {
   width: number;
@@ -50,19 +49,19 @@ export async function readBandsAtSize({
 
 const float64 = (pixels: PixelArray) => Float64Array.from(pixels);
 
-/** Whether a plane is a band as it is. */
+/** Returns true if a plane is a band and not an expression. */
 export function isBand({ program: { steps } }: TensorBand): boolean {
   return steps.length === 1 && steps[0].code === 'band';
 }
 
 interface Band extends Size {
   pixels: PixelArray;
-  /** Undefined where every value is data. */
+  /** Undefined if every value is data. */
   nodata: number | undefined;
   codes: boolean;
 }
 
-/** Stored numbers, or physical values as float32 with NaN where there is no data. */
+/** Returns stored numbers, or physical values as float32 with NaN for no data. */
 async function readBand(
   tile: TileFiles,
   { group: g, band: b }: TensorBand['places'][number],
@@ -75,22 +74,22 @@ async function readBand(
   const nodata = nodataValue(group);
   if (!physical) return { width, height, pixels: bands[0], nodata, codes };
   const { scale, offset } = group.bands[b];
-  const seen = nodata === undefined && group.role === 'data' ? await validityMask(tile, group) : null;
+  const valid = nodata === undefined && group.role === 'data' ? await validityMask(tile, group) : null;
   const stored = bands[0];
   const pixels = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++)
-    pixels[i] = stored[i] === nodata || seen?.[i] === 0 ? NaN : stored[i] * scale + offset;
+    pixels[i] = stored[i] === nodata || valid?.[i] === 0 ? NaN : stored[i] * scale + offset;
   return { width, height, pixels, nodata: NaN, codes };
 }
 
-/** 0 where the mask of a tile knows no data, at the size of a group. */
+/** The mask of a tile at the size of a group: 0 for pixels without data. */
 async function validityMask(tile: TileFiles, size: TileGroupFile): Promise<Uint8Array> {
   const mask = maskRecord(tile);
   const { bands } = await readRaster(mask.path);
   return resizeNearest(bands[0] as Uint8Array, mask, size);
 }
 
-/** A band at another size of the same cell; `empty` where there is no data. */
+/** Resamples a band to another size of the same cell, with `empty` for no data. */
 export function resizeBand(band: Band, to: Size, empty: number): PixelArray {
   const { width, height, pixels, nodata, codes } = band;
   const out = allocatePixels(typeOf(pixels), to.width * to.height);
@@ -116,10 +115,7 @@ export function resizeBand(band: Band, to: Size, empty: number): PixelArray {
   return out;
 }
 
-/**
- * The mean of the valid pixels that a larger pixel covers, each by the share of its area. It holds data where the pixel at its
- * centre does, as everywhere.
- */
+/** The mean of the valid pixels that a larger pixel covers, weighted by area. A pixel holds data if the pixel at its centre does. */
 function resizeByAreaMean(
   { width, height, pixels, nodata }: Band,
   to: Size,
@@ -145,14 +141,14 @@ function resizeByAreaMean(
         }
       }
       const mean = isFloat ? sum / weight : Math.round(sum / weight);
-      // A mean that would read as no data moves to its neighbour.
+      // A mean that equals the nodata value moves to its neighbour.
       const besideHole = mean === nodata ? (mean > 0 ? mean - 1 : mean + 1) : mean;
       out[y * to.width + x] = isHole(pixels[centre]) ? empty : besideHole;
     }
   }
 }
 
-/** For each of `to` equal parts of a line: the first of `from` pixels that it covers, and how much of each. */
+/** For each of `to` equal parts of a line of `from` pixels: the first pixel that it covers, and the covered share of each pixel. */
 function areaWeights(from: number, to: number): { first: number; shares: number[] }[] {
   return Array.from({ length: to }, (_, part) => {
     const start = (part * from) / to;
@@ -170,7 +166,7 @@ function areaWeights(from: number, to: number): { first: number; shares: number[
 const typeOf = (pixels: PixelArray) =>
   pixels.constructor.name.replace('Array', '').toLowerCase() as Parameters<typeof allocatePixels>[0];
 
-/** What a tensor of stored numbers holds where there is no data. */
+/** The value for no data in a tensor of stored numbers. */
 export function fillValueOf({
   dataType,
   nodata,

@@ -1,4 +1,4 @@
-/** Writes the planes of a tensor as a NumPy file or a GeoTIFF. */
+/** Writes the planes of a tensor as a NumPy file or as a GeoTIFF. */
 import { open, writeFile } from 'node:fs/promises';
 import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { DataType, PixelArray } from '../../raster/index.js';
@@ -15,27 +15,27 @@ export interface TensorFile {
   dataType: DataType;
   /** Null: NaN. */
   nodata: number | null;
-  /** Of time, band, row and column. */
+  /** Numbers of times, bands, rows and columns. */
   shape: [number, number, number, number];
   crs: string;
   /**
-   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as
-   * `proj:transform` of STAC and `Affine` of rasterio have it.
+   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as in `proj:transform` of
+   * STAC and `Affine` of rasterio.
    */
   transform: [number, number, number, number, number, number];
   /** Degrees. */
   bbox: Bbox;
-  /** The second axis, as it was asked for. */
+  /** Bands of the second axis, as requested. */
   bands: string[];
   substitutes: BandSubstitute[];
   /** The steps of the first axis. */
   times: { datetime: string; collection: string; tile: string }[];
 }
 
-/** What a tensor is before it is written. */
+/** The properties of a tensor that are known before it is written. */
 type TensorMetadata = Omit<TensorFile, 'name' | 'bytes'>;
 
-/** Step by step, a few of them in memory. The bytes written. */
+/** Writes step by step, with at most one step per thread in memory. Returns the number of bytes. */
 export async function writeNpy(
   workers: DerivePool,
   path: string,
@@ -48,9 +48,7 @@ export async function writeNpy(
     const head = npyHead(dataType, shape);
     await file.write(head);
     let bytes = head.length;
-    for await (const planes of mapInOrder(tasks, workers.threads, (task) =>
-      workers.readBandsAtSize(task, signal),
-    )) {
+    for await (const planes of readInOrder(workers, tasks, signal)) {
       for (const plane of planes) {
         await file.write(new Uint8Array(plane.buffer, plane.byteOffset, plane.byteLength));
         bytes += plane.byteLength;
@@ -70,10 +68,7 @@ export async function writeTiff(
   signal: AbortSignal,
 ): Promise<number> {
   const bands: PixelArray[] = [];
-  for await (const planes of mapInOrder(tasks, workers.threads, (task) =>
-    workers.readBandsAtSize(task, signal),
-  ))
-    bands.push(...planes);
+  for await (const planes of readInOrder(workers, tasks, signal)) bands.push(...planes);
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
   const [, , height, width] = shape;
@@ -106,23 +101,23 @@ export async function writeTiff(
 const withoutCollection = (name: string, collection: string) =>
   name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : name;
 
-/** Results in the order of the items, with at most `lanes` under way or waiting. */
-async function* mapInOrder<Item, Result>(
-  items: Item[],
-  lanes: number,
-  work: (item: Item) => Promise<Result>,
-): AsyncGenerator<Result> {
-  const under: Promise<Result>[] = [];
+/** Yields the planes of each task, in the order of the tasks. Runs at most one task per thread ahead of the caller. */
+async function* readInOrder(
+  workers: DerivePool,
+  tasks: TensorBandsTask[],
+  signal: AbortSignal,
+): AsyncGenerator<PixelArray[]> {
+  const running: Promise<PixelArray[]>[] = [];
   try {
-    for (const item of items) {
-      if (under.length === lanes) yield await (under.shift() as Promise<Result>);
-      const next = work(item);
+    for (const task of tasks) {
+      if (running.length === workers.threads) yield await running.shift()!;
+      const next = workers.run(task, { signal });
       // The caller gets the error when the result is yielded.
       next.catch(() => undefined);
-      under.push(next);
+      running.push(next);
     }
-    while (under.length > 0) yield await (under.shift() as Promise<Result>);
+    while (running.length > 0) yield await running.shift()!;
   } finally {
-    await Promise.allSettled(under);
+    await Promise.allSettled(running);
   }
 }

@@ -1,4 +1,4 @@
-/** How many pixels the groups of tiles have in another cell. */
+/** Pixel sizes of the groups of tiles in another cell. */
 import { cellSizeMetres, computePixelGrids, gridByName, type PixelGrid } from '../../grid/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
@@ -6,12 +6,12 @@ import type { GroupRecord, TileRecord } from '../../storage/index.js';
 type Cell = Pick<TileRecord, 'grid' | 'geocode'>;
 type Tile = Cell & { groups: PixelGrid[] };
 
-/** To three significant digits, as ingest takes the pixel sizes of a product. */
+/** Rounds to three significant digits, as ingest does for the pixel sizes of a product. */
 const nominal = (metres: number) => Number(metres.toPrecision(3));
 
 /**
- * Pixels of each group in a cell, at the pixel size that the tiles have. Where the pixels of all tiles nest in the cell's, these
- * are the same pixels; else the pixel grid of the cell at the product's nominal pixel size.
+ * The pixel grid of each group in a cell. If all tiles are of the cell's grid and their pixels fit into the cell, they are kept; otherwise
+ * the cell gets pixels of the product's nominal size.
  */
 export function cellSizes(cell: Cell, tiles: Tile[]): PixelGrid[] {
   const [first] = tiles;
@@ -20,7 +20,7 @@ export function cellSizes(cell: Cell, tiles: Tile[]): PixelGrid[] {
   );
 }
 
-/** Bytes of all bands of a tile whose groups have these sizes. */
+/** Bytes of all bands of a tile at these sizes of its groups. */
 export function tileBytes(groups: GroupRecord[], sizes: PixelGrid[]): number {
   return groups.reduce(
     (sum, { bands, dataType }, g) =>
@@ -41,19 +41,19 @@ function nestedSizes({ grid, geocode }: Cell, tiles: Tile[]): PixelGrid[] | null
   );
   if (!alike) return null;
   const cells = gridByName(grid);
-  const here = cells.cellSize(geocode.length);
-  const there = cells.cellSize(first.geocode.length);
-  // Exact: cells of a grid are powers of two apart.
+  const to = cells.cellSize(geocode.length);
+  const from = cells.cellSize(first.geocode.length);
+  // Exact, because sizes of cells differ by powers of two.
   const sizes = first.groups.map(({ width, height }) => ({
-    width: width * (here.width / there.width),
-    height: height * (here.height / there.height),
+    width: width * (to.width / from.width),
+    height: height * (to.height / from.height),
   }));
   return sizes.every(({ width, height }) => Number.isInteger(width) && Number.isInteger(height))
     ? sizes
     : null;
 }
 
-/** Ground metres of a pixel of each group. */
+/** The pixel size of each group in metres on the ground. */
 function pixelSizes({ grid, geocode, groups }: Tile): { x: number; y: number }[] {
   const ground = cellSizeMetres(gridByName(grid), geocode);
   return groups.map(({ width, height }) => ({

@@ -1,4 +1,4 @@
-/** Cuts a cell out of one or more tiles of a scene: finer cells of one, or a coarser one of several. */
+/** Cuts a cell out of one or more tiles of a scene. */
 import { type CellFile, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { allocatePixels, fillValueFor, Mask, openRaster, type PixelArray } from '../../raster/index.js';
 import type { CutTileTask, MadeTile, TileFiles } from '../derive-tasks.js';
@@ -8,7 +8,7 @@ import { cellGroup, nodataValue, type TileGroupFile } from './read-tile.js';
 import { geoBoxOfCell, reprojectBands } from './reproject.js';
 import { type ValidityStatistics, validityStatistics } from './valid-percent.js';
 
-/** Null where the cell holds no data. */
+/** Returns null if the cell holds no data. */
 export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<MadeTile | null> {
   const [first] = sources;
   const made = await Promise.all(first.groups.map((group, g) => cutGroup(tile, sources, group, sizes[g])));
@@ -35,7 +35,7 @@ export async function cutTile({ tile, sources, sizes }: CutTileTask): Promise<Ma
   return { files, coverage: Math.min(...coverages), cloudCover, footprint, used };
 }
 
-/** A group of the new tile, from those of its name in all sources. */
+/** Makes a group of the new tile from the groups of the same name in all sources. */
 async function cutGroup(
   tile: CutTileTask['tile'],
   sources: TileFiles[],

@@ -1,12 +1,12 @@
-/** Takes pixels of other dates where a date has none, or has cloud or shadow. Pure: masks and pixels in, the same out. */
+/** Replaces pixels of a date that are no data, cloud or shadow by those of other dates. Pure functions of masks and pixels. */
 import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../../raster/index.js';
 
-/** In `provenance`: the pixel holds no data. */
+/** Value of `provenance` for pixels without data. */
 export const NO_SOURCE = 255;
-/** Inputs that provenance can tell apart. */
+/** Number of inputs that provenance can distinguish. */
 export const MAX_INPUTS = NO_SOURCE;
 
-/** A mask under way, and for each of its pixels the number of the input that gave it. */
+/** A mask that is being filled, and the number of the input that gave each of its pixels. */
 export interface Composite {
   mask: Uint8Array;
   provenance: Uint8Array;
@@ -14,27 +14,27 @@ export interface Composite {
   codes: Uint32Array;
 }
 
-/** The base alone is input 0. */
+/** The base is input 0. */
 export function startComposite(base: Uint8Array): Composite {
   const provenance = new Uint8Array(base.length);
   for (let i = 0; i < base.length; i++) if (base[i] === Mask.nodata) provenance[i] = NO_SOURCE;
   return { mask: base.slice(), codes: maskHistogram(base), provenance };
 }
 
-/** `GIVES[mine][theirs]`, flat: 1 where a pixel of code `theirs` takes the place of one of code `mine`. */
+/** `CAN_REPLACE[mine * 256 + theirs]` is 1 if a pixel of code `theirs` replaces one of code `mine`. */
 const CAN_REPLACE = new Uint8Array(256 * 256);
 for (const theirs of [Mask.clear, Mask.snow])
   for (const mine of [Mask.nodata, Mask.cloud, Mask.shadow]) CAN_REPLACE[mine * 256 + theirs] = 1;
-// What nothing has assessed is better than nothing, but may be cloud itself.
+// Pixels that were not assessed are better than no data, but may be cloud.
 CAN_REPLACE[Mask.nodata * 256 + Mask.notAssessed] = 1;
 
 /**
- * Takes what a donor has to give into the splice, as input `number`, and returns the number of pixels: clear and snow for
- * holes, cloud and shadow; pixels that nothing has assessed for holes alone.
+ * Takes pixels of a donor, as input `number`, into the composite and returns how many. Clear pixels and snow replace no data, cloud and
+ * shadow; pixels that were not assessed replace no data only.
  */
 export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Array, number: number): number {
   let taken = 0;
-  // Most neighbours are clear already, and need nothing.
+  // Skips four clear pixels at a time.
   const words = new Uint32Array(mask.buffer, mask.byteOffset, mask.length >>> 2);
   for (let i = 0; i < mask.length; i++) {
     if (i % 4 === 0 && words[i >>> 2] === FOUR_CLEAR) {
@@ -58,7 +58,7 @@ interface Size {
   height: number;
 }
 
-/** Provenance at the size of a coarser group: each pixel has that of the fine pixel which its centre lies in. */
+/** Provenance at the size of a coarser group: each pixel gets that of the fine pixel at its centre. */
 export function resizeNearest(provenance: Uint8Array, fine: Size, coarse: Size): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return provenance;
   const out = new Uint8Array(coarse.width * coarse.height);
@@ -70,7 +70,7 @@ export function resizeNearest(provenance: Uint8Array, fine: Size, coarse: Size):
   return out;
 }
 
-/** Where the pixels of each input are, in order. */
+/** The positions of the pixels of each input, ascending. */
 export function positionsOf(provenance: Uint8Array): Uint32Array[] {
   const counts = maskHistogram(provenance);
   const positions = Array.from(counts, (count) => new Uint32Array(count));
@@ -82,7 +82,7 @@ export function positionsOf(provenance: Uint8Array): Uint32Array[] {
   return positions;
 }
 
-/** The smallest window that holds all of these positions, of which there is at least one. */
+/** The smallest window that contains all positions. There must be at least one; they ascend. */
 export function windowOf(positions: Uint32Array, width: number): Window {
   let [left, right] = [width, 0];
   for (let n = 0, start = 0; n < positions.length; n++) {
@@ -96,22 +96,22 @@ export function windowOf(positions: Uint32Array, width: number): Window {
   return { column: left, row, width: right - left + 1, height: bottom - row + 1 };
 }
 
-/** How a band stores its values: physical value = stored * scale + offset; `hole` stands for no data. */
+/** Encoding of the values of a band: physical value = stored * scale + offset. */
 export interface BandEncoding {
   dataType: DataType;
   scale: number;
   offset: number;
-  /** Undefined where every value is data. */
+  /** Undefined if every value is data. */
   nodata: number | undefined;
 }
 
-/** From stored data of one band to that of another of the same quantity; null where they are the same numbers. */
+/** Returns the conversion of stored values from one encoding to another; null if both are equal. */
 export function conversion(from: BandEncoding, to: BandEncoding): ((stored: number) => number) | null {
   const sameNumbers = from.dataType === to.dataType && from.scale === to.scale && from.offset === to.offset;
   if (sameNumbers && Object.is(from.nodata, to.nodata)) return null;
   const [low, high] = RANGES[to.dataType];
   const { nodata } = to;
-  // A value that would read as no data moves to its neighbour.
+  // A value that equals the nodata value moves to its neighbour.
   const beside = nodata === undefined ? 0 : nodata === low ? nodata + 1 : nodata - 1;
   return (stored) => {
     const exact = (stored * from.scale + from.offset - to.offset) / to.scale;
@@ -133,9 +133,8 @@ const RANGES: Record<DataType, [low: number, high: number]> = {
 };
 
 /**
- * Puts the pixels of an input at these positions into `out`, which is `width` pixels wide; `pixels` are those of `window`,
- * which holds them all. Where the input holds no data in this band, `out` stays as it is: its mask speaks for the bands of the
- * finest group only.
+ * Copies the pixels of an input at these positions into `out`, which is `width` pixels wide. `pixels` are those of `window`, which contains
+ * all positions. Pixels that have no data in this band are not copied: the mask describes the bands of the finest group only.
  */
 export function copyPixels(
   out: PixelArray,
@@ -143,7 +142,7 @@ export function copyPixels(
   { pixels, window, hole }: { pixels: PixelArray; window: Window; hole: number | undefined },
   convert: ((stored: number) => number) | null,
 ): void {
-  // Where the row begins that is being filled, in `out` and in `pixels`.
+  // Start of the current row in `out` and in `pixels`.
   let start = window.row * width;
   let from = -window.column;
   for (let n = 0; n < positions.length; n++) {

@@ -1,9 +1,9 @@
-/** Images that a thread has read recently, since many cells are cut out of one file. */
+/** Cache of the images that a thread has read recently: many cells are cut out of one file. */
 import type { PixelArray } from '../../raster/index.js';
 
-/** Images that were not used for so long may go before the memory is full, ms. */
+/** Images that were unused for this time may be dropped before the memory is full. */
 const UNUSED_AFTER_MS = 10_000;
-/** Bytes at which all kinds of pixels may begin. */
+/** Alignment of the largest pixel type. */
 const ALIGNMENT_BYTES = 8;
 
 interface Entry {
@@ -14,8 +14,10 @@ interface Entry {
 }
 
 /**
- * One piece of memory that is filled from the start to the end, again and again. Arrays that come and go would stay in memory until V8 collects them,
- * which it does when a thread has 64 MB of them. The oldest go first; once all are unused, writing begins at the start again. Invariant: `entries` are in the order in which they were written, and do not overlap.
+ * A ring buffer of one ArrayBuffer; the oldest images are dropped first. Single arrays would stay in memory until V8 collects them, which
+ * it does only when a thread has 64 MB of them. Once all images are unused, writing begins at the start again.
+ *
+ * Invariant: `entries` are in the order in which they were written, and do not overlap.
  */
 export class ImageCache {
   private memory: ArrayBuffer | undefined;
@@ -40,9 +42,9 @@ export class ImageCache {
     this.entries.delete(key);
     if (length === 0 || length > this.bytes) return;
     this.dropOldest(({ usedAt }) => this.now() - usedAt > UNUSED_AFTER_MS);
-    // A thread that works now and then uses the same few pages.
+    // A thread that is rarely used then touches the same few pages.
     if (this.entries.size === 0 || this.end + length > this.bytes) {
-      // Images behind the end are older than those before it, so that their order stays that of writing.
+      // Images after the end are older than those before it; without them the order stays that of writing.
       this.dropOldest((entry) => entry.begin >= this.end);
       this.end = 0;
     }

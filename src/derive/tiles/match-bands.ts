@@ -1,4 +1,4 @@
-/** Finds the bands of one tile in another of the same collection, whose sensor may number them otherwise. */
+/** Finds the bands of one tile in another of the same collection, whose sensor may number them differently. */
 import type { BandRecord, GroupRecord } from '../../storage/index.js';
 
 export interface GroupMatch<G> {
@@ -7,7 +7,7 @@ export interface GroupMatch<G> {
   bands: number[];
 }
 
-/** For each group of `base` but its mask, the group of the same size in which `other` holds all of its bands; null where it lacks one. */
+/** For each group of `base` except its mask: the group of `other` that has the same size and all of its bands. Null if one is missing. */
 export function matchGroups<G extends GroupRecord>(
   base: { groups: GroupRecord[] },
   other: { groups: G[] },
@@ -25,14 +25,14 @@ export function matchGroups<G extends GroupRecord>(
 function matchGroup<G extends GroupRecord>(wanted: GroupRecord, group: G): GroupMatch<G> | null {
   const { role, width, height } = wanted;
   if (group.role !== role || group.width !== width || group.height !== height) return null;
-  // Codes are bits and classes: they have no other way to be stored.
+  // Codes are bits and classes, which cannot be converted.
   const isCodes = role === 'qa' || wanted.codes === true;
   if (isCodes && (group.dataType !== wanted.dataType || group.codes !== wanted.codes)) return null;
   const bands = wanted.bands.map((band) => findBand(band, wanted.bands, group.bands));
   return bands.includes(-1) ? null : { group, bands };
 }
 
-/** The band of the same name and colour; else the only one of that colour. */
+/** The band of the same name and common name, or else the only band of that common name. */
 function findBand(wanted: BandRecord, own: BandRecord[], others: BandRecord[]): number {
   const same = others.findIndex(
     ({ name, commonName }) => name === wanted.name && commonName === wanted.commonName,

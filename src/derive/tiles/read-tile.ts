@@ -1,4 +1,4 @@
-/** Reads the groups of a stored tile as what the group of a new tile is made from. */
+/** Reads the groups of a stored tile, and describes groups of new tiles by them. */
 import type { CellGroup } from '../../ingest/index.js';
 import {
   declaredNodata,
@@ -41,15 +41,15 @@ export function maskRecord(tile: TileFiles): TileGroupFile {
   return mask;
 }
 
-/** The groups beside the mask. */
+/** All groups except the mask. */
 export function imageGroups<G extends Pick<GroupRecord, 'role'>>({ groups }: { groups: G[] }): G[] {
   return groups.filter(({ role }) => role !== 'mask');
 }
 
-/** Compression of TIFF. */
+/** Value of the TIFF tag Compression. */
 const UNCOMPRESSED = 1;
 
-/** The stored value that stands for no data; undefined where every value is data. */
+/** The stored value for no data; undefined if every value is data. */
 export function nodataValue({
   dataType,
   nodata,
@@ -57,7 +57,7 @@ export function nodataValue({
   return nodataAsType(dataType, declaredNodata(dataType, nodata));
 }
 
-/** A group of a new tile that holds what `like` holds, at another size where one is given. */
+/** Describes a group of a new tile with the bands of `group`, at another size if one is given. */
 export function cellGroup(
   { grid, geocode, metadata }: NewTile,
   { group, header }: Pick<GroupImage, 'group' | 'header'>,
@@ -77,7 +77,10 @@ export function cellGroup(
     nodata,
     colours: header.colours,
     bands: bands.map(({ name, commonName, scale, offset, classes, ...tags }) => ({
-      ...{ name, commonName, scale, offset },
+      name,
+      commonName,
+      scale,
+      offset,
       ...(classes && { classes }),
       ...spectralTags(tags),
     })),

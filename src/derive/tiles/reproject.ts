@@ -1,4 +1,4 @@
-/** Brings the pixels of a stored group onto the pixel grid of another cell. */
+/** Resamples the pixels of a stored group to the pixel grid of another cell. */
 import { type GridBounds, type GridName, gridByName } from '../../grid/index.js';
 import {
   type Affine,
@@ -20,7 +20,7 @@ import {
 import { ImageCache } from './image-cache.js';
 import type { TileGroupFile } from './read-tile.js';
 
-/** Where an image lies. */
+/** The position of an image. */
 export interface CellGeoBox {
   grid: GridName;
   bounds: GridBounds;
@@ -30,7 +30,7 @@ export interface CellGeoBox {
 
 export interface ReprojectedBands {
   bands: PixelArray[];
-  /** 1 where the band holds data. */
+  /** 1 for pixels of the band that hold data. */
   valid: Uint8Array[];
 }
 
@@ -43,8 +43,8 @@ export function geoBoxOfCell(
 }
 
 /**
- * Bands of a group at `from`, as they are at `to`: the same pixels where these fall onto each other, else nearest for codes and
- * bilinear for measurements. What `from` does not reach holds no data.
+ * Resamples bands of a group from one cell to another. Pixels are copied if the pixels of both cells coincide. Pixels outside of `from`
+ * hold no data.
  */
 export async function reprojectBands(
   group: Pick<TileGroupFile, 'path' | 'nodata' | 'dataType'>,
@@ -91,10 +91,10 @@ function affineOf({ bounds: { west, south, east, north }, width, height }: CellG
   };
 }
 
-/** A shift or a stretch of less than this share of a pixel is rounding. */
+/** A smaller shift or stretch is a rounding error. */
 const ALIGNMENT_TOLERANCE_PX = 1e-6;
 
-/** Whether the pixels of two places fall onto each other. */
+/** Returns true if the pixels of both cells coincide. */
 export function isAligned(from: CellGeoBox, to: CellGeoBox): boolean {
   if (from.grid !== to.grid) return false;
   const isWhole = (value: number) => Math.abs(value - Math.round(value)) < ALIGNMENT_TOLERANCE_PX;
@@ -110,7 +110,7 @@ export function isAligned(from: CellGeoBox, to: CellGeoBox): boolean {
   );
 }
 
-/** The pixels that the destination needs, with their neighbours; one pixel where it needs none. */
+/** The pixels that the destination needs, with their neighbours; at least one pixel. */
 function windowOf(control: ControlGrid, { width, height }: RasterHeader): Window {
   const { left, top, right, bottom } = sourceExtent(control);
   const span = (low: number, high: number, count: number): [number, number] => {
@@ -122,7 +122,7 @@ function windowOf(control: ControlGrid, { width, height }: RasterHeader): Window
   return { column, row, width: right_ - column, height: bottom_ - row };
 }
 
-/** Versions of tiles never change. */
+/** Headers by path. The files of a version never change. */
 const headers = new Map<string, RasterHeader>();
 const CACHE_BYTES = 64e6;
 const images = new ImageCache(CACHE_BYTES);

@@ -1,27 +1,27 @@
-/** How much of a group holds data. */
+/** The share of a group that holds data. */
 import { isHyperspectral, type PixelArray, type SpectralTags } from '../../raster/index.js';
 
 export interface ValidityStatistics {
-  /** Percent of the pixels that hold data, of each band. */
+  /** For each band: percent of the pixels that hold data. */
   validPercent: number[];
-  /** Percent of the pixels that hold data in every band; of a spectrum, in every good band that is not empty. */
+  /** Percent of the pixels that hold data in every band; for a spectrum, in every good band that is not empty. */
   coverage: number;
 }
 
 /**
- * `hole` is the stored value for no data; without one, a pixel holds data where `seen` is not 0. `tags` are those of the bands of a
- * spectrum.
+ * `hole` is the stored value for no data; without one, a pixel holds data if its number in `mask` is not 0. `tags` are those of the bands
+ * of a spectrum.
  */
 export function validityStatistics(
   bands: PixelArray[],
   hole: number | undefined,
-  seen: Uint8Array,
+  mask: Uint8Array,
   tags: readonly SpectralTags[] = [],
 ): ValidityStatistics {
-  const size = seen.length;
+  const size = mask.length;
   const percent = (holes: number) => (100 * (size - holes)) / size;
   if (hole === undefined) {
-    const valid = percent(nodataPixels(seen, 0));
+    const valid = percent(nodataPixels(mask, 0));
     return { validPercent: bands.map(() => valid), coverage: valid };
   }
   const holes = bands.map((band) => nodataPixels(band, hole));
@@ -39,7 +39,7 @@ export function validityStatistics(
 }
 
 function nodataPixels(band: PixelArray, hole: number): number {
-  // Most bands of whole numbers have none, which is found out faster so.
+  // Most bands of integers have none; `indexOf` finds that out faster.
   const floats = band instanceof Float32Array || band instanceof Float64Array;
   const first = floats ? 0 : band.indexOf(hole);
   if (first < 0) return 0;
@@ -48,7 +48,7 @@ function nodataPixels(band: PixelArray, hole: number): number {
   return count;
 }
 
-/** Pixels that hold no data in one band or another. */
+/** Number of pixels that hold no data in at least one band. */
 function nodataInAnyBand(bands: PixelArray[], hole: number): number {
   const missing = new Uint8Array(bands[0].length);
   for (const band of bands)

@@ -1,43 +1,43 @@
 /**
- * Checkpoints: what all commits up to one come to, so that a node need not read them all. A checkpoint is a manifest that names
- * 256 parts; a part is a segment that adds all tiles of 64 neighbouring slots, and the other records whose keys fall into
- * these. Only parts that have changed are written anew.
+ * Checkpoints: the combined result of all commits up to one of them, so that a node need not read every commit. A checkpoint is a manifest
+ * that names 256 parts. A part is a segment that adds all tiles of 64 consecutive slots, and the other records whose keys fall into
+ * these slots. Only changed parts are rewritten.
  */
 import { randomUUID } from 'node:crypto';
 import { mapConcurrent } from '../../async/index.js';
 import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../../storage/index.js';
 import { manifestDamaged } from '../errors.js';
-import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/slots.js';
+import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/index.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import { LogArchive } from './log-archive.js';
 import { RecordState } from './record-state.js';
 import { encodeSegment, readSegment } from './segment.js';
 
 const PART_SLOTS = 64;
-/** Parts that are read at once. */
+/** Parts that are read at the same time. */
 const CONCURRENCY = 4;
 export const PART_COUNT = SLOTS / PART_SLOTS;
-/** When so many tiles have changed, a checkpoint is written before more of the log is read: memory is bounded. */
+/** A checkpoint is written after this many changed tiles, before more of the log is read, so that memory stays bounded. */
 const MAX_CHANGES = 100_000;
 
-/** Names of the parts' objects by number; null where a part holds nothing. */
+/** Object names of the parts, by number; null for an empty part. */
 export type Manifest = (string | null)[];
 
-/** The number of the last commit that a manifest or a part holds, by its name. */
+/** The number of the last commit in a manifest or a part, parsed from its name; NaN for other names. */
 export const seqOfObject = (name: string) => Number(/(\d+)-[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(name)?.[1]);
 
 export const PARTS_FOLDER = 'catalogue/parts/';
 export const MANIFESTS_FOLDER = 'catalogue/manifests/';
 
-/** The segment that holds what a log entry says. */
+/** The name of the segment of a log entry. */
 export const segmentName = (id: string) => `catalogue/segments/${id}`;
 
 export const partOf = (slot: number) => Math.floor(slot / PART_SLOTS);
 
-/** The part that holds a record other than a tile. */
+/** The part with a record other than a tile. */
 const partOfRecord = ({ table, key }: RecordEdit) => partOf(slotOfScene(table, key));
 
-/** Throws TW_DHT_MANIFEST_DAMAGED, and what the store throws. */
+/** Throws TW_DHT_MANIFEST_DAMAGED and errors of the store. */
 export async function readManifest(
   objects: ObjectStore,
   checkpoint: Pick<StoredCheckpoint, 'manifest'> | undefined,
@@ -45,21 +45,21 @@ export async function readManifest(
   if (!checkpoint) return new Array<null>(PART_COUNT).fill(null);
   const { manifest: name } = checkpoint;
   const bytes = await objects.get(name);
-  let found: unknown;
+  let manifest: unknown;
   try {
-    found = JSON.parse(bytes.toString());
+    manifest = JSON.parse(bytes.toString());
   } catch (error) {
-    throw manifestDamaged.because(error, name, 'it is no JSON');
+    throw manifestDamaged.because(error, name, 'it is not JSON');
   }
   const isManifest =
-    Array.isArray(found) &&
-    found.length === PART_COUNT &&
-    found.every((part) => part === null || typeof part === 'string');
+    Array.isArray(manifest) &&
+    manifest.length === PART_COUNT &&
+    manifest.every((part) => part === null || typeof part === 'string');
   if (!isManifest) throw manifestDamaged(name, `it does not name ${PART_COUNT} parts`);
-  return found as Manifest;
+  return manifest as Manifest;
 }
 
-/** What some slots of a checkpoint hold, and all other records of the parts that are read, by default all: together. */
+/** Reads the tiles of the wanted slots, and all other records, from `parts` of a checkpoint (default: all parts). */
 export async function readParts(
   objects: ObjectStore,
   manifest: Manifest,
@@ -68,7 +68,7 @@ export async function readParts(
 ): Promise<RecordState> {
   const state = new RecordState();
   const names = [...parts].flatMap((part) => manifest[part] ?? []);
-  // No two parts have the same records, so that they may come in any order.
+  // No record is in two parts, so the order of the parts does not matter.
   await mapConcurrent(names, CONCURRENCY, async (name) =>
     state.apply(await readSegment(objects, name, wants)),
   );
@@ -82,9 +82,9 @@ export interface CheckpointContext {
 }
 
 /**
- * Brings the checkpoint up to the commit that is the last one now, and returns the number of the last commit that it holds. Commits that
- * arrive in the meantime wait for the next checkpoint, so this ends however fast they come. Another node may do the same at
- * the same time: one of them wins, and the objects of the other are garbage.
+ * Advances the checkpoint to the commit that is the last one at the start of the call, and returns the number of the last commit in the
+ * checkpoint. Later commits wait for the next checkpoint, so this ends however fast they arrive. If two nodes do this at the same
+ * time, one of them wins, and the objects of the other are garbage.
  */
 export async function writeLogCheckpoint(context: CheckpointContext): Promise<number> {
   const { log } = context;
@@ -98,8 +98,8 @@ export async function writeLogCheckpoint(context: CheckpointContext): Promise<nu
 }
 
 /**
- * A checkpoint that holds more than `current`, up to commit `head` at most; undefined if another node has moved the checkpoint so far that the
- * log no longer has the commits after `current`.
+ * Writes a checkpoint with more commits than `current`, at most up to commit `head`. Returns undefined if another node has moved the
+ * checkpoint so far that the log no longer has the commits after `current`.
  */
 async function nextCheckpoint(
   { log, objects, prefixLengths }: CheckpointContext,
@@ -112,10 +112,10 @@ async function nextCheckpoint(
   let size = 0;
   for await (const entry of entriesSince(log, seq)) {
     const commit = await readSegment(objects, segmentName(entry.segment), () => true);
-    for (const [part, itsShare] of splitByPart(commit, prefixLengths)) {
+    for (const [part, changesOfPart] of splitByPart(commit, prefixLengths)) {
       const known = changes.get(part);
-      if (known) known.push(itsShare);
-      else changes.set(part, [itsShare]);
+      if (known) known.push(changesOfPart);
+      else changes.set(part, [changesOfPart]);
     }
     seq = entry.seq;
     size += commit.removed!.length + commit.added!.length;
@@ -137,7 +137,7 @@ async function nextCheckpoint(
   return { seq, manifest: name };
 }
 
-/** What of a commit falls into each part. */
+/** Splits a commit by the parts that it changes. */
 function splitByPart(
   { removed = [], added = [], edits = [] }: Commit,
   prefixLengths: PrefixLengths,
@@ -146,9 +146,9 @@ function splitByPart(
   const of = (part: number) => {
     const known = parts.get(part);
     if (known) return known;
-    const share = { removed: [], added: [], edits: [] };
-    parts.set(part, share);
-    return share;
+    const empty = { removed: [], added: [], edits: [] };
+    parts.set(part, empty);
+    return empty;
   };
   const ofTile = (tile: TileVersion) => of(partOf(slotOfCell(tile, prefixLengths)));
   for (const tile of removed) ofTile(tile).removed.push(tile);
@@ -157,11 +157,11 @@ function splitByPart(
   return parts;
 }
 
-/** The entries after a commit, as far as the log has them. */
+/** Yields the entries after a commit, as far as the log has them. */
 export async function* entriesSince(log: CommitLog, seq: number): AsyncGenerator<CommittedEntry> {
   for (let last = seq; ; ) {
     const page = await log.readSince(last);
-    // A newer checkpoint holds them: who needs them begins there.
+    // The entries are only in a newer checkpoint, from which the caller must start.
     if (page.kind === 'checkpoint') return;
     yield* page.entries;
     last = page.entries.at(-1)?.seq ?? last;

@@ -1,9 +1,8 @@
-/** Claims and commits of a node that is one of many: see `Claims` of the storage. */
+/** Write locks and commits of a cluster node: see `LockManager` of the storage. */
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import type { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
   type CountedLockManager,
@@ -12,27 +11,28 @@ import {
   sceneBusy,
   type WriteLock,
 } from '../../storage/index.js';
-import type { PrefixLengths } from '../placement/slots.js';
-import { nextFenceInEpoch } from '../recovery/restore-epoch.js';
+import type { PrefixLengths } from '../placement/index.js';
+
 import { deleteSchema, readSchema } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';
-import { collectionLockName, requireUnlocked, acquireLock as takeClaim } from './fenced-lock.js';
+import { nextFenceInEpoch } from './epoch-fence.js';
+import { acquireLock, collectionLockName, requireUnlocked } from './fenced-lock.js';
 
 export interface ClusterLockManagerOptions extends CommitterOptions {
-  /** Its files are what is stored. */
+  /** The source of the files to upload. */
   storage: Pick<Storage, 'dir' | 'catalogue' | 'addToCache'>;
-  /** Names this node in the messages that other claimants get. */
+  /** Identifies this node in the error messages of other nodes. */
   ownerLabel: string;
-  /** The number of the restoration that the coordination store's keys are of; 0 if there was none. */
+  /** The number of the restore that wrote the keys of the coordination store; 0 if there was none. */
   epoch?: number;
 }
 
-/** Files on their way to the store at once. */
+/** Files that are uploaded at the same time. */
 const CONCURRENCY = 16;
 
 /**
- * Invariant: a claim's version begins with its fence or its `first`, which the claim's key contains while the claim is held and
- * which grows from claim to claim, even across restorations of etcd.
+ * Invariant: a version begins with the `fence` or the `first` of its lock. The key of a held lock contains this number, and it grows from
+ * lock to lock, even across restores of etcd.
  */
 export class ClusterLockManager implements CountedLockManager {
   heldCount = 0;
@@ -40,10 +40,6 @@ export class ClusterLockManager implements CountedLockManager {
 
   constructor(private readonly options: ClusterLockManagerOptions) {
     this.committer = new Committer(options);
-  }
-
-  get commitTimes(): Histogram {
-    return this.committer.commitSeconds;
   }
 
   get prefixLengths(): PrefixLengths {
@@ -54,14 +50,14 @@ export class ClusterLockManager implements CountedLockManager {
     return this.options.storage.catalogue;
   }
 
-  /** The scene as it was committed last is here. */
+  /** When the lock is granted, the last committed state of the scene is applied locally. */
   async lockScene(collection: string, scene: string): Promise<WriteLock> {
     const { coordination } = this.options;
     await requireUnlocked(coordination, collectionLockName(collection), () => collectionBusy(collection));
     return this.acquireAndCatchUp(`scene/${collection}/${scene}`, { collection });
   }
 
-  /** From now on no commit that adds to the collection goes through, and those before it are here. */
+  /** When the lock is granted, no commit that adds to the collection can follow, and all earlier ones are applied locally. */
   async lockCollection(collection: string): Promise<WriteLock> {
     const { coordination } = this.options;
     const prefix = `scene/${collection}/`;
@@ -76,42 +72,42 @@ export class ClusterLockManager implements CountedLockManager {
     return this.acquire(`shared/${randomUUID()}`);
   }
 
-  /** All that was committed before the claim, and before the end of `first`, is applied here. */
+  /** When this resolves, everything that was committed before the lock, and before the end of `first`, is applied locally. */
   private async acquireAndCatchUp(
     name: string,
     { collection, first }: { collection: string; first?: () => Promise<unknown> },
   ): Promise<WriteLock> {
-    const claim = await this.acquire(name, collection);
+    const lock = await this.acquire(name, collection);
     try {
       await first?.();
       await this.options.replica.catchUp();
-      return claim;
+      return lock;
     } catch (error) {
-      await claim.release();
+      await lock.release();
       throw error;
     }
   }
 
-  /** `collection` is the one that the commits under this claim change, if that is known. */
+  /** `collection` is the one that the commits under this lock change, if that is known. */
   private async acquire(name: string, collection?: string): Promise<WriteLock> {
     const { coordination, ownerLabel, storage, epoch = 0 } = this.options;
-    const { committer } = this;
+    const committer = this.committer;
     const begin = epoch > 0 ? await nextFenceInEpoch(coordination, epoch) : undefined;
-    let held = await takeClaim(coordination, name, ownerLabel, { first: begin });
+    let held = await acquireLock(coordination, name, ownerLabel, { first: begin });
     const first = begin ?? held.fence;
     this.heldCount++;
     let isReleased = false;
     let isUncertain = false;
     let stored: string[] = [];
-    // A claim commits once; the next commit takes another claim of the same name.
+    // A lock commits once; the next commit takes another lock with the same name.
     const current = async () => {
       await committer.resolveOutcome(held);
-      if (held.isCommitted) held = await takeClaim(coordination, name, ownerLabel, { first });
+      if (held.isCommitted) held = await acquireLock(coordination, name, ownerLabel, { first });
       return held;
     };
     return {
       version: versionOf(first),
-      // The folder is a cache of the store.
+      // The folder is a cache of the object store.
       requiresFsync: false,
       get isUncertain() {
         return isUncertain;
@@ -147,7 +143,7 @@ export class ClusterLockManager implements CountedLockManager {
     });
   }
 
-  /** Commits that rely on the collection fail from then on. */
+  /** From then on, commits that rely on the collection fail. */
   private async deleteSchema(id: string): Promise<void> {
     const { coordination } = this.options;
     for (;;) {
@@ -157,7 +153,7 @@ export class ClusterLockManager implements CountedLockManager {
   }
 }
 
-/** In 11 digits, so that versions sort as the numbers do. */
+/** 11 digits, so that versions sort like their numbers. */
 function versionOf(first: number): string {
   return `${first.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
 }

@@ -6,17 +6,17 @@ import {
   type StoredValue,
 } from '../../coordination/index.js';
 
-/** What the first ingest of a collection fixes for all nodes. */
+/** The properties of a collection that its first ingest fixes for all nodes. */
 export interface CollectionSchema {
   grid: string;
   precision: number;
-  /** Pixel sizes of its band groups, and whatever else must be one in the cluster. */
+  /** Pixel sizes of its band groups, and whatever else must be the same on all nodes. */
   [field: string]: unknown;
 }
 
 export interface StoredCollectionSchema {
   id: string;
-  /** Of the key: commits that rely on the collection compare it. */
+  /** Revision of the key, which commits that rely on the collection compare. */
   revision: number;
   schema: CollectionSchema;
 }
@@ -25,29 +25,29 @@ const PREFIX = 'collections/';
 /** The key of a collection, for transactions that compare it. */
 export const schemaKey = (id: string) => PREFIX + id;
 
-/** Fixes a new collection; where it is there already, returns what was fixed by another. */
+/** Stores the schema of a new collection; returns the existing schema if there is one. */
 export async function createSchemaIfAbsent(
   store: CoordinationStore,
   id: string,
-  fixed: CollectionSchema,
+  schema: CollectionSchema,
 ): Promise<StoredCollectionSchema> {
-  const value = JSON.stringify(fixed);
+  const value = JSON.stringify(schema);
   const { current } = await compareAndSet(store, { key: schemaKey(id), value, revision: 0 });
   return decode(current!);
 }
 
-/** Changes what is fixed (a new band group, say) if nobody has meanwhile; `current` is what is there then. */
+/** Replaces a schema (for a new band group, for example) unless it has changed; `current` is the schema afterwards. */
 export async function updateSchema(
   store: CoordinationStore,
   { id, revision }: Pick<StoredCollectionSchema, 'id' | 'revision'>,
-  fixed: CollectionSchema,
+  schema: CollectionSchema,
 ): Promise<{ changed: boolean; current: StoredCollectionSchema | undefined }> {
-  const value = JSON.stringify(fixed);
+  const value = JSON.stringify(schema);
   const { set, current } = await compareAndSet(store, { key: schemaKey(id), value, revision });
   return { changed: set, current: current && decode(current) };
 }
 
-/** Deletes the key of a collection if nobody has changed it meanwhile: commits that rely on it are refused from then on. */
+/** Deletes the schema unless it has changed. From then on, commits that rely on the collection are refused. */
 export async function deleteSchema(
   store: CoordinationStore,
   { id, revision }: Pick<StoredCollectionSchema, 'id' | 'revision'>,

@@ -20,39 +20,39 @@ import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../erro
 import { type StoredCollectionSchema, schemaKey } from './collection-schema.js';
 import { committedMarker, type FencedLock, lockKey, parseLock } from './fenced-lock.js';
 
-/** What a commit tells the others. */
+/** The content of a log entry. */
 export interface LogEntry {
-  /** Name of the object that lists its records. */
+  /** Name of the object with the records of the commit. */
   segment: string;
-  /** Which slots it touches, as text; the log does not look into it. */
+  /** The slots that the commit touches, as text; the log does not interpret it. */
   slots: string;
 }
 
 export interface CommittedEntry extends LogEntry {
   seq: number;
-  /** Name and fence of the claim that it was committed by. */
+  /** Name and fence of the lock that the commit was made under. */
   claim: string;
   fence: number;
 }
 
 export interface Checkpoint {
-  /** Number of the last commit that it holds. */
+  /** Number of the last commit in it. */
   seq: number;
-  /** Name of the object that names its parts. */
+  /** Name of the object that lists its parts. */
   manifest: string;
 }
 
-/** A checkpoint as it is stored. */
+/** A checkpoint with the revision of its key. */
 export interface StoredCheckpoint extends Checkpoint {
   revision: number;
 }
 
-/** The answer to `readSince`: the next entries, or the checkpoint to load if these entries are deleted. */
+/** The answer to `readSince`: the next entries, or the checkpoint to load if these entries have been deleted. */
 export type LogPage =
   | { kind: 'entries'; head: number; entries: CommittedEntry[]; more: boolean }
   | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
 
-/** A collection whose key has this revision when an entry is appended; 0: it has no key. */
+/** A collection whose key must have this revision when an entry is appended; 0: it must have no key. */
 export type SchemaRevision = Pick<StoredCollectionSchema, 'id' | 'revision'>;
 
 /** The last number of the log, and the revision of the key that holds it. */
@@ -63,34 +63,34 @@ interface Head {
 
 const HEAD = 'log/head';
 const CHECKPOINT = 'log/checkpoint';
-/** Numbers are padded, so that the order of keys is that of numbers. */
+/** Numbers are padded so that keys sort like numbers. */
 const entryKey = (seq: number) => `log/${`${seq}`.padStart(16, '0')}`;
-/** After every entry's key. */
+/** Sorts after the keys of all entries. */
 const ENTRIES_END = 'log/:';
 const MAX_ENTRY_BYTES = 4096;
 const READ_LIMIT = 200;
 const TIMEOUT_MS = 30_000;
-/** A checkpoint is written after so many commits, and so many entries before it are kept. */
+/** Number of commits between two checkpoints, and number of entries before a checkpoint that are kept. */
 export const CHECKPOINT_COMMITS = 1000;
-/** How long a head that was seen shows that the store answers, ms. */
+/** For how long a head that was read proves that the store answers. */
 const HEAD_FRESH_MS = 1000;
 
 /**
- * The order of all commits of a cluster.
+ * The total order of all commits of a cluster.
  *
  * Invariants:
- * - entries are numbered from 1 without a gap, and `log/head` contains the last number;
- * - up to `keptEntries` entries before the checkpoint stay in the log, so that a reader a few commits behind reads them instead of the
- *   whole checkpoint;
- * - one transaction writes an entry, the head and the mark on the claim; it compares head, claim and collection. It changes the claim's
- *   key, so a claim commits once, however often the transaction is tried.
+ * - Entries are numbered from 1 without a gap, and `log/head` contains the last number.
+ * - Up to `keptEntries` entries before the checkpoint stay in the log, so that a reader a few commits behind reads them instead of the
+ *   complete checkpoint.
+ * - One transaction writes an entry, the head and the mark on the lock; it compares head, lock and collection. It changes the key of the
+ *   lock, so a lock commits once, however often the transaction is retried.
  */
 export class CommitLog {
-  /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
+  /** The heads of commits with an unknown outcome. A retry with the same head finds the outcome. */
   private readonly uncertain = new WeakMap<FencedLock, Head>();
-  /** One after another: commits of one node would only refuse each other. */
+  /** Commits of this node run one after another; otherwise they would only conflict with each other. */
   private readonly queue = new SerialQueue();
-  /** The newest head that was read or written here, and when. */
+  /** The newest head that was read or written by this node, and when. */
   private lastHead: (Head & { at: number }) | undefined;
 
   constructor(
@@ -99,33 +99,33 @@ export class CommitLog {
   ) {}
 
   /**
-   * Appends an entry and returns its number. `collection` is compared as it was read before the work. Errors after which nothing is
-   * committed: TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED, TW_DHT_COORDINATION_UNAVAILABLE, TW_DHT_ENTRY_TOO_LARGE. After
-   * TW_DHT_OUTCOME_UNKNOWN the commit may be made later; a call with the same claim and entry returns its number, and commits if
-   * it was not made. A claim that has committed another entry is lost.
+   * Appends an entry and returns its number. `collection` must be as it was read before the work. Nothing is committed after
+   * TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED, TW_DHT_COORDINATION_UNAVAILABLE and TW_DHT_ENTRY_TOO_LARGE. After
+   * TW_DHT_OUTCOME_UNKNOWN the commit may still be made; a call with the same lock and entry returns its number, and commits if it was
+   * not made. A lock that has committed another entry is lost.
    */
   commit(
-    claim: FencedLock,
+    lock: FencedLock,
     entry: LogEntry,
     collection?: SchemaRevision,
     timeoutMs = TIMEOUT_MS,
   ): Promise<number> {
     const deadline = performance.now() + timeoutMs;
-    return this.queue.run(() => this.commitUntil(deadline, { claim, entry, collection }));
+    return this.queue.run(() => this.commitUntil(deadline, { lock, entry, collection }));
   }
 
   private async commitUntil(deadline: number, commit: PendingCommit): Promise<number> {
-    const { claim } = commit;
+    const { lock } = commit;
     const left = () => Math.max(0, deadline - performance.now());
     try {
       for (let tries = 0; ; tries++) {
         const head =
-          this.uncertain.get(claim) ??
+          this.uncertain.get(lock) ??
           (tries === 0 ? this.freshHead() : undefined) ??
           (await this.readHead(left()));
         const seq = await this.tryCommit(commit, head, left());
         if (seq !== undefined) {
-          claim.markCommitted();
+          lock.markCommitted();
           return seq;
         }
         if (left() === 0) throw coordinationUnavailable('a commit', 'the log', 'others came first each time');
@@ -133,37 +133,37 @@ export class CommitLog {
       }
     } catch (error) {
       if (!coordinationUnavailable.is(error)) throw error;
-      // Where nothing was sent by now, an earlier call may have sent it.
-      const kind = this.uncertain.has(claim) ? outcomeUnknown : coordinationUnavailable;
+      // Even if this call sent nothing, an earlier one may have sent the commit.
+      const kind = this.uncertain.has(lock) ? outcomeUnknown : coordinationUnavailable;
       throw kind.because(
         error,
-        `the commit of ${claim.name}`,
+        `the commit of ${lock.name}`,
         'the coordination store',
         messageOf(error.cause ?? error),
       );
     }
   }
 
-  /** The number of the commit, or undefined where another commit came first. */
+  /** Returns the number of the commit, or undefined if another commit came first. */
   private async tryCommit(commit: PendingCommit, head: Head, timeoutMs: number): Promise<number | undefined> {
-    const { claim } = commit;
-    let uncertain = this.uncertain.has(claim);
+    const { lock } = commit;
+    let uncertain = this.uncertain.has(lock);
     try {
       const { succeeded, gets, revision } = await retryUntilAnswered(timeoutMs, (left, isUncertain) => {
         uncertain ||= isUncertain;
         return this.store.transact(transactionOf(commit, head), { timeoutMs: left });
       });
-      this.uncertain.delete(claim);
+      this.uncertain.delete(lock);
       if (!succeeded) return earlierOutcome(commit, head, gets, uncertain);
       this.onHead({ seq: head.seq + 1, revision });
       return head.seq + 1;
     } catch (error) {
-      if (outcomeUnknown.is(error)) this.uncertain.set(claim, head);
+      if (outcomeUnknown.is(error)) this.uncertain.set(lock, head);
       throw error;
     }
   }
 
-  /** What came after commit `seq`, at most `limit` entries. TW_DHT_LOG_DAMAGED. */
+  /** The commits after commit `seq`, at most `limit` entries. TW_DHT_LOG_DAMAGED. */
   async readSince(seq: number, limit = READ_LIMIT): Promise<LogPage> {
     const { gets } = await this.store.transact({
       success: [
@@ -171,14 +171,14 @@ export class CommitLog {
         { op: 'get', key: entryKey(seq + 1), end: ENTRIES_END, limit },
       ],
     });
-    const found = headOf(firstKeyValue(gets[0]!));
-    this.onHead(found);
-    const { seq: head } = found;
-    if (head < seq) throw logDamaged(`it ends with commit ${head}, but commit ${seq} was seen`);
+    const newest = headOf(firstKeyValue(gets[0]!));
+    this.onHead(newest);
+    const { seq: head } = newest;
+    if (head < seq) throw logDamaged(`it ends with commit ${head}, but this node has seen commit ${seq}`);
     const { kvs, more } = gets[1]!;
     const entries = kvs.map(decodeEntry);
     if (head > seq && entries[0]?.seq !== seq + 1) {
-      // The transaction that moves the checkpoint deletes entries.
+      // Entries are deleted by the transaction that moves the checkpoint.
       const checkpoint = await this.readCheckpoint();
       if (checkpoint && checkpoint.seq > seq) return { kind: 'checkpoint', head, checkpoint };
     }
@@ -194,7 +194,7 @@ export class CommitLog {
     return kv && decodeCheckpoint(kv);
   }
 
-  /** The number of the last commit, and of the last one that the checkpoint holds. */
+  /** The numbers of the last commit and of the last commit in the checkpoint. */
   async bounds(timeoutMs = TIMEOUT_MS): Promise<{ head: number; checkpoint: number }> {
     const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { timeoutMs });
     const checkpoint = firstKeyValue(gets[1]!);
@@ -205,8 +205,8 @@ export class CommitLog {
   }
 
   /**
-   * Replaces the checkpoint `expected` (undefined: there is none), and deletes the entries that lie more than `keptEntries` before the
-   * new one. False if another node has moved it.
+   * Replaces the checkpoint `expected` (undefined: there is none), and deletes the entries more than `keptEntries` before the new one.
+   * Returns false if another node has moved the checkpoint.
    */
   async moveCheckpoint(expected: StoredCheckpoint | undefined, next: Checkpoint): Promise<boolean> {
     const { seq, manifest } = next;
@@ -225,7 +225,7 @@ export class CommitLog {
         { timeoutMs: left },
       ),
     );
-    // One that is there already was put by an attempt whose answer was lost.
+    // If the key already has this value, an attempt whose answer was lost has put it.
     return succeeded || firstKeyValue(gets[0]!)?.value === value;
   }
 
@@ -236,9 +236,9 @@ export class CommitLog {
     });
   }
 
-  /** Calls `read` at first and after commits, one call after another: see `follow`. */
-  watch(read: (wake: WatchSignal) => Promise<void>, failed: (error: unknown) => void): Watch {
-    return watchLoop(this.store, { key: HEAD }, read, failed);
+  /** Calls `read` at the start and after commits, one call at a time: see `watchLoop`. */
+  watch(read: (signal: WatchSignal) => Promise<void>, onError: (error: unknown) => void): Watch {
+    return watchLoop(this.store, { key: HEAD }, read, onError);
   }
 
   private async readHead(timeoutMs: number): Promise<Head> {
@@ -253,14 +253,14 @@ export class CommitLog {
   }
 
   /**
-   * Where the store has just answered, a commit need not read the head first. Else that tells whether it answers, before anything is sent whose
-   * outcome would be unknown.
+   * If the store has just answered, a commit need not read the head first. Otherwise reading the head shows whether the store answers,
+   * before anything is sent whose outcome could become unknown.
    */
   private freshHead(): Head | undefined {
     return this.lastHead && performance.now() - this.lastHead.at < HEAD_FRESH_MS ? this.lastHead : undefined;
   }
 
-  /** Whether a wake tells of nothing that is new to who has applied commit `applied`. */
+  /** True if a signal reports nothing new to a reader that has applied commit `applied`. */
   isKnown({ reason, revision }: WatchSignal, applied: number): boolean {
     return (
       reason === 'change' &&
@@ -272,28 +272,28 @@ export class CommitLog {
 }
 
 interface PendingCommit {
-  claim: FencedLock;
+  lock: FencedLock;
   entry: LogEntry;
   collection: SchemaRevision | undefined;
 }
 
-function transactionOf({ claim, entry, collection }: PendingCommit, head: Head): Transaction {
+function transactionOf({ lock, entry, collection }: PendingCommit, head: Head): Transaction {
   const seq = head.seq + 1;
-  const claimKey = lockKey(claim.name);
+  const key = lockKey(lock.name);
   const compare = [
     { key: HEAD, modRevision: head.revision },
-    { key: claimKey, modRevision: claim.fence },
+    { key, modRevision: lock.fence },
   ];
   if (collection) compare.push({ key: schemaKey(collection.id), modRevision: collection.revision });
   return {
     compare,
     success: [
       { op: 'put', key: HEAD, value: `${seq}` },
-      { op: 'put', key: entryKey(seq), value: entryValue(claim, entry, seq) },
-      { op: 'put', key: claimKey, value: committedMarker(claim, seq, entry.segment) },
+      { op: 'put', key: entryKey(seq), value: entryValue(lock, entry, seq) },
+      { op: 'put', key, value: committedMarker(lock, seq, entry.segment) },
     ],
     failure: [
-      { op: 'get', key: claimKey },
+      { op: 'get', key },
       { op: 'get', key: entryKey(seq) },
       { op: 'get', key: CHECKPOINT },
       { op: 'get', key: schemaKey(collection?.id ?? '') },
@@ -302,39 +302,39 @@ function transactionOf({ claim, entry, collection }: PendingCommit, head: Head):
 }
 
 /**
- * After a try that was refused: the number that an earlier one of unknown outcome has got, or undefined where only the head has
- * moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
+ * After an attempt that was refused: the number that an earlier attempt with an unknown outcome has got, or undefined if only the head
+ * has moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
  */
 function earlierOutcome(
-  { claim, entry: { segment }, collection }: PendingCommit,
+  { lock, entry: { segment }, collection }: PendingCommit,
   head: Head,
   gets: RangeResult[],
   uncertain: boolean,
 ): number | undefined {
-  const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(firstKeyValue);
-  const state = claimKv && parseLock(claimKv);
-  if (state?.fence === claim.fence) {
+  const [lockKv, entryKv, checkpointKv, collectionKv] = gets.map(firstKeyValue);
+  const state = lockKv && parseLock(lockKv);
+  if (state?.fence === lock.fence) {
     if (state.done !== undefined && state.segment === segment) return state.done;
-    if (state.done !== undefined) throw lockLost(claim.name);
+    if (state.done !== undefined) throw lockLost(lock.name);
     if (collection && (collectionKv?.modRevision ?? 0) !== collection.revision)
       throw collectionConflict(collection.id);
     return undefined;
   }
-  // The mark of a commit may have been replaced by the next claim; its entry is there for a while longer.
+  // The mark of a commit may have been replaced by the next lock; its entry exists for longer.
   const entry = entryKv && decodeEntry(entryKv);
-  if (entry?.fence === claim.fence && entry.segment === segment) return entry.seq;
-  const isGone = !entry && checkpointKv !== undefined && decodeCheckpoint(checkpointKv).seq > head.seq;
-  if (uncertain && isGone)
-    throw outcomeUnknown(`the commit of ${claim.name}`, 'the commit log', 'its entry is gone');
-  throw lockLost(claim.name);
+  if (entry?.fence === lock.fence && entry.segment === segment) return entry.seq;
+  const isDeleted = !entry && checkpointKv !== undefined && decodeCheckpoint(checkpointKv).seq > head.seq;
+  if (uncertain && isDeleted)
+    throw outcomeUnknown(`the commit of ${lock.name}`, 'the commit log', 'its entry is gone');
+  throw lockLost(lock.name);
 }
 
-/** Puts an entry of a log that is written anew. */
+/** The operation that writes an entry of a rebuilt log. */
 export function entryPut(entry: CommittedEntry): Operation {
   return { op: 'put', key: entryKey(entry.seq), value: JSON.stringify(entry) };
 }
 
-/** Puts the last number of a log that is written anew, and its checkpoint. */
+/** The operations that write the head and the checkpoint of a rebuilt log. */
 export function headAndCheckpointPuts(head: number, checkpoint: Checkpoint | undefined): Operation[] {
   const puts: Operation[] = [];
   if (head > 0) puts.push({ op: 'put', key: HEAD, value: `${head}` });
@@ -343,8 +343,8 @@ export function headAndCheckpointPuts(head: number, checkpoint: Checkpoint | und
 }
 
 /** TW_DHT_ENTRY_TOO_LARGE. */
-function entryValue(claim: FencedLock, { segment, slots }: LogEntry, seq: number): string {
-  const entry: CommittedEntry = { seq, segment, slots, claim: claim.name, fence: claim.fence };
+function entryValue(lock: FencedLock, { segment, slots }: LogEntry, seq: number): string {
+  const entry: CommittedEntry = { seq, segment, slots, claim: lock.name, fence: lock.fence };
   const value = JSON.stringify(entry);
   const bytes = Buffer.byteLength(value);
   if (bytes > MAX_ENTRY_BYTES) throw entryTooLarge(segment, bytes, MAX_ENTRY_BYTES);

@@ -1,10 +1,10 @@
-/** From the records of a commit to its place in the log. */
+/** Turns the records of a commit into an entry of the log. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backOff } from '../../async/index.js';
 import { type CoordinationStore, outcomeUnknown } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
-import { Histogram } from '../../metrics/index.js';
+import type { ClusterMetrics } from '../../metrics/index.js';
 import {
   type Catalogue,
   type CatalogueChange,
@@ -16,9 +16,7 @@ import {
   type Storage,
 } from '../../storage/index.js';
 import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PrefixLengths } from '../placement/slots.js';
-import type { Replica } from '../replication/replica.js';
+import { type PrefixLengths, SlotSet } from '../placement/index.js';
 import { segmentName } from './checkpoint.js';
 import {
   createSchemaIfAbsent,
@@ -34,25 +32,36 @@ import { encodeSegment } from './segment.js';
 
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 
+/** The replica of this node, which applies the commits. */
+export interface CommitApplier {
+  /** Applies everything that the log has. */
+  catchUp(): Promise<void>;
+  /** Hands over a commit of this node, so that its segment need not be read again. */
+  cacheOwnCommit(segment: string, commit: Commit): void;
+  /** Applies a commit of this node if it is the next one. */
+  applyOwn(entry: CommittedEntry): Promise<void>;
+  /** Resolves when a commit is applied. */
+  waitForCommit(seq: number, timeoutMs: number): Promise<void>;
+}
+
 export interface CommitterOptions {
   storage: Pick<Storage, 'dir' | 'catalogue'>;
   coordination: CoordinationStore;
   log: CommitLog;
   objects: ObjectStore;
-  replica: Replica;
+  replica: CommitApplier;
   prefixLengths: PrefixLengths;
-  /** How long etcd may take to append an entry, ms; twice as long may pass until the entry is copied and applied. */
+  /** Time limit of etcd for appending an entry, ms. Archiving and applying the entry may take twice as long. */
   timeoutMs?: number;
+  metrics?: Pick<ClusterMetrics, 'commitSeconds'>;
 }
 
 const TIMEOUT_MS = 30_000;
 const COPY_RETRY_MS = 500;
-/** Attempts of a commit whose collection keeps changing. */
+/** Maximum attempts of a commit whose collection keeps changing. */
 const MAX_ATTEMPTS = 20;
-/** Bounds of the classes of the histogram, seconds. */
-const COMMIT_SECONDS_BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** A commit as it was sent to the log. */
+/** A commit that was sent to the log. */
 interface SentCommit {
   entry: LogEntry;
   collection: SchemaRevision | undefined;
@@ -60,23 +69,21 @@ interface SentCommit {
 
 /**
  * Invariants:
- * - an entry is appended only under a claim that is still held, after its files and its segment are in the store;
- * - `build` reads a catalogue that holds every commit that was acknowledged before;
- * - the key of a collection is read before the state that a commit is built from, and compared by the transaction that
- *   appends the entry, so no commit is built from a state that another one has changed;
- * - a claim whose last commit has an unknown outcome sends no other commit until `settle` has found the outcome.
+ * - An entry is appended only under a lock that is still held, after its files and its segment are in the store.
+ * - `build` reads a catalogue that contains every commit that was acknowledged before.
+ * - The key of a collection is read before the state that a commit is built from, and compared by the transaction that
+ *   appends the entry, so no commit is built from a state that another commit has changed.
+ * - After a commit with an unknown outcome, a lock sends no other commit until `resolveOutcome` has found the outcome.
  */
 export class Committer {
-  /** From the records of a commit to its acknowledgement, seconds. */
-  readonly commitSeconds = new Histogram(COMMIT_SECONDS_BOUNDS);
-  private readonly archiveLog: LogArchive;
+  private readonly archive: LogArchive;
   private readonly uncertainCommits = new WeakMap<FencedLock, SentCommit>();
 
   private readonly timeoutMs: number;
 
   constructor(private readonly options: CommitterOptions) {
     this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    this.archiveLog = new LogArchive(options.log, options.objects);
+    this.archive = new LogArchive(options.log, options.objects);
   }
 
   private get catalogue(): Catalogue {
@@ -84,14 +91,14 @@ export class Committer {
   }
 
   /**
-   * Finds the outcome of the last commit under `held`, if it is unknown: appends its entry if that has not happened yet. Throws
+   * Finds the outcome of the last commit under `held` if it is unknown, and appends its entry if that has not happened yet. Throws
    * TW_DHT_OUTCOME_UNKNOWN and TW_DHT_COORDINATION_UNAVAILABLE if etcd still does not answer, TW_DHT_CLAIM_LOST.
    */
   async resolveOutcome(held: FencedLock): Promise<void> {
     const sent = this.uncertainCommits.get(held);
     if (!sent) return;
     await this.options.log.commit(held, sent.entry, sent.collection, this.timeoutMs).catch((error) => {
-      // Then the entry was not appended, and the claim is still held.
+      // In this case the entry was not appended, and the lock is still held.
       if (!collectionConflict.is(error)) throw error;
     });
     this.uncertainCommits.delete(held);
@@ -103,8 +110,8 @@ export class Committer {
   }
 
   /**
-   * Commits what `build` returns; an empty commit leaves the claim unused. `collection` is the one that the commit probably changes: with
-   * it `build` is called once, without it twice. `also` are changes of this node's own records, written after the commit.
+   * Commits the result of `build`; an empty commit leaves the lock unused. `collection` is the collection that the commit probably changes:
+   * with it `build` is called once, without it twice. `also` are changes of this node's own records, written after the commit.
    */
   async commit(
     held: FencedLock,
@@ -126,14 +133,14 @@ export class Committer {
       else if (attempt < MAX_ATTEMPTS) await backOff(attempt);
       else throw collectionConflict(id ?? held.name);
     }
-    // An error here must not look as if nothing were committed.
+    // This error must not look as if nothing had been committed.
     if (also.length > 0)
       await storage.catalogue.write(also).catch((error) => {
         throw localApplyFailed.because(error, held.name, storage.dir, messageOf(error));
       });
   }
 
-  /** False if the collection has changed since its key was read. */
+  /** Returns false if the collection has changed since its key was read. */
   private async tryCommit(
     held: FencedLock,
     commit: Commit,
@@ -141,8 +148,8 @@ export class Committer {
     key: StoredCollectionSchema | undefined,
   ): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
-    this.archiveLog.requireNoConflictingWriter();
-    const begun = performance.now();
+    this.archive.requireNoConflictingWriter();
+    const startedAt = performance.now();
     const { bytes, slots } = encodeSegment(commit, prefixLengths);
     const segment = `${held.fence}-${randomUUID()}`;
     await objects.put(segmentName(segment), bytes, { signal: held.lost });
@@ -160,10 +167,10 @@ export class Committer {
       throw error;
     }
     const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
-    // The watch of the log reads the entry again, meets the same error and reports it.
+    // If this fails, the watch of the log reads the entry again, meets the same error and reports it.
     replica.applyOwn(committed).catch(() => undefined);
-    await Promise.all([this.archive(committed), this.applyLocally(committed)]);
-    this.commitSeconds.observe((performance.now() - begun) / 1e3);
+    await Promise.all([this.archiveEntry(committed), this.applyLocally(committed)]);
+    this.options.metrics?.commitSeconds.observe((performance.now() - startedAt) / 1e3);
     return true;
   }
 
@@ -175,15 +182,15 @@ export class Committer {
     });
   }
 
-  /** Retries while the store is away: the commit is made and visible, so it must not look failed. */
-  private async archive(entry: CommittedEntry): Promise<void> {
-    for (const begun = performance.now(); ; await sleep(COPY_RETRY_MS))
+  /** Retries while the store is unreachable: the commit is made and visible, so it must not look failed. */
+  private async archiveEntry(entry: CommittedEntry): Promise<void> {
+    for (const startedAt = performance.now(); ; await sleep(COPY_RETRY_MS))
       try {
-        await this.archiveLog.archive(entry);
+        await this.archive.archive(entry);
         return;
       } catch (error) {
         if (conflictingWriter.is(error)) throw error;
-        if (performance.now() - begun > 2 * this.timeoutMs)
+        if (performance.now() - startedAt > 2 * this.timeoutMs)
           throw outcomeUnknown.because(
             error,
             `commit ${entry.seq}`,
@@ -194,9 +201,9 @@ export class Committer {
   }
 
   /**
-   * The key that the transaction compares. `key` was read before the commit was built. A commit that changes the collection's record
-   * changes the key first: other commits that were built from the former record then fail. A key without a record is left
-   * by the first commit of a collection, if that failed; it is replaced.
+   * The key that the transaction compares. `key` was read before the commit was built. A commit that changes the record of the collection
+   * changes the key first, so that other commits that were built from the previous record fail. A key without a record stems from a failed
+   * first commit of the collection and is replaced.
    */
   private async schemaToCompare(
     { edits = [] }: Commit,
@@ -228,7 +235,7 @@ export class Committer {
     return changed ? current! : 'changed';
   }
 
-  /** A deletion that ended before its commit leaves the record of the collection without a key. */
+  /** A deletion that ended before its commit leaves a collection record without a key. */
   private async recreateSchema({ id, grid, precision }: CollectionRecord): Promise<void> {
     const { coordination } = this.options;
     await requireUnlocked(coordination, collectionLockName(id), () => collectionBusy(id));
@@ -237,8 +244,8 @@ export class Committer {
 }
 
 /**
- * The collection whose key a commit compares: the one that it creates, changes or deletes, or of which it puts tiles or other records,
- * which must not outlive the collection. Models do.
+ * The collection whose key a commit compares: the one that it creates, changes or deletes, or whose tiles or other records it puts, because
+ * these must not outlive the collection. Models may.
  */
 function collectionOf({ added = [], edits = [] }: Commit): string | undefined {
   const changed = edits.find(isCollectionEdit);

@@ -11,41 +11,41 @@ import { lockHeld } from '../errors.js';
 
 const LOCK_PREFIX = 'claim/';
 const LEASE_TTL_S = 60;
-/** Claims that are forgotten together; etcd takes 128 operations in a transaction. */
+/** Locks that are deleted in one transaction; etcd accepts 128 operations. */
 const DELETE_BATCH = 50;
 
-/** What the key of a claim holds: who works, and after the commit its number. */
+/** The value of the key of a lock: its holder and, after the commit, the number of the commit. */
 interface LockDocument {
   holder: string;
-  /** The number that the holder's versions begin with, if it is not the fence: see `nextFenceInEpoch`, and commits after the first one. */
+  /** The number that the versions of the holder begin with, if it is not the fence: see `nextFenceInEpoch`, and commits after the first. */
   first?: number;
   done?: number;
   fence?: number;
-  /** The segment that was committed. */
+  /** The committed segment. */
   segment?: string;
 }
 
-/** A claim as others see it. */
+/** The state of a lock, as every node can read it. */
 export interface LockState {
   name: string;
   holder: string;
-  /** Of the claim; also after its commit. */
+  /** The fence of the lock, even after its commit. */
   fence: number;
-  /** The number with which the versions of its holder begin. */
+  /** The number that the versions of its holder begin with. */
   first: number;
-  /** Number of its commit; undefined while it is worked on. */
+  /** Number of its commit; undefined before the commit. */
   done: number | undefined;
   /** The segment of its commit. */
   segment: string | undefined;
 }
 
 /**
- * The right to write a scene (`<collection>/<scene>`) or a share of a job (`<job>/<share>`): of one holder at a time, until its
- * commit, its release or the end of its lease.
+ * The right to write a scene (`<collection>/<scene>`) or to work on a task (`<job>/<share>`): for one holder at a time, until its
+ * commit, its release or the end of its lease. Users and keys call it a claim.
  *
- * Invariant: `fence` is the revision of the put that made the claim, so it is larger than that of every earlier claim of that name and
- * is never used again. The key keeps that `modRevision` while the claim holds, and a commit compares it. (The revision that
- * created the key would not do: a claim that follows a finished one replaces it.)
+ * Invariant: `fence` is the revision of the put that created the lock, so it is larger than that of every earlier lock with that name and
+ * is never used again. The key keeps that `modRevision` while the lock is held, and a commit compares it. (The `createRevision` of the
+ * key does not work, because a lock that follows a committed one replaces its key.)
  */
 export class FencedLock {
   private hasEnded = false;
@@ -57,39 +57,39 @@ export class FencedLock {
     private readonly lease: Lease,
   ) {}
 
-  /** Aborted when the claim is lost: what is made under it can no longer be committed. */
+  /** Aborted when the lock is lost: work under it can no longer be committed. */
   get lost(): AbortSignal {
     return this.lease.lost;
   }
 
-  /** True after the claim's only commit. */
+  /** True after the only commit of the lock. */
   get isCommitted(): boolean {
     return this.hasEnded;
   }
 
-  /** Gives the claim back, if it was not committed. */
+  /** Releases the lock if it was not committed. */
   async release(): Promise<void> {
     if (!this.hasEnded) await this.lease.revoke();
   }
 
-  /** After its commit, which has taken the key from the lease; the lease ends by itself. */
+  /** Called after the commit, which has detached the key from the lease; the lease then expires. */
   markCommitted(): void {
     this.hasEnded = true;
     this.lease.stopRenewing();
   }
 }
 
-/** The key of a claim, for the transaction that commits it. */
+/** The key of a lock, for the transaction that commits it. */
 export const lockKey = (name: string) => LOCK_PREFIX + name;
 
-/** The value of a claim's key after commit `done` of `segment`. */
+/** The value of the key of a lock after commit `done` of `segment`. */
 export function committedMarker({ holder, fence }: FencedLock, done: number, segment: string): string {
   return JSON.stringify({ holder, fence, done, segment } satisfies LockDocument);
 }
 
 /**
- * TW_DHT_CLAIMED while another holds it. `holder` says who works, for the message that others get; `ttl` is how many seconds a dead
- * holder blocks the name; `first` is the number with which the holder's versions begin, if it is not the fence of this claim.
+ * Throws TW_DHT_CLAIMED while another holder has the lock. `holder` identifies the caller in error messages; a dead holder blocks the
+ * name for `ttl` seconds; `first` is the number that the versions of the holder begin with, if it is not the fence of this lock.
  */
 export async function acquireLock(
   store: CoordinationStore,
@@ -102,13 +102,15 @@ export async function acquireLock(
     const value = JSON.stringify({ holder, ...(first && { first }) } satisfies LockDocument);
     for (let revision = 0; ; ) {
       const { set, current } = await compareAndSet(store, {
-        ...{ key: lockKey(name), value, revision },
+        key: lockKey(name),
+        value,
+        revision,
         lease: lease.id,
       });
       if (set) return new FencedLock(name, holder, current!.modRevision, lease);
       const other = current && parseLock(current);
       if (other && other.done === undefined) throw lockHeld(name, other.holder);
-      // The mark of a done claim is replaced, or has just been forgotten.
+      // The mark of a committed lock is replaced, or has just been deleted.
       revision = current?.modRevision ?? 0;
     }
   } catch (error) {
@@ -117,67 +119,67 @@ export async function acquireLock(
   }
 }
 
-/** The claims whose names begin with `prefix`, held and done. */
+/** All locks whose names begin with `prefix`, held and committed. */
 export async function listLocks(store: CoordinationStore, prefix: string): Promise<LockState[]> {
   const { gets } = await store.read([prefixRange(lockKey(prefix))]);
   return gets[0]!.kvs.map(parseLock);
 }
 
-/** The claim on all of a collection. */
+/** The name of the lock on a collection. */
 export const collectionLockName = (collection: string) => `collection/${collection}`;
 
-/** Throws what `busy` returns if a claim `name` is held, or, if `name` ends with a slash, one whose name begins with it. */
+/** Throws the error of `busy` if the lock `name` is held or, if `name` ends with a slash, any lock whose name begins with it. */
 export async function requireUnlocked(
   store: CoordinationStore,
   name: string,
   busy: (other: LockState) => Error,
 ): Promise<void> {
-  const isMeant = (other: LockState) => name.endsWith('/') || other.name === name;
-  const claims = await listLocks(store, name);
-  const other = claims.find((one) => one.done === undefined && isMeant(one));
+  const matches = (other: LockState) => name.endsWith('/') || other.name === name;
+  const locks = await listLocks(store, name);
+  const other = locks.find((lock) => lock.done === undefined && matches(lock));
   if (other) throw busy(other);
 }
 
 /**
- * Deletes the marks of done claims up to commit `upTo`, when a checkpoint holds their commits. Returns how many. What is claimed
- * again meanwhile stays.
+ * Deletes the marks of committed locks up to commit `upTo`, once a checkpoint contains their commits. Returns their number. A lock that was
+ * acquired again in the meantime stays.
  */
 export function pruneCommittedLocks(store: CoordinationStore, upTo: number): Promise<number> {
   return deleteLocks(store, ({ done = Infinity }) => done <= upTo);
 }
 
-/** Ends the claims of holders that are surely gone, so that nobody waits for their leases. Returns how many. */
+/** Revokes the locks of holders that are certainly gone, before their leases expire. Returns their number. */
 export function revokeLocksOf(
   store: CoordinationStore,
-  isGone: (holder: string) => boolean,
+  matches: (holder: string) => boolean,
 ): Promise<number> {
-  return deleteLocks(store, ({ holder, done }) => done === undefined && isGone(holder));
+  return deleteLocks(store, ({ holder, done }) => done === undefined && matches(holder));
 }
 
-async function deleteLocks(store: CoordinationStore, which: (claim: LockState) => boolean): Promise<number> {
-  let forgotten = 0;
+async function deleteLocks(store: CoordinationStore, matches: (lock: LockState) => boolean): Promise<number> {
+  let deleted = 0;
   for await (const kvs of scanPrefix(store, LOCK_PREFIX, DELETE_BATCH)) {
-    const gone = kvs.filter((kv) => which(parseLock(kv)));
-    if (gone.length > 0) {
+    const matching = kvs.filter((kv) => matches(parseLock(kv)));
+    if (matching.length > 0) {
       const { succeeded } = await store.transact({
-        compare: gone.map(({ key, modRevision }) => ({ key, modRevision })),
-        success: gone.map(({ key }) => ({ op: 'delete', key })),
+        compare: matching.map(({ key, modRevision }) => ({ key, modRevision })),
+        success: matching.map(({ key }) => ({ op: 'delete', key })),
       });
-      if (succeeded) forgotten += gone.length;
+      if (succeeded) deleted += matching.length;
     }
   }
-  return forgotten;
+  return deleted;
 }
 
-/** Who claims, for the message that others get. */
+/** The holder of a lock, for the error messages of other nodes. */
 export const ownerLabel = ({ id, url }: { id: string; url: string }) => `${id} at ${url}`;
 
-/** Whether a claim is that of a node, wherever it was then. */
+/** Matches the holders of locks of a node, at whatever address it was. */
 export const isOwnedBy = (id: string) => (holder: string) => holder.split(' ', 1)[0] === id;
 
-/** What a claim's key says. TW_DHT_DOCUMENT_DAMAGED. */
+/** Parses the state of a lock. TW_DHT_DOCUMENT_DAMAGED. */
 export function parseLock(kv: StoredValue): LockState {
-  const found = parseJsonValue<LockDocument>(kv, ['holder']);
-  const { holder, done, segment, fence = kv.modRevision, first = fence } = found;
+  const document = parseJsonValue<LockDocument>(kv, ['holder']);
+  const { holder, done, segment, fence = kv.modRevision, first = fence } = document;
   return { name: kv.key.slice(LOCK_PREFIX.length), holder, fence, first, done, segment };
 }

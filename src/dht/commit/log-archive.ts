@@ -1,7 +1,8 @@
 /**
- * Copies of log entries in the tile store: with them and the manifest of a checkpoint the log can be rebuilt.
+ * The archive of the log: copies of its entries in the tile store. The log can be rebuilt from them and the manifest of a checkpoint.
  *
- * Invariant: an entry is copied only after all before it, as far as no checkpoint holds them; so the copies after a checkpoint have no gap.
+ * Invariant: an entry is archived only after all entries before it that are not in a checkpoint, so the archive has no gap after a
+ * checkpoint.
  */
 import { mapConcurrent } from '../../async/index.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
@@ -11,13 +12,13 @@ import type { CommitLog, CommittedEntry } from './commit-log.js';
 const PREFIX = 'catalogue/log/';
 const CONCURRENCY = 16;
 
-/** The copy of a log entry. */
+/** The name of the copy of a log entry. */
 export const archivedEntryName = (seq: number) => `${PREFIX}${`${seq}`.padStart(16, '0')}`;
 
 export class LogArchive {
-  /** Entries up to here are copied. */
+  /** All entries up to this one are archived. */
   private archivedUpTo = 0;
-  /** Once it was found, this node must not go on after the other's entries. */
+  /** Set once the archive contains an entry of another cluster; this node must then stop committing. */
   private conflict: Error | undefined;
 
   constructor(
@@ -25,12 +26,12 @@ export class LogArchive {
     private readonly objects: ObjectStore,
   ) {}
 
-  /** Throws TW_DHT_OTHER_WRITER where another cluster was found to write its entries here. */
+  /** Throws TW_DHT_OTHER_WRITER if another cluster was found to write its entries to this store. */
   requireNoConflictingWriter(): void {
     if (this.conflict) throw this.conflict;
   }
 
-  /** Copies an entry, and those before it that nobody has copied: who made them was killed, or is just doing it. TW_DHT_OTHER_WRITER. */
+  /** Archives an entry and all earlier ones that are missing because their writers were killed or are still at it. TW_DHT_OTHER_WRITER. */
   async archive(entry: CommittedEntry): Promise<void> {
     await this.archiveUpTo(entry.seq - 1);
     await this.put(entry);
@@ -40,7 +41,7 @@ export class LogArchive {
     const first = await this.firstMissing(seq);
     for (let last = first - 1; last < seq; ) {
       const page = await this.log.readSince(last);
-      // Who wrote the checkpoint has copied what it holds.
+      // The writer of the checkpoint has archived its entries.
       if (page.kind === 'checkpoint') {
         last = page.checkpoint.seq;
         continue;
@@ -61,7 +62,7 @@ export class LogArchive {
     return first;
   }
 
-  /** The same bytes, whoever writes them. */
+  /** All nodes write the same bytes. */
   private async put({ seq, segment, slots, claim, fence }: CommittedEntry): Promise<void> {
     const copy: CommittedEntry = { seq, segment, slots, claim, fence };
     const bytes = Buffer.from(JSON.stringify(copy));
@@ -74,7 +75,7 @@ export class LogArchive {
   }
 }
 
-/** The numbers of the copies in the store, ascending. */
+/** The numbers of the archived entries, ascending. */
 export async function listArchived(objects: ObjectStore): Promise<number[]> {
   const numbers: number[] = [];
   for await (const { name } of objects.list(PREFIX)) {
@@ -84,7 +85,7 @@ export async function listArchived(objects: ObjectStore): Promise<number[]> {
   return numbers;
 }
 
-/** Entries by their copies. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
+/** Reads archived entries. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
 export function readArchived(objects: ObjectStore, numbers: number[]): Promise<CommittedEntry[]> {
   return mapConcurrent(numbers, CONCURRENCY, (seq) => readArchivedEntry(objects, seq));
 }
@@ -92,16 +93,16 @@ export function readArchived(objects: ObjectStore, numbers: number[]): Promise<C
 async function readArchivedEntry(objects: ObjectStore, seq: number): Promise<CommittedEntry> {
   const name = archivedEntryName(seq);
   const text = (await objects.get(name)).toString();
-  let found: Partial<CommittedEntry>;
+  let entry: Partial<CommittedEntry>;
   try {
-    found = JSON.parse(text) as Partial<CommittedEntry>;
+    entry = JSON.parse(text) as Partial<CommittedEntry>;
   } catch (error) {
-    throw archivedEntryDamaged.because(error, name, 'it is no JSON');
+    throw archivedEntryDamaged.because(error, name, 'it is not JSON');
   }
-  const { segment, slots, claim, fence } = found;
-  if (found.seq !== seq || typeof segment !== 'string' || typeof slots !== 'string')
-    throw archivedEntryDamaged(name, 'it is not the entry of its number');
+  const { segment, slots, claim, fence } = entry;
+  if (entry.seq !== seq || typeof segment !== 'string' || typeof slots !== 'string')
+    throw archivedEntryDamaged(name, 'it is the entry of another number');
   if (typeof claim !== 'string' || typeof fence !== 'number')
-    throw archivedEntryDamaged(name, 'it does not name its claim');
+    throw archivedEntryDamaged(name, 'it does not name its lock');
   return { seq, segment, slots, claim, fence };
 }

@@ -1,12 +1,11 @@
-/** What many commits come to, one after another: the content of a checkpoint. */
 import type { Commit, RecordEdit, TileRecord } from '../../storage/index.js';
 
-/** Records as of some commit. */
+/** The combined result of consecutive commits: the content of a checkpoint. */
 export class RecordState {
   private readonly tiles = new Map<string, TileRecord>();
   private readonly records = new Map<string, RecordEdit>();
 
-  /** Takes in the next commit. */
+  /** Applies the next commit. */
   apply({ removed = [], added = [], edits = [] }: Commit): void {
     for (const { id } of removed) this.tiles.delete(id);
     for (const tile of added) this.tiles.set(tile.id, tile);
@@ -17,7 +16,7 @@ export class RecordState {
     }
   }
 
-  /** The one commit that makes an empty store hold all of it. */
+  /** A single commit with the same result on an empty store. */
   toCommit(): Commit {
     return { added: [...this.tiles.values()], edits: [...this.records.values()] };
   }

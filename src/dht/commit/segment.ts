@@ -1,6 +1,6 @@
 /**
- * Segments: what one commit changes, as one object of the shared store. Records of tiles lie slot by slot, so that a node
- * reads those of its own slots and no others:
+ * Segments: the changes of one commit, as one object in the tile store. Tile records are grouped by slot, so that a node reads only those
+ * of its own slots:
  *
  *     'TWSG', format, length of the header, CRC-32 of the header   4 x 4 bytes, little endian
  *     header                                                       JSON, deflated
@@ -18,21 +18,21 @@ import {
   type TileVersion,
 } from '../../storage/index.js';
 import { segmentDamaged } from '../errors.js';
-import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
+import { type PrefixLengths, slotOfCell } from '../placement/index.js';
 
 const MAGIC = 'TWSG';
 const FORMAT = 2;
 const HEADER_START = 16;
-/** One read gives all of most segments, or at least their header. */
+/** One read fetches most segments completely, and at least the header of the others. */
 const FIRST_READ_BYTES = 2 ** 18;
-/** Parts nearer to each other than this are read together, bytes. */
+/** Parts that are closer together than this are read together. */
 const MAX_GAP_BYTES = 2 ** 16;
-/** A scene of a hundred thousand tiles has less; a damaged length must not take all memory. */
+/** A scene of a hundred thousand tiles needs less. The limit keeps a damaged length from exhausting the memory. */
 const MAX_JSON_BYTES = 2 ** 29;
 
 interface Part {
   slot: number;
-  /** From the end of the header. */
+  /** Offset from the end of the header. */
   offset: number;
   bytes: number;
   crc32: number;
@@ -44,7 +44,7 @@ interface Header {
   parts: Part[];
 }
 
-/** What a part says of the tiles of its slot. */
+/** The content of a part: the changes to the tiles of a slot. */
 interface SlotChange {
   removed: TileVersion[];
   added: TileBatch | EncodedTiles;
@@ -52,7 +52,7 @@ interface SlotChange {
 
 export interface Segment {
   bytes: Buffer;
-  /** Slots of its tiles, ascending. */
+  /** The slots of its tiles, ascending. */
   slots: number[];
 }
 
@@ -94,15 +94,12 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
   return { bytes: Buffer.concat([start, header, ...bodies]), slots };
 }
 
-/** Where segments lie. */
-type Segments = Pick<ObjectStore, 'get'>;
-
 /**
- * The commit of a segment, with the tiles of those slots alone that `wants` names; edits of other records are for all. Throws
+ * Reads a segment as a commit with the tiles of only those slots for which `wants` is true, and with all edits of other records. Throws
  * TW_DHT_SEGMENT_DAMAGED.
  */
 export async function readSegment(
-  objects: Segments,
+  objects: Pick<ObjectStore, 'get'>,
   name: string,
   wants: (slot: number) => boolean,
 ): Promise<Commit> {
@@ -110,7 +107,7 @@ export async function readSegment(
   let known = await read(0, FIRST_READ_BYTES);
   if (known.length < HEADER_START) throw segmentDamaged(name, 'it is cut off');
   if (known.toString('latin1', 0, 4) !== MAGIC || known.readUInt32LE(4) !== FORMAT)
-    throw segmentDamaged(name, 'it is no segment of this format');
+    throw segmentDamaged(name, 'it is not a segment of this format');
   const headerEnd = HEADER_START + known.readUInt32LE(8);
   if (headerEnd > MAX_JSON_BYTES) throw segmentDamaged(name, 'its header is too long');
   if (headerEnd > known.length) known = Buffer.concat([known, await read(known.length, headerEnd)]);
@@ -130,7 +127,7 @@ export async function readSegment(
       if (body.length !== part.bytes || crc32(body) !== part.crc32)
         throw segmentDamaged(name, `its part of slot ${part.slot} has another checksum`);
       const change: SlotChange = inflateJson(body);
-      // Not by spreading: a slot may hold a million tiles, and arguments lie on the stack.
+      // A spread would exceed the stack, because a slot may have a million tiles.
       for (const tile of change.removed) commit.removed.push(tile);
       for (const tile of decodeTiles(change.added)) commit.added.push(tile);
     }
@@ -138,7 +135,7 @@ export async function readSegment(
   return commit;
 }
 
-/** Neighbours that one read fetches. */
+/** Groups neighbouring parts that one read fetches. */
 function contiguousReads(parts: Part[]): Part[][] {
   const runs: Part[][] = [];
   for (const part of parts) {

@@ -1,4 +1,4 @@
-/** Sends the files of a folder to the tile store of a cluster. */
+/** Uploads the files of a data folder to the tile store of a cluster. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
@@ -11,12 +11,12 @@ import {
 } from '../../storage/index.js';
 import { importFileDamaged } from '../errors.js';
 
-/** Files on their way to the store at once. */
+/** Files that are uploaded at the same time. */
 const CONCURRENCY = 16;
 
-/** They get the names of new versions, those of the claims under which they are committed. */
+/** The files get the names of new versions, which come from the locks under which they are committed. */
 export class FileUploader {
-  /** Of the files that were sent. */
+  /** Bytes of the uploaded files. */
   bytes = 0;
 
   constructor(
@@ -25,7 +25,7 @@ export class FileUploader {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  /** Whether all are there, as long as they were written. Throws TW_DHT_MOVE_IN_FILE. */
+  /** Checks that all files exist with their recorded sizes. Throws TW_DHT_MOVE_IN_FILE. */
   async requireTiles(tiles: TileRecord[]): Promise<void> {
     const files = tiles.flatMap((tile) => tile.groups.map(({ name, bytes }) => ({ tile, name, bytes })));
     await mapConcurrent(files, CONCURRENCY, ({ tile, name, bytes }) =>
@@ -33,13 +33,13 @@ export class FileUploader {
     );
   }
 
-  /** The same for a version of a model. */
+  /** Checks the files of a version of a model. Throws TW_DHT_MOVE_IN_FILE. */
   async requireModel(model: ModelVersionRecord): Promise<void> {
     for (const { name, bytes } of model.files)
       await requireSize(join(this.dir, modelFile(model, name)), bytes);
   }
 
-  /** Throws TW_STORE_CORRUPT where a file is not what was written. `onTile` is called for each tile. */
+  /** Throws TW_STORE_CORRUPT if a file does not match its checksum. `onTile` is called once for each tile. */
   async uploadTiles(tiles: TileRecord[], version: string, onTile: () => void): Promise<void> {
     const files = tiles.flatMap((tile) => tile.groups.map((group) => ({ tile, group })));
     await mapConcurrent(files, CONCURRENCY, async ({ tile, group: { name, bytes, crc32 } }) => {
@@ -48,7 +48,7 @@ export class FileUploader {
     });
   }
 
-  /** The same for a version of a model. */
+  /** Uploads the files of a version of a model. Throws TW_STORE_CORRUPT. */
   async uploadModel(model: ModelVersionRecord, version: string): Promise<void> {
     for (const { name, bytes, crc32 } of model.files)
       await this.upload(modelFile(model, name), modelFile({ ...model, version }, name), bytes, crc32);
@@ -63,9 +63,9 @@ export class FileUploader {
 }
 
 async function requireSize(path: string, bytes: number): Promise<void> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw importFileDamaged(path, 'it is missing');
     throw error;
   });
-  if (found.size !== bytes) throw importFileDamaged(path, `it has ${found.size} bytes in place of ${bytes}`);
+  if (stats.size !== bytes) throw importFileDamaged(path, `it has ${stats.size} bytes instead of ${bytes}`);
 }

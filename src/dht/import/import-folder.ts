@@ -1,4 +1,4 @@
-/** Moves what a single node has stored into a cluster: its files into the tile store, its records into the commit log. */
+/** Imports the data folder of a single node into a cluster: its files into the tile store, its records into the commit log. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CoordinationStore } from '../../coordination/index.js';
 import type { TilewrightError } from '../../errors.js';
@@ -21,37 +21,34 @@ import {
   versionsOf,
   type WriteLock,
 } from '../../storage/index.js';
-import { ClusterLockManager } from '../commit/cluster-lock-manager.js';
-import { CommitLog } from '../commit/commit-log.js';
-import { revokeLocksOf } from '../commit/fenced-lock.js';
+import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit/index.js';
 import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } from '../errors.js';
-import { slotOfCell } from '../placement/slots.js';
-import { openExistingCluster } from '../recovery/cluster-identity.js';
-import { epochNumber, readEpoch } from '../recovery/restore-epoch.js';
-import { Replica } from '../replication/replica.js';
+import { slotOfCell } from '../placement/index.js';
+import { epochNumber, openExistingCluster, readEpoch } from '../recovery/index.js';
+import { Replica } from '../replication/index.js';
 import { FileUploader } from './file-uploader.js';
 import { cellDifference, isSameModel, isSameScene, isSameTile } from './record-equality.js';
 
 export interface ImportOptions {
-  /** The folder of the single node, which nobody else has open. */
+  /** The data folder of the single node, which no other process has open. */
   storage: Storage;
   objects: ObjectStore;
   coordination: CoordinationStore;
-  /** Tells what would be moved, and moves nothing. */
+  /** Only reports what would be imported. */
   dryRun?: boolean;
   signal?: AbortSignal;
   onProgress?: (progress: ImportProgress) => void;
 }
 
 export interface ImportProgress {
-  /** Tiles that are dealt with, of all. */
+  /** Tiles that are processed, out of `total`. */
   done: number;
   total: number;
-  /** Of files that were sent. */
+  /** Bytes of the uploaded files. */
   bytes: number;
 }
 
-/** How many were moved, and how many were there already. */
+/** The numbers of imported records and of those that were present already. */
 export interface ImportCount {
   moved: number;
   present: number;
@@ -66,24 +63,23 @@ export interface ImportReport {
   tiles: ImportCount;
   models: ImportCount;
   bytes: number;
-  /** What the cluster has another version of, which stays: `scene <collection>/<scene>`, `tile <id>`, `model <id>`. */
+  /** Records of which the cluster keeps another version: `scene <collection>/<scene>`, `tile <id>`, `model <id>`. */
   kept: string[];
-  /** What could not be moved, because it is damaged here. */
+  /** Records that could not be imported because they are damaged in the data folder. */
   failed: { what: string; code: string; message: string }[];
 }
 
-/** Derived tiles of one commit. */
+/** Derived tiles in one commit. */
 const BATCH_TILES = 1000;
-/** How long somebody else's claim is waited for, ms. */
+/** How long the import waits for a lock of another node. */
 const LOCK_TIMEOUT_MS = 75_000;
-/** Of one thing alone: the rest is moved. */
+/** Errors that affect a single record; the rest is imported. */
 const DAMAGE_ERRORS = [storageCorrupt, storeCorrupt, importFileDamaged];
 
 /**
- * Copies collections, scenes, derived tiles and models; the folder stays as it is. A scene comes whole, in one commit, or not at all.
- * What the cluster has already is passed over, so that it may be called again after it was cut off, and the second call
- * changes nothing. Throws TW_DHT_MOVE_IN_NODE, TW_DHT_NO_CLUSTER, TW_DHT_MOVE_IN_CELLS before anything is moved, and the errors of the
- * stores.
+ * Copies collections, scenes, derived tiles and models; the data folder stays unchanged. A scene is copied completely, in one commit, or
+ * not at all. Records that the cluster already has are skipped, so an interrupted import can be repeated, and a second run changes
+ * nothing. Throws TW_DHT_MOVE_IN_NODE, TW_DHT_NO_CLUSTER and TW_DHT_MOVE_IN_CELLS before anything is copied, and errors of the stores.
  */
 export async function importFolder(options: ImportOptions): Promise<ImportReport> {
   const { storage, objects, coordination } = options;
@@ -91,29 +87,29 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
   if (known) throw importClusterNode(storage.dir, known.cluster);
   const log = new CommitLog(coordination);
   const { id, prefixLengths } = await openExistingCluster(objects, coordination, log);
-  // The records of the cluster, as a node knows them that owns no slots.
-  const scratch = await storage.scratchFolder('join');
+  // The records of the cluster, as a node without slots knows them.
+  const scratch = await storage.scratch.make('join');
   const view = await Storage.open(scratch, { reserve: 0 });
   try {
     const replica = await Replica.open({ storage: view, objects, log, cluster: id, prefixLengths });
     try {
       const ownerLabel = `node join of ${storage.folder.node.id}`;
-      // Nobody else has the folder, so an earlier process with this name has ended.
+      // Only this process has the folder open, so every earlier import with this label has ended.
       if (!options.dryRun) await revokeLocksOf(coordination, (one) => one === ownerLabel);
       await replica.catchUp();
       replica.start();
-      // Files come from the folder, which is no cache; what the cluster has is in the view.
+      // The files are in the data folder, which is not a cache; the records of the cluster are in the view.
       const source = { dir: storage.dir, catalogue: view.catalogue, addToCache: async () => {} };
       const shared = { coordination, log, objects, replica, prefixLengths };
       const epoch = await epochNumber(await readEpoch(coordination), objects);
-      const claims = new ClusterLockManager({ storage: source, ownerLabel, ...shared, epoch });
-      return await new FolderImport(options, id, view, replica, claims).run();
+      const locks = new ClusterLockManager({ storage: source, ownerLabel, ...shared, epoch });
+      return await new FolderImport(options, id, view, replica, locks).run();
     } finally {
       await replica.close();
     }
   } finally {
     await view.close();
-    await storage.removeScratch(scratch);
+    await storage.scratch.remove(scratch);
   }
 }
 
@@ -126,10 +122,10 @@ class FolderImport {
   constructor(
     private readonly options: ImportOptions,
     cluster: string,
-    /** What the cluster has. */
+    /** The records of the cluster. */
     private readonly view: Storage,
     private readonly replica: Replica,
-    private readonly claims: ClusterLockManager,
+    private readonly locks: ClusterLockManager,
   ) {
     const none = () => ({ moved: 0, present: 0 });
     this.report = {
@@ -168,7 +164,7 @@ class FolderImport {
     return { ...this.report, bytes: this.files.bytes };
   }
 
-  /** Before anything is moved. Throws TW_DHT_MOVE_IN_CELLS, which names all that do not fit. */
+  /** Checked before anything is copied. Throws TW_DHT_MOVE_IN_CELLS, which names all collections that do not match. */
   private async requireSameCells(collections: CollectionRecord[]): Promise<void> {
     const differing: string[] = [];
     for (const own of collections) {
@@ -179,7 +175,7 @@ class FolderImport {
     if (differing.length > 0) throw importCellsDiffer(differing);
   }
 
-  /** The record of a collection, or the pixel sizes that the cluster's does not know. */
+  /** Imports the record of a collection, or the pixel sizes that the cluster does not know. */
   private async importCollection(own: CollectionRecord): Promise<void> {
     const { collections } = this.report;
     const missing = async () => {
@@ -197,8 +193,8 @@ class FolderImport {
     }
     collections.moved++;
     if (this.report.dryRun) return;
-    await this.withLock(this.claims.lockShared(), (claim) =>
-      claim.commit(async () => {
+    await this.withLock(this.locks.lockShared(), (lock) =>
+      lock.commit(async () => {
         const record = await missing();
         return record ? { edits: [{ table: 'collections', key: own.id, record }] } : {};
       }),
@@ -228,12 +224,12 @@ class FolderImport {
     await this.files.requireTiles(own);
     if (!dryRun)
       await this.withLock(
-        this.acquireLock(() => this.claims.lockScene(collection.id, scene.id)),
-        async (claim) => {
-          const { version } = claim;
-          await this.sendTiles(own, version);
-          await claim.commit(async () => {
-            // Another node has taken it in meanwhile, before this claim: that one stays.
+        this.acquireLock(() => this.locks.lockScene(collection.id, scene.id)),
+        async (lock) => {
+          const { version } = lock;
+          await this.uploadTiles(own, version);
+          await lock.commit(async () => {
+            // If another node has imported the scene before this lock was granted, that version stays.
             if (await this.view.catalogue.scenes.has(key)) return {};
             const added = own.map((tile) => withVersion(tile, version));
             return { added, edits: [{ table: 'scenes', key, record: { ...scene, version } }] };
@@ -245,7 +241,7 @@ class FolderImport {
     tiles.moved += count;
   }
 
-  /** Tiles made from others, in batches. */
+  /** Imports derived tiles in batches. */
   private async importDerived(): Promise<void> {
     const { storage } = this.options;
     const { tiles, kept, dryRun } = this.report;
@@ -258,8 +254,8 @@ class FolderImport {
     index.forEach({ where: isDerived }, (rows) => (row) => ids.push(rows.idOf(row)));
     for (let at = 0; at < ids.length; at += BATCH_TILES) {
       const own = await storage.getTiles(ids.slice(at, at + BATCH_TILES));
-      // Of these slots the view gets the tiles, to tell what is there.
-      await this.replica.loadSlots(new Set(own.map((tile) => slotOfCell(tile, this.claims.prefixLengths))));
+      // Loads the slots of these tiles into the view, which then shows the tiles that the cluster has.
+      await this.replica.loadSlots(new Set(own.map((tile) => slotOfCell(tile, this.locks.prefixLengths))));
       const present = new Map(
         (await this.view.getTiles(own.map(({ id }) => id))).map((tile) => [tile.id, tile]),
       );
@@ -283,15 +279,15 @@ class FolderImport {
     }
   }
 
-  /** Tiles of one collection. A claim protects their files from a sweep until its one commit. */
+  /** Imports derived tiles of one collection. The lock protects their files from garbage collection until its only commit. */
   private async importDerivedOf(own: TileRecord[]): Promise<void> {
-    await this.withLock(this.claims.lockShared(), async (claim) => {
-      const { version } = claim;
+    await this.withLock(this.locks.lockShared(), async (lock) => {
+      const { version } = lock;
       const sent: TileRecord[] = [];
       for (const tile of own)
-        if (await this.reportDamage(`tile ${tile.id}`, () => this.sendTiles([tile], version)))
+        if (await this.reportDamage(`tile ${tile.id}`, () => this.uploadTiles([tile], version)))
           sent.push(tile);
-      await claim.commit(async () => {
+      await lock.commit(async () => {
         const arrived = sent.filter(({ id }) => !this.view.index.has(id));
         return { added: arrived.map((tile) => withVersion(tile, version)) };
       });
@@ -301,7 +297,7 @@ class FolderImport {
 
   private async importModel(own: ModelRecord): Promise<void> {
     const { models, kept, dryRun } = this.report;
-    const known = await this.view.getModel(own.id);
+    const known = await this.view.models.get(own.id);
     if (known) {
       if (isSameModel(known, own)) models.present++;
       else kept.push(`model ${own.id}`);
@@ -310,41 +306,36 @@ class FolderImport {
     const versions = versionsOf(own);
     for (const version of versions) await this.files.requireModel(version);
     if (!dryRun)
-      await this.withLock(this.claims.lockShared(), async (claim) => {
-        // New names, the oldest first: a sweep may be about to remove what a try that was cut off has sent.
+      await this.withLock(this.locks.lockShared(), async (lock) => {
+        // New names, the oldest first, because garbage collection may be about to remove the files of an interrupted import.
         const names = versions.map(newVersion).reverse();
         for (const [i, version] of versions.entries()) await this.files.uploadModel(version, names[i]!);
         const record = modelRecordOf(versions.map((version, i) => ({ ...version, version: names[i]! })));
-        await claim.commit(async () =>
-          (await this.view.getModel(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
+        await lock.commit(async () =>
+          (await this.view.models.get(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
         );
       });
     models.moved++;
   }
 
-  // How it is done
-
-  private sendTiles(tiles: TileRecord[], version: string): Promise<void> {
+  private uploadTiles(tiles: TileRecord[], version: string): Promise<void> {
     return this.files.uploadTiles(tiles, version, () => this.reportProgress(1));
   }
 
-  /** Waits where another works on the same. */
-  private async acquireLock(take: () => Promise<WriteLock>): Promise<WriteLock> {
-    for (const begun = performance.now(); ; await sleep(500)) {
+  /** Waits while another node holds the lock. */
+  private async acquireLock(acquire: () => Promise<WriteLock>): Promise<WriteLock> {
+    for (const startedAt = performance.now(); ; await sleep(500)) {
       this.options.signal?.throwIfAborted();
       try {
-        return await take();
+        return await acquire();
       } catch (error) {
-        if (!lockHeld.is(error) || performance.now() - begun > LOCK_TIMEOUT_MS) throw error;
+        if (!lockHeld.is(error) || performance.now() - startedAt > LOCK_TIMEOUT_MS) throw error;
       }
     }
   }
 
-  private async withLock(
-    claim: Promise<WriteLock>,
-    work: (claim: WriteLock) => Promise<void>,
-  ): Promise<void> {
-    const held = await claim;
+  private async withLock(lock: Promise<WriteLock>, work: (lock: WriteLock) => Promise<void>): Promise<void> {
+    const held = await lock;
     try {
       await work(held);
     } finally {
@@ -352,7 +343,7 @@ class FolderImport {
     }
   }
 
-  /** Whether it was done; damage of one thing is told in the report. */
+  /** Returns false if a single record is damaged, which is then listed in the report. */
   private async reportDamage(what: string, work: () => Promise<void>): Promise<boolean> {
     this.options.signal?.throwIfAborted();
     try {
@@ -375,7 +366,7 @@ class FolderImport {
   }
 }
 
-/** A tile under a version of the cluster. It keeps the one that it was made as, which tiles made from it refer to. */
+/** The tile with a version of the cluster. `madeAs` keeps its original version, which derived tiles refer to. */
 function withVersion(tile: TileRecord, version: string): TileRecord {
   return { ...tile, version, madeAs: tile.madeAs ?? tile.version };
 }

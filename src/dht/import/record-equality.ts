@@ -1,4 +1,4 @@
-/** Whether records of a folder and of a cluster are of the same thing. */
+/** Compares records of a data folder with those of a cluster. */
 import { matchPixelSizes } from '../../grid/index.js';
 import {
   type CollectionRecord,
@@ -8,7 +8,7 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 
-/** Why tiles of two collections of one name could not lie on each other; undefined where they can. */
+/** The reason why tiles of two collections with the same id would not stack; undefined if they would. */
 export function cellDifference(own: CollectionRecord, other: CollectionRecord): string | undefined {
   const cells = ({ grid, precision }: CollectionRecord) => `${grid} cells of precision ${precision}`;
   if (cells(own) !== cells(other)) return `${cells(own)} here, ${cells(other)} in the cluster`;
@@ -21,18 +21,18 @@ export function cellDifference(own: CollectionRecord, other: CollectionRecord): 
 }
 
 export function isSameScene(a: SceneRecord, b: SceneRecord): boolean {
-  const told = ({ fingerprint, committedAt, geocodes }: SceneRecord) =>
+  const keyOf = ({ fingerprint, committedAt, geocodes }: SceneRecord) =>
     `${fingerprint} ${committedAt} ${geocodes.join()}`;
-  return told(a) === told(b);
+  return keyOf(a) === keyOf(b);
 }
 
 export function isSameTile(a: TileRecord, b: TileRecord): boolean {
-  const told = ({ createdAt, groups }: TileRecord) =>
+  const keyOf = ({ createdAt, groups }: TileRecord) =>
     `${createdAt} ${groups.map(({ name, bytes, crc32 }) => `${name} ${bytes} ${crc32}`).join()}`;
-  return told(a) === told(b);
+  return keyOf(a) === keyOf(b);
 }
 
 export function isSameModel(a: ModelRecord, b: ModelRecord): boolean {
-  const told = (model: ModelRecord) => JSON.stringify(versionsOf(model).map(({ files }) => files));
-  return told(a) === told(b);
+  const keyOf = (model: ModelRecord) => JSON.stringify(versionsOf(model).map(({ files }) => files));
+  return keyOf(a) === keyOf(b);
 }

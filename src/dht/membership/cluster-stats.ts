@@ -1,21 +1,18 @@
-/** What the nodes of a cluster hold, as each of them tells: what shares of the bytes are worked out from. */
+/** The sizes of the slots of a cluster, as its nodes report them. */
 import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../../json-schema.js';
-import { SlotSet } from '../placement/slot-set.js';
-import { SLOTS } from '../placement/slots.js';
-import type { Replica } from '../replication/replica.js';
-import type { PeerClient } from '../rpc/peer-client.js';
+import { SLOTS, SlotSet } from '../placement/index.js';
+import type { PeerClient } from '../rpc/index.js';
 import type { Member } from './membership.js';
 
-/** Where nodes are asked. */
 export const STATS_PATH = '/cluster/internal/survey';
 
-/** What one node tells. */
+/** The report of one node. */
 export interface NodeStats {
-  /** The last commit that it has applied. */
+  /** The last commit that the node has applied. */
   applied: number;
   /** The slots that it holds, as text of a `SlotSet`. */
   slots: string;
-  /** The bytes of those of them that have tiles. */
+  /** The sizes of its slots that contain tiles. */
   bytes: [slot: number, bytes: number][];
 }
 
@@ -24,8 +21,15 @@ const checkNodeStats = messageCheck(
   objectOf({ applied: COUNT, slots: TEXT, bytes: listOf(tupleOf(SLOT, COUNT)) }),
 );
 
-/** What this node tells. */
-export function nodeStats(replica: Replica): NodeStats {
+/** The part of a replica that is reported. */
+interface StatsSource {
+  readonly applied: number;
+  readonly slots: number[];
+  bytesBySlot(): ArrayLike<number>;
+}
+
+/** The report of this node. */
+export function nodeStats(replica: StatsSource): NodeStats {
   const bytes = replica.bytesBySlot();
   const { slots, applied } = replica;
   const measured = slots.flatMap((slot): NodeStats['bytes'] =>
@@ -35,34 +39,34 @@ export function nodeStats(replica: Replica): NodeStats {
 }
 
 export interface ClusterStats {
-  /** The last commit that each node has applied that has answered. */
+  /** The last commit that each node has applied, for all nodes that answered. */
   applied: ReadonlyMap<string, number>;
-  /** By slot; of slots that no node has told of by now, 0. */
+  /** Bytes by slot; 0 for slots that no node has reported so far. */
   bytes: ArrayLike<number>;
-  /** How many slots no node has told of by now. */
+  /** Number of slots that no node has reported so far. */
   unmeasured: number;
 }
 
-/** Figures that come from many nodes; what some do not tell now is known from before. */
+/** Collects the reports of all nodes. For slots that no node reports now, the last report counts. */
 export class StatsCollector {
   private readonly bytes = new Float64Array(SLOTS);
   private readonly measured = new SlotSet();
 
   constructor(
     private readonly self: string,
-    private readonly replica: Replica,
-    /** Without it, this node alone is asked. */
+    private readonly replica: StatsSource,
+    /** Without it, only this node is asked. */
     private readonly peers: PeerClient | undefined,
   ) {}
 
-  /** Asks all of these nodes. A node is left out if it does not answer within `patience` ms, or not as a `Holding`. */
+  /** Asks all `members`. A node is ignored if it does not send a valid `NodeStats` within `timeoutMs`. */
   async collect(members: readonly Member[], timeoutMs: number): Promise<ClusterStats> {
     const answers = await Promise.allSettled(members.map((member) => this.statsOf(member, timeoutMs)));
-    const told = answers.flatMap((answer, i) =>
+    const reports = answers.flatMap((answer, i) =>
       answer.status === 'fulfilled' ? [{ node: members[i]!.id, ...answer.value }] : [],
     );
-    // Of two that hold a slot, the one that knows later commits has the last word.
-    for (const { slots, bytes } of told.toSorted((a, b) => a.applied - b.applied)) {
+    // If two nodes report the same slot, the one that has applied more commits counts.
+    for (const { slots, bytes } of reports.toSorted((a, b) => a.applied - b.applied)) {
       for (const slot of slots) {
         this.bytes[slot] = 0;
         this.measured.add(slot);
@@ -70,7 +74,7 @@ export class StatsCollector {
       for (const [slot, count] of bytes) this.bytes[slot] = count;
     }
     return {
-      applied: new Map(told.map(({ node, applied }) => [node, applied])),
+      applied: new Map(reports.map(({ node, applied }) => [node, applied])),
       bytes: this.bytes.slice(),
       unmeasured: SLOTS - this.measured.size,
     };
@@ -80,13 +84,13 @@ export class StatsCollector {
     member: Member,
     timeoutMs: number,
   ): Promise<Omit<NodeStats, 'slots'> & { slots: SlotSet }> {
-    const holding =
+    const stats =
       member.id === this.self ? nodeStats(this.replica) : await this.requestStats(member, timeoutMs);
-    return { ...holding, slots: SlotSet.fromText(holding.slots) };
+    return { ...stats, slots: SlotSet.fromText(stats.slots) };
   }
 
   private requestStats(member: Member, timeoutMs: number): Promise<NodeStats> {
-    if (!this.peers) throw new Error(`node ${member.id} cannot be asked`);
+    if (!this.peers) throw new Error(`without a peer client, node ${member.id} cannot be asked`);
     return this.peers.call(member, STATS_PATH, {}, timeoutMs, checkNodeStats);
   }
 }

@@ -1,25 +1,24 @@
 /**
- * Nodes show in the tile store that they run: whoever would make their etcd anew may be asking another one, where none of them is seen.
+ * Every node writes heartbeats to the tile store, so that `node restore` notices running nodes even if it was given the wrong etcd.
  *
- * Invariant: a node that runs has an object `running/<node>/<id>`, whose id changes at every `EVERY`; one that has stopped by itself has none.
- * So no clocks are compared: who sees a new name within `PATIENCE` has seen a node that runs.
+ * Invariant: a running node has an object `running/<node>/<id>`, whose id changes every INTERVAL_MS; a node that was stopped has none.
+ * No clocks are compared: a new name within DEAD_AFTER_MS proves that a node is running.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PeriodicTask } from '../../async/index.js';
+import { PeriodicTask, toArray } from '../../async/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 import { nodesStillRunning } from '../errors.js';
 
 const FOLDER = 'running/';
-/** ms. */
 const INTERVAL_MS = 20_000;
 const DEAD_AFTER_MS = 3 * INTERVAL_MS;
 const POLL_INTERVAL_MS = 1000;
-/** A node that stops does not wait longer for its store, ms. */
+/** A node that stops waits no longer for its object store. */
 const CLOSE_TIMEOUT_MS = 2000;
 
 export class Heartbeat {
-  /** Objects of this node that may be in the store. */
+  /** Objects of this node that may exist in the store. */
   private objectNames: string[] = [];
   private task: PeriodicTask | undefined;
 
@@ -28,23 +27,23 @@ export class Heartbeat {
     private readonly node: string,
   ) {}
 
-  /** Resolves after the first heartbeat; if that fails, no other follows. Removes what an earlier process of the node has left. */
+  /** Resolves after the first heartbeat; if that fails, no more follow. Removes the heartbeats of earlier processes of the node. */
   static async start(
     objects: ObjectStore,
     node: string,
     onFailure: (error: unknown) => void,
   ): Promise<Heartbeat> {
-    const sign = new Heartbeat(objects, node);
-    sign.objectNames = await listHeartbeats(objects, node);
-    await sign.beat();
-    sign.task = new PeriodicTask(() => sign.beat(), INTERVAL_MS, onFailure);
-    return sign;
+    const heartbeat = new Heartbeat(objects, node);
+    heartbeat.objectNames = await listHeartbeats(objects, node);
+    await heartbeat.beat();
+    heartbeat.task = new PeriodicTask(() => heartbeat.beat(), INTERVAL_MS, onFailure);
+    return heartbeat;
   }
 
   private async beat(): Promise<void> {
     const name = `${FOLDER}${this.node}/${randomUUID()}`;
     const former = this.objectNames;
-    // Named before it is written: if a step fails, the next heartbeat removes it.
+    // The name is recorded before the object is written: if a step fails, the next heartbeat removes it.
     this.objectNames = [...former, name];
     await this.objects.put(name, Buffer.alloc(0));
     await this.objects.delete(former);
@@ -58,8 +57,8 @@ export class Heartbeat {
 }
 
 /**
- * Throws TW_DHT_STILL_RUNNING where a node runs. Nodes that were killed have left their signs: these are waited for, which `onWait` is told,
- * and removed.
+ * Throws TW_DHT_STILL_RUNNING if a node is running. A killed node leaves its last heartbeat behind: `onWait` gets the ids of these nodes,
+ * and if none writes a new heartbeat within `timeoutMs`, their objects are removed.
  */
 export async function requireNoHeartbeats(
   objects: ObjectStore,
@@ -69,7 +68,7 @@ export async function requireNoHeartbeats(
   const before = await listHeartbeats(objects);
   if (before.length === 0) return;
   onWait(nodesOf(before), timeoutMs);
-  for (const begun = performance.now(); performance.now() - begun < timeoutMs; ) {
+  for (const startedAt = performance.now(); performance.now() - startedAt < timeoutMs; ) {
     await sleep(Math.min(POLL_INTERVAL_MS, timeoutMs));
     const fresh = (await listHeartbeats(objects)).filter((name) => !before.includes(name));
     if (fresh.length > 0) throw nodesStillRunning(nodesOf(fresh).join(', '));
@@ -78,10 +77,8 @@ export async function requireNoHeartbeats(
 }
 
 async function listHeartbeats(objects: ObjectStore, node?: string): Promise<string[]> {
-  const found: string[] = [];
-  const folder = node === undefined ? FOLDER : `${FOLDER}${node}/`;
-  for await (const { name } of objects.list(folder)) found.push(name);
-  return found;
+  const objectInfos = await toArray(objects.list(node === undefined ? FOLDER : `${FOLDER}${node}/`));
+  return objectInfos.map(({ name }) => name);
 }
 
 const nodesOf = (names: string[]) => [...new Set(names.map((name) => name.split('/')[1]!))];

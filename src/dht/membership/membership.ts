@@ -13,40 +13,41 @@ import {
 import { TilewrightError } from '../../errors.js';
 import { nodeIdTaken } from '../errors.js';
 
-/** A running node, as it tells the others. */
+/** A running node, as the others see it. */
 export interface Member {
   id: string;
   url: string;
   zone: string;
-  /** Its share of the tiles, beside those of the others. */
+  /** Its weight in the distribution of the tiles, relative to the other nodes. */
   weight: number;
   software: string;
-  /** Of the cluster's documents that it writes. */
+  /** The format of the cluster documents that it writes. */
   format: number;
 }
 
 export interface MembershipEvents {
-  /** The others take the node for dead; it tries to come back by itself. */
+  /** The lease was lost, so other nodes consider this node dead. It tries to rejoin by itself. */
   lost(): void;
   back(): void;
-  /** It cannot come back: TW_DHT_NODE_ID_TAKEN. Any other error: it keeps trying, and reports each error code once. */
+  /** TW_DHT_NODE_ID_TAKEN: the node cannot rejoin. After any other error it keeps trying, and reports each error code once. */
   failed(error: unknown): void;
 }
 
 const PREFIX = 'members/';
 const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'software', 'format'];
-/** Seconds after which a node that is dead or cut off is no member any more. */
+/** Seconds after which a dead or disconnected node is no longer a member. */
 const LEASE_TTL_S = 3;
-/** How long a node waits for the end of the lease that it had before it was started again, ms. */
+/** How long a restarted node waits for the end of its earlier lease. */
 const OLD_LEASE_TIMEOUT_MS = 4000;
 const OLD_LEASE_POLL_MS = 200;
-/** Wait after a failed attempt to come back. */
+/** Wait after a failed attempt to rejoin. */
 const RETRY_DELAY_MS = 500;
 
 /**
- * A node among the members.
+ * The registration of a node.
  *
- * Invariant: a node id is that of one process at a time, since its key is created only if absent and dies with that process's lease.
+ * Invariant: a node id belongs to one process at a time, because its key is created only if absent and expires with the lease of that
+ * process.
  */
 export class Membership {
   private hasLeft = false;
@@ -60,18 +61,18 @@ export class Membership {
     this.rejoinWhenLost();
   }
 
-  /** TW_DHT_NODE_ID_TAKEN where another process keeps this id for longer than an old lease of ours could last. */
+  /** Throws TW_DHT_NODE_ID_TAKEN if another process keeps this id for longer than an earlier lease of this node could last. */
   static async join(store: CoordinationStore, member: Member, events: MembershipEvents): Promise<Membership> {
     return new Membership(store, member, events, await register(store, member));
   }
 
-  /** Since when the store has not answered, ms since 1970; undefined where it does. What it tells of others is as of then. */
+  /** Time of the last answer of the store, ms since 1970, if it has stopped answering; what it says of other nodes is as of then. */
   get disconnectedSince(): number | undefined {
     const { lastRenewedAt } = this.lease;
     return Date.now() - lastRenewedAt > LEASE_TTL_S * 1000 ? lastRenewedAt : undefined;
   }
 
-  /** No member any more, at once. */
+  /** Ends the membership immediately. */
   async leave(): Promise<void> {
     this.hasLeft = true;
     await this.lease.revoke();
@@ -85,16 +86,16 @@ export class Membership {
 
   private async rejoin(): Promise<void> {
     this.events.lost();
-    const told = new Set<unknown>();
+    const reported = new Set<unknown>();
     while (!this.hasLeft) {
       try {
         this.lease = await register(this.store, this.member);
         break;
       } catch (error) {
         const kind = error instanceof TilewrightError ? error.code : error;
-        if (!told.has(kind)) this.events.failed(error);
-        told.add(kind);
-        // Only another process with this id is there to stay. Whatever else is wrong with the store may pass.
+        if (!reported.has(kind)) this.events.failed(error);
+        reported.add(kind);
+        // Only a taken id is permanent; every other error of the store may be temporary.
         if (nodeIdTaken.is(error)) return;
         await sleep(RETRY_DELAY_MS, undefined, { ref: false });
       }
@@ -105,16 +106,16 @@ export class Membership {
   }
 }
 
-async function register(store: CoordinationStore, { id, ...told }: Member): Promise<Lease> {
+async function register(store: CoordinationStore, { id, ...fields }: Member): Promise<Lease> {
   let deadline = Infinity;
   const lease = await Lease.grant(store, LEASE_TTL_S);
   try {
     for (;;) {
       const key = PREFIX + id;
-      const value = JSON.stringify(told);
+      const value = JSON.stringify(fields);
       const { set, current } = await compareAndSet(store, { key, value, revision: 0, lease: lease.id });
       if (set) return lease;
-      // The time in which etcd did not answer does not count.
+      // An outage of etcd does not count against the time limit.
       deadline = Math.min(deadline, performance.now() + OLD_LEASE_TIMEOUT_MS);
       if (performance.now() >= deadline) throw nodeIdTaken(id, decode(current!).url);
       await sleep(OLD_LEASE_POLL_MS);
@@ -125,7 +126,7 @@ async function register(store: CoordinationStore, { id, ...told }: Member): Prom
   }
 }
 
-/** All members, by id. A serializable read may be a little old, and is answered without most servers, too. */
+/** All members, ordered by id. A serializable read may be slightly stale, but works without a majority of the etcd servers. */
 export async function listMembers(
   store: CoordinationStore,
   options: { serializable?: boolean } = {},
@@ -133,36 +134,21 @@ export async function listMembers(
   return (await readMembers(store, options)).map(decode);
 }
 
-export interface MembersChange {
-  members: Member[];
-  joined: Member[];
-  /** A node that was started again since the last change is among both. */
-  left: Member[];
-}
-
-/** Tells the members at first (all have joined) and after every change. */
+/** Calls `onChange` with the members at the start and whenever a node joins or leaves, or has registered again. */
 export function watchMembers(
   store: CoordinationStore,
-  changed: (change: MembersChange) => void,
-  failed: (error: unknown) => void,
+  onChange: (members: Member[]) => void,
+  onError: (error: unknown) => void,
 ): Watch {
-  let known: KeyValue[] | undefined;
+  let known: string | undefined;
   const read = async () => {
-    const before = known ?? [];
-    const now = await readMembers(store);
-    const joined = without(now, before).map(decode);
-    const left = without(before, now).map(decode);
-    if (known && joined.length + left.length === 0) return;
-    known = now;
-    changed({ members: now.map(decode), joined, left });
+    const members = await readMembers(store);
+    const registrations = members.map(({ createRevision }) => createRevision).join();
+    if (registrations === known) return;
+    known = registrations;
+    onChange(members.map(decode));
   };
-  return watchLoop(store, prefixRange(PREFIX), read, failed);
-}
-
-/** Those of `some` that are not among `others`; a key that was deleted and put again is another one. */
-function without(some: KeyValue[], others: KeyValue[]): KeyValue[] {
-  const revisions = new Set(others.map(({ createRevision }) => createRevision));
-  return some.filter(({ createRevision }) => !revisions.has(createRevision));
+  return watchLoop(store, prefixRange(PREFIX), read, onError);
 }
 
 async function readMembers(

@@ -1,6 +1,6 @@
 /**
- * Changes of the placement. Each gives the next placement, with as little moved as the change needs, or the same object
- * where nothing changes. `bytes` has the measured bytes of each slot; slots without any count by their number.
+ * Changes of the placement. Each function returns the next placement, which moves as few slots as the change needs, or the same object
+ * if nothing changes. `bytes` has the measured size of each slot; slots without a size are counted instead.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lastNode, unknownNode } from '../errors.js';
@@ -15,27 +15,27 @@ export type BytesBySlot = ArrayLike<number>;
 const NO_BYTES: BytesBySlot = [];
 
 /**
- * A node joins, or comes with another weight or zone. Slots move only to it, unless it was known. One that drained gets
- * back, without loading it, what it still answers for.
+ * Adds a node, or changes its weight or zone. Slots move only to this node, unless it was already active. A draining node gets the slots
+ * back that it still answers for, without loading them.
  */
 export function addNode(placement: Placement, { id, zone, weight }: NewNode, bytes = NO_BYTES): Placement {
   const known = placement.nodes.find((node) => node.id === id);
   const isActive = known?.draining === false;
   if (isActive && known.zone === zone && known.weight === weight) return placement;
   return reassign(placement, withNode(placement.nodes, { id, zone, weight, draining: false }), bytes, {
-    ownersToKeep: known?.draining ? resumedOwnersOf(id) : remainingOwners,
+    ownersToKeep: known?.draining ? ownersWithResumed(id) : remainingOwners,
     mayReceive: isActive ? () => true : (one) => one === id,
   });
 }
 
-/** A node is dead: its slots get other owners at once, and those that live stay. An unknown one changes nothing. */
+/** Removes a dead node: its slots get other owners, and the living owners keep theirs. An unknown node changes nothing. */
 export function removeNode(placement: Placement, node: string, bytes = NO_BYTES): Placement {
   const nodes = placement.nodes.filter(({ id }) => id !== node);
   return nodes.length === placement.nodes.length ? placement : reassign(placement, nodes, bytes);
 }
 
 /**
- * A node is to go: others get its slots, for which it answers until they have loaded. It stays in the placement until it
+ * Drains a node: others get its slots, and it answers for them until the others have loaded them. It stays in the placement until it
  * is removed. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE.
  */
 export function drainNode(placement: Placement, node: string, bytes = NO_BYTES): Placement {
@@ -44,12 +44,12 @@ export function drainNode(placement: Placement, node: string, bytes = NO_BYTES):
   return reassign(placement, nodes, bytes);
 }
 
-/** Every node comes to hold its weight's share of the bytes, as nearly as whole slots allow. */
+/** Moves slots until every node holds the fraction of all bytes that matches its weight, as closely as slots allow. */
 export function rebalance(placement: Placement, bytes = NO_BYTES): Placement {
   return reassign(placement, placement.nodes, bytes, { mayReceive: () => true });
 }
 
-/** A node has loaded slots and answers for them. Slots that it no longer owns are passed over. */
+/** Marks slots that a node has loaded as available. Slots that it no longer owns are ignored. */
 export function markAvailable(placement: Placement, node: string, slots: Iterable<number>): Placement {
   return withSlots(placement, slots, (owners) =>
     owners.map((owner) =>
@@ -58,7 +58,7 @@ export function markAvailable(placement: Placement, node: string, slots: Iterabl
   );
 }
 
-/** A leaving owner lets slots go. Those that it still has to answer for, and those that it does not leave, stay. */
+/** Removes a leaving owner from slots. Slots that it does not leave, or must still answer for, stay unchanged. */
 export function releaseSlots(placement: Placement, node: string, slots: Iterable<number>): Placement {
   return withSlots(placement, slots, (owners) =>
     isHandoverComplete(owners)
@@ -67,28 +67,28 @@ export function releaseSlots(placement: Placement, node: string, slots: Iterable
   );
 }
 
-// Holders of a slot before the change itself
+// The owners of a slot that a change starts from
 
 type OwnersToKeep = (owners: readonly Owner[]) => string[];
 
 const remainingOwners: OwnersToKeep = (owners) =>
   owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
 
-/** A node that leaves takes the place of one that has not loaded. */
-function resumedOwnersOf(node: string): OwnersToKeep {
+/** A node that is leaving a slot gets it back from an owner that has not loaded it. */
+function ownersWithResumed(node: string): OwnersToKeep {
   return (owners) => {
     const ids = remainingOwners(owners);
-    const heir = owners.find(({ state }) => state === 'initializing')?.node;
+    const replaced = owners.find(({ state }) => state === 'initializing')?.node;
     const isLeaving = owners.some((owner) => owner.node === node && owner.state === 'leaving');
-    return isLeaving ? ids.map((id) => (id === heir ? node : id)) : ids;
+    return isLeaving ? ids.map((id) => (id === replaced ? node : id)) : ids;
   };
 }
 
-// From one placement to the next
+// The step from one placement to the next
 
 interface ChangeOptions {
   ownersToKeep?: OwnersToKeep;
-  /** Nodes that may be given more than what others have to give up. */
+  /** Nodes that may receive more than the slots that others must give up. */
   mayReceive?: (id: string) => boolean;
 }
 
@@ -100,16 +100,16 @@ function reassign(
 ): Placement {
   const active = nodes.filter((node) => !node.draining);
   const numbers = new Map(active.map(({ id }, number) => [id, number]));
-  const held = placement.slots.map((owners) =>
+  const assignment = placement.slots.map((owners) =>
     ownersToKeep(owners).map((id) => numbers.get(id) ?? UNASSIGNED),
   );
-  const holders = new Rebalancer(active, placement.owners, held, bytes);
-  holders.fill();
+  const rebalancer = new Rebalancer(active, placement.owners, assignment, bytes);
+  rebalancer.fill();
   const receivers = [...numbers.values()].filter((number) => mayReceive(active[number]!.id));
-  if (receivers.length > 0) holders.balance(receivers);
+  if (receivers.length > 0) rebalancer.balance(receivers);
   const ids = new Set(nodes.map(({ id }) => id));
   const slots = placement.slots.map((owners, slot) => {
-    const wanted = holders.assignment[slot]!.map((number) => active[number]!.id);
+    const wanted = rebalancer.assignment[slot]!.map((number) => active[number]!.id);
     const isSame = owners.length === wanted.length && owners.every(({ node }, i) => node === wanted[i]);
     if (isSame && owners.every(({ state }) => state !== 'leaving')) return owners;
     return ownersAfter(
@@ -120,7 +120,7 @@ function reassign(
   return nextPlacement(placement, nodes, slots);
 }
 
-/** What becomes of the living owners of a slot when these are to hold it. */
+/** The owners of a slot after the change, given its living owners and its new holders. */
 function ownersAfter(before: readonly Owner[], holders: readonly string[]): Owner[] {
   const staying = holders.map((node): Owner => {
     const state = before.find((owner) => owner.node === node)?.state ?? 'initializing';
@@ -142,7 +142,7 @@ function withSlots(
   return nextPlacement(placement, placement.nodes, changed);
 }
 
-/** The next version; owners that have not changed stay the same objects, and so does a placement in which none has. */
+/** The next version. Unchanged owner lists stay the same objects, and so does a placement without changes. */
 function nextPlacement(
   placement: Placement,
   nodes: readonly PlacementNode[],
@@ -163,7 +163,7 @@ function areEqual(a: readonly Owner[], b: readonly Owner[]): boolean {
   );
 }
 
-/** With a node in the place of the one of its id, in the order of ids. */
+/** Inserts a node, or replaces the node with the same id; the result is sorted by id. */
 function withNode(nodes: readonly PlacementNode[], node: PlacementNode): PlacementNode[] {
   return [...nodes.filter(({ id }) => id !== node.id), node].sort((a, b) => (a.id < b.id ? -1 : 1));
 }

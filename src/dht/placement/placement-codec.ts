@@ -1,4 +1,4 @@
-/** The placement as the text of one document. */
+/** Encodes the placement as text. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
 import { type GridName, grids } from '../../grid/index.js';
@@ -15,27 +15,27 @@ import { SLOTS } from './slots.js';
 const FORMAT = 1;
 
 /**
- * Owners are 16 bits each, little endian, slot after slot: 13 bits for the place of the node in `nodes`, 2 for the state,
- * 1 where the slot ends. `EMPTY` stands for a slot without owners.
+ * Owners are 16 bits each, little endian, slot after slot: 13 bits for the index of the node in `nodes`, 2 for the state, 1 for the last
+ * owner of the slot. `NO_OWNERS` stands for a slot without owners.
  */
 const STATES: readonly OwnerState[] = ['initializing', 'available', 'leaving'];
 const MAX_NODES = 2 ** 13;
 const LAST_OWNER_BIT = 2 ** 15;
 const NO_OWNERS = 2 ** 16 - 1;
-/** Far more than any cluster has, so that a document of a few bytes cannot fill the memory. */
+/** Far more than any cluster needs. The limit keeps a small document from exhausting the memory. */
 const MAX_BYTES = 64 * SLOTS;
 
-/** JSON, some 40 KB for 50 nodes and two owners. Throws TW_DHT_BAD_PLACEMENT where the invariants do not hold. */
+/** JSON, about 40 KB for 50 nodes and two owners. Throws TW_DHT_BAD_PLACEMENT if the invariants are violated. */
 export function encodePlacement(placement: Placement): string {
   validate(placement);
   const { slots, nodes, ...rest } = placement;
-  const places = new Map(nodes.map(({ id }, place) => [id, place]));
+  const indexOf = new Map(nodes.map(({ id }, index) => [id, index]));
   const words = slots.flatMap((owners) =>
     owners.length === 0
       ? NO_OWNERS
       : owners.map(
           ({ node, state }, i) =>
-            places.get(node)! +
+            indexOf.get(node)! +
             MAX_NODES * STATES.indexOf(state) +
             (i === owners.length - 1 ? LAST_OWNER_BIT : 0),
         ),
@@ -47,10 +47,10 @@ export function encodePlacement(placement: Placement): string {
   return JSON.stringify({ format: FORMAT, ...rest, nodes, slots: deflateRawSync(bytes).toString('base64') });
 }
 
-/** The placement of a text. Throws TW_DHT_BAD_PLACEMENT, which names what is wrong. */
+/** Parses a placement. Throws TW_DHT_BAD_PLACEMENT with the violated rule. */
 export function decodePlacement(text: string): Placement {
   const { format, version, prefixLengths, owners, nodes, slots } = parseObject(text);
-  if (format !== FORMAT) throw badPlacement(`its format is ${format}, and not ${FORMAT}`);
+  if (format !== FORMAT) throw badPlacement(`its format is ${format} instead of ${FORMAT}`);
   if (!Array.isArray(nodes) || typeof slots !== 'string') throw badPlacement('nodes or slots are missing');
   const placement = {
     version: version as number,
@@ -70,13 +70,13 @@ function parseObject(text: string): Record<string, unknown> {
   } catch (error) {
     throw badPlacement.because(error, `it is not JSON (${messageOf(error)})`);
   }
-  throw badPlacement('it is no JSON object');
+  throw badPlacement('it is not a JSON object');
 }
 
 function unpackSlots(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
   const bytes = inflatePayload(base64);
   const slots: Owner[][] = [];
-  // There are a few different lists of owners: slots that have the same share one.
+  // Few lists of owners are different; slots with equal owners share one list.
   const known = new Map<string, Owner[]>();
   let owners: Owner[] = [];
   let begin = 0;
@@ -85,7 +85,7 @@ function unpackSlots(base64: string, nodes: readonly PlacementNode[]): Owner[][]
     if (word !== NO_OWNERS) {
       const node = nodes[word % MAX_NODES];
       const state = STATES[(word % LAST_OWNER_BIT) >> 13];
-      if (!node || !state) throw badPlacement(`slot ${slots.length} has an owner that is unknown`);
+      if (!node || !state) throw badPlacement(`slot ${slots.length} has an unknown owner`);
       owners.push({ node: node.id, state });
     }
     if (word < LAST_OWNER_BIT) continue;
@@ -97,7 +97,7 @@ function unpackSlots(base64: string, nodes: readonly PlacementNode[]): Owner[][]
     begin = at + 2;
   }
   if (owners.length > 0 || slots.length !== SLOTS)
-    throw badPlacement(`it has ${slots.length} whole slots, and not ${SLOTS}`);
+    throw badPlacement(`it has ${slots.length} complete slots instead of ${SLOTS}`);
   return slots;
 }
 
@@ -109,37 +109,38 @@ function inflatePayload(base64: string): Buffer {
   }
 }
 
-/** Throws TW_DHT_BAD_PLACEMENT where an invariant of `Placement` does not hold. */
+/** Throws TW_DHT_BAD_PLACEMENT if an invariant of `Placement` is violated. */
 function validate({ version, prefixLengths, owners, nodes, slots }: Placement): void {
   if (!isCount(version, 0)) throw badPlacement(`its version is ${version}`);
-  if (!isCount(owners, 1)) throw badPlacement(`${owners} owners of a slot are wanted`);
+  if (!isCount(owners, 1)) throw badPlacement(`its number of owners is ${owners}`);
   for (const { name, maxPrecision } of grids) {
     const length = prefixLengths?.[name as GridName];
     if (!isCount(length, 1) || length > maxPrecision)
       throw badPlacement(`the prefix length of ${name} is ${length}`);
   }
-  if (nodes.length > MAX_NODES) throw badPlacement(`it has ${nodes.length} nodes, of at most ${MAX_NODES}`);
+  if (nodes.length > MAX_NODES) throw badPlacement(`it has ${nodes.length} nodes; the limit is ${MAX_NODES}`);
   nodes.forEach((node, i) => {
     const fault = nodeFault(node, nodes[i - 1]);
     if (fault) throw badPlacement(`node ${node?.id} ${fault}`);
   });
   const active = new Map(nodes.filter(({ draining }) => !draining).map(({ id, zone }) => [id, { zone }]));
   const { copies, zones } = replicationTarget([...active.values()], owners);
-  const sound = new Set<readonly Owner[]>();
+  const checked = new Set<readonly Owner[]>();
   slots.forEach((all, slot) => {
-    if (sound.has(all)) return;
-    sound.add(all);
+    if (checked.has(all)) return;
+    checked.add(all);
     const staying = all.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
     if (new Set(all.map(({ node }) => node)).size < all.length)
       throw badPlacement(`slot ${slot} has a node twice`);
     if (all.slice(0, staying.length).some(({ state }) => state === 'leaving'))
       throw badPlacement(`slot ${slot} has a leaving owner before others`);
     const drained = staying.find((node) => !active.has(node));
-    if (drained !== undefined) throw badPlacement(`slot ${slot} is owned by ${drained}, which drains`);
+    if (drained !== undefined) throw badPlacement(`slot ${slot} is owned by ${drained}, which is draining`);
     if (staying.length !== copies)
-      throw badPlacement(`slot ${slot} has ${staying.length} owners, and not ${copies}`);
-    const places = new Set(staying.map((node) => active.get(node)!.zone)).size;
-    if (places < zones) throw badPlacement(`the owners of slot ${slot} are in too few zones: ${places}`);
+      throw badPlacement(`slot ${slot} has ${staying.length} owners instead of ${copies}`);
+    const zoneCount = new Set(staying.map((node) => active.get(node)!.zone)).size;
+    if (zoneCount < zones)
+      throw badPlacement(`the owners of slot ${slot} are in too few zones: ${zoneCount}`);
   });
 }
 
@@ -147,13 +148,13 @@ function isCount(value: unknown, least: number): value is number {
   return Number.isInteger(value) && (value as number) >= least;
 }
 
-/** What is wrong with a node that follows another; undefined where nothing is. */
+/** The fault of a node that follows `before` in the list; undefined for a valid node. */
 function nodeFault(node: PlacementNode, before: PlacementNode | undefined): string | undefined {
   const { id, zone, weight, draining } = node ?? {};
   if (typeof id !== 'string' || id === '') return 'has no id';
-  if (before && id <= before.id) return 'is out of order, or twice there';
+  if (before && id <= before.id) return 'is duplicated or out of order';
   if (typeof zone !== 'string') return 'has no zone';
   if (!Number.isFinite(weight) || weight <= 0) return `has the weight ${weight}`;
-  if (typeof draining !== 'boolean') return 'neither drains nor does not';
+  if (typeof draining !== 'boolean') return 'has an invalid draining flag';
   return undefined;
 }

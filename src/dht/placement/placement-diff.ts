@@ -1,5 +1,4 @@
-/** What changes between two placements, in slots and bytes. */
-
+/** The difference between two placements, in slots and bytes. */
 import { type Owner, type Placement, replicationTarget } from './placement.js';
 import type { BytesBySlot } from './placement-changes.js';
 import { targetShares } from './target-shares.js';
@@ -11,23 +10,23 @@ export interface Amount {
 
 export interface NodeDiff {
   id: string;
-  /** Of all bytes, counted once for each owner: what it should hold; 0 to 1. */
+  /** The fraction of all bytes, counted once for each owner, that it should hold; 0 to 1. */
   share: number;
   before: Amount;
   after: Amount;
-  /** What it has to load. */
+  /** The slots that it must load. */
   takes: Amount;
-  /** What it need not hold any more. */
+  /** The slots that it need not hold any more. */
   gives: Amount;
 }
 
 export interface PlacementDiff {
-  /** By node id. */
+  /** Sorted by node id. */
   nodes: NodeDiff[];
   moved: Amount;
-  /** Bytes that have to move whatever the way, so that nodes hold what they hold after it. */
+  /** Minimum number of bytes that any plan must move to reach the amounts after the change. */
   least: number;
-  /** Standard deviation of bytes over shares, percent of the mean; of nodes that have a share. */
+  /** Standard deviation of bytes / share over the nodes with a share, percent of the mean. */
   deviation: { before: number; after: number };
 }
 
@@ -79,7 +78,7 @@ export function diffPlacements(before: Placement, after: Placement, bytes: Bytes
   };
 }
 
-/** The part of all bytes that each node should hold: 0 to 1, none for those that drain. */
+/** The fraction of all bytes that each node should hold, 0 to 1. Draining nodes are missing. */
 export function targetFractions({ nodes, owners }: Placement): Map<string, number> {
   const active = nodes.filter(({ draining }) => !draining);
   const { copies } = replicationTarget(active, owners);

@@ -1,4 +1,4 @@
-/** The placement that all nodes share, as one of them knows it and changes it. */
+/** The shared placement, as this node knows and changes it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CoordinationStore } from '../../coordination/index.js';
 import type { Placement } from './placement.js';
@@ -6,16 +6,16 @@ import type { BytesBySlot } from './placement-changes.js';
 import { decodePlacement, encodePlacement } from './placement-codec.js';
 import { compareAndSwapPlacement, readPlacement, type StoredPlacement } from './placement-store.js';
 
-/** Between two changes by one node, ms. */
+/** Minimum time between two changes by one node. */
 export const MIN_UPDATE_INTERVAL_MS = 1000;
 
 export interface PlacementManagerOptions {
   coordination: CoordinationStore;
-  /** That of a new cluster. */
+  /** The placement of a new cluster. */
   empty: Placement;
-  /** Asks the nodes what they hold. */
+  /** Asks the nodes for the sizes of their slots. */
   bytes: () => Promise<BytesBySlot>;
-  /** There is a later one. */
+  /** Called when a later placement is known. */
   onChange: () => void;
   signal: AbortSignal;
 }
@@ -24,22 +24,22 @@ export interface PlacementManagerOptions {
 export class PlacementManager {
   private latest: Placement | undefined;
   private changedAt = -Infinity;
-  /** The last text that was read: the same comes from a change and from the watch. */
+  /** The last parsed document: the same text arrives from a change and from the watch. */
   private lastParsed: { text: string; placement: Placement } | undefined;
 
   constructor(private readonly options: PlacementManagerOptions) {}
 
-  /** Undefined until it is first seen. */
+  /** The newest known placement; undefined until one is known. */
   get current(): Placement | undefined {
     return this.latest;
   }
 
-  /** Whether a change need not wait now. */
+  /** True if a change need not wait now. */
   get canUpdateNow(): boolean {
     return performance.now() - this.changedAt >= MIN_UPDATE_INTERVAL_MS;
   }
 
-  /** Takes in what is stored. */
+  /** Adopts a stored placement if it is newer. */
   onStored({ text }: StoredPlacement): void {
     const placement = this.parse(text);
     if (this.latest && placement.version <= this.latest.version) return;
@@ -47,24 +47,24 @@ export class PlacementManager {
     this.options.onChange();
   }
 
-  /** A change that hangs on the bytes of slots; nodes are asked for them only where something changes. */
-  async updateWithSlotSizes(to: (placement: Placement, bytes?: BytesBySlot) => Placement): Promise<void> {
+  /** Makes a change that depends on the sizes of slots; nodes are asked for them only if something changes. */
+  async updateWithSlotSizes(change: (placement: Placement, bytes?: BytesBySlot) => Placement): Promise<void> {
     const stored = await readPlacement(this.options.coordination);
     const before = stored && this.parse(stored.text);
-    const isSame = before !== undefined && to(before) === before;
+    const isSame = before !== undefined && change(before) === before;
     const bytes = isSame || !stored ? undefined : await this.options.bytes();
-    await this.update((placement) => to(placement, bytes));
+    await this.update((placement) => change(placement, bytes));
   }
 
-  /** Changes what is stored, at most once a second. */
-  async update(to: (placement: Placement) => Placement): Promise<void> {
+  /** Changes the stored placement, at most once a second. */
+  async update(change: (placement: Placement) => Placement): Promise<void> {
     const { coordination, empty, signal } = this.options;
-    const wait = this.changedAt + MIN_UPDATE_INTERVAL_MS - performance.now();
-    if (wait > 0) await sleep(wait, undefined, { signal });
+    const delayMs = this.changedAt + MIN_UPDATE_INTERVAL_MS - performance.now();
+    if (delayMs > 0) await sleep(delayMs, undefined, { signal });
     let stored = await readPlacement(coordination);
     for (;;) {
       const before = stored ? this.parse(stored.text) : empty;
-      const after = to(before);
+      const after = change(before);
       if (after === before && stored) {
         this.onStored(stored);
         return;

@@ -7,7 +7,7 @@ import {
   watchLoop,
 } from '../../coordination/index.js';
 
-/** The placement document as it is stored: its text, and the revision that a change of it is compared with. */
+/** The placement document as it is stored: its text, and the revision for the comparison of a change. */
 export interface StoredPlacement {
   text: string;
   revision: number;
@@ -15,18 +15,18 @@ export interface StoredPlacement {
 
 const KEY = 'placement';
 
-/** Undefined before the first node. A serializable read may be a little old, and is answered without most servers, too. */
+/** Undefined before the first node. A serializable read may be slightly stale, but works without a majority of the etcd servers. */
 export async function readPlacement(
   store: CoordinationStore,
-  options: { serializable?: boolean; patience?: number } = {},
+  options: { serializable?: boolean; timeoutMs?: number } = {},
 ): Promise<StoredPlacement | undefined> {
   const { gets } = await store.read([{ key: KEY }], options);
   return placementOf(firstKeyValue(gets[0]!));
 }
 
 /**
- * Replaces the placement if it is the one of `revision` still; with revision 0, if there is none. `current` is what is stored then:
- * where `swapped` is false, the change is computed again from it.
+ * Replaces the placement if it still has `revision`; 0 requires that there is none. `current` is the stored placement afterwards: if
+ * `swapped` is false, recompute the change from it.
  */
 export async function compareAndSwapPlacement(
   store: CoordinationStore,
@@ -37,20 +37,20 @@ export async function compareAndSwapPlacement(
   return { swapped: set, current: placementOf(current) };
 }
 
-/** Tells the placement at first and whenever it has another revision. */
+/** Calls `onChange` with the placement at the start and whenever it has a new revision. */
 export function watchPlacement(
   store: CoordinationStore,
-  changed: (placement: StoredPlacement) => void,
-  failed: (error: unknown) => void,
+  onChange: (placement: StoredPlacement) => void,
+  onError: (error: unknown) => void,
 ): Watch {
-  let told = 0;
+  let reported = 0;
   const read = async () => {
     const placement = await readPlacement(store);
-    if (placement === undefined || placement.revision <= told) return;
-    told = placement.revision;
-    changed(placement);
+    if (placement === undefined || placement.revision <= reported) return;
+    reported = placement.revision;
+    onChange(placement);
   };
-  return watchLoop(store, { key: KEY }, read, failed);
+  return watchLoop(store, { key: KEY }, read, onError);
 }
 
 const placementOf = (kv: StoredValue | undefined) => kv && { text: kv.value, revision: kv.modRevision };

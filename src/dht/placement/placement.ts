@@ -1,10 +1,10 @@
-/** Which nodes own which slots. */
+/** The placement: which nodes own which slots. */
 import { type GridName, gridByName } from '../../grid/index.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 
 /**
- * `initializing`: loads the records of the slot and answers nothing of it yet. `available`: answers. `leaving`: still
- * answers, until those that follow it have loaded. (The states of a shard of M3DB.)
+ * `initializing`: loads the records of the slot and does not answer for it yet. `available`: answers. `leaving`: still answers until its
+ * successors have loaded the slot. (M3DB uses the same states for shards.)
  */
 export type OwnerState = 'initializing' | 'available' | 'leaving';
 
@@ -15,29 +15,29 @@ export interface Owner {
 
 export interface PlacementNode {
   readonly id: string;
-  /** What fails together, such as a rack; owners of one slot are in different zones where there are enough. */
+  /** A failure domain, such as a rack. The owners of a slot are in different zones if there are enough zones. */
   readonly zone: string;
-  /** Its share of the bytes beside those of others; above 0. */
+  /** Its weight in the distribution of bytes, relative to the other nodes; above 0. */
   readonly weight: number;
-  /** It gives its slots away and gets none. */
+  /** A draining node gives its slots away and gets no new ones. */
   readonly draining: boolean;
 }
 
 /**
- * The one document that every node computes owners from.
+ * The single document from which every node computes the owners of slots.
  *
- * Invariants: `slots` has an entry for each of the 16,384 slots, with owners of different nodes that are all in `nodes`,
- * those that are leaving last. Without these, a slot has as many owners as `owners` says or, if fewer, as there are nodes
- * that do not drain, in as many different zones as their zones and number allow; draining nodes are only leaving. Node
- * ids differ and ascend. Every change makes a new placement with the next version; none is ever changed in place.
+ * Invariants: `slots` has an entry for each of the 16,384 slots. Its owners are different nodes in `nodes`, leaving owners last. Without
+ * the leaving ones, a slot has `owners` owners or, if there are fewer nodes that are not draining, as many as there are such nodes, in as
+ * many different zones as possible. Draining nodes are only leaving owners. Node ids are unique and ascending. Every change creates a new
+ * placement with the next version; a placement is immutable.
  */
 export interface Placement {
   readonly version: number;
   readonly prefixLengths: PrefixLengths;
-  /** Wanted owners of each slot. */
+  /** Wanted number of owners of each slot. */
   readonly owners: number;
   readonly nodes: readonly PlacementNode[];
-  /** All owners are equal; the first is preferred for work. */
+  /** All owners of a slot are equivalent; the first is preferred for work. */
   readonly slots: readonly (readonly Owner[])[];
 }
 
@@ -46,7 +46,7 @@ export function emptyPlacement(prefixLengths: PrefixLengths, owners: number): Pl
   return { version: 0, prefixLengths, owners, nodes: [], slots: new Array(SLOTS).fill([]) };
 }
 
-/** Where the tiles of a cell are. Throws TW_GEOCODE_INVALID. */
+/** The slot and owners of a cell. Throws TW_GEOCODE_INVALID. */
 export function locate(
   { slots, prefixLengths }: Placement,
   grid: GridName,
@@ -57,7 +57,7 @@ export function locate(
   return { grid, geocode, slot, owners: slots[slot]! };
 }
 
-/** The slots that a node owns in a state, ascending. */
+/** The slots that a node owns in the given state, ascending. */
 export function slotsOfNode({ slots }: Placement, node: string, state: OwnerState): number[] {
   const own: number[] = [];
   slots.forEach((owners, slot) => {
@@ -66,19 +66,19 @@ export function slotsOfNode({ slots }: Placement, node: string, state: OwnerStat
   return own;
 }
 
-/** The owners that can answer for a slot, in the order in which they should be asked. */
+/** The owners that can answer for a slot, in the order of preference. */
 export function readableOwners(owners: readonly Owner[]): Owner[] {
   const of = (state: OwnerState) => owners.filter((owner) => owner.state === state);
   return [...of('available'), ...of('leaving')];
 }
 
-/** Whether leaving owners of a slot are no longer needed: others own it, and all of these have loaded. */
+/** True if the leaving owners of a slot are no longer needed: it has other owners, and all of them have loaded it. */
 export function isHandoverComplete(owners: readonly Owner[]): boolean {
   const staying = owners.filter(({ state }) => state !== 'leaving');
   return staying.length > 0 && staying.every(({ state }) => state === 'available');
 }
 
-/** How many owners a slot has, without leaving ones, on nodes that do not drain, and in how many zones these are. */
+/** The number of owners of a slot, without leaving ones, given the nodes that are not draining, and the number of their zones. */
 export function replicationTarget(
   nodes: readonly { zone: string }[],
   owners: number,

@@ -1,42 +1,42 @@
-/** Who is to hold each slot, while a change of the placement is worked out. */
+/** Assigns slots to nodes while a change of the placement is computed. */
 import { replicationTarget } from './placement.js';
 import { SLOTS } from './slots.js';
 import { targetShares } from './target-shares.js';
 
-/** In the place of a holder that is to be found. */
+/** Stands for a holder that is not chosen yet. */
 export const UNASSIGNED = -1;
 
 /**
- * Slots that are levelled together: those with bytes by their bytes, those without by their number, apart, so that what
- * comes to these later spreads too.
+ * Slots that are balanced together: slots with bytes by their size, empty slots by their number. Empty slots are balanced separately so
+ * that later data is distributed as well.
  */
 interface WeightClass {
-  /** The heaviest first. */
+  /** Largest first. */
   readonly slots: readonly number[];
-  /** What each node should hold. */
+  /** Target load of each node. */
   readonly targets: Float64Array;
-  /** What each node holds. */
+  /** Current load of each node. */
   readonly loads: Float64Array;
 }
 
 /**
  * The holders of all slots as node numbers.
  *
- * Invariants: the holders of a slot are different nodes or NOBODY; `loads` are the sums of the weights of what nodes hold.
- * Ties are broken by the order of nodes and slots, so that every machine gives the same.
+ * Invariants: the holders of a slot are different nodes or UNASSIGNED; `loads` are the sums of the weights of the slots that nodes hold.
+ * Ties are broken by the order of nodes and slots, so every machine computes the same result.
  */
 export class Rebalancer {
-  private readonly levels: readonly WeightClass[];
-  /** How many holders a slot needs, and in how many zones. */
+  private readonly classes: readonly WeightClass[];
+  /** Number of holders that a slot needs, and the number of their zones. */
   private readonly replicas: number;
   private readonly zones: number;
-  /** What `held` was. */
+  /** The assignment before the change. */
   private readonly previousAssignment: readonly (readonly number[])[];
-  /** The number of the zone of each node. */
+  /** The zone number of each node. */
   private readonly zoneOf: readonly number[];
 
   /**
-   * For these nodes, of which `owners` are wanted for each slot. `held` becomes its own; no slot has more than are wanted.
+   * `owners` is the wanted number of owners of each slot. The rebalancer modifies `assignment`, in which no slot may have more holders.
    */
   constructor(
     private readonly nodes: readonly { zone: string; weight: number }[],
@@ -52,23 +52,23 @@ export class Rebalancer {
     this.zoneOf = names.map((zone) => names.indexOf(zone));
     const all = Array.from({ length: SLOTS }, (_, slot) => slot);
     const shares = targetShares(nodes, copies);
-    this.levels = [
+    this.classes = [
       all.filter((slot) => bytes[slot]! > 0).sort((a, b) => bytes[b]! - bytes[a]! || a - b),
       all.filter((slot) => !(bytes[slot]! > 0)),
-    ].map((slots) => this.levelOf(slots, shares));
+    ].map((slots) => this.weightClassOf(slots, shares));
   }
 
-  private levelOf(slots: number[], shares: Float64Array): WeightClass {
+  private weightClassOf(slots: number[], shares: Float64Array): WeightClass {
     const total = slots.reduce((sum, slot) => sum + this.weightOf(slot), 0);
-    const level: WeightClass = {
+    const weightClass: WeightClass = {
       slots,
       targets: shares.map((share) => share * total),
       loads: new Float64Array(this.nodes.length),
     };
     for (const slot of slots)
       for (const node of this.assignment[slot]!)
-        if (node !== UNASSIGNED) level.loads[node]! += this.weightOf(slot);
-    return level;
+        if (node !== UNASSIGNED) weightClass.loads[node]! += this.weightOf(slot);
+    return weightClass;
   }
 
   private weightOf(slot: number): number {
@@ -76,64 +76,65 @@ export class Rebalancer {
     return bytes > 0 ? bytes : 1;
   }
 
-  /** Finds holders for those slots that lack some, and moves the least that brings each slot into its zones. */
+  /** Finds holders for slots that lack some, and makes the fewest moves that bring each slot into enough zones. */
   fill(): void {
-    for (const level of this.levels) {
-      for (const slot of level.slots) {
+    for (const weightClass of this.classes) {
+      for (const slot of weightClass.slots) {
         const held = this.assignment[slot]!;
-        // At varying places, because the first holder is preferred for work.
+        // The position varies, because the first holder is preferred for work.
         while (held.length < this.replicas) held.splice(slot % (held.length + 1), 0, UNASSIGNED);
         while (held.length > this.replicas) held.splice(held.indexOf(UNASSIGNED), 1);
-        held.forEach((node, place) => {
-          if (node === UNASSIGNED) this.replace(level, slot, place);
+        held.forEach((node, position) => {
+          if (node === UNASSIGNED) this.replace(weightClass, slot, position);
         });
         while (this.zonesWith(held, 0, held[0]!) < this.zones)
-          this.replace(level, slot, this.mostLoadedSharingZone(level, held));
+          this.replace(weightClass, slot, this.mostLoadedSharingZone(weightClass, held));
       }
     }
   }
 
   /**
-   * Moves slots from nodes that hold too much to those that hold too little, of which these may receive, until nothing is
-   * gained by a further move.
+   * Moves slots from overloaded to underloaded nodes, of which only `receivers` may receive, until no move improves the balance.
    */
   balance(receivers: readonly number[]): void {
-    for (const level of this.levels) {
-      const lightest = level.slots.toReversed();
+    for (const weightClass of this.classes) {
+      const lightest = weightClass.slots.toReversed();
       let moves: number;
       do {
         moves =
-          this.moveSurplus(level, receivers, level.slots, staysWithinTargets) +
-          this.moveSurplus(level, receivers, lightest, reducesImbalance);
-        moves += this.swapBack(level);
+          this.moveSurplus(weightClass, receivers, weightClass.slots, staysWithinTargets) +
+          this.moveSurplus(weightClass, receivers, lightest, reducesImbalance);
+        moves += this.swapBack(weightClass);
       } while (moves > 0);
     }
   }
 
-  /** Each giver, the fullest first, gives what may move of these slots, in their order, to the emptiest that can take it. */
+  /**
+   * Overloaded nodes, the most overloaded first, give slots that `mayMove` allows, in the order of `slots`, to the least loaded receiver.
+   */
   private moveSurplus(
-    level: WeightClass,
+    weightClass: WeightClass,
     receivers: readonly number[],
     slots: readonly number[],
     mayMove: MoveRule,
   ): number {
     const givers = [...this.nodes.keys()]
-      .filter((node) => deficit(level, node) < 0)
-      .sort((a, b) => deficit(level, a) - deficit(level, b) || a - b);
+      .filter((node) => deficit(weightClass, node) < 0)
+      .sort((a, b) => deficit(weightClass, a) - deficit(weightClass, b) || a - b);
     const slotsOf = new Map(givers.map((giver) => [giver, [] as number[]]));
     for (const slot of slots) for (const node of this.assignment[slot]!) slotsOf.get(node)?.push(slot);
     let moves = 0;
     for (const giver of givers) {
-      const mostLack = Math.max(...receivers.map((node) => deficit(level, node)));
+      const largestDeficit = Math.max(...receivers.map((node) => deficit(weightClass, node)));
       for (const slot of slotsOf.get(giver)!) {
-        const surplus = -deficit(level, giver);
+        const surplus = -deficit(weightClass, giver);
         if (surplus <= 0) break;
         const weight = this.weightOf(slot);
-        if (!mayMove(weight, surplus, mostLack)) continue;
-        const place = this.assignment[slot]!.indexOf(giver);
-        const receiver = this.leastLoaded(level, slot, place, receivers, this.zones);
-        if (receiver === UNASSIGNED || !mayMove(weight, surplus, deficit(level, receiver))) continue;
-        this.put(level, slot, place, receiver);
+        if (!mayMove(weight, surplus, largestDeficit)) continue;
+        const position = this.assignment[slot]!.indexOf(giver);
+        const receiver = this.leastLoaded(weightClass, slot, position, receivers, this.zones);
+        if (receiver === UNASSIGNED || !mayMove(weight, surplus, deficit(weightClass, receiver))) continue;
+        this.put(weightClass, slot, position, receiver);
         moves++;
       }
     }
@@ -141,84 +142,96 @@ export class Rebalancer {
   }
 
   /**
-   * Where a former holder has given a slot away, it takes the place of another one that is fuller. Nothing has to be loaded
-   * for that, and the other may have more that is wanted elsewhere.
+   * If a former holder has given a slot away, it replaces a more loaded holder of that slot. That needs no loading, and the replaced holder
+   * may have more load that other nodes need.
    */
-  private swapBack(level: WeightClass): number {
+  private swapBack(weightClass: WeightClass): number {
     let moves = 0;
-    for (const slot of level.slots) {
+    for (const slot of weightClass.slots) {
       const held = this.assignment[slot]!;
       for (const back of this.previousAssignment[slot]!) {
         if (back === UNASSIGNED || held.includes(back)) continue;
-        const place = this.mostLoaded(level, held, [...held.keys()]);
-        if (!reducesImbalance(this.weightOf(slot), -deficit(level, held[place]!), deficit(level, back)))
+        const position = this.mostLoaded(weightClass, held, [...held.keys()]);
+        if (
+          !reducesImbalance(
+            this.weightOf(slot),
+            -deficit(weightClass, held[position]!),
+            deficit(weightClass, back),
+          )
+        )
           continue;
-        if (this.zonesWith(held, place, back) < this.zones) continue;
-        this.put(level, slot, place, back);
+        if (this.zonesWith(held, position, back) < this.zones) continue;
+        this.put(weightClass, slot, position, back);
         moves++;
       }
     }
     return moves;
   }
 
-  /** Gives one place of a slot to another node: in a zone that it is not in yet, if there is one. */
-  private replace(level: WeightClass, slot: number, place: number): void {
+  /** Replaces a holder of a slot: by a node in a zone that the slot is not in yet, if there is one. */
+  private replace(weightClass: WeightClass, slot: number, position: number): void {
     const all = [...this.nodes.keys()];
-    const others = this.zonesWith(this.assignment[slot]!, place, UNASSIGNED);
-    const best = this.leastLoaded(level, slot, place, all, others + 1);
+    const others = this.zonesWith(this.assignment[slot]!, position, UNASSIGNED);
+    const best = this.leastLoaded(weightClass, slot, position, all, others + 1);
     this.put(
-      level,
+      weightClass,
       slot,
-      place,
-      best === UNASSIGNED ? this.leastLoaded(level, slot, place, all, others) : best,
+      position,
+      best === UNASSIGNED ? this.leastLoaded(weightClass, slot, position, all, others) : best,
     );
   }
 
-  private put(level: WeightClass, slot: number, place: number, node: number): void {
+  private put(weightClass: WeightClass, slot: number, position: number, node: number): void {
     const held = this.assignment[slot]!;
     const weight = this.weightOf(slot);
-    if (held[place] !== UNASSIGNED) level.loads[held[place]!]! -= weight;
-    held[place] = node;
-    level.loads[node]! += weight;
+    if (held[position] !== UNASSIGNED) weightClass.loads[held[position]!]! -= weight;
+    held[position] = node;
+    weightClass.loads[node]! += weight;
   }
 
-  /** The one of some nodes that lacks most and can take a place of a slot, which is in so many zones then; or NOBODY. */
+  /** The least loaded of `nodes` that can take a position of a slot such that the slot is in `zones` zones; or UNASSIGNED. */
   private leastLoaded(
-    level: WeightClass,
+    weightClass: WeightClass,
     slot: number,
-    place: number,
+    position: number,
     nodes: readonly number[],
     zones: number,
   ): number {
     const held = this.assignment[slot]!;
-    const needsNew = this.zonesWith(held, place, UNASSIGNED) < zones;
+    const needsNew = this.zonesWith(held, position, UNASSIGNED) < zones;
     let best = UNASSIGNED;
     for (const node of nodes) {
-      if (best !== UNASSIGNED && deficit(level, node) <= deficit(level, best)) continue;
+      if (best !== UNASSIGNED && deficit(weightClass, node) <= deficit(weightClass, best)) continue;
       if (held.includes(node)) continue;
-      if (needsNew && held.some((other, i) => i !== place && this.areInOneZone(other, node))) continue;
+      if (needsNew && held.some((other, i) => i !== position && this.areInOneZone(other, node))) continue;
       best = node;
     }
     return best;
   }
 
-  /** The place of the fullest of those holders that share their zone with another. */
-  private mostLoadedSharingZone(level: WeightClass, held: readonly number[]): number {
+  /** The position of the most loaded holder that shares its zone with another holder. */
+  private mostLoadedSharingZone(weightClass: WeightClass, held: readonly number[]): number {
     const zones = held.map((node) => this.zoneOf[node]);
     const crowded = [...held.keys()].filter(
-      (place) => zones.indexOf(zones[place]) !== zones.lastIndexOf(zones[place]),
+      (position) => zones.indexOf(zones[position]) !== zones.lastIndexOf(zones[position]),
     );
-    return this.mostLoaded(level, held, crowded);
+    return this.mostLoaded(weightClass, held, crowded);
   }
 
-  /** Of some places of a slot the one whose holder has most that is too much. */
-  private mostLoaded(level: WeightClass, held: readonly number[], places: readonly number[]): number {
-    return places.reduce((a, b) => (deficit(level, held[b]!) < deficit(level, held[a]!) ? b : a));
+  /** The position, among `positions`, of the most overloaded holder. */
+  private mostLoaded(
+    weightClass: WeightClass,
+    held: readonly number[],
+    positions: readonly number[],
+  ): number {
+    return positions.reduce((a, b) =>
+      deficit(weightClass, held[b]!) < deficit(weightClass, held[a]!) ? b : a,
+    );
   }
 
-  /** In how many zones a slot is when a node has one of its places. */
-  private zonesWith(held: readonly number[], place: number, node: number): number {
-    const at = (i: number) => (i === place ? node : held[i]!);
+  /** The number of zones of a slot if `node` is at `position`. */
+  private zonesWith(held: readonly number[], position: number, node: number): number {
+    const at = (i: number) => (i === position ? node : held[i]!);
     let zones = 0;
     for (let i = 0; i < held.length; i++) {
       let isFirst = at(i) !== UNASSIGNED;
@@ -228,22 +241,22 @@ export class Rebalancer {
     return zones;
   }
 
-  /** Whether two are nodes of one zone. */
+  /** True if both are nodes in the same zone. */
   private areInOneZone(a: number, b: number): boolean {
     return a !== UNASSIGNED && b !== UNASSIGNED && this.zoneOf[a] === this.zoneOf[b];
   }
 }
 
-/** Whether a weight may go from a node that has a surplus to one that lacks something. */
-type MoveRule = (weight: number, surplus: number, lack: number) => boolean;
+/** Decides whether a weight may move from a node with a surplus to a node with a deficit. */
+type MoveRule = (weight: number, surplus: number, deficit: number) => boolean;
 
-/** Neither gets beyond its target. */
-const staysWithinTargets: MoveRule = (weight, surplus, lack) => weight <= surplus && weight <= lack;
+/** Neither node crosses its target. */
+const staysWithinTargets: MoveRule = (weight, surplus, deficit) => weight <= surplus && weight <= deficit;
 
-/** The sum of the squares of surplus and lack becomes less, and not by a rounding error. */
-const reducesImbalance: MoveRule = (weight, surplus, lack) => weight < 0.999 * (surplus + lack);
+/** The sum of the squared deviations decreases, and by more than a rounding error. */
+const reducesImbalance: MoveRule = (weight, surplus, deficit) => weight < 0.999 * (surplus + deficit);
 
-/** What a node lacks to its target; below 0 where it has more. */
+/** The load that a node lacks to its target; negative for an overloaded node. */
 function deficit({ targets, loads }: WeightClass, node: number): number {
   return targets[node]! - loads[node]!;
 }

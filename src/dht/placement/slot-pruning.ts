@@ -1,17 +1,17 @@
-/** Which slots can hold the tiles that a search may match. */
+/** Determines which slots can hold the tiles of a search. */
 import { type Grid, grids } from '../../grid/index.js';
 import { type CellKeyRange, isWithin, mergeRanges, type Selection } from '../../storage/index.js';
 import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
 
-/** All slots, ascending. Not to be changed. */
+/** All slots, ascending. Read-only. */
 export const ALL_SLOTS: Uint16Array = Uint16Array.from({ length: SLOTS }, (_, slot) => slot);
 
-/** Ranges with more prefixes than this take all slots: on any cluster these prefixes are on nearly all nodes. */
+/** A search over more prefixes asks all slots, because these prefixes are on nearly all nodes of any cluster. */
 const MAX_PREFIXES = 2_048;
 
 /**
- * The slots of all tiles that are within the ranges and among the ids, where these are given; ascending, each once. A slot
- * is named only if such a tile could exist in it, or if there are too many to tell. Not to be changed.
+ * The slots of all tiles within the ranges and among the ids, if given; ascending and unique. A slot is included only if such a tile could
+ * be in it, or if the ranges have too many prefixes. The result is read-only.
  */
 export function candidateSlots(
   { ranges, ids }: Pick<Selection, 'ranges' | 'ids'>,
@@ -25,7 +25,7 @@ export function candidateSlots(
     return slotsOf(cells, prefixLengths);
   }
   if (!ranges) return ALL_SLOTS;
-  // A single cell, whose key others share, is hashed by itself.
+  // A range of a single cell is hashed on its own, because other cells share its key.
   const prefixes = ranges.flatMap((range) => singleCell(range) ?? []);
   const others = mergeRanges(ranges.filter((range) => !singleCell(range)));
   for (const prefix of prefixesWithin(others, prefixLengths)) {
@@ -35,7 +35,7 @@ export function candidateSlots(
   return slotsOf(prefixes, prefixLengths);
 }
 
-/** The cell that a range means where it means one. */
+/** The cell of a range that consists of a single cell. */
 function singleCell({ grid: name, from, to, precision }: CellKeyRange): GridCell | undefined {
   if (precision === undefined || to !== from + 1) return undefined;
   const code = grids.findIndex((grid) => grid.name === name);
@@ -54,21 +54,21 @@ function slotsOf(cells: readonly GridCell[], prefixLengths: PrefixLengths): Uint
 type CodedRange = ReturnType<typeof mergeRanges>[number];
 
 interface GridCell {
-  /** The place of its grid in `grids`. */
+  /** Index of its grid in `grids`. */
   grid: number;
   geocode: string;
 }
 
 /**
- * What is hashed for the tiles of some ranges, each once: every prefix below which the ranges hold a key, and the cells
- * that are shorter than a prefix and whose own key is in the ranges.
+ * The hashed texts of all tiles in some ranges, each once: every prefix below which the ranges contain a key, and every cell shorter than a
+ * prefix whose own key is in the ranges.
  */
 function* prefixesWithin(ranges: readonly CodedRange[], prefixLengths: PrefixLengths): Generator<GridCell> {
   for (const [code, grid] of grids.entries()) {
     const longest = prefixLengths[grid.name];
     for (let precision = grid.minPrecision; precision <= longest; precision++) {
       const span = keysPerCell(grid, precision);
-      // A prefix counts where any of its keys is in the ranges, a shorter cell where its first one is.
+      // A prefix counts if any of its keys is in the ranges; a shorter cell counts if its first key is.
       const firstOf = precision === longest ? Math.floor : Math.ceil;
       let next = 0;
       for (const range of ranges) {
@@ -81,20 +81,20 @@ function* prefixesWithin(ranges: readonly CodedRange[], prefixLengths: PrefixLen
   }
 }
 
-/** How many keys a cell of a precision has. */
+/** The number of keys of a cell of the given precision. */
 function keysPerCell(grid: Grid, precision: number): number {
   return grid.key(grid.geocode(0, precision)).span;
 }
 
 /**
- * The cells that tile ids may be of. `<collection>_<scene>_<cell>` and `..._<source>-<digest>` name it in one of their
- * words; a scene's id may hold words that look like cells, so all from the third on are taken.
+ * The possible cells of tile ids. The ids `<collection>_<scene>_<cell>` and `..._<source>-<digest>` contain the cell between
+ * underscores. A scene id may contain parts that look like cells, so all parts from the third on are returned.
  */
 function* cellsInIds(ids: Iterable<string>): Generator<GridCell> {
   for (const id of ids) {
-    for (const word of id.split('_').slice(2)) {
-      const code = grids.findIndex(({ idPrefix }) => idPrefix === word[0]);
-      const geocode = word.slice(1);
+    for (const part of id.split('_').slice(2)) {
+      const code = grids.findIndex(({ idPrefix }) => idPrefix === part[0]);
+      const geocode = part.slice(1);
       if (grids[code]?.accepts(geocode)) yield { grid: code, geocode };
     }
   }

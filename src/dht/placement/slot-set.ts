@@ -1,9 +1,8 @@
-/** Sets of slots. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { badSlots } from '../errors.js';
 import { SLOTS } from './slots.js';
 
-/** Which of all slots. */
+/** A set of slots. */
 export class SlotSet {
   private readonly bits = new Uint8Array(SLOTS / 8);
   private count = 0;
@@ -26,18 +25,12 @@ export class SlotSet {
     this.count++;
   }
 
-  delete(slot: number): void {
-    if (!this.has(slot)) return;
-    this.bits[slot >>> 3] &= ~(1 << (slot & 7));
-    this.count--;
-  }
-
-  /** Ascending. */
+  /** Iterates in ascending order. */
   *[Symbol.iterator](): Generator<number> {
     for (let slot = 0; slot < SLOTS; slot++) if (this.has(slot)) yield slot;
   }
 
-  /** Short: a list of few slots, else the deflated bits as base64, which is never longer than 2.8 kB. */
+  /** A short text: a list of up to 64 slots, otherwise the deflated bits as base64, at most 2.8 kB. */
   toText(): string {
     return this.count <= 64 ? [...this].join(',') : `z${deflateRawSync(this.bits).toString('base64')}`;
   }
@@ -49,7 +42,7 @@ export class SlotSet {
     return set;
   }
 
-  /** What `toText` has given. Throws TW_DHT_BAD_SLOTS. */
+  /** Parses the result of `toText`. Throws TW_DHT_BAD_SLOTS. */
   static fromText(text: string): SlotSet {
     if (text === '') return new SlotSet();
     if (text.startsWith('z')) return SlotSet.ofBits(bitsOf(text));

@@ -1,25 +1,24 @@
-/** Slots: the equal arcs of the SHA-1 space that tiles and scenes fall into. */
+/** Slots: equal ranges of the SHA-1 space, to which tiles and scenes are hashed. */
 import { hash } from 'node:crypto';
 import type { GridName } from '../../grid/index.js';
 
-/** How many slots there are: 14 bits of a digest. */
+/** Number of slots: 14 bits of a digest. */
 export const SLOTS = 16_384;
 
-/** How many leading characters of a geocode decide on its slot, for each grid; the same for the life of a cluster. */
+/** Number of leading characters of a geocode that determine its slot, by grid; fixed for the lifetime of a cluster. */
 export type PrefixLengths = Readonly<Record<GridName, number>>;
 
-/** A geohash-4 cell is 39 km wide at the equator, a quadtile of zoom 9 78 km: whole neighbourhoods share a slot. */
+/** A geohash-4 cell is 39 km wide at the equator, a quadtile of zoom 9 is 78 km wide, so neighbourhoods share a slot. */
 export const DEFAULT_PREFIX_LENGTHS: PrefixLengths = { geohash: 4, quadtile: 9 };
 
 /**
- * The slot of a cell: the first 14 bits of SHA-1(grid + "/" + geocode.slice(0, prefixLength)). A shorter geocode is
- * placed by itself.
+ * The slot of a cell: the first 14 bits of SHA-1(grid + "/" + geocode.slice(0, prefixLength)). A shorter geocode is hashed completely.
  */
 export function slotOf(grid: GridName, geocode: string, prefixLength: number): number {
   return slotOfText(`${grid}/${geocode.slice(0, prefixLength)}`);
 }
 
-/** The slot of a cell by the lengths of its cluster. */
+/** The slot of a cell, by the prefix lengths of its cluster. */
 export function slotOfCell(
   { grid, geocode }: { grid: GridName; geocode: string },
   prefixLengths: PrefixLengths,
@@ -32,7 +31,7 @@ export function slotOfScene(collection: string, scene: string): number {
   return slotOfText(`${collection}/${scene}`);
 }
 
-/** A digest takes a microsecond, a look-up in a map of known prefixes not much less. */
+/** Not cached: a digest takes a microsecond, and a look-up in a map hardly less. */
 function slotOfText(text: string): number {
   return Number.parseInt(hash('sha1', text).slice(0, 4), 16) >>> 2;
 }

@@ -1,9 +1,7 @@
-/** How much each node should hold. */
-
 /**
- * The share of all bytes that each node should hold, where every slot has `copies` owners (at most as many as there are
- * nodes) in as many zones as possible: in proportion to the weights, as far as a node holds no slot twice, and no zone
- * holds a slot twice where there are enough zones, or none where there are not. The shares add up to `copies`.
+ * The fraction of all bytes that each node should hold, for `copies` owners of each slot (at most the number of nodes) in as many zones
+ * as possible. The fractions are proportional to the weights, as far as no node holds a slot twice and, with enough zones, no zone does
+ * either; with fewer zones, each zone holds every slot. They add up to `copies`.
  */
 export function targetShares(
   nodes: readonly { zone: string; weight: number }[],
@@ -37,13 +35,13 @@ interface Part {
   high: number;
 }
 
-/** Parts of a sum in proportion to their weights, but each within its bounds, which allow that sum. */
+/** Splits a sum in proportion to the weights, within the bounds of each part, which must allow that sum. */
 function proportional(parts: readonly Part[], sum: number): number[] {
   const at = (level: number) =>
     parts.map(({ weight, low, high }) => Math.min(Math.max(level * weight, low), high));
   let below = 0;
   let above = Math.max(...parts.map(({ weight, high }) => high / weight));
-  // The sum rises with the level; a hundred halvings leave no digit open.
+  // The sum grows with the level; a hundred halvings reach full precision.
   for (let step = 0; step < 100; step++) {
     const middle = (below + above) / 2;
     if (at(middle).reduce((a, b) => a + b, 0) < sum) below = middle;

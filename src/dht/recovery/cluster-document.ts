@@ -6,35 +6,35 @@ import {
 } from '../../coordination/index.js';
 import { otherCluster } from '../errors.js';
 
-/** What never changes in the life of a cluster. */
+/** The properties of a cluster that never change. */
 export interface ClusterDocument {
   id: string;
-  /** Of the values in the coordination store and the objects in the tile store. */
+  /** The format of the values in the coordination store and of the objects in the tile store. */
   format: number;
-  /** Letters of a geocode that choose its slot, by grid. */
+  /** Number of leading characters of a geocode that determine its slot, by grid. */
   prefixLengths: Record<string, number>;
 }
 
 const KEY = 'cluster';
 
-/** Id of the cluster that the coordination store has; undefined where there is none. */
+/** The id of the cluster in a coordination store; undefined if it has none. */
 export async function readClusterId(store: CoordinationStore): Promise<string | undefined> {
   const { gets } = await store.read([{ key: KEY }]);
   const kv = firstKeyValue(gets[0]!);
   return kv && parseJsonValue<ClusterDocument>(kv, ['id']).id;
 }
 
-/** Writes the document of a new cluster, or compares it with that of the cluster that is there: TW_DHT_OTHER_CLUSTER. */
+/** Creates the document of a new cluster, or compares it with the existing one: TW_DHT_OTHER_CLUSTER. */
 export async function verifyClusterDocument(
   store: CoordinationStore,
   wanted: ClusterDocument,
 ): Promise<void> {
-  const found = await createClusterIfAbsent(store, wanted);
-  if (describeCluster(found) !== describeCluster(wanted))
-    throw otherCluster(describeCluster(found), describeCluster(wanted));
+  const existing = await createClusterIfAbsent(store, wanted);
+  if (describeCluster(existing) !== describeCluster(wanted))
+    throw otherCluster(describeCluster(existing), describeCluster(wanted));
 }
 
-/** The document of the cluster that is there; where there is none, this one is written. Of several at once, one wins. */
+/** The document of the existing cluster; `proposed` is stored if there is none. Of several concurrent calls, one wins. */
 export async function createClusterIfAbsent(
   store: CoordinationStore,
   proposed: ClusterDocument,

@@ -1,16 +1,14 @@
 /**
- * Which cluster a tile store belongs to, and by whom its nodes agree.
+ * The identity of a tile store: the cluster that it belongs to, and the coordination store of its nodes.
  *
- * Invariant: one coordination store knows the cluster of a tile store. It gets the cluster's document before the tile store gets
- * `cluster.json`, which never changes, and no other one gets it but by a restoration, which leaves its name in the tile store. Whoever
- * else comes with another coordination store is refused: the two would each number commits, and overwrite what the other has acknowledged.
+ * Invariant: one coordination store is valid for a tile store. It gets the document of the cluster before the tile store gets
+ * `cluster.json`, which never changes. Only a restore moves the cluster to another coordination store, and it records that in the tile
+ * store. Nodes with any other coordination store are refused, because both would number commits and overwrite the commits of each other.
  */
 import { randomUUID } from 'node:crypto';
 import type { CoordinationStore } from '../../coordination/index.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
-import { MANIFESTS_FOLDER, seqOfObject } from '../commit/checkpoint.js';
-import type { CommitLog } from '../commit/commit-log.js';
-import { listArchived } from '../commit/log-archive.js';
+import { type CommitLog, listArchived, MANIFESTS_FOLDER, seqOfObject } from '../commit/index.js';
 import {
   clusterDocumentDamaged,
   logBehindStore,
@@ -18,25 +16,25 @@ import {
   otherCoordination,
   storeNotEmpty,
 } from '../errors.js';
-import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/slots.js';
+import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/index.js';
 import { createClusterIfAbsent, readClusterId, verifyClusterDocument } from './cluster-document.js';
 import { latestRestore, readEpoch } from './restore-epoch.js';
 
-/** Of the values in the coordination store and of the objects in the tile store. */
+/** The format of the values in the coordination store and of the objects in the tile store. */
 export const FORMAT = 1;
 const IDENTITY_OBJECT = 'cluster.json';
 
 export interface ClusterIdentity {
   id: string;
   prefixLengths: PrefixLengths;
-  /** By whom the nodes agree, in words, where that was noted. */
+  /** A description of the coordination store, if one was recorded. */
   coordination?: string;
 }
 
 /**
- * Whose tile store it is. One that is empty becomes the coordination store's cluster's, which is made where there is none; of several
- * that come at once with coordination stores of their own, one gets it. `words` say which coordination store it is, for the others' messages. Throws
- * TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER, TW_DHT_STORE_NOT_EMPTY, TW_DHT_STORE_IDENTITY.
+ * The cluster of a tile store. An empty tile store gets the cluster of the coordination store, which is created if necessary; if several
+ * coordination stores compete for a tile store, one wins. `coordinationLabel` describes the coordination store in the error messages
+ * of other nodes. Throws TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER, TW_DHT_STORE_NOT_EMPTY, TW_DHT_STORE_IDENTITY.
  */
 export async function openClusterIdentity(
   objects: ObjectStore,
@@ -54,8 +52,8 @@ export async function openClusterIdentity(
   const { id, prefixLengths } = await createClusterIfAbsent(coordination, proposed);
   const { head } = await log.readSince(0, 1);
   if (head > 0)
-    throw clusterDocumentDamaged(objects.url, `it is missing, though the cluster has ${head} commits`);
-  // Nodes that agree by one coordination store all write the same.
+    throw clusterDocumentDamaged(objects.url, `it is missing, but the cluster has ${head} commits`);
+  // All nodes with the same coordination store write the same bytes.
   const bytes = Buffer.from(
     JSON.stringify({
       id,
@@ -67,7 +65,7 @@ export async function openClusterIdentity(
     if (!storeExists.is(error)) throw error;
   });
   const written = await readIdentity(objects);
-  if (!written) throw clusterDocumentDamaged(objects.url, 'it went while it was written');
+  if (!written) throw clusterDocumentDamaged(objects.url, 'it was deleted right after it was written');
   await requireCoordination(objects, coordination, written);
   return written;
 }
@@ -80,43 +78,44 @@ async function requireCoordination(
 ): Promise<void> {
   const newest = await latestRestore(objects);
   const known = await readClusterId(coordination);
-  const isLeft = newest !== undefined && (await readEpoch(coordination))?.id !== newest.id;
-  if (known !== id || isLeft) throw otherCoordination(objects.url, id, newest?.coordination ?? first, known);
+  const isAbandoned = newest !== undefined && (await readEpoch(coordination))?.id !== newest.id;
+  if (known !== id || isAbandoned)
+    throw otherCoordination(objects.url, id, newest?.coordination ?? first, known);
   await verifyClusterDocument(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
 }
 
-/** Folders of the store in which the sweep removes what no commit names. */
+/** Folders of the tile store from which garbage collection removes everything that no commit refers to. */
 const GC_FOLDERS = ['catalogue/', 'tiles/', 'models/'];
 
-/** A store without a cluster must have nothing that the sweep of a new one would remove. Throws TW_DHT_STORE_NOT_EMPTY. */
+/** Throws TW_DHT_STORE_NOT_EMPTY if garbage collection of a new cluster would remove objects of the store. */
 async function requireUnused(objects: ObjectStore): Promise<void> {
   if (await objects.head('node.json')) throw storeNotEmpty(objects.url, 'node.json', true);
   for (const folder of GC_FOLDERS)
     for await (const { name } of objects.list(folder)) throw storeNotEmpty(objects.url, name, false);
 }
 
-/** Undefined where the store has none yet. TW_DHT_STORE_IDENTITY. */
+/** The identity in `cluster.json`; undefined if the store has none yet. TW_DHT_STORE_IDENTITY. */
 export async function readIdentity(objects: ObjectStore): Promise<ClusterIdentity | undefined> {
   if (!(await objects.head(IDENTITY_OBJECT))) return undefined;
   return parseIdentity(await objects.get(IDENTITY_OBJECT), objects.url);
 }
 
 function parseIdentity(bytes: Buffer, url: string): ClusterIdentity {
-  let found: Partial<ClusterIdentity>;
+  let identity: Partial<ClusterIdentity>;
   try {
-    found = JSON.parse(bytes.toString()) as Partial<ClusterIdentity>;
+    identity = JSON.parse(bytes.toString()) as Partial<ClusterIdentity>;
   } catch (error) {
-    throw clusterDocumentDamaged.because(error, url, 'it is no JSON');
+    throw clusterDocumentDamaged.because(error, url, 'it is not JSON');
   }
-  const { id, prefixLengths, coordination } = found;
+  const { id, prefixLengths, coordination } = identity;
   if (typeof id !== 'string' || !prefixLengths)
     throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
   return { id, prefixLengths, ...(coordination !== undefined && { coordination }) };
 }
 
-/** Throws TW_DHT_LOG_BEHIND_STORE where the store has commits that the log does not know. */
+/** Throws TW_DHT_LOG_BEHIND_STORE if the store has commits that the log does not know. */
 export async function requireLogCoversStore(log: CommitLog, objects: ObjectStore): Promise<void> {
-  // What the store has now is in the log then.
+  // The store is listed before the log is read, so the log covers everything that was listed.
   let stored = (await listArchived(objects)).at(-1) ?? 0;
   for await (const { name } of objects.list(MANIFESTS_FOLDER))
     stored = Math.max(stored, seqOfObject(name) || 0);
@@ -124,7 +123,7 @@ export async function requireLogCoversStore(log: CommitLog, objects: ObjectStore
   if (stored > head) throw logBehindStore(objects.url, head);
 }
 
-/** The cluster that is there already. Throws TW_DHT_NO_CLUSTER, TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER, TW_DHT_LOG_BEHIND_STORE. */
+/** The existing cluster. Throws TW_DHT_NO_CLUSTER, TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER, TW_DHT_LOG_BEHIND_STORE. */
 export async function openExistingCluster(
   objects: ObjectStore,
   coordination: CoordinationStore,

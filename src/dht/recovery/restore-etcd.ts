@@ -1,5 +1,5 @@
-/** Makes the keys of a cluster in an etcd that has lost them, from the cluster's tile store. */
-
+/** Rebuilds the keys of a cluster in etcd from the tile store of the cluster. */
+import { toArray } from '../../async/index.js';
 import {
   type CoordinationStore,
   firstKeyValue,
@@ -10,18 +10,22 @@ import {
 } from '../../coordination/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 import {
+  type CollectionSchema,
+  type CommittedEntry,
+  entryPut,
+  headAndCheckpointPuts,
+  listArchived,
   MANIFESTS_FOLDER,
   type Manifest,
   PARTS_FOLDER,
+  RecordState,
+  readArchived,
   readManifest,
+  readSegment,
+  schemaKey,
   segmentName,
   seqOfObject,
-} from '../commit/checkpoint.js';
-import { type CollectionSchema, schemaKey } from '../commit/collection-schema.js';
-import { type CommittedEntry, entryPut, headAndCheckpointPuts } from '../commit/commit-log.js';
-import { listArchived, readArchived } from '../commit/log-archive.js';
-import { RecordState } from '../commit/record-state.js';
-import { readSegment } from '../commit/segment.js';
+} from '../commit/index.js';
 import {
   clusterDocumentDamaged,
   coordinationNotEmpty,
@@ -29,23 +33,23 @@ import {
   nodesStillRunning,
   otherCluster,
 } from '../errors.js';
-import { requireNoHeartbeats } from '../membership/heartbeat.js';
+import { requireNoHeartbeats } from '../membership/index.js';
 import { encodeClusterDocument } from './cluster-document.js';
 import { type ClusterIdentity, FORMAT, readIdentity } from './cluster-identity.js';
 import { epochPut, startEpoch } from './restore-epoch.js';
 
-/** While it is there the keys are being written; its value is the id of the cluster. */
+/** This key exists while a restore writes the keys; its value is the id of the cluster. */
 const RESTORING_KEY = 'restoring';
 const CLUSTER_KEY = 'cluster';
 const MEMBER_KEYS = prefixRange('members/');
-/** All keys of a cluster; they are of letters. */
+/** The range of all keys of a cluster, which begin with letters. */
 const ALL_KEYS = { key: ' ', end: '~' };
-/** etcd takes 128 operations in a transaction. */
+/** Operations in one transaction; etcd accepts 128. */
 const BATCH = 100;
 
 export interface RestoreReport {
   cluster: string;
-  /** Number of the last commit of the checkpoint; 0 where there is none. */
+  /** Number of the last commit in the checkpoint; 0 without a checkpoint. */
   checkpoint: number;
   /** Number of the last commit. */
   commits: number;
@@ -53,15 +57,15 @@ export interface RestoreReport {
 }
 
 export interface RestoreOptions {
-  /** Which coordination store it is, for the messages of nodes of another one. */
+  /** A description of the coordination store, for the error messages of nodes with another one. */
   coordinationLabel?: string;
-  /** How long a node that has not said that it stops is waited for to show that it runs, ms. */
+  /** How long a node that was not stopped cleanly may take to show that it is running, ms. */
   timeoutMs?: number;
-  /** Is told of such nodes before they are waited for. */
-  onWait?: (nodes: string[], patience: number) => void;
+  /** Called with the ids of these nodes before the wait. */
+  onWait?: (nodes: string[], timeoutMs: number) => void;
 }
 
-/** What there is of a cluster in its store: a checkpoint and the commits after it. */
+/** The content of the tile store: a checkpoint and the commits after it. */
 interface StoredLog {
   checkpoint: { seq: number; manifest: string } | undefined;
   manifest: Manifest;
@@ -69,9 +73,9 @@ interface StoredLog {
 }
 
 /**
- * Writes the document of the cluster, its collections, its log and its checkpoint. One that was cut off is begun anew. The nodes
- * share the slots out again when they start. Throws TW_DHT_OTHER_CLUSTER, TW_DHT_STILL_RUNNING, TW_DHT_NOT_EMPTY,
- * TW_DHT_COPIES_MISSING, and what the stores throw; nothing is written then.
+ * Writes the document of the cluster, its collections, its log and its checkpoint. An interrupted restore starts over. The nodes assign
+ * the slots again when they start. Throws TW_DHT_OTHER_CLUSTER, TW_DHT_STILL_RUNNING, TW_DHT_NOT_EMPTY, TW_DHT_COPIES_MISSING and errors
+ * of the stores; nothing is written then.
  */
 export async function restoreCoordination(
   coordination: CoordinationStore,
@@ -87,7 +91,7 @@ export async function restoreCoordination(
   const { checkpoint, commits } = stored;
   const head = commits.at(-1)?.seq ?? checkpoint?.seq ?? 0;
 
-  // What an earlier try has written goes.
+  // Deletes what an earlier, interrupted restore has written.
   const started = await coordination.transact({
     compare: [
       { key: CLUSTER_KEY, modRevision: before.cluster },
@@ -100,7 +104,7 @@ export async function restoreCoordination(
       { op: 'put', key: RESTORING_KEY, value: identity.id },
     ],
   });
-  if (!started.succeeded) throw nodesStillRunning('a node or another restoration has just started');
+  if (!started.succeeded) throw nodesStillRunning('a node or another restore has just started');
   const puts = [
     ...commits.map(entryPut),
     ...[...collections].map(
@@ -114,7 +118,7 @@ export async function restoreCoordination(
   for (let at = 0; at < puts.length; at += BATCH)
     await coordination.transact({ success: puts.slice(at, at + BATCH) });
   const restored = await startEpoch(objects, coordinationLabel);
-  // A node that starts before this finds no cluster.
+  // A node that started before this found no cluster.
   const { succeeded } = await coordination.transact({
     compare: [{ key: CLUSTER_KEY, modRevision: 0 }],
     success: [
@@ -124,7 +128,7 @@ export async function restoreCoordination(
       { op: 'delete', key: RESTORING_KEY },
     ],
   });
-  if (!succeeded) throw nodesStillRunning('a node that has just started');
+  if (!succeeded) throw nodesStillRunning('a node has just started');
   return {
     cluster: identity.id,
     checkpoint: checkpoint?.seq ?? 0,
@@ -136,7 +140,7 @@ export async function restoreCoordination(
 const documentText = ({ id, prefixLengths }: ClusterIdentity) =>
   encodeClusterDocument({ id, format: FORMAT, prefixLengths: { ...prefixLengths } });
 
-/** Throws where the keys are those of somebody; the revisions of what an earlier try may have left. */
+/** Throws if the coordination store is in use; returns the revisions of the keys that an interrupted restore may have left. */
 async function requireNoKeys(
   coordination: CoordinationStore,
   { id }: ClusterIdentity,
@@ -153,19 +157,17 @@ async function requireNoKeys(
   if (owner !== undefined && owner !== id) throw otherCluster(owner, id);
   if (members.kvs.length > 0)
     throw nodesStillRunning(members.kvs.map(({ key }) => key.slice(MEMBER_KEYS.key.length)).join(', '));
-  // A node that was started before this has written the document and nothing else.
+  // A node that started just before has written only the document of the cluster.
   const others = all.kvs.filter(({ key }) => key !== CLUSTER_KEY);
   if (others.length > 0 && !firstKeyValue(underWay))
     throw coordinationNotEmpty(others[0]!.key, others.length);
   return { cluster: known?.modRevision ?? 0, underWay: firstKeyValue(underWay)?.modRevision ?? 0 };
 }
 
-/** Throws TW_DHT_COPIES_MISSING where a commit is neither in a checkpoint that is whole nor copied. */
+/** Throws TW_DHT_COPIES_MISSING if a commit is neither in a complete checkpoint nor in the archive of the log. */
 async function readStored(objects: ObjectStore): Promise<StoredLog> {
-  const parts = new Set<string>();
-  for await (const { name } of objects.list(PARTS_FOLDER)) parts.add(name);
-  const names: string[] = [];
-  for await (const { name } of objects.list(MANIFESTS_FOLDER)) names.push(name);
+  const parts = new Set((await toArray(objects.list(PARTS_FOLDER))).map(({ name }) => name));
+  const names = (await toArray(objects.list(MANIFESTS_FOLDER))).map(({ name }) => name);
   names.sort((a, b) => seqOfObject(b) - seqOfObject(a));
   const numbers = await listArchived(objects);
   const last = Math.max(0, numbers.at(-1) ?? 0, ...names.map(seqOfObject));
@@ -175,7 +177,7 @@ async function readStored(objects: ObjectStore): Promise<StoredLog> {
   };
   for (const name of names) {
     const manifest = await readManifest(objects, { manifest: name });
-    // Of one that lost against another the parts may be swept.
+    // The parts of a checkpoint that lost against another one may be garbage-collected.
     if (manifest.some((part) => part !== null && !parts.has(part))) continue;
     stored = { checkpoint: { seq: seqOfObject(name), manifest: name }, manifest };
     break;
@@ -191,7 +193,7 @@ async function readStored(objects: ObjectStore): Promise<StoredLog> {
   return { ...stored, commits };
 }
 
-/** What is fixed of each collection; reads the head of every part and segment, so that a missing one is found now. */
+/** The schemas of all collections. Reads the header of every part and segment, so that a missing one is noticed now. */
 async function collectionsOf(
   objects: ObjectStore,
   { manifest, commits }: StoredLog,
@@ -200,11 +202,11 @@ async function collectionsOf(
   const segments = commits.map(({ segment }) => segmentName(segment));
   for (const name of [...manifest, ...segments])
     if (name !== null) state.apply(await readSegment(objects, name, () => false));
-  const found = new Map<string, CollectionSchema>();
+  const schemas = new Map<string, CollectionSchema>();
   for (const edit of state.toCommit().edits ?? [])
     if (edit.table === 'collections' && edit.record) {
       const { grid, precision } = edit.record;
-      found.set(edit.key, { grid, precision, fence: 0 });
+      schemas.set(edit.key, { grid, precision, fence: 0 });
     }
-  return found;
+  return schemas;
 }

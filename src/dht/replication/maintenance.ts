@@ -1,44 +1,40 @@
-/** What one node at a time does for all: checkpoints of the log, and the sweep of the shared store. */
-
+/** Background work that one node at a time does for the cluster: checkpoints of the log, and garbage collection in the object store. */
 import { PeriodicTask } from '../../async/index.js';
-import { writeLogCheckpoint } from '../commit/checkpoint.js';
-import { CHECKPOINT_COMMITS } from '../commit/commit-log.js';
-import { acquireLock, pruneCommittedLocks } from '../commit/fenced-lock.js';
+import { acquireLock, CHECKPOINT_COMMITS, pruneCommittedLocks, writeLogCheckpoint } from '../commit/index.js';
 import { lockHeld } from '../errors.js';
 import { collectObjectGarbage, type ObjectGcContext, type ObjectGcReport } from './object-gc.js';
 import type { Replica } from './replica.js';
 
-/** A checkpoint is due after so many commits, or after so long where there are any, ms; it is looked for so often. */
+/** A checkpoint with at least one new commit is written after this time. */
 const MAX_CHECKPOINT_AGE_MS = 10 * 60_000;
 const CHECKPOINT_POLL_MS = 10_000;
-/** Where a checkpoint is wanted after another number of commits. */
+/** Poll interval if `checkpointAfter` is set. */
 const CHECKPOINT_SHORT_POLL_MS = 100;
-/** The shared store is swept so often, ms. */
 const GC_INTERVAL_MS = 3_600_000;
 
 export interface MaintenanceOptions extends Omit<ObjectGcContext, 'keepMs' | 'minIntervalMs'> {
-  /** This node, which claims the work. */
+  /** This node, which locks the work. */
   self: string;
   replica: Replica;
-  /** A checkpoint is written after so many commits. */
+  /** Number of commits between two checkpoints. */
   checkpointAfter?: number | undefined;
   signal: AbortSignal;
-  /** Is told what goes wrong; all of it is tried again. */
+  /** Called with every error; failed work is retried. */
   onFailure: (error: unknown) => void;
 }
 
 export class Maintenance {
   private tasks: PeriodicTask[] = [];
-  /** The last checkpoint that was seen, and when. */
+  /** The last checkpoint that this node has seen, and when it first saw it. */
   private checkpoint = { seq: 0, seen: performance.now() };
 
   constructor(private readonly options: MaintenanceOptions) {}
 
   start(): void {
     const { checkpointAfter, signal, onFailure } = this.options;
-    const look = checkpointAfter === undefined ? CHECKPOINT_POLL_MS : CHECKPOINT_SHORT_POLL_MS;
+    const pollMs = checkpointAfter === undefined ? CHECKPOINT_POLL_MS : CHECKPOINT_SHORT_POLL_MS;
     this.tasks = [
-      new PeriodicTask(() => this.checkpointIfDue(), look, onFailure),
+      new PeriodicTask(() => this.checkpointIfDue(), pollMs, onFailure),
       new PeriodicTask(
         () => this.collectGarbage(),
         GC_INTERVAL_MS,
@@ -53,7 +49,7 @@ export class Maintenance {
     await Promise.all(this.tasks.map((one) => one.close()));
   }
 
-  /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
+  /** Removes garbage from the object store, unless another node is doing so or has done so recently. */
   collectGarbage(
     options: Pick<ObjectGcContext, 'keepMs' | 'minIntervalMs'> = {},
   ): Promise<ObjectGcReport | undefined> {
@@ -64,7 +60,7 @@ export class Maintenance {
     });
   }
 
-  /** Writes a checkpoint where one is due and no other node is at it. */
+  /** Writes a checkpoint if one is due and no other node is writing one. */
   private async checkpointIfDue(): Promise<void> {
     const { log, objects, coordination, prefixLengths, replica } = this.options;
     const { checkpointAfter = CHECKPOINT_COMMITS } = this.options;
@@ -79,7 +75,7 @@ export class Maintenance {
     });
   }
 
-  /** Undefined where another node is at it. */
+  /** Does the work under a lock; returns undefined if another node is doing it. */
   private async runExclusively<T>(
     name: string,
     work: (lost: AbortSignal) => Promise<T>,

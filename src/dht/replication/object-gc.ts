@@ -1,16 +1,17 @@
 /**
- * Removes objects of the shared store that nothing needs any more. What is needed:
+ * Garbage collection in the object store. It keeps:
  *
- * - all that the state of the cluster at any moment since `base` names, where `base` is the newest checkpoint that is older than a day. So
- *   a reader of a state of less than a day ago finds its files, its parts and its segments. If a store was copied without its times, no
- *   checkpoint is old: then `base` is the oldest state from which all later commits are still in the store;
- * - what a claim that is held writes. Names of segments begin with the claim's fence, versions of tiles with its fence or
- *   `first`, and a claim is made before its first object: what was listed, and has neither a claim nor a
- *   record when these are read after it, can never get one.
+ * - All objects that any state of the cluster since `base` refers to, where `base` is the newest checkpoint that is older than a day. So a
+ *   reader of a state of less than a day ago finds its files, parts and segments. If a store was copied without its times, no
+ *   checkpoint is old; `base` is then the oldest state from which all later commits are still in the store.
+ * - All objects that are written under held locks. Names of segments begin with the fence of the lock, versions of tiles with its fence or
+ *   `first`, and a lock exists before its first object. So an object that was listed, and has neither a lock nor a record when these are
+ *   read after the listing, can never be referred to.
  *
- * Times are those of the store alone: when it wrote the manifest of `base`, beside when it wrote an object just now.
+ * Only times of the object store are compared: the time of the manifest of `base`, and that of an object that was written just now.
  */
 import { randomUUID } from 'node:crypto';
+import { toArray } from '../../async/index.js';
 import type { CoordinationStore } from '../../coordination/index.js';
 import {
   modelFolder,
@@ -22,31 +23,34 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 import {
+  archivedEntryName,
+  type CommitLog,
+  type CommittedEntry,
+  listArchived,
+  listLocks,
   MANIFESTS_FOLDER,
   type Manifest,
   PART_COUNT,
   PARTS_FOLDER,
   partOf,
+  readArchived,
   readManifest,
+  readSegment,
   segmentName,
   seqOfObject,
   writeLogCheckpoint,
-} from '../commit/checkpoint.js';
-import type { CommitLog, CommittedEntry } from '../commit/commit-log.js';
-import { listLocks } from '../commit/fenced-lock.js';
-import { archivedEntryName, listArchived, readArchived } from '../commit/log-archive.js';
-import { readSegment } from '../commit/segment.js';
+} from '../commit/index.js';
 import { logDamaged, otherCluster } from '../errors.js';
-import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
-import { readIdentity, requireLogCoversStore } from '../recovery/cluster-identity.js';
+import { type PrefixLengths, slotOfCell } from '../placement/index.js';
+import { readIdentity, requireLogCoversStore } from '../recovery/index.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const GC_MARKS_FOLDER = 'catalogue/sweeps/';
 const SEGMENTS = segmentName('');
-/** Objects that are looked at together. */
+/** Objects that are checked together. */
 const PAGE_SIZE = 5000;
-/** Claims under which names do not begin with a fence: of models, and of folders that are moved in. */
+/** Locks under which names do not begin with a fence: those of models and of imported folders. */
 const UNFENCED_LOCKS = /^(?!scene\/|collection\/|checkpoint$|sweep$)/;
 
 export interface ObjectGcContext {
@@ -56,23 +60,23 @@ export interface ObjectGcContext {
   log: CommitLog;
   objects: ObjectStore;
   prefixLengths: PrefixLengths;
-  /** How long a former state can still be read, ms; a day. */
+  /** How long an earlier state can still be read, ms; default: a day. */
   keepMs?: number;
-  /** Nothing is done where another sweep began less than this ago, ms; an hour. */
+  /** Does nothing if another collection began less than this ago, ms; default: an hour. */
   minIntervalMs?: number;
   signal?: AbortSignal;
 }
 
 export interface ObjectGcReport {
-  /** Objects that were looked at. */
+  /** Number of objects that were listed. */
   listed: number;
   removed: number;
   bytes: number;
 }
 
 /**
- * One sweep; undefined where the last one was not long ago. One that is cut off is done again by the next. Throws
- * TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_CLUSTER, and whatever keeps it from knowing what is needed: nothing more is removed then.
+ * Collects garbage once; returns undefined if the last collection was recent. The next collection repeats an interrupted one. Throws
+ * TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_CLUSTER, and any error that hides which objects are in use; nothing more is removed then.
  */
 export async function collectObjectGarbage(context: ObjectGcContext): Promise<ObjectGcReport | undefined> {
   const { cluster, log, objects } = context;
@@ -83,10 +87,9 @@ export async function collectObjectGarbage(context: ObjectGcContext): Promise<Ob
   return now === undefined ? undefined : new ObjectGc(context, now).run();
 }
 
-/** Writes the mark of a sweep. The time by the clock of the store, or undefined where there was one not long ago. */
+/** Records the start of a collection. Returns the time of the store's clock, or undefined if the last collection was recent. */
 async function markStart({ objects, minIntervalMs = HOUR_MS }: ObjectGcContext): Promise<number | undefined> {
-  const former: ObjectInfo[] = [];
-  for await (const mark of objects.list(GC_MARKS_FOLDER)) former.push(mark);
+  const former = await toArray(objects.list(GC_MARKS_FOLDER));
   const name = `${GC_MARKS_FOLDER}${randomUUID()}`;
   await objects.put(name, Buffer.alloc(0));
   const now = (await objects.head(name))!.modified;
@@ -95,7 +98,7 @@ async function markStart({ objects, minIntervalMs = HOUR_MS }: ObjectGcContext):
   return isEarly ? undefined : now;
 }
 
-/** What is at work: fences, and whether names may be written that begin with none. */
+/** The writes in progress: the fences of held locks, and whether any of them may write names without a fence. */
 interface Activity {
   fences: Set<number>;
   hasUnfencedNames: boolean;
@@ -103,16 +106,16 @@ interface Activity {
 
 class ObjectGc {
   private readonly report: ObjectGcReport = { listed: 0, removed: 0, bytes: 0 };
-  /** Number of the last commit of `manifest`, which holds all before it. */
+  /** Number of the last commit in `manifest`. */
   private seq = 0;
   private manifest!: Manifest;
-  /** Number of the last commit of `base`; 0 if that is the empty store. */
+  /** Number of the last commit in `base`; 0 if `base` is the empty store. */
   private base = 0;
-  /** The last commit that was looked at. */
+  /** The last commit that was read. */
   private last = 0;
-  /** Folders that commits after `base` have removed, or commits after `manifest` added. */
+  /** Folders that commits after `base` have removed, or commits after `manifest` have added. */
   private readonly folders = new Set<string>();
-  /** Segments of commits after `base`. */
+  /** Segments of the commits after `base`. */
   private readonly segments = new Set<string>();
 
   constructor(
@@ -126,7 +129,7 @@ class ObjectGc {
     const checkpoint = await log.readCheckpoint();
     this.seq = checkpoint?.seq ?? 0;
     this.manifest = await readManifest(objects, checkpoint);
-    const manifests = await this.list(MANIFESTS_FOLDER);
+    const manifests = await toArray(objects.list(MANIFESTS_FOLDER));
     const copies = await listArchived(objects);
     const old = manifests
       .filter(({ modified }) => modified <= this.now - keepMs)
@@ -136,7 +139,7 @@ class ObjectGc {
       oldestReplayableSeq(manifests, copies, this.seq);
     await this.readRecent();
 
-    // Nobody may follow the log through entries whose segments are about to go.
+    // No reader may follow the log through entries whose segments are about to be removed.
     await log.trim(this.base);
     await this.remove(manifests.filter(({ name }) => seqOfObject(name) < this.base));
     const covered = copies.filter((seq) => seq <= this.base);
@@ -158,7 +161,7 @@ class ObjectGc {
     return this.report;
   }
 
-  /** What the commits after `base` have changed that `manifest` holds. */
+  /** Reads the commits after `base` up to the last one in `manifest`. */
   private async readRecent(): Promise<void> {
     const { objects } = this.context;
     const numbers = Array.from({ length: this.seq - this.base }, (_, i) => this.base + 1 + i);
@@ -170,7 +173,7 @@ class ObjectGc {
     this.last = this.seq;
   }
 
-  /** What is at work now, and then what has been committed up to now. */
+  /** Reads the held locks, and then the commits up to now. */
   private async readActivity(): Promise<Activity> {
     const { coordination, log, objects, signal } = this.context;
     signal?.throwIfAborted();
@@ -205,20 +208,20 @@ class ObjectGc {
   }
 
   /**
-   * Parts that no manifest since `base` names. Those after the checkpoint may be of one that is just being written; what is
-   * not after it can never become one.
+   * Removes the parts that no manifest since `base` names. Parts after the checkpoint may belong to a checkpoint that is being written; a
+   * part that is not after the checkpoint can never belong to a later one.
    */
   private async removeParts(): Promise<void> {
     const { objects, log } = this.context;
-    const parts = await this.list(PARTS_FOLDER);
+    const parts = await toArray(objects.list(PARTS_FOLDER));
     const named = new Set<string>();
-    for (const { name } of await this.list(MANIFESTS_FOLDER))
+    for (const { name } of await toArray(objects.list(MANIFESTS_FOLDER)))
       for (const part of await readManifest(objects, { manifest: name })) if (part !== null) named.add(part);
     const seq = (await log.readCheckpoint())?.seq ?? 0;
     await this.remove(parts.filter(({ name }) => seqOfObject(name) <= seq && !named.has(name)));
   }
 
-  /** Removes what lies below a prefix, page by page, but for what `neededOf` says when it is asked after the listing. */
+  /** Removes the objects below a prefix, page by page, except those that `neededOf`, which is called after the listing, returns. */
   private async removeUnreferenced(
     prefix: string,
     neededOf: (names: string[], work: Activity) => Promise<Set<string>>,
@@ -240,7 +243,7 @@ class ObjectGc {
     if (page.length > 0) await finish();
   }
 
-  /** The files among some that are of versions which are needed; what is no file of a version is left alone. */
+  /** The names that belong to needed versions, or that are not files of a version. */
   private async referencedFiles(
     names: string[],
     { fences, hasUnfencedNames }: Activity,
@@ -262,7 +265,7 @@ class ObjectGc {
     return needed;
   }
 
-  /** Those of some tile folders that `manifest` names, and others of their slots. */
+  /** The folders of all tiles that `manifest` has in the slots of some tile folders. */
   private async tilesOf(folders: string[]): Promise<Set<string>> {
     const { objects, prefixLengths } = this.context;
     const slots = new Set<number>();
@@ -292,12 +295,6 @@ class ObjectGc {
     return found;
   }
 
-  private async list(prefix: string): Promise<ObjectInfo[]> {
-    const found: ObjectInfo[] = [];
-    for await (const info of this.context.objects.list(prefix)) found.push(info);
-    return found;
-  }
-
   private async remove(objects: Pick<ObjectInfo, 'name' | 'bytes'>[]): Promise<void> {
     this.context.signal?.throwIfAborted();
     await this.context.objects.delete(objects.map(({ name }) => name));
@@ -306,7 +303,7 @@ class ObjectGc {
   }
 }
 
-/** The first checkpoint, or 0 for the empty store, from which the store has a copy of every entry up to commit `last`. */
+/** The first checkpoint, or 0 for the empty store, from which the archive has every entry up to commit `last`. */
 function oldestReplayableSeq(manifests: ObjectInfo[], copies: number[], last: number): number {
   const known = new Set(copies);
   let first = last;
@@ -316,14 +313,14 @@ function oldestReplayableSeq(manifests: ObjectInfo[], copies: number[], last: nu
   return Math.min(last, ...later);
 }
 
-/** Of the versions that a model has after an edit. */
+/** The folders of the versions that a model has after an edit. */
 function modelFolders({ table, record }: RecordEdit): string[] {
   return table === 'models' && record ? versionsOf(record).map(modelFolder) : [];
 }
 
 const VERSION_FILE = /^(tiles\/(geohash|quadtile)|models\/[^/]+)(\/[^/]+){3}\/[0-9a-z]+\/[^/]+$/;
 
-/** The fence that a version begins with; undefined of versions that were made without a claim. */
+/** The fence that a version begins with; undefined for versions that were made without a lock. */
 function fenceOf(version: string): number | undefined {
   return /^[0-9a-z]{11}[0-9a-f]{6}$/.test(version) ? Number.parseInt(version.slice(0, 11), 36) : undefined;
 }

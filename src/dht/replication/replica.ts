@@ -1,6 +1,7 @@
-/** Keeps what a node holds of a cluster up with the commit log. */
+/** Keeps the data folder of a node up to date with the commit log. */
 import { SerialQueue } from '../../async/index.js';
 import type { Watch, WatchSignal } from '../../coordination/index.js';
+import type { ClusterMetrics } from '../../metrics/index.js';
 import {
   type Commit,
   type ObjectStore,
@@ -9,16 +10,23 @@ import {
   type ReplicaRecord,
   type Storage,
   storeNotFound,
+  type TileRecord,
   type TileVersion,
 } from '../../storage/index.js';
-import { entriesSince, partOf, readManifest, readParts, segmentName } from '../commit/checkpoint.js';
-import type { CommitLog, CommittedEntry, StoredCheckpoint } from '../commit/commit-log.js';
-import type { RecordState } from '../commit/record-state.js';
-import { readSegment } from '../commit/segment.js';
+import {
+  type CommitLog,
+  type CommittedEntry,
+  entriesSince,
+  partOf,
+  type RecordState,
+  readManifest,
+  readParts,
+  readSegment,
+  type StoredCheckpoint,
+  segmentName,
+} from '../commit/index.js';
 import { commitNotInLog, replicaBehind } from '../errors.js';
-import { bytesBySlot, cellSlotLookup, slotTest } from '../placement/slot-lookup.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PrefixLengths } from '../placement/slots.js';
+import { bytesBySlot, cellSlotLookup, type PrefixLengths, SlotSet, slotTest } from '../placement/index.js';
 
 export interface ReplicaOptions {
   storage: Storage;
@@ -27,9 +35,10 @@ export interface ReplicaOptions {
   /** Id of the cluster. */
   cluster: string;
   prefixLengths: PrefixLengths;
-  /** Which restoration the log is of. */
+  /** The restore that the log belongs to. */
   epochId?: string;
-  /** Is told what keeps the replica from following; it tries again by itself. */
+  metrics?: Pick<ClusterMetrics, 'rebalanceBytes' | 'rebalanceSlots'>;
+  /** Called with errors of reading the log, which is retried. */
   onFailure?: (error: unknown) => void;
 }
 
@@ -39,14 +48,14 @@ interface Waiter {
   reject: (reason: unknown) => void;
 }
 
-/** Own commits that are not applied yet. */
+/** Own commits that are kept until they are applied. */
 const MAX_OWN_COMMITS = 64;
 
 /**
- * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
- * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
- * where it was. The index, `applied` and `slots` change in one turn of the event loop. `applied` only grows, but where the log was
- * rebuilt. The index can be read as of earlier commits of the last while, but not from before it got other slots or a checkpoint.
+ * Invariants: Between two steps, the data folder contains exactly the tiles of `slots`, and all other records, as of commit `applied`;
+ * steps run one after another. One batch changes the records and the number, so after a kill the replica resumes where it was. The index,
+ * `applied` and `slots` change in one turn of the event loop. `applied` only grows, unless the log was rebuilt. The index can be read as
+ * of recent earlier commits, but not from before the replica got other slots or loaded a checkpoint.
  */
 export class Replica {
   private readonly queue = new SerialQueue();
@@ -62,7 +71,7 @@ export class Replica {
     private slotSet: SlotSet,
   ) {}
 
-  /** Of a folder that has been in the cluster before, or of an empty one. */
+  /** Opens the replica in a folder that has been in the cluster before, or in an empty one. */
   static async open(options: ReplicaOptions): Promise<Replica> {
     const state = await options.storage.replica();
     const slots = state && SlotSet.fromText(state.slots);
@@ -72,8 +81,8 @@ export class Replica {
   }
 
   /**
-   * Begins anew: the log was rebuilt, and where a commit that this node has seen was lost, its number is that of another one. The files
-   * stay, since the tiles that come back name them.
+   * Starts over: the log was rebuilt, and if a commit that this node has seen was lost, its number now belongs to another commit. The files
+   * stay, because the tiles that come back refer to them.
    */
   private async reset(): Promise<void> {
     const { storage } = this.options;
@@ -83,17 +92,17 @@ export class Replica {
     await this.replicate(0, { removed: await this.tilesOf(this.slotSet), edits }, new SlotSet());
   }
 
-  /** The last commit that is applied here. */
+  /** The last commit that is applied. */
   get applied(): number {
     return this.seq;
   }
 
-  /** Whether the tiles of a slot are here. */
+  /** True if the tiles of a slot are loaded. */
   hasSlot(slot: number): boolean {
     return this.slotSet.has(slot);
   }
 
-  /** How many slots are here. */
+  /** Number of loaded slots. */
   get slotCount(): number {
     return this.slotSet.size;
   }
@@ -102,7 +111,7 @@ export class Replica {
     return [...this.slotSet];
   }
 
-  /** Bytes of the tiles of each slot that is here. */
+  /** Bytes of the tiles of each loaded slot. */
   bytesBySlot(): Float64Array {
     const { index } = this.options.storage;
     const { changes } = index;
@@ -114,7 +123,7 @@ export class Replica {
   /** Follows the log from now on. */
   start(): void {
     const { log, onFailure = () => {} } = this.options;
-    this.watch = log.watch((wake) => this.catchUp(wake), onFailure);
+    this.watch = log.watch((signal) => this.catchUp(signal), onFailure);
   }
 
   async close(): Promise<void> {
@@ -124,15 +133,15 @@ export class Replica {
     await this.queue.idle();
   }
 
-  /** Applies all that the log has. After a wake that tells of nothing new it is not read. */
-  catchUp(wake?: WatchSignal): Promise<void> {
+  /** Applies everything that the log has. Skips reading the log if `signal` reports nothing new. */
+  catchUp(signal?: WatchSignal): Promise<void> {
     return this.queue.run(async () => {
-      if (!wake || !this.options.log.isKnown(wake, this.seq)) await this.readLog();
+      if (!signal || !this.options.log.isKnown(signal, this.seq)) await this.readLog();
     });
   }
 
   /**
-   * Resolves when a commit is applied here. Throws TW_DHT_BEHIND after `patience` ms, or if the replica closes, and the reason of `signal`
+   * Resolves when a commit is applied. Throws TW_DHT_BEHIND after `timeoutMs` or if the replica closes, and the reason of `signal`
    * if that aborts.
    */
   async waitForCommit(seq: number, timeoutMs: number, signal?: AbortSignal): Promise<void> {
@@ -158,28 +167,28 @@ export class Replica {
   }
 
   /**
-   * Waits for a commit that another node named, as `waitForCommit` does, and reads the log: throws TW_DHT_NO_COMMIT if the log ends before that
-   * commit, so that nobody waits for a wrong number.
+   * Waits for a commit that another node named, like `waitForCommit`, and reads the log: throws TW_DHT_NO_COMMIT if the log ends before
+   * that commit, so that a wrong number does not cause a wait.
    */
   async waitForNamedCommit(seq: number, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     if (this.seq >= seq) return;
     const missing = new AbortController();
     this.catchUp().then(
       () => missing.abort(commitNotInLog(seq, this.seq)),
-      // `start` follows the log, reports that it cannot be read, and reads it again.
+      // The watch of `start` meets the same error, reports it and retries.
       () => undefined,
     );
     const signals = signal ? [signal, missing.signal] : [missing.signal];
     await this.waitForCommit(seq, timeoutMs, AbortSignal.any(signals));
   }
 
-  /** A commit of this node's own, so that it need not be read again. */
+  /** Keeps a commit of this node until it is applied, so that its segment need not be read again. */
   cacheOwnCommit(segment: string, commit: Commit): void {
     this.ownCommits.set(segment, commit);
     if (this.ownCommits.size > MAX_OWN_COMMITS) this.ownCommits.delete(this.ownCommits.keys().next().value!);
   }
 
-  /** Applies a commit that this node has just made, where it is the next one: it need not be read from the log. */
+  /** Applies a commit of this node if it is the next one, without reading it from the log. */
   applyOwn(entry: CommittedEntry): Promise<void> {
     return this.queue.run(async () => {
       if (entry.seq === this.seq + 1) await this.apply(entry);
@@ -194,20 +203,22 @@ export class Replica {
       const state = await this.stateOf(wanted);
       const { added } = state.toCommit();
       await this.replicate(this.seq, { added: added! }, new SlotSet([...this.slotSet, ...wanted]));
+      this.options.metrics?.rebalanceSlots.inc(wanted.size);
+      this.options.metrics?.rebalanceBytes.inc(added!.reduce((sum, tile) => sum + bytesOf(tile), 0));
     });
   }
 
   /** Drops the tiles of slots. */
   dropSlots(slots: Iterable<number>): Promise<void> {
     return this.queue.run(async () => {
-      const gone = new SlotSet([...slots].filter((slot) => this.slotSet.has(slot)));
-      if (gone.size === 0) return;
-      const left = new SlotSet([...this.slotSet].filter((slot) => !gone.has(slot)));
-      await this.replicate(this.seq, { removed: await this.tilesOf(gone) }, left);
+      const dropped = new SlotSet([...slots].filter((slot) => this.slotSet.has(slot)));
+      if (dropped.size === 0) return;
+      const kept = new SlotSet([...this.slotSet].filter((slot) => !dropped.has(slot)));
+      await this.replicate(this.seq, { removed: await this.tilesOf(dropped) }, kept);
     });
   }
 
-  /** Applies all that the log has, within a turn. */
+  /** Applies everything that the log has, within a step. */
   private async readLog(): Promise<void> {
     for (;;) {
       const page = await this.options.log.readSince(this.seq);
@@ -217,8 +228,8 @@ export class Replica {
   }
 
   /**
-   * False if it has loaded a checkpoint instead, because the segment of an entry is gone: a sweep may overtake a reader of the log, and
-   * older versions of the program leave entries in the log whose segments they remove.
+   * Returns false if it has loaded a checkpoint instead, because the segment of an entry is missing: garbage collection may overtake a
+   * reader of the log, and older versions of the program leave entries in the log whose segments they remove.
    */
   private async applyAll(entries: CommittedEntry[]): Promise<boolean> {
     for (const entry of entries)
@@ -243,37 +254,37 @@ export class Replica {
     this.ownCommits.delete(segment);
   }
 
-  /** What of a commit is of the slots here. */
+  /** The part of a commit that concerns the loaded slots. */
   private ownedPart({ removed = [], added = [], ...others }: Commit): Commit {
     const slotOfCell = cellSlotLookup(this.options.prefixLengths);
     const isHere = (tile: TileVersion) => this.slotSet.has(slotOfCell(tile));
     return { ...others, removed: removed.filter(isHere), added: added.filter(isHere) };
   }
 
-  private async replicate(applied: number, commit: Commit, held = this.slotSet): Promise<void> {
+  private async replicate(applied: number, commit: Commit, slots = this.slotSet): Promise<void> {
     const { storage, cluster, epochId } = this.options;
     const state: ReplicaRecord = {
       cluster,
       applied,
-      slots: held.toText(),
+      slots: slots.toText(),
       ...(epochId && { restored: epochId }),
     };
     await storage.replicate(state, commit, () => {
       this.seq = applied;
-      this.slotSet = held;
+      this.slotSet = slots;
       const due = this.waiters.filter(({ seq }) => seq <= applied);
       this.waiters = this.waiters.filter(({ seq }) => seq > applied);
       for (const { resolve } of due) resolve();
     });
   }
 
-  /** What some slots hold as of the last commit that is applied. */
+  /** The content of some slots as of the last applied commit. */
   private async stateOf(wanted: SlotSet): Promise<RecordState> {
     const { log, objects } = this.options;
     const wants = (slot: number) => wanted.has(slot);
     for (;;) {
       const checkpoint = await log.readCheckpoint();
-      // The state is that of the checkpoint or later, and so must be the rest of the folder.
+      // The checkpoint may be newer than the folder, which must then catch up.
       if (checkpoint && checkpoint.seq > this.seq) await this.readLog();
       const manifest = await readManifest(objects, checkpoint);
       const parts = new Set([...wanted].map(partOf));
@@ -287,21 +298,22 @@ export class Replica {
           state.apply(await readSegment(objects, segmentName(entry.segment), isOf));
         last = entry.seq;
       }
-      // Else the log was cut while it was read.
+      // Otherwise the log was trimmed while it was read.
       if (last === this.seq) return state;
     }
   }
 
-  /** Brings the folder to the state of a checkpoint that is later than its own. */
+  /** Brings the folder to the state of a later checkpoint. */
   private async load(checkpoint: StoredCheckpoint): Promise<void> {
     const { objects, storage } = this.options;
     const manifest = await readManifest(objects, checkpoint);
     const state = await readParts(objects, manifest, (slot) => this.slotSet.has(slot));
     const { added: wanted = [], edits = [] } = state.toCommit();
-    // A version of a tile never changes: those that are here already need not be written.
+    // A version of a tile never changes, so tiles that are loaded already need not be written.
     const nameOf = ({ id, version }: TileVersion) => `${id} ${version}`;
     const known = await this.tilesOf(this.slotSet);
-    const [here, kept] = [new Set(known.map(nameOf)), new Set(wanted.map(nameOf))];
+    const here = new Set(known.map(nameOf));
+    const kept = new Set(wanted.map(nameOf));
     const removed = known.filter((tile) => !kept.has(nameOf(tile)));
     const added = wanted.filter((tile) => !here.has(nameOf(tile)));
     const edited = new Set(edits.map(({ table, key }) => `${table}/${key}`));
@@ -311,7 +323,7 @@ export class Replica {
     await this.replicate(checkpoint.seq, { removed, added, edits });
   }
 
-  /** The tiles here that are of some slots. */
+  /** The loaded tiles of some slots. */
   private async tilesOf(slots: SlotSet) {
     const { storage, prefixLengths } = this.options;
     const ids: string[] = [];
@@ -320,3 +332,5 @@ export class Replica {
     return storage.getTiles(ids);
   }
 }
+
+const bytesOf = ({ groups }: TileRecord) => groups.reduce((sum, { bytes }) => sum + bytes, 0);

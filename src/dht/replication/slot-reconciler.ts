@@ -1,23 +1,30 @@
-/** Brings what a node holds, and the placement, to what they should be: its own slots are loaded and let go, lost nodes replaced. */
+/** Reconciles a node with the placement: loads its own slots, drops foreign ones, and replaces lost nodes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FailureDetector } from '../membership/failure-detector.js';
-import type { Member } from '../membership/membership.js';
-import { isHandoverComplete, type Placement, slotsOfNode } from '../placement/placement.js';
-import { addNode, markAvailable, releaseSlots, removeNode } from '../placement/placement-changes.js';
-import { MIN_UPDATE_INTERVAL_MS, type PlacementManager } from '../placement/placement-manager.js';
+import { FailureDetector, type Member } from '../membership/index.js';
+import {
+  addNode,
+  isHandoverComplete,
+  MIN_UPDATE_INTERVAL_MS,
+  markAvailable,
+  type Placement,
+  type PlacementManager,
+  releaseSlots,
+  removeNode,
+  slotsOfNode,
+} from '../placement/index.js';
 import type { Replica } from './replica.js';
 
-/** Commits wait while slots are loaded or dropped: how long, about, ms; and how many slots are so together at first and at most. */
+/** Loading or dropping slots blocks commits. Target duration of one batch, and its initial and maximum size in slots. */
 const TARGET_BATCH_MS = 300;
 const INITIAL_BATCH_SLOTS = 128;
 const MAX_BATCH_SLOTS = 4096;
-/** Nobody waits for slots to be dropped: how long others come first after some of them, ms. */
+/** Dropping slots is not urgent: pause after a batch, so that other work can run. */
 const DROP_PAUSE_MS = 200;
-/** How long a node is away before its slots get other owners, ms. */
+/** Default time that a node may be missing before its slots get other owners. */
 const GRACE_PERIOD_MS = 30_000;
-/** How long an owner that has been relieved still answers, ms. */
+/** Default time that a former owner continues to answer. */
 const RELEASE_DELAY_MS = 60_000;
-/** Members act one after another, so that mostly one does. */
+/** Members take over one after another, so that usually only one acts. */
 const RANK_DELAY_MS = 2000;
 const POLL_INTERVAL_MS = 100;
 
@@ -29,17 +36,17 @@ export interface SlotReconcilerOptions {
   gracePeriodMs?: number | undefined;
   releaseDelayMs?: number | undefined;
   signal: AbortSignal;
-  /** Is told what goes wrong; all of it is tried again. */
+  /** Called with every error; failed work is retried. */
   onFailure: (error: unknown) => void;
 }
 
-/** Invariant: this node says that a slot is loaded only after it is. */
+/** Invariant: this node marks a slot as available only after it has loaded it. */
 export class SlotReconciler {
   private members: readonly Member[] = [];
   private readonly failureDetector: FailureDetector;
-  /** Slots that others own, and since when, ms. */
+  /** Loaded slots that other nodes own now, and since when, ms. */
   private readonly handedOverSince = new Map<number, number>();
-  /** Undefined where none are dropped. */
+  /** Undefined if no slots are being dropped. */
   private dropping: AdaptiveBatch | undefined;
   private isTriggered = false;
   private running: Promise<void> | undefined;
@@ -48,13 +55,13 @@ export class SlotReconciler {
     this.failureDetector = new FailureDetector(options.gracePeriodMs ?? GRACE_PERIOD_MS, RANK_DELAY_MS);
   }
 
-  /** Who runs now. */
+  /** Sets the nodes that are running now. */
   onMembersChanged(members: readonly Member[]): void {
     this.members = members;
     this.trigger();
   }
 
-  /** Does what is due, now and later. Nothing is before the placement is known, though a lease may be lost and won by then. */
+  /** Does all due work, now and later. Does nothing before the placement is known, even if a lease is lost and regained by then. */
   trigger(): void {
     if (!this.options.placement.current) return;
     this.isTriggered = true;
@@ -63,7 +70,7 @@ export class SlotReconciler {
     });
   }
 
-  /** Resolves when nothing is done any more; after the signal. */
+  /** Resolves when all work has stopped; call it after the signal has aborted. */
   async stopped(): Promise<void> {
     await this.running;
   }
@@ -82,24 +89,24 @@ export class SlotReconciler {
       this.isTriggered = false;
       try {
         await this.rejoinIfRemoved();
-        await this.loadOwn();
-        const later = Math.min(await this.replaceMissing(), await this.dropForeignSlots());
-        if (later === Infinity || this.isTriggered) continue;
-        // Something is due then, or sooner if something changes meanwhile.
-        for (let waited = 0; waited < later && !this.isTriggered; waited += POLL_INTERVAL_MS)
+        await this.loadOwnSlots();
+        const dueInMs = Math.min(await this.replaceMissing(), await this.dropForeignSlots());
+        if (dueInMs === Infinity || this.isTriggered) continue;
+        // Waits until more work is due, or until a change triggers it earlier.
+        for (let waited = 0; waited < dueInMs && !this.isTriggered; waited += POLL_INTERVAL_MS)
           await sleep(POLL_INTERVAL_MS, undefined, { signal });
         this.isTriggered = true;
       } catch (error) {
         if (signal.aborted) return;
         onFailure(error);
-        // It rejects only if the signal is aborted, and the loop checks the signal.
+        // `sleep` rejects only if the signal is aborted, which the loop checks.
         await sleep(MIN_UPDATE_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
         this.isTriggered = true;
       }
     }
   }
 
-  /** Joins again where others have given this node's slots away, because it was cut off for too long. */
+  /** Joins again if other nodes have given the slots of this node away because it was disconnected for too long. */
   private async rejoinIfRemoved(): Promise<void> {
     const { member, placement } = this.options;
     const isAmong = (nodes: readonly { id: string }[]) => nodes.some(({ id }) => id === this.self);
@@ -109,40 +116,40 @@ export class SlotReconciler {
     );
   }
 
-  /** Loads what this node is to answer for, and says so. */
-  private async loadOwn(): Promise<void> {
+  /** Loads the slots that this node should hold, and marks them as available. */
+  private async loadOwnSlots(): Promise<void> {
     const { replica, placement } = this.options;
-    const isLacking = (slot: number) => !replica.hasSlot(slot);
-    const lost = slotsOfNode(this.placement, this.self, 'available').filter(isLacking);
+    const isMissing = (slot: number) => !replica.hasSlot(slot);
+    const lost = slotsOfNode(this.placement, this.self, 'available').filter(isMissing);
     await this.load(lost, (some) => replica.loadSlots(some));
     for (;;) {
       const slots = slotsOfNode(this.placement, this.self, 'initializing');
       if (slots.length === 0) return;
       const isOwn = (slot: number) => this.placement.slots[slot]!.some(({ node }) => node === this.self);
-      const tell = () => {
-        const here = slots.filter((slot) => replica.hasSlot(slot));
-        return placement.update((stored) => markAvailable(stored, this.self, here));
+      const markLoaded = () => {
+        const loaded = slots.filter((slot) => replica.hasSlot(slot));
+        return placement.update((stored) => markAvailable(stored, this.self, loaded));
       };
-      await this.load(slots.filter(isLacking), async (some) => {
-        // They may have been given to another node meanwhile.
+      await this.load(slots.filter(isMissing), async (some) => {
+        // The placement may have given some of them to another node in the meantime.
         await replica.loadSlots(some.filter(isOwn));
-        // As often as the placement may change.
-        if (placement.canUpdateNow) await tell();
+        // Limited by the interval between changes of the placement.
+        if (placement.canUpdateNow) await markLoaded();
       });
-      await tell();
+      await markLoaded();
     }
   }
 
-  /** Loads some slots after others, so many at once that commits do not wait for long. */
-  private async load(slots: number[], take: (some: number[]) => Promise<void>): Promise<void> {
-    const pace = new AdaptiveBatch();
-    for (let left = slots; left.length > 0; ) {
+  /** Loads slots in batches that are small enough for commits not to wait long. */
+  private async load(slots: number[], loadBatch: (some: number[]) => Promise<void>): Promise<void> {
+    const batch = new AdaptiveBatch();
+    for (let remaining = slots; remaining.length > 0; ) {
       this.options.signal.throwIfAborted();
-      left = await pace.runNext(left, take);
+      remaining = await batch.runNext(remaining, loadBatch);
     }
   }
 
-  /** Gives slots of nodes that are away for too long to others. Resolves to when to look again, ms. */
+  /** Gives the slots of nodes that have been missing for too long to others. Resolves to the time until the next check, ms. */
   private async replaceMissing(): Promise<number> {
     const rank = this.members.findIndex(({ id }) => id === this.self);
     if (rank < 0) return Infinity;
@@ -151,14 +158,14 @@ export class SlotReconciler {
     this.failureDetector.update(absent);
     let next = Infinity;
     for (const id of absent) {
-      const wait = this.failureDetector.msUntilTakeover(id, rank);
-      if (wait > 0) next = Math.min(next, wait);
+      const delayMs = this.failureDetector.msUntilTakeover(id, rank);
+      if (delayMs > 0) next = Math.min(next, delayMs);
       else await this.options.placement.updateWithSlotSizes((stored, bytes) => removeNode(stored, id, bytes));
     }
     return next;
   }
 
-  /** Drops slots that this node no longer owns, a while after others have taken them over. Resolves to when to look again, ms. */
+  /** Drops foreign slots some time after other nodes have taken them over. Resolves to the time until the next check, ms. */
   private async dropForeignSlots(): Promise<number> {
     const { replica, placement, releaseDelayMs = RELEASE_DELAY_MS } = this.options;
     const ownersOf = this.placement.slots;
@@ -176,25 +183,25 @@ export class SlotReconciler {
     const due = [...foreign].filter((slot) => this.handedOverSince.get(slot)! + releaseDelayMs <= now);
     if (due.length > 0) {
       this.dropping ??= new AdaptiveBatch();
-      const left = await this.dropping.runNext(due, (some) => replica.dropSlots(some));
-      if (left.length > 0) return DROP_PAUSE_MS;
+      const remaining = await this.dropping.runNext(due, (some) => replica.dropSlots(some));
+      if (remaining.length > 0) return DROP_PAUSE_MS;
       this.dropping = undefined;
     }
     return foreign.size > due.length ? releaseDelayMs : Infinity;
   }
 }
 
-/** How many slots are loaded or dropped together, so that commits do not wait for long. */
+/** Adapts the number of slots that are loaded or dropped together, so that commits do not wait long. */
 class AdaptiveBatch {
   private size = INITIAL_BATCH_SLOTS;
 
-  /** Does something with the first of some slots; resolves to the others. */
+  /** Does `work` for the first slots; resolves to the others. */
   async runNext(slots: number[], work: (some: number[]) => Promise<void>): Promise<number[]> {
     const some = slots.slice(0, this.size);
-    const begun = performance.now();
+    const startedAt = performance.now();
     await work(some);
-    const fitting = (some.length * TARGET_BATCH_MS) / (performance.now() - begun);
-    // Slots differ, and so do the times: not more than twice as many as before.
+    const fitting = (some.length * TARGET_BATCH_MS) / (performance.now() - startedAt);
+    // Slots differ in size, so the batch at most doubles.
     this.size = Math.ceil(Math.min(fitting, 2 * this.size, MAX_BATCH_SLOTS));
     return slots.slice(some.length);
   }

@@ -1,8 +1,8 @@
 import type { ClientRequest } from 'node:http';
 
 /**
- * Destroys a request with `it cannot be reached` if its socket is not connected `timeoutMs` after it starts to connect. The time in which
- * the request waits for a free socket of a pool does not count.
+ * Destroys a request with `it cannot be reached` if its socket is not connected within `timeoutMs` after it starts to connect. The time
+ * that the request waits for a free socket of a pool does not count.
  */
 export function limitConnectTime(request: ClientRequest, timeoutMs: number): void {
   request.once('socket', (socket) => {
@@ -10,7 +10,7 @@ export function limitConnectTime(request: ClientRequest, timeoutMs: number): voi
     const check = () => {
       if (socket.connecting) request.destroy(new Error('it cannot be reached'));
     };
-    // If this process was busy, a connection that is established already is noticed only after the timers.
+    // If this process was busy, it notices an established connection only after the timers have run.
     const timer = setTimeout(() => setImmediate(check), timeoutMs);
     socket.once('connect', () => clearTimeout(timer));
     socket.once('close', () => clearTimeout(timer));

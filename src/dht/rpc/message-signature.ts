@@ -1,11 +1,11 @@
 /**
- * How nodes tell that a message is of one of them: an HMAC-SHA256 by the secret that they share, over the method, the path, the
- * time and the bytes. The secret itself is never sent.
+ * Authentication of messages between nodes: an HMAC-SHA256 with the shared secret over the method, the path, the time and the body.
+ * The secret itself is never sent.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { badSignature, clockSkew } from '../errors.js';
 
-/** Clocks may differ so much, and a message that was listened to can be sent again so long, ms. */
+/** Maximum difference of two clocks. An eavesdropper can replay a message for as long. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 
 export interface SignedMessage {
@@ -19,7 +19,7 @@ export function sign(secret: string, message: SignedMessage, now = Date.now()): 
   return `Tilewright ${now}:${digestOf(secret, message, now)}`;
 }
 
-/** Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART. */
+/** Checks the `authorization` header of a message. Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART. */
 export function verifySignature(
   secret: string,
   message: SignedMessage,
@@ -28,12 +28,12 @@ export function verifySignature(
 ): void {
   const [, time, digest] = /^Tilewright (\d{1,15}):([0-9a-f]{64})$/.exec(header ?? '') ?? [];
   if (time === undefined || digest === undefined)
-    throw badSignature('a message between nodes carries no signature');
+    throw badSignature('a message between nodes has no signature');
   const expected = digestOf(secret, message, Number(time));
   if (!timingSafeEqual(Buffer.from(digest, 'hex'), Buffer.from(expected, 'hex')))
-    throw badSignature('the message is signed by another secret');
-  const apart = Math.abs(now - Number(time));
-  if (apart > MAX_CLOCK_SKEW_MS) throw clockSkew(Math.round(apart / 1000));
+    throw badSignature('the message is signed with another secret');
+  const skewMs = Math.abs(now - Number(time));
+  if (skewMs > MAX_CLOCK_SKEW_MS) throw clockSkew(Math.round(skewMs / 1000));
 }
 
 function digestOf(secret: string, { method, path, body }: SignedMessage, time: number): string {

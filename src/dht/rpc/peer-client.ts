@@ -13,15 +13,15 @@ import { peerFailed } from '../errors.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { sign } from './message-signature.js';
 
-/** Of the header that holds the checksum of a body, decimal. */
+/** The header with the CRC-32 of a body, decimal. */
 export const CHECKSUM_HEADER = 'tilewright-crc32';
-/** Media type of messages between nodes. */
+/** The media type of messages between nodes. */
 export const MESSAGE_TYPE = 'application/vnd.tilewright.node+json';
 
 const CONNECT_TIMEOUT_MS = 300;
-/** Per node; further questions wait for a free socket. */
+/** Limit per node; further requests wait for a free socket. */
 const MAX_SOCKETS_PER_NODE = 64;
-/** An answer that is longer is none of ours. */
+/** Valid answers are shorter. */
 const MAX_RESPONSE_BYTES = 2 ** 28;
 
 export interface Peer {
@@ -36,21 +36,21 @@ export class PeerClient {
   constructor(private readonly secret: string) {}
 
   /**
-   * Sends a message to another node and returns the answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
-   * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged or `check` finds a fault in it.
-   * The cause of an error that the node answers with is that error, with its code.
+   * Sends a message to another node and returns its answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
+   * `timeoutMs` (including the wait for a free socket) or answers with an error, or if the answer is damaged or `check` rejects it.
+   * If the node answers with an error document, that error is the cause.
    */
   call<T>({ id, url }: Peer, path: string, message: unknown, timeoutMs: number, check: Check): Promise<T> {
     const { body, headers } = this.signedRequest(path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
-      const fail = (detail: string, status?: number, cause?: TilewrightError) => {
+      const fail = (detail: string, cause?: TilewrightError) => {
         if (hasFailed) return;
         hasFailed = true;
         clearTimeout(answering);
         sent.destroy();
         this.failureCounts.set(id, (this.failureCounts.get(id) ?? 0) + 1);
-        reject(peerFailed.because(cause, id, url, detail, status));
+        reject(peerFailed.because(cause, id, url, detail));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
         const chunks: Buffer[] = [];
@@ -63,18 +63,14 @@ export class PeerClient {
         answer.on('error', (error) => fail(error.message));
         answer.on('end', () => {
           clearTimeout(answering);
-          const whole = Buffer.concat(chunks);
+          const content = Buffer.concat(chunks);
           const { statusCode = 0 } = answer;
           if (statusCode !== 200)
-            fail(
-              `${statusCode} ${whole.toString('utf8', 0, 500)}`,
-              statusCode,
-              parseProblem(statusCode, whole),
-            );
-          else if (answer.headers[CHECKSUM_HEADER] !== String(crc32(whole))) fail('its answer is damaged');
+            fail(`${statusCode} ${content.toString('utf8', 0, 500)}`, parseProblem(statusCode, content));
+          else if (answer.headers[CHECKSUM_HEADER] !== String(crc32(content))) fail('its answer is damaged');
           else
             try {
-              resolve(parseResponse(whole, check));
+              resolve(parseResponse(content, check));
             } catch (error) {
               fail(messageOf(error));
             }
@@ -87,7 +83,7 @@ export class PeerClient {
     });
   }
 
-  /** A message as it is sent to a path by POST: signed, and with its checksum. */
+  /** The body and headers of a POST request to `path`, with a checksum and a signature. */
   signedRequest(path: string, message: unknown) {
     const body = Buffer.from(JSON.stringify(message));
     const headers = {
@@ -99,7 +95,7 @@ export class PeerClient {
     return { body, headers };
   }
 
-  /** How many questions each node has not answered well. */
+  /** The number of failed requests by node id. */
   get failures(): ReadonlyMap<string, number> {
     return this.failureCounts;
   }
@@ -117,13 +113,13 @@ function parseResponse<T>(bytes: Buffer, check: Check): T {
     throw new Error('its answer is not JSON', { cause: error });
   }
   const fault = check(answer);
-  if (fault !== undefined) throw new Error(`its answer is not usable: ${fault}`);
+  if (fault !== undefined) throw new Error(`its answer is invalid: ${fault}`);
   return answer as T;
 }
 
 const checkError = messageCheck(ERROR_DOCUMENT_SCHEMA);
 
-/** The error in a problem document (RFC 9457); undefined if there is none. */
+/** The error in a problem document (RFC 9457); undefined if the body is not one. */
 function parseProblem(status: number, bytes: Buffer): TilewrightError | undefined {
   try {
     const { code, detail } = Object(JSON.parse(bytes.toString()));

@@ -1,11 +1,11 @@
-/** Long answers of other nodes: JSON line by line, each with its checksum, as it comes. */
+/** Streamed answers of other nodes: JSON lines, each with its checksum. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
 import type { Check } from '../../json-schema.js';
 import { peerFailed } from '../errors.js';
 import type { Peer, PeerClient } from './peer-client.js';
 
-/** Media type of such an answer. */
+/** The media type of a streamed answer. */
 export const NDJSON_TYPE = 'application/x-ndjson';
 
 export interface StreamRequest {
@@ -15,25 +15,25 @@ export interface StreamRequest {
   message: unknown;
   /** Checks each line. */
   check: Check;
-  /** How long the node may be silent, ms. */
+  /** Maximum time between two lines, ms. */
   idleTimeoutMs: number;
   /** Ends the request. */
   signal: AbortSignal;
 }
 
-/** A line of an answer, as `streamLines` reads it. */
+/** Encodes a line of a streamed answer, for `streamLines`. */
 export function encodeLine(value: unknown): string {
   const text = JSON.stringify(value);
   return `${crc32(text)} ${text}\n`;
 }
 
 /**
- * The lines of an answer, until it ends. Throws TW_DHT_PEER where the node does not answer, breaks off, is silent for too long, or
- * what arrives is not what it has sent, or `check` finds a fault in a line.
+ * Yields the lines of an answer until it ends. Throws TW_DHT_PEER if the node does not answer, breaks off or is silent for too long, if a
+ * line is damaged, or if `check` rejects it.
  */
-export async function* streamLines<T>(asked: StreamRequest): AsyncGenerator<T> {
-  const { peers, peer, path, message, check, idleTimeoutMs, signal } = asked;
-  const fail = (detail: string, status?: number) => peerFailed(peer.id, peer.url, detail, status);
+export async function* streamLines<T>(streamRequest: StreamRequest): AsyncGenerator<T> {
+  const { peers, peer, path, message, check, idleTimeoutMs, signal } = streamRequest;
+  const fail = (detail: string) => peerFailed(peer.id, peer.url, detail);
   const { body, headers } = peers.signedRequest(path, message);
   signal.throwIfAborted();
   const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers });
@@ -52,18 +52,17 @@ export async function* streamLines<T>(asked: StreamRequest): AsyncGenerator<T> {
       timer.refresh();
       const lines = (rest + text).split('\n');
       rest = lines.pop()!;
-      if (answer.statusCode !== 200)
-        throw fail(`${answer.statusCode} ${text.slice(0, 500)}`, answer.statusCode);
+      if (answer.statusCode !== 200) throw fail(`${answer.statusCode} ${text.slice(0, 500)}`);
       for (const line of lines) {
         const [, sum, json] = /^(\d+) (.*)$/s.exec(line) ?? [];
         if (json === undefined || sum !== String(crc32(json))) throw fail('its answer is damaged');
         const value: unknown = JSON.parse(json);
         const fault = check(value);
-        if (fault !== undefined) throw fail(`its answer is not usable: ${fault}`);
+        if (fault !== undefined) throw fail(`its answer is invalid: ${fault}`);
         yield value as T;
       }
     }
-    if (rest !== '') throw fail(`${answer.statusCode} ${rest.slice(0, 500)}`, answer.statusCode);
+    if (rest !== '') throw fail(`${answer.statusCode} ${rest.slice(0, 500)}`);
   } catch (error) {
     signal.throwIfAborted();
     throw peerFailed.is(error) ? error : fail(error instanceof Error ? error.message : String(error));
@@ -77,7 +76,7 @@ export async function* streamLines<T>(asked: StreamRequest): AsyncGenerator<T> {
 function responseOf(sent: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.once('response', resolve);
-    // Also after the answer has begun, whose reader sees it.
+    // An error after the answer has begun also ends the answer, and its reader gets the error.
     sent.on('error', reject);
   });
 }

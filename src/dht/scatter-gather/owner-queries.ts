@@ -1,38 +1,38 @@
-/** Questions about tiles, to those who have them: a node that is alone asks itself, one of a cluster the owners of the slots. */
+/** Queries about tiles for the nodes that hold them: a single node asks itself, a cluster node asks the owners of the slots. */
 import type { Check } from '../../json-schema.js';
 import type { RunFilter, Selection } from '../../storage/index.js';
 
-/** Where the tiles of a question lie; everywhere where nothing is given. */
+/** The cells and ids that a query is limited to; without them, all tiles. */
 export type QueryBounds = Pick<Selection, 'ranges' | 'ids'>;
 
-/** Which tiles of a node are asked for. */
+/** The tiles of a node that a query is about. */
 export interface QueryScope {
-  /** Tests whether rows of the index are of these tiles; undefined if all are. */
+  /** Tests whether rows of the index are among these tiles; undefined if all are. */
   only: RunFilter | undefined;
-  /** Equal for equal shares. */
+  /** Equal for equal scopes. */
   key: string;
-  /** The commit as of which to answer; undefined where a node is alone. */
+  /** The commit as of which to answer; undefined on a single node. */
   seq: number | undefined;
 }
 
 /**
- * What a node answers of its own tiles. It reads the index before it first waits for anything: until then the index is as of the commit of the
- * share. Records it then gets by `Storage.getTiles` as of that commit too. Question and answer are plain JSON: infinite numbers and NaN
+ * Answers a query for the tiles of this node. It must read the index before it first waits: until then, the index is as of the commit of
+ * the scope. `Storage.getTiles` also returns records as of that commit. Question and answer are plain JSON: infinite numbers and NaN
  * arrive as null.
  */
-export type QueryHandler<Q, A> = (question: Q, share: QueryScope) => Promise<A>;
+export type QueryHandler<Q, A> = (question: Q, scope: QueryScope) => Promise<A>;
 
 export interface GatheredAnswers<A> {
   answers: A[];
-  /** Slots for which nobody answers, ascending: the answers lack their tiles. */
+  /** Slots without an answer, ascending; the answers lack their tiles. */
   unanswered: number[];
-  /** The commit as of which all have answered; undefined where a node is alone. */
+  /** The commit as of which all nodes have answered; undefined on a single node. */
   seq: number | undefined;
 }
 
 /**
- * Asks all who have tiles within `bounds`; together they answer for each tile once, all as of one commit: `seq`, where it is given and
- * not too long ago, else the last one that is applied here. Throws what an answer throws.
+ * Asks all nodes with tiles within `bounds`. Together they answer once for each tile, all as of one commit: `seq` if it is given and
+ * recent enough, otherwise the last commit that this node has applied. Throws the error of any answer.
  */
 export type ScatterQuery<Q, A> = (
   question: Q,
@@ -40,26 +40,26 @@ export type ScatterQuery<Q, A> = (
   seq?: number,
 ) => Promise<GatheredAnswers<A>>;
 
-/** A kind of question. The checks are of what other nodes send: a wrong question is refused, and a wrong answer counts as none. */
+/** A kind of query. The checks apply to messages of other nodes: an invalid question is refused, and an invalid answer counts as none. */
 export interface QueryKind {
   name: string;
   question: Check;
   answer: Check;
-  /** Milliseconds after which a node that does not answer is taken for dead if other owners can be asked. */
+  /** Milliseconds after which a node that does not answer is considered dead if other owners can be asked. */
   timeoutMs?: number;
 }
 
 export interface OwnerQueries {
-  /** Goes up with every change of what they hold: what they have answered at the same number still holds. */
+  /** Increases with every change of the data: answers at the same number are still valid. */
   readonly changes: number;
-  /** Adds a kind of question that this node answers by `answer`. Returns the function that asks all owners. */
+  /** Registers a kind of query, which this node answers with `answer`. Returns the function that asks all owners. */
   register<Q, A>(kind: QueryKind, answer: QueryHandler<Q, A>): ScatterQuery<Q, A>;
 }
 
-/** All that a node holds. */
+/** The scope of all tiles of a node. */
 export const WHOLE_INDEX: QueryScope = { only: undefined, key: '', seq: undefined };
 
-/** The node itself, which is alone. */
+/** Queries on a single node. */
 export function localQueries(index: { readonly changes: number }): OwnerQueries {
   return {
     get changes() {

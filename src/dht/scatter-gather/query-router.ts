@@ -1,7 +1,7 @@
-/** Which node is asked for which slots. */
-import type { Owner, OwnerState, Placement } from '../placement/placement.js';
+/** Decides which node is asked for which slots. */
+import type { Owner, OwnerState, Placement } from '../placement/index.js';
 
-/** What one node is asked for. */
+/** The slots that one node is asked for. */
 export interface NodeSlots {
   node: string;
   /** Ascending. */
@@ -10,13 +10,13 @@ export interface NodeSlots {
 
 export interface QueryRoute {
   byNode: NodeSlots[];
-  /** Slots for which nobody is left to ask, ascending. */
+  /** Slots without a node left to ask, ascending. */
   unanswered: number[];
 }
 
 /**
- * Shares out slots among owners that can answer: `self` where it is one, so that what is here is not fetched, else a node that
- * is asked anyway, else the first. Nodes in `avoided` do not answer, or did not when they were asked.
+ * Distributes slots among owners that can answer: `self` if it is an owner, so that local tiles are not fetched, otherwise a node that
+ * is asked anyway, otherwise the first owner. Nodes in `avoided` are not asked.
  */
 export function routeQuery(
   { slots: ownersOf }: Pick<Placement, 'slots'>,
@@ -24,21 +24,21 @@ export function routeQuery(
   self: string,
   avoided: ReadonlySet<string> = new Set(),
 ): QueryRoute {
-  const shares = new Map<string, number[]>();
+  const slotsByNode = new Map<string, number[]>();
   const unanswered: number[] = [];
   for (const slot of slots) {
-    const node = chooseOwner(ownersOf[slot]!, self, avoided, shares);
+    const node = chooseOwner(ownersOf[slot]!, self, avoided, slotsByNode);
     if (node === undefined) unanswered.push(slot);
     else {
-      const share = shares.get(node);
-      if (share) share.push(slot);
-      else shares.set(node, [slot]);
+      const known = slotsByNode.get(node);
+      if (known) known.push(slot);
+      else slotsByNode.set(node, [slot]);
     }
   }
-  return { byNode: [...shares].map(([node, share]) => ({ node, slots: share })), unanswered };
+  return { byNode: [...slotsByNode].map(([node, slots]) => ({ node, slots })), unanswered };
 }
 
-/** A search may ask for every slot, so nothing is made anew for each of them. */
+/** A search may route every slot, so this creates no objects. */
 function chooseOwner(
   owners: readonly Owner[],
   self: string,
@@ -57,5 +57,5 @@ function chooseOwner(
   return known ?? first;
 }
 
-/** In the order in which they should be asked. */
+/** In the order of preference. */
 const READABLE_STATES: readonly OwnerState[] = ['available', 'leaving'];

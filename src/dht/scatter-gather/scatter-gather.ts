@@ -1,4 +1,4 @@
-/** Questions to the owners of slots in a cluster: scattered, answered as of one commit, and asked again where nodes fail. */
+/** Queries to the owners of slots: distributed, answered as of one commit, and repeated at other owners if nodes fail. */
 import {
   ERROR_DOCUMENT_SCHEMA,
   type ErrorDocument,
@@ -17,10 +17,8 @@ import {
   slotNotHeld,
   unknownQuery,
 } from '../errors.js';
-import { slotTest } from '../placement/slot-lookup.js';
-import { ALL_SLOTS, candidateSlots } from '../placement/slot-pruning.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PeerClient } from '../rpc/peer-client.js';
+import { ALL_SLOTS, candidateSlots, SlotSet, slotTest } from '../placement/index.js';
+import type { PeerClient } from '../rpc/index.js';
 import type {
   GatheredAnswers,
   OwnerQueries,
@@ -32,43 +30,42 @@ import type {
 } from './owner-queries.js';
 import { routeQuery } from './query-router.js';
 
-/** What an owner is asked. */
+/** A query to an owner. */
 export interface OwnerRequest {
   kind: string;
   question: unknown;
-  /** The slots whose tiles are meant, as text of a `SlotSet`. */
+  /** The slots whose tiles the query is about, as text of a `SlotSet`. */
   slots: string;
-  /** The commit as of which it is to answer. */
+  /** The commit as of which to answer. */
   seq: number;
-  /** How long it may wait for that commit, ms. */
+  /** How long the owner may wait for that commit, ms. */
   wait: number;
 }
 
-/** What it answers. An error of the question itself is an answer too: others would not answer it better. */
+/** The reply of an owner. An error of the question itself is a valid reply, because other owners would return the same. */
 export interface OwnerReply {
   answer?: unknown;
   error?: ErrorDocument;
-  /** It cannot answer as of that commit, but as of this one and later ones. */
+  /** The owner cannot answer as of the requested commit, only as of this one and later ones. */
   oldest?: number;
 }
 
-/** Where owners are asked. */
 export const OWNER_QUERY_PATH = '/cluster/internal/ask';
 
-/** How long an owner is waited for while others could answer, and where none can; and of that for the commit, ms. */
+/** Time limit for an owner while other owners could answer, and for the last ones; and the part of it that may be spent on catching up. */
 const OWNER_TIMEOUT_MS = 500;
 const CATCH_UP_MS = 500;
 const LAST_OWNER_TIMEOUT_MS = 10_000;
 const LAST_CATCH_UP_MS = 5000;
-/** As of so many commits a question is asked at most: where owners have got slots after the first one, it is too old for them. */
+/** How often a query is retried at a later commit. An owner that got a slot after the requested commit cannot answer as of that commit. */
 const MAX_COMMITS_TRIED = 3;
 
 interface PartialResult {
   answers: unknown[];
   unanswered: number[];
-  /** What went wrong in nodes that were reached; the others may be able to answer. */
+  /** Errors of nodes that were reached; other nodes may be able to answer. */
   errors: TilewrightError[];
-  /** The commit as of which nodes could answer that could not as of the one that was asked for; 0 where there are none. */
+  /** The earliest commit as of which nodes can answer that could not answer as of the requested one; 0 if there are none. */
   oldest: number;
 }
 
@@ -116,8 +113,8 @@ export class ScatterGather implements OwnerQueries {
   }
 
   /**
-   * Answers a question of another node. Throws TW_DHT_QUESTION, TW_DHT_BAD_QUESTION, TW_DHT_BAD_SLOTS, TW_DHT_BEHIND, TW_DHT_NOT_HELD, and
-   * the reason of `signal` if that aborts while the question waits for its commit.
+   * Answers a query of another node. Throws TW_DHT_QUESTION, TW_DHT_BAD_QUESTION, TW_DHT_BAD_SLOTS, TW_DHT_BEHIND, TW_DHT_NOT_HELD, and
+   * the reason of `signal` if that aborts while the query waits for its commit.
    */
   async handle(request: OwnerRequest, signal?: AbortSignal): Promise<OwnerReply> {
     const { kind, question } = request;
@@ -145,9 +142,9 @@ export class ScatterGather implements OwnerQueries {
     const { index }: { index: ColumnIndex } = this.storage;
     const isAll = wanted.size === replica.slotCount;
     const only = isAll ? undefined : slotTest(wanted, prefixLengths);
-    const share: QueryScope = { only, key: slots, seq };
+    const scope: QueryScope = { only, key: slots, seq };
     try {
-      return { answer: await index.asOf(seq, () => answer(question, share)) };
+      return { answer: await index.asOf(seq, () => answer(question, scope)) };
     } catch (error) {
       if (commitTooOld.is(error)) return { oldest: index.oldest };
       if (!(error instanceof TilewrightError)) throw error;
@@ -155,20 +152,20 @@ export class ScatterGather implements OwnerQueries {
     }
   }
 
-  /** All answers are as of one commit: `first`, or a later one where owners know too little of it. */
+  /** All answers are as of one commit: `first`, or a later one if owners cannot answer as of `first`. */
   private async query<A>(
     question: Pick<OwnerRequest, 'kind' | 'question'>,
     bounds: (() => QueryBounds) | undefined,
-    patience: number,
+    timeoutMs: number,
     first = this.cluster.replica.applied,
   ): Promise<GatheredAnswers<A>> {
     const { replica, prefixLengths } = this.cluster;
     const slots = [...(bounds ? candidateSlots(bounds(), prefixLengths) : ALL_SLOTS)];
     let seq = first;
     for (let tries = 1; ; tries++) {
-      const { answers, unanswered, errors, oldest } = await this.queryAsOf(seq, question, slots, patience);
-      const mayAskAnew = unanswered.length > 0 && oldest > 0 && tries < MAX_COMMITS_TRIED;
-      if (!mayAskAnew || !(await this.hasApplied(oldest))) {
+      const { answers, unanswered, errors, oldest } = await this.queryAsOf(seq, question, slots, timeoutMs);
+      const mayRetry = unanswered.length > 0 && oldest > 0 && tries < MAX_COMMITS_TRIED;
+      if (!mayRetry || !(await this.hasApplied(oldest))) {
         if (unanswered.length > 0 && errors.length > 0) throw errors[0];
         return { answers: answers as A[], unanswered: unanswered.sort((a, b) => a - b), seq };
       }
@@ -177,7 +174,7 @@ export class ScatterGather implements OwnerQueries {
   }
 
   /**
-   * Waits up to `LAST_CATCH_UP_MS` for a commit that another node named; false if this node does not apply it in time. A node never answers
+   * Waits up to LAST_CATCH_UP_MS for a commit that another node named; false if this node does not apply it in time. A node never answers
    * as of a commit that it has not applied, because its next answer could then be as of an earlier one.
    */
   private hasApplied(seq: number): Promise<boolean> {
@@ -194,58 +191,58 @@ export class ScatterGather implements OwnerQueries {
     seq: number,
     question: Pick<OwnerRequest, 'kind' | 'question'>,
     slots: number[],
-    patience: number,
+    timeoutMs: number,
   ): Promise<PartialResult> {
-    const soon = await this.queryOwners({ ...question, seq, wait: CATCH_UP_MS }, slots, patience);
+    const soon = await this.queryOwners({ ...question, seq, wait: CATCH_UP_MS }, slots, timeoutMs);
     if (soon.unanswered.length === 0 || soon.oldest > 0) return soon;
-    // No owner has answered soon: wait longer, and for any of them.
+    // The remaining slots have no other owners to try, so this waits longer, and for any of them.
     const request = { ...question, seq, wait: LAST_CATCH_UP_MS };
-    const late = await this.queryOwners(request, soon.unanswered, Math.max(patience, LAST_OWNER_TIMEOUT_MS));
+    const late = await this.queryOwners(request, soon.unanswered, Math.max(timeoutMs, LAST_OWNER_TIMEOUT_MS));
     return { ...late, answers: [...soon.answers, ...late.answers] };
   }
 
-  /** Answers for slots, and the slots that nobody has answered for. */
+  /** Collects answers for slots, and the slots that no owner answers for. */
   private async queryOwners(
     question: Omit<OwnerRequest, 'slots'>,
     slots: Iterable<number>,
-    patience: number,
+    timeoutMs: number,
   ): Promise<PartialResult> {
-    const asked: PartialResult = { answers: [], unanswered: [], errors: [], oldest: 0 };
+    const result: PartialResult = { answers: [], unanswered: [], errors: [], oldest: 0 };
     const avoided = new Set<string>();
     for (let open = [...slots]; open.length > 0; ) {
       const route = routeQuery(this.cluster.placement, open, this.cluster.self, avoided);
-      asked.unanswered.push(...route.unanswered);
+      result.unanswered.push(...route.unanswered);
       open = [];
       await Promise.all(
         route.byNode.map(async ({ node, slots }) => {
           const request = { ...question, slots: new SlotSet(slots).toText() };
-          const reply = await this.queryOne(node, request, patience).catch(
+          const reply = await this.queryOne(node, request, timeoutMs).catch(
             (error): OwnerReply | undefined => {
               // Errors without a code are bugs and are rethrown.
               if (!(error instanceof TilewrightError)) throw error;
-              // An owner of an earlier version does not know the question. It is not away, so if nobody else answers, the search fails.
+              // An owner with an earlier version does not know the query. It is running, so if no other owner answers, the search fails.
               return badQuery.is(error.cause) ? { error: toErrorDocument(error) } : undefined;
             },
           );
           if (reply && !reply.error && reply.oldest === undefined) {
-            asked.answers.push(reply.answer);
+            result.answers.push(reply.answer);
             return;
           }
           if (reply?.error) {
             const fault = fromErrorDocument(reply.error);
             if (fault.status < 500) throw fault;
-            asked.errors.push(fault);
+            result.errors.push(fault);
           }
-          asked.oldest = Math.max(asked.oldest, reply?.oldest ?? 0);
+          result.oldest = Math.max(result.oldest, reply?.oldest ?? 0);
           avoided.add(node);
           open.push(...slots);
         }),
       );
     }
-    return asked;
+    return result;
   }
 
-  private queryOne(node: string, request: OwnerRequest, patience: number): Promise<OwnerReply> {
+  private queryOne(node: string, request: OwnerRequest, timeoutMs: number): Promise<OwnerReply> {
     if (node === this.cluster.self) return this.answer(request);
     const peer = this.cluster.peer(node);
     if (!peer) return Promise.reject(peerUnknown(node));
@@ -253,7 +250,7 @@ export class ScatterGather implements OwnerQueries {
       peer,
       OWNER_QUERY_PATH,
       request,
-      patience,
+      timeoutMs,
       this.registeredKind(request.kind).checkReply,
     );
   }

@@ -1,14 +1,14 @@
-/** The algorithms by name: their parameters are read, and they are run. */
+/** Finds algorithms by name, parses their parameters, and runs them. */
 import { badRenderParameter } from '../errors.js';
 import { BAND_ALGORITHMS } from './bands.js';
 import type { Definition, MapPixelSize, NumberParam, Params, Planes } from './definition.js';
 import { TERRAIN_ALGORITHMS } from './terrain.js';
 
-/** Plain data: it can be sent to a worker thread. */
+/** Plain data, for worker threads. */
 export interface Algorithm {
   name: string;
   params: Params;
-  /** Bands that the picture has before it. */
+  /** Number of input bands. */
   bands: number;
 }
 
@@ -18,13 +18,13 @@ const DEFINITIONS: Record<string, Definition> = {
   ndi: BAND_ALGORITHMS.normalizedIndex,
 };
 
-/** Names as titiler has them, and `ndi` for `normalizedIndex`. */
+/** Names of titiler, and `ndi` for `normalizedIndex`. */
 export const ALGORITHMS: readonly string[] = Object.keys(DEFINITIONS);
 
 const MAX_LENGTH = 1000;
 const badParams = (why: string) => badRenderParameter('algorithm_params', why);
 
-/** Reads an algorithm for a picture of these many bands. `text`: its parameters, as a JSON object. Throws TW_IMAGERY_LOOK. */
+/** Parses an algorithm for an image of `bands` bands. `text`: its parameters, as a JSON object. Throws TW_IMAGERY_LOOK. */
 export function parseAlgorithm(name: string, text: string | undefined, bands: number): Algorithm {
   const definition = Object.hasOwn(DEFINITIONS, name) ? DEFINITIONS[name] : undefined;
   if (!definition)
@@ -34,7 +34,7 @@ export function parseAlgorithm(name: string, text: string | undefined, bands: nu
     const wanted = more.length > 2 ? `${least} to ${more.at(-1)}` : definition.bands.join(' or ');
     throw badRenderParameter(
       'algorithm',
-      `${name} is made of ${wanted} ${wanted === '1' ? 'band' : 'bands'}, not of ${bands}: choose with assets and bidx, or give expressions`,
+      `${name} needs ${wanted} ${wanted === '1' ? 'band' : 'bands'}, not ${bands}: choose with assets and bidx, or give expressions`,
     );
   }
   const params = paramsOf(name, definition.params, text);
@@ -67,33 +67,32 @@ function paramsOf(algorithm: string, known: Record<string, NumberParam>, text = 
 }
 
 function numberOf(name: string, { default: own, min, max, whole }: NumberParam, given: unknown) {
-  // JSON writes "not given" as null.
+  // Null counts as not given.
   if (given === undefined || given === null) return own;
   if (typeof given !== 'number' || given < min || given > max || (whole && !Number.isInteger(given)))
-    throw badParams(`has a ${name} that is not a ${whole ? 'whole ' : ''}number from ${min} to ${max}`);
+    throw badParams(`has a ${name} that is not ${whole ? 'an integer' : 'a number'} from ${min} to ${max}`);
   return given;
 }
 
-/** Planes that an algorithm makes. */
+/** Number of planes that an algorithm computes. */
 export const outputPlaneCount = ({ name, bands }: Algorithm): number => DEFINITIONS[name].makes(bands);
 
-/** The range of values that is stretched from black to white; undefined if that depends on them. */
+/** The range of values from black to white; undefined if it depends on the values. */
 export const outputRange = ({ name }: Algorithm): Definition['range'] => DEFINITIONS[name].range;
 
-/** Pixels that it cuts off each side of a map: those that it was asked to, or that depend on pixels beyond the map. */
+/** Pixels that are cut off each side of a map: the requested buffer, or the pixels that depend on pixels beyond the map. */
 export const borderPixels = ({ name, params }: Algorithm): number =>
   params['buffer'] ?? DEFINITIONS[name].margin ?? 0;
 
-/**
- * Runs an algorithm, and cuts `cut` pixels off each side. Throws TW_IMAGERY_LOOK if nothing is left.
- */
+/** Runs an algorithm, and cuts `cut` pixels off each side. Throws TW_IMAGERY_LOOK if no pixel remains. */
 export function applyAlgorithm(
   { name, params }: Algorithm,
   picture: Planes,
   pixel: MapPixelSize,
   cut: number,
 ): Planes {
-  const [width, height] = [picture.width - 2 * cut, picture.height - 2 * cut];
+  const width = picture.width - 2 * cut;
+  const height = picture.height - 2 * cut;
   if (width < 1 || height < 1)
     throw badParams(
       `has a buffer of ${cut}, which leaves nothing of ${picture.width} x ${picture.height} pixels`,

@@ -23,7 +23,7 @@ const normalizedIndex: Definition = {
   ],
 };
 
-/** One number of the values of a pixel in all bands. */
+/** An algorithm that computes one number from the values of a pixel in all bands. */
 const statistic = (of: (values: Float64Array) => number): Definition => ({
   bands: countsFrom(1),
   makes: () => 1,
@@ -49,13 +49,13 @@ function median(values: Float64Array): number {
   return values.length % 2 === 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/** Sample statistic: divided by one less than the number of values. */
+/** Sample variance: divided by one less than the number of values. */
 function variance(values: Float64Array): number {
   const centre = mean(values);
   return values.reduce((total, value) => total + (value - centre) ** 2, 0) / (values.length - 1);
 }
 
-/** Each value by itself, as a byte. */
+/** An algorithm that converts each value to a byte. */
 const bytes = (of: (value: number) => number): Definition => ({
   bands: [1, 3],
   makes: (bands) => bands,

@@ -1,4 +1,4 @@
-/** The parts of an algorithm. */
+/** The definition of an algorithm. */
 
 /** One array of values for each band, row by row; NaN for no data. */
 export interface Planes {
@@ -13,9 +13,9 @@ export interface MapPixelSize {
   y: number;
 }
 
-/** A number among the parameters of an algorithm. */
+/** A numeric parameter of an algorithm. */
 export interface NumberParam {
-  /** Undefined: the parameter may be left out. */
+  /** Undefined if the parameter is optional without a default. */
   default?: number;
   min: number;
   max: number;
@@ -25,17 +25,17 @@ export interface NumberParam {
 export type Params = Record<string, number | undefined>;
 
 export interface Definition {
-  /** Numbers of bands that it accepts, in ascending order. */
+  /** Accepted numbers of bands, ascending. */
   bands: readonly number[];
-  /** Numbers of planes that it makes of these. */
+  /** Number of planes that it computes. */
   makes: (bands: number) => number;
-  /** The range of values that is stretched from black to white without `rescale`. Undefined: as for bands, by their values. */
+  /** The range of values from black to white without `rescale`. Undefined: it depends on the values, as for bands. */
   range?: readonly [low: number, high: number];
-  /** Pixels at each side of a picture whose values depend on pixels beyond it. Maps read so many more. */
+  /** Pixels at each side of an image whose values depend on pixels beyond it. Maps read this number of additional pixels. */
   margin?: number;
   params: Record<string, NumberParam>;
   run: (planes: Planes, params: Params, pixel: MapPixelSize) => Float64Array[];
 }
 
-/** A number as titiler stores it in a byte: cut, not rounded; NaN stays. */
+/** A number as titiler stores it in a byte: truncated, not rounded. NaN stays NaN. */
 export const toByte = (value: number): number => Math.min(255, Math.max(0, Math.trunc(value)));

@@ -1,4 +1,7 @@
-/** titiler's `algorithm`: planes of values become others. A folder of its own: pure functions of planes, a file for each kind. */
+/**
+ * titiler's parameter `algorithm`: pure functions from planes to planes, one file for each kind. Invariant: a pixel without data stays
+ * without data unless a parameter gives it a value. Imports the folder colours.
+ */
 export {
   ALGORITHMS,
   type Algorithm,

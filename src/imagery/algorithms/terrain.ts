@@ -1,4 +1,4 @@
-/** Algorithms on heights, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
+/** Algorithms for heights, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
 import { BYTE_RANGE, namedColormap } from '../colours/index.js';
 import { type Definition, type Planes, toByte } from './definition.js';
 
@@ -10,7 +10,7 @@ const margin = { min: 0, max: 99, whole: true };
 const exaggeration = { default: 1, min: 1e-6, max: 1e6 };
 const height = { min: -99_999, max: 99_999 };
 
-/** Differences of a plane for one pixel down and one to the right, as numpy.gradient: central, one-sided at the edges. */
+/** Differences of a plane per pixel downwards and to the right, as in numpy.gradient: central, one-sided at the edges. */
 function gradient({ width, height, planes: [plane] }: Planes): { down: Float64Array; right: Float64Array } {
   const down = new Float64Array(plane.length);
   const right = new Float64Array(plane.length);
@@ -18,7 +18,7 @@ function gradient({ width, height, planes: [plane] }: Planes): { down: Float64Ar
     const [above, below] = [Math.min(row, 1), Math.min(height - 1 - row, 1)];
     for (let column = 0; column < width; column++, i++) {
       const [before, after] = [Math.min(column, 1), Math.min(width - 1 - column, 1)];
-      // A pixel without data has no slope, although its neighbours may have data.
+      // A pixel without data has no slope, even if its neighbours have data.
       const hole = Number.isNaN(plane[i]) ? NaN : 0;
       down[i] = hole + (plane[i + below * width] - plane[i - above * width]) / (above + below);
       right[i] = hole + (plane[i + after] - plane[i - before]) / (before + after);
@@ -27,7 +27,7 @@ function gradient({ width, height, planes: [plane] }: Planes): { down: Float64Ar
   return { down, right };
 }
 
-/** Light from a direction. Heights count in pixels, as in titiler, so zooming in flattens the picture. */
+/** Illumination from a direction. Heights are in units of pixels, as in titiler, so zooming in flattens the relief. */
 const hillshade: Definition = {
   bands: ONE_BAND,
   makes: () => 1,
@@ -55,7 +55,7 @@ const hillshade: Definition = {
   },
 };
 
-/** Degrees. */
+/** Slope in degrees. */
 const slope: Definition = {
   bands: ONE_BAND,
   makes: () => 1,
@@ -73,7 +73,7 @@ const slope: Definition = {
   },
 };
 
-/** Black lines at equal distances of height over the colours of the colormap `terrain`. */
+/** Black contour lines at equal intervals over the colormap `terrain`. */
 const contours: Definition = {
   bands: ONE_BAND,
   makes: () => 3,
@@ -99,7 +99,7 @@ const contours: Definition = {
   },
 };
 
-/** Heights in metres as red, green and blue: red * 256 + green + blue / 256 - 32768. */
+/** Heights in metres encoded as red, green and blue: red * 256 + green + blue / 256 - 32768. */
 const terrarium: Definition = {
   bands: ONE_BAND,
   makes: () => 3,
@@ -119,13 +119,13 @@ const terrarium: Definition = {
 
 const MAX_STEPS = 256 ** 3 - 1;
 
-/** To the nearest whole number, halves to the even one, as numpy.around. */
+/** Rounds to the nearest integer, ties to even, as numpy.around. */
 function rounded(value: number): number {
   const near = Math.round(value);
   return near - value === 0.5 && near % 2 !== 0 ? near - 1 : near;
 }
 
-/** Steps of `interval` above `baseval` as red, green and blue: heights are baseval + interval * (red * 65536 + green * 256 + blue). */
+/** Heights encoded as red, green and blue: baseval + interval * (red * 65536 + green * 256 + blue). */
 const terrainrgb: Definition = {
   bands: ONE_BAND,
   makes: () => 3,

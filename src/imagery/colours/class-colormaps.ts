@@ -1,4 +1,4 @@
-/** Colours of codes, such as classes of land cover: codes that are near each other mean nothing alike. */
+/** Colours of codes, such as classes of land cover, whose numeric order has no meaning. */
 
 import { type Expression, toIdentifier } from '../../expressions/index.js';
 import type { ColourTable } from '../../raster/index.js';
@@ -29,7 +29,7 @@ const NLCD_COLOURS = new Map([
   [95, 0x6c9fb8],
 ]);
 
-/** The codes of the group `mask`: clear, cloud, shadow, snow, filled, not assessed. */
+/** Colours of the mask codes: clear, cloud, shadow, snow, filled, not assessed. */
 const MASK_COLOURS = new Map([
   [1, 0x6fa55b],
   [2, 0xffffff],
@@ -39,16 +39,16 @@ const MASK_COLOURS = new Map([
   [255, 0xb0b0b0],
 ]);
 
-/** Twelve colours that are told apart easily (ColorBrewer, Set3), for codes without a legend. */
+/** Twelve distinct colours (ColorBrewer, Set3) for codes without a legend. */
 const QUALITATIVE_COLOURS = [
   0x8dd3c7, 0xffffb3, 0xbebada, 0xfb8072, 0x80b1d3, 0xfdb462, 0xb3de69, 0xfccde5, 0xd9d9d9, 0xbc80bd,
   0xccebc5, 0xffed6f,
 ];
 
-/** Bytes with no more values than this in a tile, and no factor, are taken for codes. */
+/** Unscaled bytes with at most this number of distinct values in a tile count as codes. */
 const MAX_CODES = 32;
 
-/** The legend of a picture of one band of codes; undefined where its values are measurements. `sorted`: values of it. */
+/** The colormap of one band of codes; undefined if its values are measurements. `sorted`: values of the band. */
 export function classColormap(
   tile: TileRecord,
   expressions: Expression[],
@@ -78,7 +78,7 @@ const legend = (colours: Iterable<readonly [code: number, rgb: number]>): Colorm
   colours: new Map([...colours].map(([code, rgb]) => [code, opaque(rgb)])),
 });
 
-/** The colours of all codes without a legend, for a TIFF. */
+/** The colour table of a TIFF for codes without a legend. */
 export const codeColours = (): ColourTable =>
   [16, 8, 0].flatMap((shift) =>
     Array.from({ length: 256 }, (_, code) => 257 * ((colourOfCode(code) >> shift) & 0xff)),

@@ -1,14 +1,14 @@
 /** Colours of the values of a single plane. A colour is a number 0xRRGGBBAA; its last byte is opacity. */
 
 export type Colormap =
-  /** 256 colours of 4 bytes for the whole numbers from 0 to 255; other values have none. */
+  /** 256 colours of 4 bytes for the integers from 0 to 255; other values have no colour. */
   | { kind: 'ramp'; colours: Uint8Array }
-  /** Colours of exact values; other values have none. */
+  /** Colours of exact values; other values have no colour. */
   | { kind: 'values'; colours: Map<number, number> }
-  /** The values from `bounds[i]` up to, not including, `bounds[i + 1]` have `colours[i]`. Undefined stands for no colour. */
+  /** Values in [`bounds[i]`, `bounds[i + 1]`) have `colours[i]`; undefined means no colour. */
   | { kind: 'intervals'; bounds: number[]; colours: (number | undefined)[] };
 
-/** Returns a function from a value to its colour, 0 (transparent) if it has none. */
+/** Returns a function from a value to its colour, 0 (transparent) if it has no colour. */
 export function colormapLookup(colouring: Colormap): (value: number) => number {
   switch (colouring.kind) {
     case 'ramp': {

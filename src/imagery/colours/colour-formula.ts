@@ -5,17 +5,17 @@
 import { badRenderParameter } from '../errors.js';
 import { saturate } from './colour-space.js';
 
-/** Plain data: it can be sent to a worker thread. Planes count from 0. */
+/** Plain data, for worker threads. Planes count from 0. */
 export type ColourOperation =
   | { kind: 'gamma'; planes: number[]; gamma: number }
   | { kind: 'sigmoidal'; planes: number[]; contrast: number; bias: number }
   | { kind: 'saturation'; proportion: number };
 
 const MAX_LENGTH = 500;
-/** Each is a pass over all pixels. */
+/** Each operation is a pass over all pixels. */
 const MAX_OPERATIONS = 8;
 
-/** How an operation is written: the name, its bands if it has some, and its numbers. */
+/** Syntax of an operation: its name, its bands if any, and its numbers. */
 const FORMS: Record<ColourOperation['kind'], string> = {
   gamma: 'gamma BANDS NUMBER',
   sigmoidal: 'sigmoidal BANDS CONTRAST BIAS',
@@ -26,7 +26,7 @@ const LETTERS = 'rgb';
 const isOperation = (word: string): word is ColourOperation['kind'] => Object.hasOwn(FORMS, word);
 const badFormula = (why: string) => badRenderParameter('color_formula', why);
 
-/** Reads a formula for a picture of these many planes. Commas are spaces, case does not matter. Throws TW_IMAGERY_LOOK. */
+/** Parses a formula for an image of `planes` planes. Commas count as spaces; case does not matter. Throws TW_IMAGERY_LOOK. */
 export function parseColourFormula(text: string, planes: number): ColourOperation[] {
   if (text.length > MAX_LENGTH) throw badFormula(`is longer than ${MAX_LENGTH} characters`);
   const words = text
@@ -55,10 +55,10 @@ function operationOf([name, ...given]: string[], planes: number): ColourOperatio
   const [first, second] = numbers;
   switch (kind) {
     case 'gamma':
-      if (first <= 0) throw badFormula(`has a gamma of ${first}: it is above 0`);
+      if (first <= 0) throw badFormula(`has a gamma of ${first}: it must be above 0`);
       return { kind, planes: planesOf(bands!, planes), gamma: first };
     case 'sigmoidal':
-      if (second < 0 || second > 1) throw badFormula(`has a bias of ${second}: it is from 0 to 1`);
+      if (second < 0 || second > 1) throw badFormula(`has a bias of ${second}: it must be from 0 to 1`);
       return { kind, planes: planesOf(bands!, planes), contrast: first, bias: second };
     case 'saturation':
       if (planes !== 3) throw badFormula(`has saturation, which is for 3 bands, and the map has ${planes}`);
@@ -68,8 +68,7 @@ function operationOf([name, ...given]: string[], planes: number): ColourOperatio
 
 function planesOf(bands: string, planes: number): number[] {
   const found = [...bands].map((band) => (/[123]/.test(band) ? Number(band) - 1 : LETTERS.indexOf(band)));
-  if (found.includes(-1))
-    throw badFormula(`has the bands "${bands}": they are of r, g and b, or of 1, 2 and 3`);
+  if (found.includes(-1)) throw badFormula(`has the bands "${bands}": bands are r, g and b, or 1, 2 and 3`);
   const missing = found.findIndex((plane) => plane >= planes);
   if (missing >= 0) throw badFormula(`names band ${bands[missing]}, and the map has ${planes}`);
   return [...new Set(found)];
@@ -90,10 +89,10 @@ export function applyColourFormula(planes: Float64Array[], operations: ColourOpe
   }
 }
 
-/** NaN, at the ends of extreme curves, becomes 0. */
+/** Clamps to 0 to 1. NaN, at the ends of extreme curves, becomes 0. */
 const inRange = (value: number) => (value > 0 ? Math.min(1, value) : 0);
 
-/** Contrast around `bias`, its inverse for a negative contrast. */
+/** Sigmoidal contrast around `bias`; for a negative contrast, its inverse. */
 function sigmoidal(contrast: number, bias: number): (value: number) => number {
   if (contrast === 0) return (value) => value;
   const alpha = bias === 0 ? Number.EPSILON : bias;

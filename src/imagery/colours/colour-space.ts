@@ -1,6 +1,6 @@
 /**
- * Saturation in the colour space CIE LCh(ab): sRGB companding and the white point D65, with the constants of color-operations (MIT,
- * Copyright 2015 Mapbox), from which the formulas are taken.
+ * Saturation in the colour space CIE LCh(ab), with sRGB companding and the white point D65. Formulas and constants are those of
+ * color-operations (MIT, Copyright 2015 Mapbox).
  */
 
 const INTERCEPT = 4 / 29;
@@ -18,10 +18,7 @@ const toLab = (value: number) => (value > THRESHOLD ? Math.cbrt(value) : SLOPE *
 const fromLab = (value: number) => (value > DELTA ? value ** 3 : 3 * DELTA * DELTA * (value - INTERCEPT));
 const clamped = (value: number) => Math.min(1, Math.max(0, value));
 
-/**
- * Multiplies the chroma of each pixel by `factor`, in place. Channels are 0 to 1. The angle of a colour stays, so its a* and b* are
- * multiplied alike.
- */
+/** Multiplies the chroma of each pixel by `factor`, in place. Channels are 0 to 1. The hue is kept by multiplying a* and b* alike. */
 export function saturate([reds, greens, blues]: Float64Array[], factor: number): void {
   for (let i = 0; i < reds.length; i++) {
     const [red, green, blue] = [linear(reds[i]), linear(greens[i]), linear(blues[i])];

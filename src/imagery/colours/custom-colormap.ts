@@ -1,4 +1,4 @@
-/** Colormaps of users, as titiler's `colormap`: JSON with a colour for each value, or for intervals of values. */
+/** Custom colormaps of titiler's parameter `colormap`: JSON with a colour for each value or interval of values. */
 import { excerpt } from '../../errors.js';
 import { badRenderParameter } from '../errors.js';
 import type { Colormap } from './colormap-lookup.js';
@@ -7,9 +7,9 @@ const MAX_LENGTH = 16_384;
 const MAX_ENTRIES = 1024;
 
 /**
- * Reads `{"value": colour, ...}` or `[[[from, to], colour], ...]`. A colour is `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, or a list of 3
- * or 4 numbers from 0 to 255. If intervals overlap, the last one counts; they include `from` and not `to`. As in rio-tiler, an object of
- * exactly the keys 0 to 255 gives the colours of the whole numbers that values are cut to. Throws TW_IMAGERY_LOOK.
+ * Parses `{"value": colour, ...}` or `[[[from, to], colour], ...]`. A colour is `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, or a list of 3 or
+ * 4 numbers from 0 to 255. Intervals include `from` and not `to`; if they overlap, the last one counts. As in rio-tiler, values are
+ * truncated to integers if the keys of an object are exactly 0 to 255. Throws TW_IMAGERY_LOOK.
  */
 export function parseColormap(text: string): Colormap {
   if (text.length > MAX_LENGTH) throw badColormap(`is longer than ${MAX_LENGTH} characters`);
@@ -31,7 +31,8 @@ export function parseColormap(text: string): Colormap {
 }
 
 const badColormap = (why: string) => badRenderParameter('colormap', why);
-/** Nested values are not written out: they may be too deep for that. */
+
+/** Text of a value for an error. Nested values are abbreviated, because they may be very deep. */
 function show(value: unknown): string {
   const isNested = (one: unknown) => typeof one === 'object' && one !== null;
   if (Array.isArray(value)) return value.some(isNested) ? '[...]' : excerpt(value);

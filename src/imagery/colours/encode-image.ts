@@ -1,4 +1,4 @@
-/** Pictures as PNG, WebP and JPEG. */
+/** Converts values to pixels, and encodes them as PNG, WebP and JPEG. */
 
 import { type Colormap, colormapLookup } from './colormap-lookup.js';
 import { applyColourFormula, type ColourOperation } from './colour-formula.js';
@@ -9,13 +9,13 @@ export type ValueRange = readonly [low: number, high: number];
 
 export const BYTE_RANGE: ValueRange = [0, 255];
 
-/** How values become colours. Plain data: it can be sent to a worker thread. */
+/** Conversion of values to colours. Plain data, for worker threads. */
 export interface Style {
-  /** Values from low to high become 0 to 255, for each plane. Undefined: `colouring` is of the values as they are. */
+  /** The values of each plane from low to high are scaled to 0 to 255. Undefined: `colouring` applies to unscaled values. */
   ranges?: ValueRange[] | undefined;
   /** Colours of a single plane. */
   colouring?: Colormap | undefined;
-  /** Applied to planes that `ranges` have made 0 to 255. */
+  /** Applied to planes that `ranges` have scaled. */
   formula?: ColourOperation[] | undefined;
 }
 
@@ -57,7 +57,7 @@ function stretched(plane: Float64Array, [low, high]: ValueRange): Uint8ClampedAr
   return counts;
 }
 
-/** 0 for the low end of a range and for what holds no data, 1 for the high end. */
+/** Scales values to 0 at the low end of a range and 1 at the high end. NaN becomes 0. */
 function normalised(plane: Float64Array, [low, high]: ValueRange): Float64Array {
   return plane.map((value) => {
     const share = (value - low) / (high - low);
@@ -65,15 +65,15 @@ function normalised(plane: Float64Array, [low, high]: ValueRange): Float64Array 
   });
 }
 
-/** Little effort: a map tile is made while somebody waits for it. */
+/** Low compression effort, because clients wait for map tiles. */
 const PNG = { compressionLevel: 3, adaptiveFiltering: false };
 const WEBP = { quality: 80, effort: 2 };
 /** The quality of titiler. */
 const JPEG = { quality: 85 };
 
 /**
- * Encodes pixels of red, green, blue and opacity. JPEG has no opacity, and `opacity: false` leaves it out of the others: transparent
- * pixels then show their colour, which is black if they have no value.
+ * Encodes pixels of red, green, blue and opacity. JPEG has no opacity, and `opacity: false` leaves it out of the others: transparent pixels
+ * then show their colour, which is black if they have no value.
  */
 export async function encodeImage(
   pixels: Uint8Array,
@@ -82,7 +82,7 @@ export async function encodeImage(
   format: ImageFormat,
   opacity = true,
 ): Promise<Buffer> {
-  // Loaded at the first picture: a fifth of a second that most commands do not need.
+  // Loaded with the first image: it takes a fifth of a second, and most commands do not need it.
   const { default: sharp } = await import('sharp');
   const raw = sharp(pixels, { raw: { width, height, channels: 4 } });
   const image = opacity && format !== 'jpeg' ? raw : raw.removeAlpha();
@@ -96,7 +96,7 @@ export async function encodeImage(
   }
 }
 
-/** True if some pixel of a painted picture is not opaque. */
+/** True if a pixel is not opaque. */
 export function isTransparent(pixels: Uint8Array): boolean {
   for (let i = 3; i < pixels.length; i += 4) if (pixels[i] < 255) return true;
   return false;

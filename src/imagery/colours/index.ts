@@ -1,5 +1,7 @@
-/** From values to encoded pictures. A folder of its own: these files read no tiles, and are tested against other programs alone. */
-
+/**
+ * Colormaps, colour formulas and image encoders, tested against rio-tiler and color-operations. Invariant: these files read no tiles; they
+ * convert values to pixels. Imports the parts expressions, raster and storage.
+ */
 export { classColormap, codeColours, colourOfCode } from './class-colormaps.js';
 export type { Colormap } from './colormap-lookup.js';
 export { type ColourOperation, parseColourFormula } from './colour-formula.js';

@@ -1,4 +1,4 @@
-/** Colour ramps for single values: all of Matplotlib and rio-tiler, by rio-tiler's names. `table.ts` names their origins. */
+/** All colormaps of Matplotlib and rio-tiler, by rio-tiler's names. `table.ts` lists their origins. */
 import { inflateSync } from 'node:zlib';
 import { NAMES, STEPS } from './table.js';
 
@@ -6,7 +6,7 @@ const COLORMAP_SIZE = 256;
 const OPAQUE = 255;
 const REVERSED = '_r';
 
-/** Names in lower case, in order. Each also exists with `_r` behind it: the same colours from the last one to the first. */
+/** Names in lower case, sorted. With the suffix `_r` the order of the colours is reversed. */
 export const COLORMAPS: readonly string[] = NAMES.split(' ');
 
 let steps: Buffer | undefined;

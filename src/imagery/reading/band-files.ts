@@ -4,7 +4,7 @@ import type { BandIndex } from '../../expressions/index.js';
 import { nodataAsType } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 
-/** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
+/** One band of a stored file, and its encoding: physical value = stored * scale + offset. Plain data. */
 export interface BandFile {
   path: string;
   /** Index, from 0. */
@@ -17,6 +17,12 @@ export interface BandFile {
   scale: number;
   offset: number;
 }
+
+/** The physical value of a stored number of a band; NaN for no data. */
+export const physicalValue = (
+  stored: number,
+  { hole, scale, offset }: Pick<BandFile, 'hole' | 'scale' | 'offset'>,
+): number => (stored === hole ? NaN : stored * scale + offset);
 
 /** Returns the file of a band. `nodata` replaces the nodata value of the band. */
 export function bandFile(
@@ -32,8 +38,8 @@ export function bandFile(
 }
 
 /**
- * The mask that these bands of a tile are looked at through; undefined where it has none, and then every pixel counts as not
- * assessed. None either for codes alone: classes such as snow, and quality, say themselves what a pixel is.
+ * The mask that applies to these bands of a tile. Undefined if the tile has no mask; then every pixel counts as not assessed. Also
+ * undefined if all bands are codes, because codes such as classes and quality flags describe pixels themselves.
  */
 export function maskFile(storage: Storage, tile: TileRecord, places: BandIndex[]): BandFile | undefined {
   const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
@@ -42,7 +48,7 @@ export function maskFile(storage: Storage, tile: TileRecord, places: BandIndex[]
   return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
 }
 
-/** The groups of a tile whose files hold bands, and where it is asked for its mask. */
+/** The groups of a tile that contain bands, and its mask if `withMask` is set. */
 export function groupsOf({ groups }: TileRecord, places: BandIndex[], withMask = false): GroupRecord[] {
   const wanted = new Set(places.map(({ group }) => groups[group]));
   const mask = withMask && groups.find(({ role }) => role === 'mask');
@@ -50,7 +56,7 @@ export function groupsOf({ groups }: TileRecord, places: BandIndex[], withMask =
   return [...wanted];
 }
 
-/** The files of resolved bands in one tile; `nodata` takes the place of the groups' own. */
+/** The files of bands of one tile. `nodata` replaces the nodata values of the groups. */
 export function bandFiles(
   storage: Storage,
   tile: TileRecord,

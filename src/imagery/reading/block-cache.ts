@@ -1,8 +1,8 @@
 /**
- * Values that are costly to make, kept up to a number of bytes; the least recently used goes first.
+ * A cache of values with a limit in bytes. The least recently used value is dropped first.
  *
- * Invariants: `used` is the sum of the sizes of what has been made and is kept, and at most `limit`; a value that is being
- * made is made once for all who ask for it; one that failed is not kept.
+ * Invariants: `used` is the sum of the sizes of all complete values in `kept`, and at most `limit`; concurrent requests of a key share one
+ * computation; a computation that failed is not kept.
  */
 export class BlockCache<T> {
   private readonly kept = new Map<string, { value: Promise<T>; bytes: number }>();
@@ -16,7 +16,7 @@ export class BlockCache<T> {
   get(key: string, make: () => Promise<T>): Promise<T> {
     const known = this.kept.get(key);
     if (known) {
-      // Maps keep the order in which keys came: the last one is the most recently used.
+      // A Map keeps the order of insertion, so the last key is the most recently used.
       this.kept.delete(key);
       this.kept.set(key, known);
       return known.value;
@@ -25,7 +25,7 @@ export class BlockCache<T> {
     this.kept.set(key, entry);
     entry.value.then(
       (value) => {
-        // Others may have taken its place meanwhile.
+        // The entry may have been dropped or replaced in the meantime.
         if (this.kept.get(key) !== entry) return;
         entry.bytes = this.sizeOf(value);
         this.used += entry.bytes;

@@ -1,5 +1,5 @@
 import { Mask } from '../../raster/index.js';
 
-/** True if the mask lets a pixel through: clear, filled, or not assessed. Cloud, shadow and snow are not. */
+/** True for the mask codes clear, filled and not assessed; false for cloud, shadow, snow and no data. */
 export const isClear = (code: number) =>
   code === Mask.clear || code === Mask.filled || code === Mask.notAssessed;

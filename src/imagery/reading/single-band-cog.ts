@@ -1,4 +1,4 @@
-/** A band of a tile as a Cloud Optimized GeoTIFF of its own, for programs that read one band a file. */
+/** Makes a single-band Cloud Optimized GeoTIFF from a band of a tile, for programs that read one band per file. */
 import { gridByName } from '../../grid/index.js';
 import { type AssembledFile, declaredNodata, extractBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
@@ -15,13 +15,18 @@ export function buildSingleBandCog(
   const { epsg, bounds } = gridByName(grid);
   const { west, south, east, north } = bounds(geocode);
   const { width, height, dataType, nodata } = group;
-  const { name, scale, offset, ...tags } = group.bands[band]!;
+  const { name, scale, offset, ...tags } = group.bands[band];
   const facts = {
-    ...{ width, height, dataType, epsg },
+    width,
+    height,
+    dataType,
+    epsg,
     nodata: declaredNodata(dataType, nodata),
     transform: {
-      ...{ originX: west, originY: north },
-      ...{ pixelWidth: (east - west) / width, pixelHeight: (north - south) / height },
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
     },
     bandTags: [{ description: name, scale, offset, ...spectralTags(tags) }],
   };
@@ -35,6 +40,7 @@ export function buildSingleBandCog(
 }
 
 function blocksOf({ perBand, offsets, byteCounts, ...level }: TileGeoTiff['levels'][number], band: number) {
-  const [start, end] = [band * perBand, (band + 1) * perBand];
+  const start = band * perBand;
+  const end = start + perBand;
   return { ...level, offsets: offsets.subarray(start, end), byteCounts: byteCounts.subarray(start, end) };
 }

@@ -1,8 +1,8 @@
 /**
- * Stored tile files, with their overviews. They are what `encodeCog` and `CubeWriter` write and nothing else: classic little-endian TIFF,
- * tiled, one band after another, deflate with a predictor or no compression; blocks without data may be missing; where a mask says which
- * pixels hold data, each level is followed by its mask. Knowing this, one short read gives the whole structure, and a block can be decoded down to the row that is
- * wanted and no further.
+ * Reads stored tile files with their overviews. It supports only files of `encodeCog` and `CubeFile`: classic little-endian TIFF, tiled,
+ * one band after another, with deflate and a predictor or no compression. Blocks without data may be missing. If the file has a mask, each
+ * level is followed by its mask. Because of this layout one short read returns the complete structure, and a block is decoded only up to
+ * the last required row.
  */
 import { readSync } from 'node:fs';
 import {
@@ -28,8 +28,9 @@ export interface Level {
 }
 
 interface StoredLevel extends Level {
-  /** Blocks of a row of blocks, and of a band. */
+  /** Number of blocks in a row of blocks. */
   across: number;
+  /** Number of blocks of a band. */
   perBand: number;
   /** Band by band, rows of blocks from north to south. */
   offsets: Uint32Array;
@@ -44,22 +45,22 @@ export interface TileGeoTiff {
   fillValue: number;
   /** From the full image to the smallest overview. */
   levels: StoredLevel[];
-  /** Of each level, one bit a pixel; empty where the values tell by themselves what holds data. */
+  /** The mask of each level, one bit per pixel; empty if a nodata value or no value marks pixels without data. */
   masks: StoredLevel[];
 }
 
-/** Blocks of tiles have 512 x 512 pixels at most, in older stores; a damaged file may say anything. */
+/** Limit against damaged files; blocks of tiles have at most 512 x 512 pixels. */
 const MAX_BLOCK_PIXELS = 2 ** 22;
-/** Compressed bytes a pixel that no sound block has. */
+/** Limit of compressed bytes per pixel, against damaged files. */
 const MAX_BYTES_PER_PIXEL = 16;
 
-/** The directories of most tiles fit into this; larger ones take a second read. */
+/** The directories of most tiles fit into this size; larger ones need a second read. */
 const FIRST_READ_BYTES = 4096;
-/** More is no head of a tile. */
+/** Limit of the size of the directories. */
 const MAX_HEADER_BYTES = 2 ** 26;
 const MAX_NODATA_LENGTH = 40;
 
-/** Reads the structure of an open tile file. Throws where it is not a tile file. */
+/** Reads the structure of an open tile file. Throws an Error if it is not a tile file. */
 export function readTileGeoTiff(file: number): TileGeoTiff {
   for (let length = FIRST_READ_BYTES; length <= MAX_HEADER_BYTES; ) {
     const bytes = Buffer.allocUnsafe(length);
@@ -72,9 +73,10 @@ export function readTileGeoTiff(file: number): TileGeoTiff {
   throw new Error('its directory is too long');
 }
 
-/** The structure, or how many bytes from the start of the file are needed to know it. */
+/** Returns the structure, or the number of bytes from the start of the file that are needed to parse it. */
 function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
-  if (bytes.length < 8 || bytes.toString('latin1', 0, 4) !== 'II*\0') throw new Error('it is no tile file');
+  if (bytes.length < 8 || bytes.toString('latin1', 0, 4) !== 'II*\0')
+    throw new Error('it is not a tile file');
   let cog: TileGeoTiff | undefined;
   for (let at = bytes.readUInt32LE(4); at !== 0; ) {
     if (at + 2 > bytes.length) return at + 2;
@@ -102,7 +104,7 @@ function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
       cog.levels.push(level);
     }
     const next = bytes.readUInt32LE(end - 4);
-    if (next !== 0 && next <= at) throw new Error('its directories go in a circle');
+    if (next !== 0 && next <= at) throw new Error('its directories form a cycle');
     at = next;
   }
   if (!cog) throw new Error('it has no image');
@@ -110,7 +112,7 @@ function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
   return cog;
 }
 
-/** All levels have a mask of their size and blocks, or none has. */
+/** Throws an Error unless all levels have a mask of the same size and blocks, or no level has a mask. */
 function requireMasks({ levels, masks }: TileGeoTiff): void {
   const alike = (a: Level, b: Level | undefined) =>
     a.width === b?.width &&
@@ -118,7 +120,7 @@ function requireMasks({ levels, masks }: TileGeoTiff): void {
     a.blockWidth === b.blockWidth &&
     a.blockHeight === b.blockHeight;
   if (masks.length > 0 && !levels.every((level, i) => alike(level, masks[i])))
-    throw new Error('its masks are not of the size of its images');
+    throw new Error('its masks have another size than its images');
 }
 
 const TIFF_ASCII = 2;
@@ -129,7 +131,7 @@ const MASK_SUBFILE_TYPE = 4;
 /** Tag of GDAL for the nodata value, as text. */
 const GDAL_NODATA_TAG = 42113;
 
-/** The text of an entry, or how many bytes from the start of the file are needed to know it. */
+/** Returns the text of an entry, or the number of bytes from the start of the file that are needed to read it. */
 function textAt(bytes: Buffer, entry: number): string | number {
   const count = bytes.readUInt32LE(entry + 4);
   if (bytes.readUInt16LE(entry + 2) !== TIFF_ASCII || count > MAX_NODATA_LENGTH) return '';
@@ -137,7 +139,7 @@ function textAt(bytes: Buffer, entry: number): string | number {
   return start + count > bytes.length ? start + count : bytes.toString('latin1', start, start + count - 1);
 }
 
-/** The whole numbers of an entry; none for other types. */
+/** Returns the integers of an entry, or the number of bytes that are needed to read them. Entries of other types have no integers. */
 function numbersAt(bytes: Buffer, entry: number): Uint32Array | number {
   const type = bytes.readUInt16LE(entry + 2);
   if (type !== TIFF_SHORT && type !== TIFF_LONG) return new Uint32Array(0);
@@ -160,17 +162,17 @@ function levelOf(fields: Map<number, Uint32Array>): StoredLevel {
   if (blockWidth * blockHeight > MAX_BLOCK_PIXELS) throw new Error('its blocks are too large');
   const compression = one(259);
   if (compression !== 8 && compression !== 1)
-    throw new Error('its pixels are not compressed as those of tiles are');
+    throw new Error(`its pixels have the unsupported compression ${compression}`);
   const across = Math.ceil(width / blockWidth);
   const perBand = across * Math.ceil(height / blockHeight);
   const blocks = perBand * (one(277) || 1);
   if (offsets.length !== blocks || byteCounts.length !== blocks)
-    throw new Error(`it lists ${offsets.length} blocks where it has ${blocks}`);
+    throw new Error(`it lists ${offsets.length} blocks, and its size requires ${blocks}`);
   const isCompressed = compression === 8;
   return { width, height, blockWidth, blockHeight, across, perBand, offsets, byteCounts, isCompressed };
 }
 
-/** By sample format (1 unsigned, 2 signed, 3 floating) and bits. */
+/** The type by sample format (1 unsigned, 2 signed, 3 floating point) and bits. */
 function dataTypeOf(fields: Map<number, Uint32Array>): DataType {
   const kind = ['', 'uint', 'int', 'float'][fields.get(339)?.[0] ?? 1];
   const name = `${kind}${fields.get(258)?.[0]}`;
@@ -179,13 +181,13 @@ function dataTypeOf(fields: Map<number, Uint32Array>): DataType {
   return dataType;
 }
 
-/** Compressed bytes are taken for a part of a block in proportion, and so much more; mostly that is enough. */
+/** To decode a part of a block, a proportional part of the compressed bytes plus this margin is read, which usually suffices. */
 const READ_AHEAD_FACTOR = 1.15;
 const READ_AHEAD_BYTES = 1024;
 
 /**
- * Rows [0, rows) of a block, good until the next one is read; those before `firstRow` are left as differences, since nobody asks
- * for them. Rows are `blockWidth` pixels long.
+ * Reads the rows [0, rows) of a block, each `blockWidth` pixels long. They are valid until the next block is read. Rows before `firstRow`
+ * are not decoded.
  */
 export function readBlock(
   file: number,
@@ -203,7 +205,7 @@ export function readBlock(
   const rowBytes = blockWidth * bytesPerSample(cog.dataType);
   if (!stored.isCompressed) {
     if (stored.byteCounts[index] < rows * rowBytes)
-      throw new Error(`block ${index} holds less than ${rows * rowBytes} bytes`);
+      throw new Error(`block ${index} has less than ${rows * rowBytes} bytes`);
     const plain = new Uint8Array(rows * rowBytes);
     readBytes(file, plain.subarray(firstRow * rowBytes), stored.offsets[index] + firstRow * rowBytes);
     return viewPixels(cog.dataType, plain.buffer, 0, rows * blockWidth);
@@ -215,8 +217,8 @@ export function readBlock(
 }
 
 /**
- * Rows [0, rows) of a block of every band of the full image, as `readBlock` gives them. Where the blocks lie side by side and are not compressed,
- * as in cubes, they are one read, of all rows. `memory`: the buffer of an earlier call, to be overwritten.
+ * Reads the rows [0, rows) of a block of every band of the full image, as `readBlock` does. If the blocks are adjacent and not compressed,
+ * as in cubes, all rows are read by one call. `memory`: the buffer of an earlier call, which is overwritten.
  */
 export function readBlockOfAllBands(
   file: number,
@@ -227,17 +229,17 @@ export function readBlockOfAllBands(
   memory?: ArrayBufferLike,
 ): PixelArray[] {
   const { bands, dataType } = cog;
-  const [level] = cog.levels as [StoredLevel];
+  const [level] = cog.levels;
   const { perBand, offsets, byteCounts, isCompressed, blockWidth, blockHeight } = level;
   const all = Array.from({ length: bands }, (_, band) => band);
   const each = blockWidth * blockHeight * bytesPerSample(dataType);
   const start = offsets[block];
-  const isOnePiece = all.every((band) => {
+  const areAdjacent = all.every((band) => {
     const at = band * perBand + block;
     return !isCompressed && byteCounts[at] === each && offsets[at] === start + band * each;
   });
-  // The next block of a compressed file lies at the same place in memory.
-  if (!isOnePiece)
+  // The next block of a compressed file is read into the same memory.
+  if (!areAdjacent)
     return all.map((band) => readBlock(file, cog, { level: 0, band, block }, rows, firstRow).slice());
   const size = bands * each;
   const bytes = memory?.byteLength === size ? new Uint8Array(memory) : new Uint8Array(size);
@@ -245,7 +247,7 @@ export function readBlockOfAllBands(
   return all.map((band) => viewPixels(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
 }
 
-/** Rows [0, rows) of a block of the mask of a file that has one: 1 where there is data, else 0. */
+/** Reads the rows [0, rows) of a block of the mask: 1 for pixels with data, else 0. The file must have a mask. */
 export function readMaskBlock(
   file: number,
   { masks }: TileGeoTiff,
@@ -258,7 +260,7 @@ export function readMaskBlock(
   return Uint8Array.from({ length: rows * blockWidth }, (_, i) => (bits[i >> 3] >> (7 - (i & 7))) & 1);
 }
 
-/** The bytes of the first rows of a block, good until the next one is read. */
+/** The bytes of the first rows of a block, valid until the next block is read. */
 function inflateRows(
   file: number,
   { blockWidth, blockHeight, offsets, byteCounts }: StoredLevel,
@@ -270,14 +272,12 @@ function inflateRows(
     throw new Error(`block ${index} has ${byteCounts[index]} bytes`);
   const wanted = rows * rowBytes;
   const share = rows / blockHeight;
-  const enough = Math.min(
-    byteCounts[index],
-    Math.ceil(byteCounts[index] * share * READ_AHEAD_FACTOR) + READ_AHEAD_BYTES,
-  );
-  const start = (length: number) =>
+  const size = byteCounts[index];
+  const estimate = Math.min(size, Math.ceil(size * share * READ_AHEAD_FACTOR) + READ_AHEAD_BYTES);
+  const inflate = (length: number) =>
     inflatePrefix(length, wanted, (into) => readBytes(file, into, offsets[index]));
-  const bytes = start(enough) ?? start(byteCounts[index]);
-  if (!bytes) throw new Error(`block ${index} holds less than ${wanted} bytes`);
+  const bytes = inflate(estimate) ?? inflate(size);
+  if (!bytes) throw new Error(`block ${index} has less than ${wanted} bytes`);
   return bytes;
 }
 

@@ -1,38 +1,35 @@
-/** Windows of stored tile files. Blocks are decoded in worker threads, and kept with the structure of their files. */
+/** Reads windows of stored tile files. Worker threads decode blocks, which are cached with the structure of their files. */
 
-import type { WorkerPool } from '../../async/index.js';
+import type { TaskPool } from '../../async/index.js';
 import { allocatePixels, type PixelArray, type Window } from '../../raster/index.js';
-import type { ImageryResult, ImageryTask, TileStructure } from '../imagery-tasks.js';
 import { BlockCache } from './block-cache.js';
+import type { ReadHandlers, TileStructure } from './read-handlers.js';
 
-/** About what the structure of a file takes in memory. */
+/** Approximate memory of the structure of a file. */
 const STRUCTURE_BYTES = 500;
 
-/** File versions are never overwritten, so what was read of a path stays true. */
+/** Invariant: cached structures and blocks stay valid, because file versions are never overwritten. */
 export class TileReader {
   private readonly structures: BlockCache<TileStructure>;
   private readonly blocks: BlockCache<PixelArray>;
 
-  /** `cacheBytes`: the most that decoded blocks may take in memory. */
+  /** `cacheBytes`: memory limit for decoded blocks. */
   constructor(
-    private readonly pool: WorkerPool<ImageryTask, ImageryResult>,
+    private readonly pool: TaskPool<ReadHandlers>,
     cacheBytes: number,
   ) {
     this.structures = new BlockCache(cacheBytes / 64, () => STRUCTURE_BYTES);
     this.blocks = new BlockCache(cacheBytes, (pixels) => pixels.buffer.byteLength);
   }
 
-  /** The type of a file's pixels, and its image and overviews, the largest first. Throws TW_IMAGERY_TILE_FILE. */
+  /** Throws TW_IMAGERY_TILE_FILE. */
   structure(path: string): Promise<TileStructure> {
-    return this.structures.get(path, async () => {
-      const result = await this.pool.run({ kind: 'structure', path });
-      return (result as Extract<ImageryResult, { kind: 'structure' }>).structure;
-    });
+    return this.structures.get(path, () => this.pool.run({ kind: 'structure', path }));
   }
 
   /**
-   * Stored values of a window of one band (from 0) of one level; as floating point with NaN where the file's mask says that
-   * there is no data. Throws TW_IMAGERY_TILE_FILE.
+   * Stored values of a window of one band (from 0) of one level. If the file has a mask, the values are float64 with NaN for no data.
+   * Throws TW_IMAGERY_TILE_FILE.
    */
   async window(path: string, band: number, level: number, window: Window): Promise<PixelArray> {
     const { masked } = await this.structure(path);
@@ -72,14 +69,13 @@ export class TileReader {
   }
 
   private block(path: string, band: number | 'mask', level: number, block: number): Promise<PixelArray> {
-    return this.blocks.get(`${path} ${level} ${band} ${block}`, async () => {
-      const result = await this.pool.run({ kind: 'block', path, level, band, block });
-      return (result as Extract<ImageryResult, { kind: 'block' }>).pixels;
-    });
+    return this.blocks.get(`${path} ${level} ${band} ${block}`, () =>
+      this.pool.run({ kind: 'block', path, level, band, block }),
+    );
   }
 }
 
-/** Copies what a block and a window share. */
+/** Copies the intersection of a block and a window. */
 function copyBlock(pixels: PixelArray, block: Window, out: PixelArray, window: Window): void {
   const left = Math.max(block.column, window.column);
   const right = Math.min(block.column + block.width, window.column + window.width);

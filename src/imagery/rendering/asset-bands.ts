@@ -5,8 +5,8 @@ import type { GroupRecord } from '../../storage/index.js';
 import { badRenderParameter } from '../errors.js';
 
 /**
- * The bands of assets as expressions. An asset is a band group or a band; `bidx` picks among all their bands, from 1.
- * Without assets the first group is meant. Throws TW_IMAGERY_BAND, TW_IMAGERY_LOOK.
+ * The bands of assets as expressions. An asset is a band group or a band; `bidx` selects among all their bands, from 1. The default is the
+ * first group. Throws TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
  */
 export function assetBands(
   groups: GroupRecord[],
@@ -14,11 +14,11 @@ export function assetBands(
   bidx?: number[],
 ): Expression[] {
   const names = bandsOfAssets(groups, assets);
-  const picked = bidx?.map((number) => {
+  const selected = bidx?.map((number) => {
     const name = names[number - 1];
     if (name === undefined)
       throw badRenderParameter('bidx', `${number} is not among the ${names.length} bands`);
     return name;
   });
-  return (picked ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
+  return (selected ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
 }

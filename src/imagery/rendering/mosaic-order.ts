@@ -1,15 +1,15 @@
-/** Tiles from the least cloudy on, found a few at a time: mostly the first ones suffice. */
+/** Finds tiles from the least cloudy on in batches, because usually the first tiles suffice. */
 import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../../query/index.js';
 import type { SortOrder, TileRecord } from '../../storage/index.js';
 
-/** Unknown last; then newest first, then by collection and id. */
+/** Unknown cloud cover is last. Ties are ordered newest first, then by collection and id. */
 const BY_CLOUD_COVER: SortOrder = [{ column: 'cloud', descending: false }];
-/** Tiles of the first group; each has twice as many as the one before, so that the groups are few. */
+/** Tiles of the first batch. Each batch has twice as many as the one before, so that batches are few. */
 const FIRST_BATCH_SIZE = 64;
 
 /**
- * Groups of tiles in that order; the caller stops when it has seen enough. Throws TW_QUERY_UNANSWERED where there may be others that nobody
- * answers for.
+ * Yields batches of tiles in that order; the caller stops when it has enough. Throws TW_QUERY_UNANSWERED if nodes with other tiles do not
+ * respond.
  */
 export async function* tilesByCloudCover(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
   let token: string | undefined;

@@ -1,50 +1,39 @@
-/** Pictures put together from the tiles of a place: for each pixel the first tile, least cloudy first, that shows the ground. */
+/** Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear. */
 
-import { type Expression, evaluateProgram, type Program, resolveBands } from '../../expressions/index.js';
+import type { TaskPool } from '../../async/index.js';
+import { type Expression, type Program, resolveBands } from '../../expressions/index.js';
 import { type GridBounds, gridByName } from '../../grid/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import type { ImageryResult } from '../imagery-tasks.js';
-import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
-import { isClear } from '../reading/clear-pixels.js';
+import type { Planes } from '../algorithms/index.js';
+import { bandFiles, groupsOf, isClear, maskFile } from '../reading/index.js';
 import {
   MAX_MAIN_THREAD_STEPS,
+  type MapPixelCentres,
   type ResampleContext,
+  type ResampleHandlers,
   type ResamplingMethod,
   resampleBand,
+  type Viewport,
+  viewportOfCell,
 } from '../resampling/index.js';
-import { type MapPixelCentres, type Viewport, viewportOfCell } from './viewport.js';
+import { RENDER_HANDLERS, type RenderHandlers } from './render-image.js';
 
-/** What a picture shows. */
+/** The bands of an image. */
 export interface RenderedBands {
-  /** One for each plane of the picture. */
+  /** One expression for each plane of the image. */
   expressions: Expression[];
   resampling: ResamplingMethod;
-  /** Takes the place of the nodata values of the files. */
+  /** Replaces the nodata values of the files. */
   nodata?: number | undefined;
 }
 
-/** Planes of physical values, row by row; NaN in all planes where there is nothing to show. */
-export interface RasterImage {
-  width: number;
-  height: number;
-  planes: Float64Array[];
-}
-
-/** A picture of these many planes without anything in it. */
-function emptyImage(width: number, height: number, planes: number): RasterImage {
-  const blank = () => new Float64Array(width * height).fill(NaN);
-  return { width, height, planes: Array.from({ length: planes }, blank) };
-}
-
-/** The source of pictures, and the threads that draw them. */
+/** The tile store, and the threads that render. */
 export interface RenderContext extends ResampleContext {
   storage: Storage;
+  pool: TaskPool<ResampleHandlers & RenderHandlers>;
 }
 
-/**
- * Which pixels of a view of a tile show clear ground, of those that are still `open`; undefined where none does. The codes of
- * a mask are never mixed.
- */
+/** Returns 1 for the pixels of `open` that are clear in a tile; undefined if none is clear. Codes of a mask are never interpolated. */
 async function clearPixels(
   source: RenderContext,
   tile: TileRecord,
@@ -84,41 +73,37 @@ async function evaluateAll(
   length: number,
 ): Promise<Float64Array[]> {
   const steps = programs.reduce((sum, program) => sum + program.steps.length, 0);
-  if (steps * length <= MAX_MAIN_THREAD_STEPS)
-    return programs.map((program) => evaluateProgram(program, bands, length));
+  if (steps * length <= MAX_MAIN_THREAD_STEPS) return RENDER_HANDLERS.evaluate({ programs, bands, length });
   const transfer = bands.map(({ buffer }) => buffer as ArrayBuffer);
-  const result = await pool.run({ kind: 'evaluate', programs, bands, length }, { transfer });
-  return (result as Extract<ImageryResult, { kind: 'planes' }>).planes;
+  return pool.run({ kind: 'evaluate', programs, bands, length }, { transfer });
 }
 
-/** The pixels of a picture that one cell fills. */
+/** The pixels of an image that one cell covers. */
 interface CellMosaic {
   view: Viewport;
-  /** 1 for those that nothing has been found for yet. */
+  /** 1 for pixels without a value so far. */
   unfilled: Uint8Array;
-  /** How many these are. */
   unfilledCount: number;
 }
 
-/** More tiles than this are not looked at for one picture. */
+/** Limit of tiles that are read for one image. */
 const MAX_TILES = 1024;
 
-/**
- * The mosaic of a map tile. `groups` are tiles, least cloudy first; they are asked for as long as pixels are open, and no
- * more than 1,024 tiles are looked at.
- */
+/** The mosaic of a map tile. `groups` yields tiles, least cloudy first; it is read until all pixels are filled or 1,024 tiles were read. */
 export async function mosaic(
   source: RenderContext,
   groups: AsyncIterable<TileRecord[]>,
   pixels: MapPixelCentres,
   subject: RenderedBands,
-): Promise<RasterImage> {
-  const picture = emptyImage(pixels.xs.length, pixels.ys.length, subject.expressions.length);
+): Promise<Planes> {
+  const [width, height] = [pixels.xs.length, pixels.ys.length];
+  const planes = subject.expressions.map(() => new Float64Array(width * height).fill(NaN));
+  const picture: Planes = { width, height, planes };
   const parts = new Map<string, CellMosaic | undefined>();
-  let open = picture.width * picture.height;
+  let open = width * height;
   let seen = 0;
   for await (const tiles of groups) {
-    // Cells share no pixel, so they are drawn side by side; the tiles of one come one after another.
+    // Cells share no pixel, so they are rendered in parallel; the tiles of one cell are rendered in order.
     const dates = new Map<CellMosaic, TileRecord[]>();
     for (const tile of tiles.slice(0, MAX_TILES - seen)) {
       if (!parts.has(tile.geocode))
@@ -147,13 +132,13 @@ function newCellMosaic(pixels: MapPixelCentres, bounds: GridBounds): CellMosaic 
   return { view, unfilled: new Uint8Array(unfilledCount).fill(1), unfilledCount };
 }
 
-/** Fills the open pixels of a part for which a tile shows clear ground. */
+/** Fills unfilled pixels of a part with the clear pixels of a tile. */
 async function composite(
   source: RenderContext,
   tile: TileRecord,
   part: CellMosaic,
   subject: RenderedBands,
-  picture: RasterImage,
+  picture: Planes,
 ): Promise<void> {
   const { view, unfilled } = part;
   const clear = await clearPixels(source, tile, view, subject, unfilled);

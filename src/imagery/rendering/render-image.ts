@@ -1,11 +1,11 @@
-/** The last steps of a picture: an algorithm makes other planes of it, and these become colours. */
-import { type Algorithm, applyAlgorithm, type MapPixelSize } from '../algorithms/index.js';
+/** The last steps of rendering: an optional algorithm, and the conversion of planes to colours. */
+import { evaluateProgram, type Program } from '../../expressions/index.js';
+import { type Algorithm, applyAlgorithm, type MapPixelSize, type Planes } from '../algorithms/index.js';
 import { renderRgba, type Style } from '../colours/index.js';
-import type { RasterImage } from './mosaic.js';
 
-/** Plain data: it can be sent to a worker thread. */
+/** Plain data, for worker threads. */
 export interface RenderTask {
-  picture: RasterImage;
+  picture: Planes;
   algorithm: Algorithm | undefined;
   style: Style;
   pixel: MapPixelSize;
@@ -20,8 +20,22 @@ export interface RenderedImage {
   pixels: Uint8Array;
 }
 
-/** Throws TW_IMAGERY_LOOK if the algorithm leaves nothing of the picture. */
+/** Throws TW_IMAGERY_LOOK if no pixel remains after the algorithm. */
 export function renderImage({ picture, algorithm, style, pixel, cut }: RenderTask): RenderedImage {
   const { width, height, planes } = algorithm ? applyAlgorithm(algorithm, picture, pixel, cut) : picture;
   return { width, height, pixels: renderRgba(planes, style) };
 }
+
+export interface EvaluateTask {
+  programs: Program[];
+  bands: Float64Array[];
+  length: number;
+}
+
+/** Tasks of worker threads. */
+export const RENDER_HANDLERS = {
+  evaluate: ({ programs, bands, length }: EvaluateTask): Float64Array[] =>
+    programs.map((program) => evaluateProgram(program, bands, length)),
+  render: renderImage,
+};
+export type RenderHandlers = typeof RENDER_HANDLERS;

@@ -1,4 +1,4 @@
-/** How planes of values become colours: asked for by parameters, or a quick look that fits the product. */
+/** Resolves render parameters to a style, with defaults that fit the product. */
 import { excerpt } from '../../errors.js';
 import { type Expression, parseExpressions } from '../../expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
@@ -22,24 +22,23 @@ import {
   type ValueRange,
 } from '../colours/index.js';
 import { badRenderParameter } from '../errors.js';
-import type { ResamplingMethod } from '../resampling/index.js';
+import { fullCellViewport, type ResamplingMethod } from '../resampling/index.js';
 import { assetBands } from './asset-bands.js';
 import { type RenderContext, type RenderedBands, renderTilePlanes } from './mosaic.js';
-import { fullCellViewport } from './viewport.js';
 
-/** Parameters of maps, with the names that titiler gives them. Lists come as repeated parameters. */
+/** Parameters of maps, with titiler's names. Lists are repeated parameters. */
 export interface RenderParams {
-  /** Band groups or bands; the first group where absent. */
+  /** Band groups or bands. Default: the first group. */
   assets?: string[];
   /** Numbers among all bands of the assets, from 1. */
   bidx?: number[];
   /** One expression, or several with ";" between them: three for red, green and blue, or as many as the algorithm needs. */
   expression?: string;
-  /** Makes other planes of the bands. */
+  /** Name of an algorithm that computes planes from the bands. */
   algorithm?: string;
   /** A JSON object. */
   algorithm_params?: string;
-  /** "low,high": one for all planes, or one for each. */
+  /** "low,high": one range for all planes, or one for each plane. */
   rescale?: string[];
   /** Operations on the colours. */
   color_formula?: string;
@@ -47,34 +46,34 @@ export interface RenderParams {
   /** Colours of values or intervals, as JSON. */
   colormap?: string;
   resampling?: ResamplingMethod;
-  /** Takes the place of `resampling` where cells are not in the projection of the map. */
+  /** Replaces `resampling` if the cells are not in the projection of the map. */
   reproject?: ResamplingMethod;
   nodata?: string;
-  /** False: without opacity. */
+  /** False for images without opacity. */
   return_mask?: boolean;
 }
 
 export interface RenderStyle extends RenderedBands, Style {
   algorithm?: Algorithm | undefined;
-  /** False if pictures shall not have opacity. */
+  /** False for images without opacity. */
   opacity: boolean;
 }
 
-/** About what a look takes in memory, bytes. */
-export function renderStyleBytes(look: RenderStyle): number {
+/** Approximate memory of a style, bytes. */
+export function renderStyleBytes(style: RenderStyle): number {
   const plain = (_: string, value: unknown) =>
     value instanceof Map || value instanceof Uint8Array ? [...value] : value;
-  return 1000 + 2 * JSON.stringify(look, plain).length;
+  return 1000 + 2 * JSON.stringify(style, plain).length;
 }
 
-/** Reflectance in true colour: land is below, clouds may burn out. */
+/** Range of reflectance in true colour. Land is below its upper end; clouds may be saturated. */
 const TRUE_COLOUR_RANGE: ValueRange = [0, 0.3];
-/** Numbers with a smaller factor are calibrated, and in the visible that means reflectance. */
+/** Values with a smaller scale are calibrated; calibrated visible bands are reflectance. */
 const MAX_CALIBRATED_SCALE = 0.01;
 
 /**
- * The look that parameters ask for. What they leave open is chosen by `reference`, a tile of the collection: true colour
- * where there is red, green and blue, else the first band. Throws TW_IMAGERY_EXPRESSION, _BAND, _LOOK.
+ * Resolves render parameters. Defaults depend on `reference`, a tile of the collection: true colour if it has red, green and blue bands,
+ * else the first band. Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
  */
 export async function resolveRenderStyle(
   source: RenderContext,
@@ -88,11 +87,11 @@ export async function resolveRenderStyle(
     throw params.expression === undefined
       ? badRenderParameter(
           'assets',
-          `give ${planes} bands; a picture has 1 or 3: choose with bidx, or give an expression`,
+          `give ${planes} bands, and an image has 1 or 3: choose with bidx, or give an expression`,
         )
       : badRenderParameter(
           'expression',
-          `gives ${planes} bands; a picture has 1 or 3: give 1 or 3 with ; between them`,
+          `gives ${planes} bands, and an image has 1 or 3: give 1 or 3 expressions with ; between them`,
         );
   }
   const subject: RenderedBands = {
@@ -103,20 +102,20 @@ export async function resolveRenderStyle(
   const { color_formula } = params;
   const formula = color_formula === undefined ? undefined : parseColourFormula(color_formula, planes);
   const colouring = colouringOf(params, planes);
-  const look = { ...subject, algorithm, colouring, formula, opacity: params.return_mask !== false };
-  if (params.rescale) return { ...look, ranges: rangesOf(params.rescale, planes) };
+  const style = { ...subject, algorithm, colouring, formula, opacity: params.return_mask !== false };
+  if (params.rescale) return { ...style, ranges: rangesOf(params.rescale, planes) };
   if (params.colormap !== undefined) {
-    // A formula is for colours from 0 to 255, which values as they are need not be.
+    // A formula needs values from 0 to 255, and values without `rescale` have any range.
     if (formula)
       throw badRenderParameter('color_formula', 'needs rescale if colormap gives colours of values');
-    return look;
+    return style;
   }
   const known = algorithm ? outputRange(algorithm) : defaultRange(params, reference.groups, planes);
-  if (known) return { ...look, ranges: Array.from({ length: planes }, () => known) };
+  if (known) return { ...style, ranges: Array.from({ length: planes }, () => known) };
   const values = await valuesOf(source, reference, subject, algorithm);
   const legend =
     colouring || formula || algorithm ? undefined : classColormap(reference, expressions, values[0]);
-  return legend ? { ...look, colouring: legend } : { ...look, ranges: values.map(percentileRange) };
+  return legend ? { ...style, colouring: legend } : { ...style, ranges: values.map(percentileRange) };
 }
 
 function algorithmOf({ algorithm, algorithm_params }: RenderParams, bands: number): Algorithm | undefined {
@@ -126,20 +125,20 @@ function algorithmOf({ algorithm, algorithm_params }: RenderParams, bands: numbe
   return undefined;
 }
 
-/** What the colours of a picture of one measured band stand for. */
+/** Value range and colours of an image of one measured band. */
 export interface ColourScale {
   /** Values up to this have the first colour. */
   low: number;
-  /** Values from this on have the last one. */
+  /** Values from this on have the last colour. */
   high: number;
   /** `#rrggbb` at equal distances from low to high. */
   colours: string[];
 }
 
-/** Every 15th of the 256 colours of a ramp: its first and its last too. */
+/** Every 15th of the 256 colours of a ramp, including the first and the last. */
 const LEGEND_STOPS = Array.from({ length: 18 }, (_, i) => 15 * i);
 
-/** Undefined where there are three bands, codes, or colours of single values. */
+/** Returns undefined for three bands, codes, or colours of single values. */
 export function colourScaleOf({ ranges, colouring, formula }: RenderStyle): ColourScale | undefined {
   if (ranges?.length !== 1 || (colouring && colouring.kind !== 'ramp')) return undefined;
   const [[low, high]] = ranges;
@@ -157,7 +156,7 @@ function expressionsOf(groups: GroupRecord[], params: RenderParams): Expression[
     if (params.assets || params.bidx)
       throw badRenderParameter(
         'expression',
-        'stands for itself: leave out assets and bidx, and name bands as group_b1',
+        'cannot be combined with assets and bidx: leave them out, and name bands as group_b1',
       );
     return parseExpressions(params.expression.split(';'));
   }
@@ -168,7 +167,7 @@ function expressionsOf(groups: GroupRecord[], params: RenderParams): Expression[
     : assetBands(groups, undefined, [1]);
 }
 
-/** Known range of the numbers of red, green and blue, if these are shown by default. */
+/** The known value range of red, green and blue, if these are shown by default. */
 function defaultRange(params: RenderParams, groups: GroupRecord[], planes: number): ValueRange | undefined {
   if (!isDefault(params) || planes !== 3) return undefined;
   const group = groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
@@ -196,7 +195,7 @@ function colouringOf(
 function colormapNamed(name: string): Colormap {
   const colours = namedColormap(name);
   if (!colours) {
-    const known = `there are ${COLORMAPS.join(', ')}, each also reversed with _r behind its name`;
+    const known = `there are ${COLORMAPS.join(', ')}, each also reversed with the suffix _r`;
     throw badRenderParameter('colormap_name', `${excerpt(name)} is not known: ${known}`);
   }
   return { kind: 'ramp', colours };
@@ -226,7 +225,7 @@ function nodataOf(text: string): number {
   return Number(text);
 }
 
-/** So many pixels of a tile, at most, tell what range its values have. */
+/** Longest side of the image whose values determine the default range. */
 const SAMPLE_SIDE_PX = 128;
 
 /** Finite values of each plane of a tile in ascending order, after the algorithm if there is one. */
@@ -237,7 +236,8 @@ async function valuesOf(
   algorithm: Algorithm | undefined,
 ): Promise<Float64Array[]> {
   const [group] = tile.groups;
-  const [width, height] = [Math.min(group.width, SAMPLE_SIDE_PX), Math.min(group.height, SAMPLE_SIDE_PX)];
+  const width = Math.min(group.width, SAMPLE_SIDE_PX);
+  const height = Math.min(group.height, SAMPLE_SIDE_PX);
   const planes = await renderTilePlanes(source, tile, fullCellViewport(width, height), subject);
   // Algorithms without a fixed range work pixel by pixel, so the pixel size does not matter.
   const made = algorithm
@@ -246,7 +246,7 @@ async function valuesOf(
   return made.planes.map((plane) => plane.filter((value) => !Number.isNaN(value)).sort());
 }
 
-/** From the 2nd to the 98th percentile of sorted values. */
+/** The 2nd to the 98th percentile of sorted values. */
 function percentileRange(sorted: Float64Array): ValueRange {
   if (sorted.length === 0) return [0, 1];
   const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))];

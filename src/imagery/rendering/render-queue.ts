@@ -1,10 +1,7 @@
-/** Limits how many pictures are drawn at once: each holds its pixels in memory. */
+/** Limits the number of concurrent renderings, because each has its pixels in memory. */
 import { renderQueueFull } from '../errors.js';
 
-/**
- * Invariants: at most `running` works run at once; at most `waiting` wait, and begin in the order of the calls, each when one that runs
- * has ended.
- */
+/** Invariants: at most `running` renderings run concurrently; at most `waiting` wait, and they begin in the order of the calls. */
 export class RenderQueue {
   private readonly queue: (() => void)[] = [];
   private active = 0;

@@ -1,10 +1,26 @@
-/** Resampling kernels, separate from rendering. */
+/**
+ * Resampling of stored bands to the pixels of an image, with GDAL's kernels. Invariant: pixels without data get no weight. Imports the
+ * folder reading and the parts async, grid and raster.
+ */
 export {
-  type KernelTask,
   MAX_MAIN_THREAD_STEPS,
+  RESAMPLE_HANDLERS,
   RESAMPLING_METHODS,
   type ResampleContext,
+  type ResampleHandlers,
   type ResamplingMethod,
   resampleBand,
-  resampleByKernel,
 } from './resample-band.js';
+export {
+  type CellPart,
+  cellPartViewport,
+  FULL_CELL,
+  fullCellViewport,
+  MAX_ZOOM,
+  type MapPixelCentres,
+  type MapTile,
+  mapPixelCentres,
+  mapPixelSize,
+  type Viewport,
+  viewportOfCell,
+} from './viewport.js';

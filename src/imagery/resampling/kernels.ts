@@ -1,6 +1,6 @@
-/** Resampling by weighted means of many pixels: cubic, cubic spline, Lanczos, and the mean of the ground that a pixel covers. */
+/** Resampling by weighted means of many pixels: cubic, cubic spline, Lanczos, and the mean over the area of a pixel. */
 
-/** A kernel: the weight of a pixel by its distance in pixels, and the distance from which on that is 0. */
+/** The weight of a pixel by its distance in pixels, and the distance from which on the weight is 0. */
 interface Kernel {
   radius: number;
   weight: (distance: number) => number;
@@ -8,7 +8,7 @@ interface Kernel {
 
 const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
 
-/** Those of GDAL. */
+/** The kernels of GDAL. */
 const KERNELS = {
   /** Cubic convolution with a = -0.5 (Keys 1981). */
   cubic: {
@@ -33,26 +33,26 @@ const KERNELS = {
 
 export type KernelName = keyof typeof KERNELS | 'average';
 
-/** Which pixels of one axis make each place of a picture, and their weights, whose sum is 1. */
+/** The pixels of one axis that contribute to each position of an image, and their weights, whose sum is 1. */
 export interface Taps {
   /** The pixels [from, to) are needed; `first` counts from `from`. */
   from: number;
   to: number;
-  /** The first pixel of each place. */
+  /** The first pixel of each position. */
   first: Int32Array;
-  /** `count` weights of each place, 0 where it has fewer pixels. */
+  /** `count` weights of each position, 0 beyond its pixels. */
   weights: Float64Array;
   count: number;
-  /** 1 for places that need pixels beyond the edge. */
+  /** 1 for positions that need pixels beyond the edge. */
   beyond: Uint8Array;
 }
 
 /** Steps up to this many pixels are not smoothed over the step, as in GDAL. */
 const MAX_UNSMOOTHED_STEP = 1 / 0.95;
-/** Kernels grow to at most this many times their size, unlike those of GDAL: a wider one would cost more than reading the pixels. */
+/** Largest factor by which kernels are widened, unlike in GDAL: wider ones would cost more than reading the pixels. */
 const MAX_KERNEL_SCALE = 4;
 
-/** `centres`: positions in pixels, 0 at the first one's edge; `step`: pixels from one place to the next. */
+/** `centres`: positions in pixels, 0 at the edge of the first pixel; `step`: pixels from one position to the next. */
 export function tapsOf(name: KernelName, centres: Float64Array, step: number, size: number): Taps {
   return name === 'average' ? areaTaps(centres, step, size) : kernelTaps(KERNELS[name], centres, step, size);
 }
@@ -61,23 +61,23 @@ function kernelTaps({ radius, weight }: Kernel, centres: Float64Array, step: num
   const scale = step > MAX_UNSMOOTHED_STEP ? Math.min(step, MAX_KERNEL_SCALE) : 1;
   const reach = radius * scale;
   const spans = Array.from(centres, (centre) => {
-    // Pixels whose centres are nearer than the reach.
+    // The pixels whose centres are nearer than the reach.
     const low = Math.floor(centre - 0.5 - reach) + 1;
     const high = Math.ceil(centre - 0.5 + reach);
     return [low, high] as const;
   });
-  return taps(spans, size, (place, pixel) => weight((pixel + 0.5 - centres[place]) / scale));
+  return taps(spans, size, (position, pixel) => weight((pixel + 0.5 - centres[position]) / scale));
 }
 
-/** Weights are the lengths that pixels share with the step around a place. */
+/** Weights are the overlaps of pixels with the step around a position. */
 function areaTaps(centres: Float64Array, step: number, size: number): Taps {
   const edges = (centre: number) => [Math.max(0, centre - step / 2), Math.min(size, centre + step / 2)];
   const spans = Array.from(centres, (centre) => {
     const [west, east] = edges(centre);
     return [Math.floor(west), Math.ceil(east)] as const;
   });
-  return taps(spans, size, (place, pixel) => {
-    const [west, east] = edges(centres[place]);
+  return taps(spans, size, (position, pixel) => {
+    const [west, east] = edges(centres[position]);
     return Math.max(0, Math.min(east, pixel + 1) - Math.max(west, pixel));
   });
 }
@@ -85,7 +85,7 @@ function areaTaps(centres: Float64Array, step: number, size: number): Taps {
 function taps(
   spans: (readonly [low: number, high: number])[],
   size: number,
-  weight: (place: number, pixel: number) => number,
+  weight: (position: number, pixel: number) => number,
 ): Taps {
   const inside = spans.map(([low, high]) => [Math.max(0, low), Math.min(size, high)] as const);
   const from = Math.min(...inside.map(([low]) => low));
@@ -94,17 +94,17 @@ function taps(
   const first = Int32Array.from(inside, ([low]) => low - from);
   const beyond = Uint8Array.from(spans, ([low, high]) => (low < 0 || high > size ? 1 : 0));
   const weights = new Float64Array(count * spans.length);
-  for (const [place, [low, high]] of inside.entries()) {
+  for (const [position, [low, high]] of inside.entries()) {
     let sum = 0;
-    for (let pixel = low; pixel < high; pixel++) sum += weight(place, pixel);
+    for (let pixel = low; pixel < high; pixel++) sum += weight(position, pixel);
     for (let pixel = low; pixel < high; pixel++)
-      weights[place * count + pixel - low] = weight(place, pixel) / sum;
+      weights[position * count + pixel - low] = weight(position, pixel) / sum;
   }
   return { from, to, first, weights, count, beyond };
 }
 
 /**
- * Weighted means of a window of the pixels [columns.from, columns.to) x [rows.from, rows.to), along rows first. A mean with NaN in it is
+ * Weighted means of a window of the pixels [columns.from, columns.to) x [rows.from, rows.to), along rows first. A mean over NaN values is
  * NaN.
  */
 export function convolve(source: Float64Array, columns: Taps, rows: Taps): Float64Array {

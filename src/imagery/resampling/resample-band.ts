@@ -1,14 +1,12 @@
-/** Stored bands as physical values at the pixels of a picture. */
+/** Resamples stored bands to physical values at the pixels of an image. */
 
-import type { WorkerPool } from '../../async/index.js';
+import type { TaskPool } from '../../async/index.js';
 import type { PixelArray, Window } from '../../raster/index.js';
-import type { ImageryResult, ImageryTask } from '../imagery-tasks.js';
-import type { BandFile } from '../reading/band-files.js';
-import type { TileReader } from '../reading/tile-reader.js';
-import type { Viewport } from '../rendering/viewport.js';
+import { type BandFile, physicalValue, type TileReader } from '../reading/index.js';
 import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
+import type { Viewport } from './viewport.js';
 
-/** Names as titiler and GDAL have them. */
+/** Names of titiler and GDAL. */
 export const RESAMPLING_METHODS = [
   'nearest',
   'bilinear',
@@ -19,21 +17,21 @@ export const RESAMPLING_METHODS = [
 ] as const;
 export type ResamplingMethod = (typeof RESAMPLING_METHODS)[number];
 
-/** Two positions that differ by no more than this share of a pixel are the same. */
+/** Smaller differences between positions, in pixels, are rounding errors. */
 const PIXEL_EPSILON = 1e-9;
 
-/** Reads stored pixels, and threads for what takes long. */
+/** The reader of stored pixels, and threads for long computations. */
 export interface ResampleContext {
   reader: TileReader;
-  pool: WorkerPool<ImageryTask, ImageryResult>;
+  pool: TaskPool<ResampleHandlers>;
 }
 
-/** Larger tasks run in a worker thread: steps of some nanoseconds each, so that other requests wait for milliseconds only. */
+/** Larger tasks run in a worker thread. A step takes some nanoseconds, so other requests wait only for milliseconds. */
 export const MAX_MAIN_THREAD_STEPS = 1_000_000;
 
 /**
- * Physical values of a band, row by row, NaN where its nearest pixel holds no data. Read from the smallest overview that has
- * at least the pixels of the picture. Throws TW_IMAGERY_TILE_FILE.
+ * Returns physical values of a band, row by row, NaN if the nearest pixel has no data. Reads the smallest overview that has at least as
+ * many pixels as the image. Throws TW_IMAGERY_TILE_FILE.
  */
 export async function resampleBand(
   source: ResampleContext,
@@ -65,10 +63,12 @@ const windowOf = (columns: Span, rows: Span): Window => ({
   height: rows.to - rows.from,
 });
 
-/** Kernels without negative weights. The weights of pixels without data, or beyond the edge of the file, go to the other pixels. */
+/**
+ * Kernels without negative weights. The weights of pixels without data or beyond the edge of the file are distributed to the other pixels.
+ */
 const RENORMALISED_KERNELS: KernelName[] = ['average', 'cubic_spline'];
 
-/** Stored pixels of a window, and the places whose values are weighted means of them. Plain data: it can be sent to a worker thread. */
+/** Stored pixels of a window, and the positions of weighted means of them. Plain data, for worker threads. */
 export interface KernelTask {
   pixels: PixelArray;
   file: BandFile;
@@ -88,21 +88,22 @@ async function byKernel(
   const columns = kernelAxis(kernel, view.columns, view.columnStep, width);
   const rows = kernelAxis(kernel, view.rows, view.rowStep, height);
   const pixels = await reader.window(file.path, file.band, level, windowOf(columns.taps, rows.taps));
-  const order = { pixels, file, columns, rows, kernel };
+  const task = { pixels, file, columns, rows, kernel };
   const windowRows = rows.taps.to - rows.taps.from;
   const across = view.columns.length;
   const products = across * (windowRows * columns.taps.count + view.rows.length * rows.taps.count);
-  if (products <= MAX_MAIN_THREAD_STEPS) return resampleByKernel(order);
-  const transfer = [pixels.buffer as ArrayBuffer];
-  const result = await pool.run({ kind: 'resample', order }, { transfer });
-  return (result as Extract<ImageryResult, { kind: 'planes' }>).planes[0];
+  if (products <= MAX_MAIN_THREAD_STEPS) return resampleByKernel(task);
+  return pool.run({ kind: 'resample', ...task }, { transfer: [pixels.buffer as ArrayBuffer] });
 }
 
+export const RESAMPLE_HANDLERS = { resample: resampleByKernel };
+export type ResampleHandlers = typeof RESAMPLE_HANDLERS;
+
 /**
- * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them hold no data or lie beyond the edge
- * of the file, the value is the bilinear one, as it is for GDAL's cubic warps.
+ * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them have no data or lie beyond the
+ * edge of the file, the value is the bilinear one, as in GDAL's cubic warps.
  */
-export function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelTask): Float64Array {
+function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelTask): Float64Array {
   const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));
   const plain = bilinear(pixels, file, columns.axis, rows.axis);
   const shared = RENORMALISED_KERNELS.includes(kernel);
@@ -116,7 +117,7 @@ export function resampleByKernel({ pixels, file, columns, rows, kernel }: Kernel
   return out;
 }
 
-/** Means of the pixels that hold data; NaN where none does. */
+/** Means of the pixels that have data; NaN if there are none. */
 function renormalisedMeans(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
   const sums = convolve(
     source.map((value) => (Number.isNaN(value) ? 0 : value)),
@@ -136,10 +137,10 @@ interface KernelAxis {
   axis: Axis;
 }
 
-/** Taps of a kernel, and places for bilinear values, in one window that is large enough for both. */
+/** Taps of a kernel, and positions for bilinear values, in one window that contains both. */
 function kernelAxis(kernel: KernelName, shares: Float64Array, shareStep: number, size: number): KernelAxis {
   const last = shares.length - 1;
-  // Rows of a map in degrees are not at equal distances.
+  // Rows of a map in degrees have varying distances.
   const step = last > 0 ? (shares[last] - shares[0]) / last : shareStep;
   const taps = tapsOf(
     kernel,
@@ -169,16 +170,16 @@ interface Span {
   to: number;
 }
 
-/** For each place along one axis its pixel, and for interpolation the pixel before it and how far it is from that. */
+/** For each position along one axis: its pixel, and for interpolation the pixel before it and the distance from that pixel. */
 interface Axis extends Span {
   /** Indexes count from `from`. */
   nearest: Int32Array;
   before: Int32Array;
-  /** 0 at the centre of the pixel before, 1 at that of the one after. */
+  /** 0 at the centre of the pixel before, 1 at the centre of the pixel after. */
   part: Float64Array;
 }
 
-/** `margin`: pixels that are needed beside the nearest ones. */
+/** `margin`: number of pixels that are needed beyond the nearest ones. */
 function axisOf(shares: Float64Array, size: number, margin: number): Axis {
   const pixelAt = (share: number) =>
     Math.min(size - 1, Math.max(0, Math.floor(share * size + PIXEL_EPSILON)));
@@ -202,26 +203,18 @@ function axisOf(shares: Float64Array, size: number, margin: number): Axis {
   return axis;
 }
 
-function nearest(
-  pixels: PixelArray,
-  { hole, scale, offset }: BandFile,
-  columns: Axis,
-  rows: Axis,
-): Float64Array {
+function nearest(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis): Float64Array {
   const width = columns.to - columns.from;
   const across = columns.nearest.length;
   const out = new Float64Array(across * rows.nearest.length);
   for (let y = 0, o = 0; y < rows.nearest.length; y++) {
     const row = rows.nearest[y] * width;
-    for (let x = 0; x < across; x++, o++) {
-      const value = pixels[row + columns.nearest[x]];
-      out[o] = value === hole ? NaN : value * scale + offset;
-    }
+    for (let x = 0; x < across; x++, o++) out[o] = physicalValue(pixels[row + columns.nearest[x]], file);
   }
   return out;
 }
 
-/** Weights are shared out among the neighbours that hold data. */
+/** Weights are distributed among the neighbours that have data. */
 function bilinear(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis): Float64Array {
   const { hole, scale, offset } = file;
   const width = columns.to - columns.from;
@@ -233,6 +226,13 @@ function bilinear(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis)
     const value = pixels[row * width + column];
     return value === hole ? NaN : value;
   };
+  let sum = 0;
+  let weights = 0;
+  const add = (value: number, across: number, along: number) => {
+    if (Number.isNaN(value)) return;
+    weights += across * along;
+    sum += value * across * along;
+  };
   for (let y = 0, o = 0; y < rows.nearest.length; y++) {
     const top = rows.before[y];
     const down = rows.part[y];
@@ -243,28 +243,12 @@ function bilinear(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis)
       }
       const left = columns.before[x];
       const right = columns.part[x];
-      const a = valueAt(left, top);
-      const b = valueAt(left + 1, top);
-      const c = valueAt(left, top + 1);
-      const d = valueAt(left + 1, top + 1);
-      let sum = 0;
-      let weights = 0;
-      if (!Number.isNaN(a)) {
-        weights += (1 - right) * (1 - down);
-        sum += a * (1 - right) * (1 - down);
-      }
-      if (!Number.isNaN(b)) {
-        weights += right * (1 - down);
-        sum += b * right * (1 - down);
-      }
-      if (!Number.isNaN(c)) {
-        weights += (1 - right) * down;
-        sum += c * (1 - right) * down;
-      }
-      if (!Number.isNaN(d)) {
-        weights += right * down;
-        sum += d * right * down;
-      }
+      sum = 0;
+      weights = 0;
+      add(valueAt(left, top), 1 - right, 1 - down);
+      add(valueAt(left + 1, top), right, 1 - down);
+      add(valueAt(left, top + 1), 1 - right, down);
+      add(valueAt(left + 1, top + 1), right, down);
       out[o] = (sum / weights) * scale + offset;
     }
   }

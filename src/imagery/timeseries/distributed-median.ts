@@ -1,29 +1,32 @@
 /**
- * The exact median of values that lie in several places, found in two rounds without moving them: each place first gives every so manieth of
- * its values in order; these bound the median; then it counts what it has within the bounds.
+ * The exact median of values on several nodes, in two rounds without sending all values. In the first round each node returns every k-th of
+ * its sorted values, which bounds the median. In the second round it returns the values within these bounds.
  */
 
-/** Of the values of a place, in ascending order: the first, every `step`th after it, and the last. */
+/** A sample of sorted values: the first, every `step`th after it, and the last. */
 export interface QuantileSketch {
   count: number;
   step: number;
   values: number[];
 }
 
-/** Both included. */
+/** Both bounds are inclusive. */
 export type MedianBounds = readonly [low: number, high: number];
 
-/** What of a place lies below some bounds, and what within them: values in ascending order, and how often each is there. */
+/** Values within bounds. */
 export interface ValuesInBounds {
+  /** Number of all values. */
   count: number;
+  /** Number of values below the bounds. */
   below: number;
+  /** Distinct values within the bounds, ascending, and how often each occurs. */
   values: [value: number, count: number][];
 }
 
-/** Values of a sketch, about. */
+/** Approximate number of values of a sketch. */
 const SKETCH_SIZE = 256;
 
-/** Of values in ascending order. */
+/** `sorted`: ascending. */
 export function quantileSketch(sorted: Float64Array): QuantileSketch {
   const count = sorted.length;
   const step = Math.max(1, Math.ceil(count / SKETCH_SIZE));
@@ -33,18 +36,18 @@ export function quantileSketch(sorted: Float64Array): QuantileSketch {
   return { count, step, values };
 }
 
-/** Bounds that surely hold the middle value, or the two in the middle, of all places; undefined where there are no values. */
+/** Bounds that certainly contain the middle value, or the two middle values, of all nodes; undefined if there are no values. */
 export function medianBounds(sketches: QuantileSketch[]): MedianBounds | undefined {
   const [lower, upper] = medianRanks(sketches);
   const candidates = Float64Array.from(sketches.flatMap(({ values }) => values)).sort();
-  // No value of a place is below its n-th one but those before it.
+  // At most the values before the n-th value of a node are below it.
   const mostBelow = (value: number) =>
-    sum(sketches, ({ count, step, values }) => {
+    sumOf(sketches, ({ count, step, values }) => {
       const first = values.findIndex((one) => one >= value);
       return first < 0 ? count : Math.min(first * step, count - 1);
     });
   const leastUpTo = (value: number) =>
-    sum(sketches, ({ count, step, values }) => {
+    sumOf(sketches, ({ count, step, values }) => {
       const last = values.findLastIndex((one) => one <= value);
       return last < 0 ? 0 : Math.min(last * step, count - 1) + 1;
     });
@@ -53,7 +56,7 @@ export function medianBounds(sketches: QuantileSketch[]): MedianBounds | undefin
   return low === undefined || high === undefined ? undefined : [low, high];
 }
 
-/** Of values in ascending order. */
+/** `sorted`: ascending. */
 export function valuesInBounds(sorted: Float64Array, [low, high]: MedianBounds): ValuesInBounds {
   const found: ValuesInBounds = { count: sorted.length, below: 0, values: [] };
   for (const value of sorted) {
@@ -66,11 +69,11 @@ export function valuesInBounds(sorted: Float64Array, [low, high]: MedianBounds):
   return found;
 }
 
-/** The median of all places; undefined where it is not within the bounds, because the values are others now. */
+/** The median of all nodes; undefined if it is not within the bounds, because values have changed. */
 export function medianWithin(parts: ValuesInBounds[]): number | undefined {
   const [lower, upper] = medianRanks(parts);
   const values = parts.flatMap((part) => part.values).sort(([a], [b]) => a - b);
-  let rank = sum(parts, ({ below }) => below);
+  let rank = sumOf(parts, ({ below }) => below);
   if (rank > lower) return undefined;
   let first: number | undefined;
   for (const [value, count] of values) {
@@ -81,18 +84,18 @@ export function medianWithin(parts: ValuesInBounds[]): number | undefined {
   return undefined;
 }
 
-/** Of at least one value, in ascending order. */
+/** `sorted`: ascending, at least one value. */
 export function medianOfSorted(sorted: Float64Array): number {
   const [lower, upper] = medianRanks([{ count: sorted.length }]);
   return (sorted[lower] + sorted[upper]) / 2;
 }
 
-/** Ranks of the value in the middle, twice, or of the two in the middle, from 0. */
+/** Ranks of the two middle values, from 0; both are equal if the number of values is odd. */
 function medianRanks(parts: { count: number }[]): [number, number] {
-  const count = sum(parts, (part) => part.count);
+  const count = sumOf(parts, (part) => part.count);
   return [Math.floor((count - 1) / 2), Math.floor(count / 2)];
 }
 
-function sum<T>(items: T[], of: (item: T) => number): number {
+export function sumOf<T>(items: T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }

@@ -1,6 +1,6 @@
-/** What an owner of tiles has for a series: statistics of each date and cell, so that pixels stay where they are. */
+/** The answer of one owner to a series query: statistics per date and cell, so that no pixels are sent. */
 
-import { mapConcurrent, type WorkerPool } from '../../async/index.js';
+import { mapConcurrent, type TaskPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { type ErrorDocument, toErrorDocument } from '../../errors.js';
 import {
@@ -15,9 +15,9 @@ import { gridByName } from '../../grid/index.js';
 import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
-import type { ImageryResult, ImageryTask } from '../imagery-tasks.js';
-import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
+import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/index.js';
 import type { MedianBounds } from './distributed-median.js';
+import type { SeriesHandlers } from './series-handlers.js';
 import type { Acquisition, AcquisitionStatistics, ZonePixels } from './zonal-statistics.js';
 import { pixelsInZone, type Zone } from './zone.js';
 
@@ -25,25 +25,26 @@ import { pixelsInZone, type Zone } from './zone.js';
 export interface SeriesQuery {
   region: Zone;
   expression: string;
-  /** Within the box of the region. */
+  /** Selects tiles that intersect the box of the zone. */
   filter: Filter;
-  /** Only these dates, by their keys, and of their values what lies within bounds. */
+  /** If set, only the values within these bounds are returned, for these dates by key. */
   medians?: [date: string, bounds: MedianBounds][];
 }
 
 export interface PartialSeries {
-  /** Tiles that the filter picks; where they are too many, nothing was read. */
+  /** Number of matching tiles. If there are too many, none was read. */
   matched: number;
-  /** Tiles that lack the bands of the expression, and what the newest of them says. */
+  /** Number of tiles that lack the bands of the expression. */
   skipped: number;
+  /** The error of the newest tile that lacks the bands. */
   lack?: { tile: { start: number; collection: string; id: string }; error: ErrorDocument };
-  /** Pixels of the place in cells that a collection has. */
+  /** Pixels of the zone in the cells of each collection. */
   pixels: [collection: string, pixels: number][];
   dates: PartialDate[];
 }
 
 export interface PartialDate extends AcquisitionStatistics {
-  /** Of collection, platform and time. */
+  /** Identifies collection, platform and time. */
   key: string;
   start: number;
   end: number;
@@ -52,22 +53,22 @@ export interface PartialDate extends AcquisitionStatistics {
 }
 
 export const MAX_TILES = 10_000;
-/** Of a place, on one date. */
+/** Limit of the pixels of a zone on one date. */
 const MAX_PIXELS_PER_DATE = 4_000_000;
-/** Of a place times its dates, and bands with them: some seconds of work. */
+/** Limit of pixels x dates x bands: some seconds of work. */
 const MAX_PIXEL_READS = 500_000_000;
-/** Sides of a place times rows of pixels in its cells: about a second of work. */
+/** Limit of sides of a zone times rows of pixels in its cells: about a second of work. */
 export const MAX_EDGE_CROSSINGS = 5_000_000;
 /** Tiles whose files are fetched at once. */
 const FETCH_CONCURRENCY = 16;
 
 /**
- * Reads the share of a series that the tiles of this node have. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the
- * TW_STORE_ errors.
+ * Reads the part of a series in the tiles of this node. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW and TW_STORE_
+ * errors.
  */
 export async function readPartialSeries(
   storage: Storage,
-  pool: WorkerPool<ImageryTask, ImageryResult>,
+  pool: TaskPool<SeriesHandlers>,
   { region, expression, filter, medians }: SeriesQuery,
   { only, seq }: OwnerShare,
 ): Promise<PartialSeries> {
@@ -85,7 +86,7 @@ export async function readPartialSeries(
     storage.ensureFiles(tile, groups),
   );
   const { dates, skipped, lack, pixels } = planner;
-  // Medians over the tiles of several owners are found by those who ask.
+  // The querying node computes medians over the tiles of several owners.
   const isPart = only !== undefined;
   const acquisitions = dates.map(({ key, parts }): Acquisition => {
     const bounds = planner.boundsOf(key);
@@ -104,23 +105,23 @@ export async function readPartialSeries(
 type PlannedDate = Omit<PartialDate, keyof AcquisitionStatistics> & { parts: Acquisition['parts'] };
 
 /**
- * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads`, `found`
- * and `crossings` are the sums of the work that has been planned or done, and never go far beyond their limits.
+ * Groups the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each image size; `reads`, `found` and
+ * `crossings` are the sums of planned work, and never exceed their limits by much.
  */
 class AcquisitionPlanner {
   skipped = 0;
-  /** What the first tile says that lacks the bands. */
+  /** The error of the first tile that lacks the bands. */
   lack: PartialSeries['lack'];
-  /** What has to be here before values are read. */
+  /** Files that must be local before values are read. */
   readonly files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
   private reads = 0;
   private found = 0;
   private crossings = 0;
-  /** By layout; undefined where tiles of it lack the bands. */
+  /** By band layout; undefined if tiles of the layout lack the bands. */
   private readonly resolved = new Map<string, ResolvedBands | undefined>();
   private readonly places = new Map<string, ZonePixels>();
   private readonly planned = new Map<string, PlannedDate>();
-  /** Pixels of the place in each cell of a collection. */
+  /** Pixels of the zone in each cell of a collection. */
   private readonly cells = new Map<string, Map<string, number>>();
 
   constructor(
@@ -170,7 +171,7 @@ class AcquisitionPlanner {
     return Array.from(this.cells, ([collection, cells]) => [collection, sum(cells.values())]);
   }
 
-  /** Undefined where a tile lacks the bands. */
+  /** Returns undefined if a tile lacks the bands. */
   private resolve(tile: TileRecord): ResolvedBands | undefined {
     const layout = bandLayoutKey(tile.groups);
     if (!this.resolved.has(layout)) this.resolved.set(layout, this.tryResolve(tile));
@@ -187,7 +188,7 @@ class AcquisitionPlanner {
     }
   }
 
-  /** Pixels are those of the finest band. An expression without bands has the pixels of the first group. */
+  /** Returns the pixels of the finest band. An expression without bands has the pixels of the first group. */
   private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): ZonePixels {
     const [first, ...others] = bands.length > 0 ? bands : groups;
     const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
@@ -208,16 +209,17 @@ class AcquisitionPlanner {
   }
 }
 
-/** What a thread is sent at once, at most: other requests take turns with it. */
+/** Limits of one task of a thread, so that other requests are not delayed. */
 const MAX_ACQUISITIONS_PER_TASK = 50;
 const MAX_PIXELS_PER_TASK = 5_000_000;
 
 async function computeInWorkers(
-  pool: WorkerPool<ImageryTask, ImageryResult>,
+  pool: TaskPool<SeriesHandlers>,
   all: Acquisition[],
 ): Promise<AcquisitionStatistics[]> {
-  const each = Math.min(MAX_ACQUISITIONS_PER_TASK, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
-  const tasks: Promise<ImageryResult>[] = [];
+  const share = Math.max(1, Math.ceil(all.length / (2 * pool.threads)));
+  const each = Math.min(MAX_ACQUISITIONS_PER_TASK, share);
+  const tasks: Promise<AcquisitionStatistics[]>[] = [];
   let acquisitions: Acquisition[] = [];
   let pixels = 0;
   for (const [i, acquisition] of all.entries()) {
@@ -228,6 +230,5 @@ async function computeInWorkers(
     acquisitions = [];
     pixels = 0;
   }
-  const results = await Promise.all(tasks);
-  return results.flatMap((result) => (result as Extract<ImageryResult, { kind: 'series' }>).values);
+  return (await Promise.all(tasks)).flat();
 }

@@ -1,15 +1,15 @@
 /** The answer of one owner to a spectra query: sums per date and cell, so that no pixels are sent. */
 
-import { mapConcurrent, type WorkerPool } from '../../async/index.js';
+import { mapConcurrent, type TaskPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { gridByName } from '../../grid/index.js';
 import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import { isHyperspectral, type SpectralTags, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
-import type { ImageryResult, ImageryTask } from '../imagery-tasks.js';
-import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
+import { bandFiles, groupsOf, maskFile } from '../reading/index.js';
 import { MAX_EDGE_CROSSINGS, MAX_TILES } from './partial-series.js';
+import type { SeriesHandlers } from './series-handlers.js';
 import type { SpectrumPart, SpectrumSums } from './zonal-spectra.js';
 import type { ZonePixels } from './zonal-statistics.js';
 import { pixelsInZone, type Zone } from './zone.js';
@@ -17,12 +17,12 @@ import { pixelsInZone, type Zone } from './zone.js';
 /** Plain JSON. */
 export interface SpectraQuery {
   region: Zone;
-  /** Within the box of the region. */
+  /** Selects tiles that intersect the box of the zone. */
   filter: Filter;
 }
 
 export interface PartialSpectra {
-  /** Tiles that the filter picks; where they are too many, nothing was read. */
+  /** Number of matching tiles. If there are too many, none was read. */
   matched: number;
   /** Tiles without a spectrum. */
   skipped: number;
@@ -32,14 +32,14 @@ export interface PartialSpectra {
 export type SpectralBand = SpectralTags & { name: string };
 
 export interface PartialSpectraDate {
-  /** Made of collection, platform, time and bands. */
+  /** Identifies collection, platform, time and bands. */
   key: string;
   start: number;
   end: number;
   collection: string;
   scenes: string[];
   bands: SpectralBand[];
-  /** Pixels of the place in each cell. */
+  /** Pixels of the zone in each cell. */
   pixels: [cell: string, pixels: number][];
   places: SpectrumSums[];
 }
@@ -51,10 +51,10 @@ const FETCH_CONCURRENCY = 16;
 
 type PlannedDate = Omit<PartialSpectraDate, 'places'> & { parts: SpectrumPart[] };
 
-/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the TW_STORE_ errors. */
+/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW and TW_STORE_ errors. */
 export async function readPartialSpectra(
   storage: Storage,
-  pool: WorkerPool<ImageryTask, ImageryResult>,
+  pool: TaskPool<SeriesHandlers>,
   { region, filter }: SpectraQuery,
   { only, seq }: OwnerShare,
 ): Promise<PartialSpectra> {
@@ -76,7 +76,7 @@ export async function readPartialSpectra(
     const place = placeOf(known, region, tile, group);
     const count = place.pixels.columns.length;
     if (count === 0) continue;
-    const { bands } = tile.groups[group]!;
+    const { bands } = tile.groups[group];
     values += count * bands.length;
     if (values > MAX_VALUES) throw zoneTooLarge(`${values} values`, MAX_VALUES);
     const at = bands.map((_, band) => ({ group, band }));
@@ -89,10 +89,10 @@ export async function readPartialSpectra(
   }
   await mapConcurrent(files, FETCH_CONCURRENCY, ({ tile, groups }) => storage.ensureFiles(tile, groups));
   const dates = await Promise.all(
-    [...planned.values()].map(async ({ parts, ...date }) => {
-      const result = await pool.run({ kind: 'spectra', parts });
-      return { ...date, places: (result as Extract<ImageryResult, { kind: 'spectra' }>).sums };
-    }),
+    [...planned.values()].map(async ({ parts, ...date }) => ({
+      ...date,
+      places: await pool.run({ kind: 'spectra', parts }),
+    })),
   );
   return { matched, skipped, dates };
 }
@@ -111,14 +111,14 @@ function dateOf(
   return date;
 }
 
-/** Dates share the pixels of a cell. */
+/** The pixels of a zone in the cell of a tile, which all dates share. */
 function placeOf(
   known: Map<string, ZonePixels>,
   region: Zone,
   { grid, geocode, groups }: TileRecord,
   group: number,
 ): ZonePixels {
-  const { width, height } = groups[group]!;
+  const { width, height } = groups[group];
   const key = `${grid} ${geocode} ${width} ${height}`;
   let place = known.get(key);
   if (!place) {

@@ -1,15 +1,15 @@
-/** The question for a share of a series, with checks of what other nodes send. */
+/** The query for a series from one owner, with checks of the messages of other nodes. */
 import type { QueryKind } from '../../dht/index.js';
 import { ERROR_DOCUMENT_SCHEMA } from '../../errors.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
 import { withFilterCheck } from '../../query/index.js';
 import { CURSOR_SCHEMA, TIME_SCHEMA } from '../../storage/index.js';
 
-/** A statistic of values that an expression made infinite is null in JSON. */
+/** A statistic of infinite values is null in JSON. */
 const STATISTIC = { type: ['number', 'null'] };
 
 const POINT = tupleOf(NUMBER, NUMBER);
-/** JSON Schema of a `Region`. */
+/** JSON Schema of a `Zone`. */
 export const ZONE_SCHEMA = {
   anyOf: [
     objectOf({ kind: { enum: ['point'] }, point: POINT }),
@@ -67,6 +67,6 @@ export const SERIES_QUERY: QueryKind = {
       { lack: objectOf({ tile: CURSOR_SCHEMA, error: ERROR_DOCUMENT_SCHEMA }) },
     ),
   ),
-  // It reads pixels.
+  // Owners read pixels.
   timeoutMs: 60_000,
 };

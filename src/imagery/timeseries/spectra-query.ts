@@ -1,4 +1,4 @@
-/** The question for a share of the spectra of a place, with checks of what other nodes send. */
+/** The query for the spectra of a zone from one owner, with checks of the messages of other nodes. */
 import type { QueryKind } from '../../dht/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
 import { withFilterCheck } from '../../query/index.js';
@@ -30,6 +30,6 @@ export const SPECTRA_QUERY: QueryKind = {
   name: 'spectra',
   question: withFilterCheck(messageCheck(objectOf({ region: ZONE_SCHEMA, filter: {} }))),
   answer: messageCheck(objectOf({ matched: COUNT, skipped: COUNT, dates: listOf(DATE) })),
-  // It reads pixels.
+  // Owners read pixels.
   timeoutMs: 60_000,
 };

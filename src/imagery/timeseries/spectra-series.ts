@@ -1,13 +1,14 @@
-/** Spectra of a place, one for each date. */
-import type { ScatterQuery, QueryBounds as Where } from '../../dht/index.js';
+/** Spectra of a zone, one for each date. */
+import type { QueryBounds, ScatterQuery } from '../../dht/index.js';
 import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
 import { zoneTooLarge } from '../errors.js';
+import { sumOf } from './distributed-median.js';
 import { MAX_TILES } from './partial-series.js';
 import type { PartialSpectra, PartialSpectraDate, SpectralBand, SpectraQuery } from './partial-spectra.js';
 import type { SpectrumSums } from './zonal-spectra.js';
 import { type Zone, zoneBbox } from './zone.js';
 
-/** Spectrum of a place from one sensor at one time, over clear pixels; NaN for a band without data. */
+/** The spectrum of one acquisition over the clear pixels of the zone; NaN for a band without data. */
 export interface SpectrumDate {
   /** Milliseconds since 1970. */
   start: number;
@@ -15,9 +16,9 @@ export interface SpectrumDate {
   collection: string;
   scenes: string[];
   bands: SpectralBand[];
-  /** All pixels of the place in cells that have tiles of the date. */
+  /** All pixels of the zone in cells that have tiles of the date. */
   pixels: number;
-  /** Clear pixels that hold data in a good band. */
+  /** Clear pixels that have data in a good band. */
   valid: number;
   mean: number[];
   /** Population standard deviation (divided by the number of pixels). */
@@ -38,30 +39,31 @@ export interface SpectraSeriesRequest {
 
 /** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_UNANSWERED. */
 export async function readSpectra(
-  ask: ScatterQuery<SpectraQuery, PartialSpectra>,
-  boundsOf: (filter: Filter) => Where,
+  send: ScatterQuery<SpectraQuery, PartialSpectra>,
+  boundsOf: (filter: Filter) => QueryBounds,
   { region, filter: wanted }: SpectraSeriesRequest,
 ): Promise<Spectra> {
   const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
-  const { answers, unanswered } = await ask({ region, filter }, () => boundsOf(filter));
-  const matched = answers.reduce((sum, share) => sum + share.matched, 0);
+  const { answers, unanswered } = await send({ region, filter }, () => boundsOf(filter));
+  const matched = sumOf(answers, (answer) => answer.matched);
   if (matched > MAX_TILES) throw zoneTooLarge(`${matched} tiles`, MAX_TILES);
   const dates = new Map<string, PartialSpectraDate[]>();
   for (const date of answers.flatMap((share) => share.dates))
     dates.set(date.key, [...(dates.get(date.key) ?? []), date]);
   return {
     dates: [...dates.values()].map(dateOf).sort((a, b) => a.start - b.start),
-    skipped: answers.reduce((sum, { skipped }) => sum + skipped, 0),
+    skipped: sumOf(answers, ({ skipped }) => skipped),
     ...partialAnswer(unanswered),
   };
 }
 
 function dateOf(parts: PartialSpectraDate[]): SpectrumDate {
-  const [{ start, collection, bands }] = parts as [PartialSpectraDate];
-  // In one order, so that sums are the same wherever the cells are.
+  const [{ start, collection, bands }] = parts;
+  // A fixed order makes sums independent of the distribution of the cells.
   const places = parts.flatMap(({ places }) => places).sort((a, b) => (a.key < b.key ? -1 : 1));
   const { valid, counts, means, squares } = places.reduce(mergeSpectrumSums, {
-    ...{ key: '', valid: 0 },
+    key: '',
+    valid: 0,
     counts: bands.map(() => 0),
     means: bands.map(() => 0),
     squares: bands.map(() => 0),
@@ -72,27 +74,24 @@ function dateOf(parts: PartialSpectraDate[]): SpectrumDate {
     collection,
     scenes: [...new Set(parts.flatMap(({ scenes }) => scenes))].sort(),
     bands,
-    // Several scenes may hold one cell.
-    pixels: [...new Map(parts.flatMap(({ pixels }) => pixels)).values()].reduce(
-      (sum, count) => sum + count,
-      0,
-    ),
+    // Several scenes may cover one cell, which counts once.
+    pixels: sumOf([...new Map(parts.flatMap(({ pixels }) => pixels)).values()], (count) => count),
     valid,
-    mean: counts.map((count, band) => (count > 0 ? means[band]! : NaN)),
-    std: counts.map((count, band) => (count > 0 ? Math.sqrt(squares[band]! / count) : NaN)),
+    mean: counts.map((count, band) => (count > 0 ? means[band] : NaN)),
+    std: counts.map((count, band) => (count > 0 ? Math.sqrt(squares[band] / count) : NaN)),
   };
 }
 
-/** Sums over two sets of pixels as one, band by band (Chan, Golub and LeVeque 1979). */
+/** Statistics of the union of two sets of pixels, band by band (Chan, Golub and LeVeque 1979). */
 function mergeSpectrumSums(a: SpectrumSums, b: SpectrumSums): SpectrumSums {
-  const counts = a.counts.map((count, i) => count + b.counts[i]!);
-  const apart = a.means.map((mean, i) => b.means[i]! - mean);
-  const share = (i: number) => (counts[i] === 0 ? 0 : b.counts[i]! / counts[i]!);
+  const counts = a.counts.map((count, i) => count + b.counts[i]);
+  const apart = a.means.map((mean, i) => b.means[i] - mean);
+  const share = (i: number) => (counts[i] === 0 ? 0 : b.counts[i] / counts[i]);
   return {
     key: a.key,
     valid: a.valid + b.valid,
     counts,
-    means: a.means.map((mean, i) => mean + apart[i]! * share(i)),
-    squares: a.squares.map((sum, i) => sum + b.squares[i]! + apart[i]! ** 2 * a.counts[i]! * share(i)),
+    means: a.means.map((mean, i) => mean + apart[i] * share(i)),
+    squares: a.squares.map((sum, i) => sum + b.squares[i] + apart[i] ** 2 * a.counts[i] * share(i)),
   };
 }

@@ -1,27 +1,33 @@
-/** Values of an expression at a place, one for each date. */
-import type { ScatterQuery, QueryBounds as Where } from '../../dht/index.js';
+/** Statistics of the values of an expression in a zone, one for each date. */
+import type { QueryBounds, ScatterQuery } from '../../dht/index.js';
 import { fromErrorDocument } from '../../errors.js';
 import { parseExpression } from '../../expressions/index.js';
 import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
 import { compareCursors } from '../../storage/index.js';
 import { changedWhileReading, zoneTooLarge } from '../errors.js';
-import { type MedianBounds, medianBounds, medianWithin, type QuantileSketch } from './distributed-median.js';
+import {
+  type MedianBounds,
+  medianBounds,
+  medianWithin,
+  type QuantileSketch,
+  sumOf,
+} from './distributed-median.js';
 import { MAX_TILES, type PartialDate, type PartialSeries, type SeriesQuery } from './partial-series.js';
 import type { ZoneStatistics } from './zonal-statistics.js';
 import { type Zone, zoneBbox } from './zone.js';
 
-/** What one sensor saw of the place at one time: over clear pixels that hold data; NaN where there are none. */
+/** Statistics of one acquisition over the clear pixels of the zone that have data; NaN if there are none. */
 export interface SeriesDate {
   /** Milliseconds since 1970. */
   start: number;
   end: number;
   collection: string;
   scenes: string[];
-  /** All pixels of the place in cells that the collection has, also those without data or under cloud. */
+  /** All pixels of the zone in the cells of the collection, including pixels without data or under cloud. */
   pixels: number;
   valid: number;
   mean: number;
-  /** Of the pixels as a whole population. */
+  /** Population standard deviation (divided by the number of pixels). */
   std: number;
   min: number;
   max: number;
@@ -29,7 +35,7 @@ export interface SeriesDate {
 }
 
 export interface Series extends PartialAnswer {
-  /** From the earliest on; also dates on which no pixel is valid. */
+  /** From the earliest on, including dates without valid pixels. */
   dates: SeriesDate[];
   /** Tiles that lack the bands of the expression. */
   skipped: number;
@@ -41,29 +47,28 @@ export interface TimeSeriesRequest {
   filter: Filter;
 }
 
-/** A series whose tiles change while it is read is begun so often again. */
+/** Attempts to read a series whose tiles change in the meantime. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Reads a series. Pixels count where the mask says clear (1) or not assessed (255) and the expression has a value. Bands of
- * several sizes are taken at the centres of the finest one's pixels.
- * Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND where no tile has the bands, TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, and
- * TW_IMAGERY_CHANGING.
+ * Reads a series. A pixel counts if it is clear, filled or not assessed in the mask, and the expression has a value. Bands of several sizes
+ * are sampled at the pixel centres of the finest band. Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND if no tile has the bands,
+ * TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE and TW_IMAGERY_CHANGING.
  */
 export async function readSeries(
-  ask: ScatterQuery<SeriesQuery, PartialSeries>,
-  boundsOf: (filter: Filter) => Where,
+  send: ScatterQuery<SeriesQuery, PartialSeries>,
+  boundsOf: (filter: Filter) => QueryBounds,
   { region, expression, filter: wanted }: TimeSeriesRequest,
 ): Promise<Series> {
   parseExpression(expression);
   const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
-  const question: SeriesQuery = { region, expression, filter };
+  const query: SeriesQuery = { region, expression, filter };
   const where = () => boundsOf(filter);
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-    const { answers, unanswered, seq } = await ask(question, where);
+    const { answers, unanswered, seq } = await send(query, where);
     const dates = datesOf(answers);
     const medians = await mediansOf(dates, async (bounds) => {
-      const { answers } = await ask({ ...question, medians: bounds }, where, seq);
+      const { answers } = await send({ ...query, medians: bounds }, where, seq);
       return answers.flatMap((answer) => answer.dates);
     });
     if (!medians) continue;
@@ -79,7 +84,7 @@ export async function readSeries(
   throw changedWhileReading();
 }
 
-/** The parts of each date, the earliest first. Throws what the first tile lacks where no tile has the bands. */
+/** Groups the parts by date, the earliest first. Throws the error of the newest tile if no tile has the bands. */
 function datesOf(shares: PartialSeries[]): PartialDate[][] {
   const matched = shares.reduce((sum, share) => sum + share.matched, 0);
   if (matched > MAX_TILES) throw zoneTooLarge(`${matched} tiles`, MAX_TILES);
@@ -95,10 +100,10 @@ function datesOf(shares: PartialSeries[]): PartialDate[][] {
 
 const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The median of each date, NaN where it has no values; undefined where what is asked `again` does not fit what was said before. */
+/** The median of each date, NaN for a date without values. Returns undefined if the second round does not match the first one. */
 async function mediansOf(
   dates: PartialDate[][],
-  again: (bounds: [date: string, bounds: MedianBounds][]) => Promise<PartialDate[]>,
+  secondRound: (bounds: [date: string, bounds: MedianBounds][]) => Promise<PartialDate[]>,
 ): Promise<number[] | undefined> {
   const bounds = new Map<string, MedianBounds>();
   const known = dates.map((parts) => {
@@ -111,24 +116,20 @@ async function mediansOf(
     return undefined;
   });
   if (bounds.size === 0) return known as number[];
-  const within = await again([...bounds]);
+  const within = await secondRound([...bounds]);
   const medians = known.map((median, i) => {
     if (median !== undefined) return median;
     const parts = dates[i];
     const counted = within.flatMap((date) => (date.key === parts[0].key ? (date.within ?? []) : []));
-    const isSame = sum(counted, ({ count }) => count) === sum(parts, ({ sketch }) => sketch?.count ?? 0);
+    const isSame = sumOf(counted, ({ count }) => count) === sumOf(parts, ({ sketch }) => sketch?.count ?? 0);
     return isSame ? medianWithin(counted) : undefined;
   });
   return medians.includes(undefined) ? undefined : (medians as number[]);
 }
 
-function sum<T>(items: T[], of: (item: T) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
-}
-
 function dateOf(parts: PartialDate[], pixels: ReadonlyMap<string, number>, median: number): SeriesDate {
   const [{ start, collection }] = parts;
-  // In one order, so that sums are the same wherever the cells are.
+  // A fixed order makes sums independent of the distribution of the cells.
   const places = parts.flatMap((part) => part.places).sort((a, b) => compareText(a.key, b.key));
   const { valid, mean, squares, min, max } = places.reduce(mergeStatistics, EMPTY_STATISTICS);
   return {
@@ -155,7 +156,7 @@ const EMPTY_STATISTICS: ZoneStatistics = {
   max: -Infinity,
 };
 
-/** Statistics of two sets of values as one (Chan, Golub and LeVeque 1979). */
+/** Statistics of the union of two sets of values (Chan, Golub and LeVeque 1979). */
 function mergeStatistics(a: ZoneStatistics, b: ZoneStatistics): ZoneStatistics {
   if (a.valid === 0) return b;
   const valid = a.valid + b.valid;

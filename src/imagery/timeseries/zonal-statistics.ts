@@ -1,13 +1,18 @@
 /**
- * Values of an expression over the pixels of a place on one date, which several tiles may hold; of those that hold the same
- * pixel the first that shows it counts. Runs in worker threads; reads only the blocks it touches.
+ * Statistics of an expression over the pixels of a zone on one date. If several tiles have the same pixel, the first one in which it is
+ * clear and has a value counts. Runs in worker threads, and reads only the required blocks.
  */
 
 import { evaluateProgram, type Program } from '../../expressions/index.js';
-import type { BandFile } from '../reading/band-files.js';
-import { isClear } from '../reading/clear-pixels.js';
-import { withOpenTile } from '../reading/open-tile.js';
-import { readBlock, readMaskBlock, type TileGeoTiff } from '../reading/tile-geotiff.js';
+import {
+  type BandFile,
+  isClear,
+  physicalValue,
+  readBlock,
+  readMaskBlock,
+  type TileGeoTiff,
+  withOpenTile,
+} from '../reading/index.js';
 import {
   type MedianBounds,
   medianOfSorted,
@@ -18,16 +23,16 @@ import {
 } from './distributed-median.js';
 import type { PixelList } from './zone.js';
 
-/** The pixels of a place in one cell, counted in an image of a size over that cell. */
+/** The pixels of a zone in one cell, for an image of this size over the cell. */
 export interface ZonePixels {
-  /** Of the cell and the size. */
+  /** Identifies the cell and the size. */
   key: string;
   pixels: PixelList;
   width: number;
   height: number;
 }
 
-/** The part of an acquisition that one tile holds. Plain data. */
+/** The part of an acquisition in one tile. Plain data. */
 export interface AcquisitionPart {
   place: ZonePixels;
   program: Program;
@@ -37,17 +42,17 @@ export interface AcquisitionPart {
 
 export interface Acquisition {
   parts: AcquisitionPart[];
-  /** The median, that and a sketch, or what lies within bounds. */
+  /** The requested result: the median, the median and a sketch, or the values within bounds. */
   wants: 'median' | 'sketch' | MedianBounds;
 }
 
-/** Of the values of one place: over clear pixels that hold data, at least one. */
+/** Statistics of the values of a zone in one cell, over the clear pixels that have data, at least one. */
 export interface ZoneStatistics {
-  /** That of the place. */
+  /** Key of the `ZonePixels`. */
   key: string;
   valid: number;
   mean: number;
-  /** Sum of the squares of what they differ from the mean by. */
+  /** Sum of squared differences from the mean. */
   squares: number;
   min: number;
   max: number;
@@ -55,9 +60,9 @@ export interface ZoneStatistics {
 
 /** Plain JSON. */
 export interface AcquisitionStatistics {
-  /** Those that have values. */
+  /** One for each cell with values. */
   places: ZoneStatistics[];
-  /** What was wanted beside them, where there are values. */
+  /** Present if requested, and if there are values, like the following members. */
   median?: number;
   sketch?: QuantileSketch;
   within?: ValuesInBounds;
@@ -67,7 +72,7 @@ export interface AcquisitionStatistics {
 export function acquisitionStatistics({ parts, wants }: Acquisition): AcquisitionStatistics {
   const places: ZoneStatistics[] = [];
   const all: Float64Array[] = [];
-  // One message keeps the places apart that were apart when it was sent, and equal ones equal.
+  // Structured cloning preserves the identity of objects within one message.
   for (const place of new Set(parts.map((part) => part.place))) {
     const values = valuesOf(
       parts.filter((one) => one.place === place),
@@ -86,7 +91,7 @@ export function acquisitionStatistics({ parts, wants }: Acquisition): Acquisitio
     : { places: [], within: valuesInBounds(together, wants) };
 }
 
-/** Values of a place, without those pixels that have none. */
+/** The values of a zone in one cell, without NaN. */
 function valuesOf(parts: AcquisitionPart[], { pixels, width, height }: ZonePixels): Float64Array {
   const found = new Float64Array(pixels.columns.length).fill(NaN);
   for (const part of parts) {
@@ -94,20 +99,20 @@ function valuesOf(parts: AcquisitionPart[], { pixels, width, height }: ZonePixel
     for (let i = 0; i < found.length; i++) if (!Number.isNaN(found[i])) wanted[i] = 0;
     if (!wanted.includes(1)) continue;
     const bands = physicalAt(part.bands, pixels, width, height);
-    const here = evaluateProgram(part.program, bands, found.length);
-    for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = here[i];
+    const values = evaluateProgram(part.program, bands, found.length);
+    for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = values[i];
   }
   return withoutNaN(found);
 }
 
-/** The same memory. */
+/** Removes NaN in place. */
 function withoutNaN(values: Float64Array): Float64Array {
   let count = 0;
   for (let i = 0; i < values.length; i++) if (!Number.isNaN(values[i])) values[count++] = values[i];
   return values.subarray(0, count);
 }
 
-/** 1 for the pixels of a place that a mask says are clear, or not assessed. */
+/** 1 for the pixels of a zone that are clear, filled or not assessed in a mask. */
 export function clearAt(
   mask: BandFile | undefined,
   pixels: PixelList,
@@ -116,15 +121,9 @@ export function clearAt(
 ): Uint8Array {
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
-  const codes = codesAt(mask, pixels, width, height);
+  const [codes] = storedAt([mask], pixels, width, height);
   for (let i = 0; i < clear.length; i++) clear[i] = isClear(codes[i]) ? 1 : 0;
   return clear;
-}
-
-/** The codes of a mask at the centres of pixels of an image of `width` x `height` over the same cell. */
-function codesAt(mask: BandFile, pixels: PixelList, width: number, height: number): Uint8Array {
-  const [codes] = storedAt([mask], pixels, width, height);
-  return Uint8Array.from(codes);
 }
 
 /** Returns the values of a band at the centres of all pixels of an image over the same cell, row by row; NaN for no data. */
@@ -132,32 +131,28 @@ export function readCellValues(file: BandFile, width: number, height: number): F
   const count = width * height;
   const columns = Int32Array.from({ length: count }, (_, i) => i % width);
   const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
-  return physicalAt([file], { columns, rows }, width, height)[0]!;
+  return physicalAt([file], { columns, rows }, width, height)[0];
 }
 
-/** One array a band, NaN where it holds no data. */
+/** Physical values, one array per band; NaN for no data. */
 function physicalAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const bands: Float64Array[] = new Array(files.length);
   // Bands of one file are read together, so that it is opened once.
   for (const path of new Set(files.map((file) => file.path))) {
     const ofFile = files.filter((file) => file.path === path);
     const stored = storedAt(ofFile, pixels, width, height);
-    for (const [i, { hole, scale, offset }] of ofFile.entries()) {
-      const values = stored[i];
-      for (let k = 0; k < values.length; k++)
-        values[k] = values[k] === hole ? NaN : values[k] * scale + offset;
-      bands[files.indexOf(ofFile[i])] = values;
-    }
+    for (const [i, file] of ofFile.entries())
+      bands[files.indexOf(file)] = stored[i].map((value) => physicalValue(value, file));
   }
   return bands;
 }
 
-/** Dates have the same places, of which files of one size have the same blocks: for as long as a thread has the places. */
+/** Cache by pixels and file layout: all dates have the same pixels, and files of one size have the same blocks. */
 const pixelsByBlockCache = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
 
 /**
- * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN where
- * the file's mask says that there is no data.
+ * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN for pixels without
+ * data in the mask of the file.
  */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const [{ path, width: fileWidth, height: fileHeight }] = files;
@@ -178,7 +173,7 @@ function storedAt(files: BandFile[], pixels: PixelList, width: number, height: n
     return files.map(({ band }) => {
       const out = new Float64Array(pixels.columns.length);
       for (const { block, first, last, order, places } of blocks) {
-        // The mask is a copy; the values are good until the next block is read.
+        // The mask is a copy; the values are valid until the next block is read.
         const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, block }, last + 1);
         const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
         for (let n = 0; n < order.length; n++)
@@ -189,19 +184,20 @@ function storedAt(files: BandFile[], pixels: PixelList, width: number, height: n
   });
 }
 
-/** Positions in an image of `from` pixels along an axis as those of one of `to` pixels. */
+/** Converts positions along an axis from an image of `from` pixels to one of `to` pixels. */
 function mapAxisPositions(positions: Int32Array, from: number, to: number): Int32Array {
   return from === to ? positions : positions.map((position) => Math.floor(((position + 0.5) * to) / from));
 }
 
-/** The pixels that lie in one block. */
+/** The pixels of a list in one block. */
 export interface BlockPixels {
   block: number;
-  /** The first and the last row that are needed, counted within the block. */
+  /** The first and the last required row of the block. */
   first: number;
   last: number;
-  /** Which of all the pixels these are, and where they lie in the block. */
+  /** Indexes of the pixels in the list. */
   order: Int32Array;
+  /** Positions of the pixels in the block. */
   places: Int32Array;
 }
 
@@ -226,14 +222,14 @@ export function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: TileGe
   for (let block = 0; block < perBand; block++) {
     const [start, end] = [ends[block], ends[block + 1]];
     if (start === end) continue;
-    const here = places.subarray(start, end);
+    const own = places.subarray(start, end);
     let [first, last] = [blockHeight, 0];
-    for (let n = 0; n < here.length; n++) {
-      const row = Math.floor(here[n] / blockWidth);
+    for (let n = 0; n < own.length; n++) {
+      const row = Math.floor(own[n] / blockWidth);
       if (row < first) first = row;
       if (row > last) last = row;
     }
-    found.push({ block, first, last, order: order.subarray(start, end), places: here });
+    found.push({ block, first, last, order: order.subarray(start, end), places: own });
   }
   return found;
 }
@@ -264,7 +260,7 @@ function statisticsOf(values: Float64Array): Omit<ZoneStatistics, 'key'> {
   return { valid, mean, squares, min, max };
 }
 
-/** Of at least one value; they are put into another order. */
+/** The median of at least one value. Reorders the values. */
 function medianOf(values: Float64Array): number {
   const middle = values.length >> 1;
   const upper = quickselect(values, middle);
@@ -274,8 +270,8 @@ function medianOf(values: Float64Array): number {
   return (lower + upper) / 2;
 }
 
-/** What would be at `place` if the values were sorted; none before it is larger then (Hoare 1961, FIND). */
-function quickselect(values: Float64Array, place: number): number {
+/** Returns the value of this rank and reorders the values so that no value before it is larger (Hoare 1961, FIND). */
+function quickselect(values: Float64Array, rank: number): number {
   for (let left = 0, right = values.length - 1; left < right; ) {
     const pivot = values[(left + right) >> 1];
     let [i, j] = [left, right];
@@ -287,9 +283,9 @@ function quickselect(values: Float64Array, place: number): number {
       values[i++] = values[j];
       values[j--] = value;
     }
-    if (place <= j) right = j;
-    else if (place >= i) left = i;
+    if (rank <= j) right = j;
+    else if (rank >= i) left = i;
     else break;
   }
-  return values[place];
+  return values[rank];
 }

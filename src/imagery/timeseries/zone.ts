@@ -1,4 +1,4 @@
-/** Places of which series are made: a point, or the inside of polygons, in degrees. */
+/** Zones of series and spectra: a point, or the inside of polygons, in degrees. */
 import { excerpt } from '../../errors.js';
 import type { Bbox, Grid } from '../../grid/index.js';
 import { axisOrderHint } from '../../query/index.js';
@@ -6,16 +6,16 @@ import { badZone } from '../errors.js';
 
 type Point = readonly [lon: number, lat: number];
 
-/** A straight line in degrees, from its southern end to its northern one. */
+/** A straight line in degrees, from its southern end to its northern end. */
 interface Side {
   south: Point;
   north: Point;
 }
 
-/** A place is inside an area where a line from it to the east crosses an odd number of its sides. */
+/** A point is inside of an area if a line from it to the east crosses an odd number of sides. */
 export type Zone = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
 
-/** The region of a GeoJSON geometry, of a Feature, or of the only Feature of a collection. Throws TW_IMAGERY_REGION. */
+/** Parses a GeoJSON geometry, a Feature, or a collection of one Feature. Throws TW_IMAGERY_REGION. */
 export function parseZone(given: unknown): Zone {
   const { type, coordinates } = geometryOf(featureOf(given));
   switch (type) {
@@ -46,8 +46,8 @@ function geometryOf(feature: Json): Json {
   return feature['type'] === 'Feature' ? ((feature['geometry'] ?? {}) as Json) : feature;
 }
 
-function listOf(value: unknown, what: string): unknown[] {
-  if (!Array.isArray(value) || value.length === 0) throw badZone(`it has no list of ${what}`);
+function listOf(value: unknown, elements: string): unknown[] {
+  if (!Array.isArray(value) || value.length === 0) throw badZone(`it has no list of ${elements}`);
   return value;
 }
 
@@ -55,7 +55,8 @@ function ringOf(value: unknown): Point[] {
   const ring = listOf(value, 'points').map(pointOf);
   if (ring.length < 4) throw badZone('a ring has fewer than four points');
   const [first, last] = [ring[0], ring[ring.length - 1]];
-  if (first[0] !== last[0] || first[1] !== last[1]) throw badZone('a ring does not end where it begins');
+  if (first[0] !== last[0] || first[1] !== last[1])
+    throw badZone('a ring does not end at the point where it starts');
   return ring;
 }
 
@@ -81,7 +82,7 @@ function areaOf(rings: Point[][]): Zone {
       bbox[2] = Math.max(bbox[2], point[0]);
       bbox[3] = Math.max(bbox[3], point[1]);
       const before = ring[i - 1];
-      // Sides along a parallel cross none.
+      // Sides along a parallel do not cross other parallels.
       if (!before || before[1] === point[1]) continue;
       sides.push(before[1] < point[1] ? { south: before, north: point } : { south: point, north: before });
     }
@@ -93,16 +94,19 @@ export function zoneBbox(region: Zone): Bbox {
   return region.kind === 'area' ? region.bbox : [...region.point, ...region.point];
 }
 
-/** Pixels of an image, row by row. In shared memory, so that threads need no copies. */
+/** Pixels of an image, row by row, in shared memory. */
 export interface PixelList {
   columns: Int32Array;
   rows: Int32Array;
 }
 
-/** `work`: sides of a region times rows of pixels, before these are looked at; `pixels`: those that were found. Throws if there were too many. */
+/**
+ * Throws an error if a zone is too large. `work`: sides of the zone times rows of pixels, reported in advance; `pixels`: pixels in the
+ * zone.
+ */
 export type CheckBudget = (work: number, pixels: number) => void;
 
-/** The pixels of a cell whose centres lie in a region; the one that contains a point. Throws what `spend` throws. */
+/** The pixels of a cell whose centres are in a zone, or the pixel that contains a point. Throws the errors of `spend`. */
 export function pixelsInZone(
   region: Zone,
   grid: Grid,
@@ -121,7 +125,7 @@ export function pixelsInZone(
   return pixelList(columns, rows);
 }
 
-/** Calls `visit` with the same pixels as runs of columns, from `from` to before `to`, row by row. */
+/** Calls `visit` with the same pixels as runs of columns [from, to), row by row. */
 export function forEachPixelRun(
   region: Zone,
   grid: Grid,
@@ -134,7 +138,7 @@ export function forEachPixelRun(
   if (region.kind === 'point') {
     const [x, y] = grid.fromLonLat(...region.point);
     const { extent } = grid;
-    // Half-open, as cells are: a point on an edge is of one cell only.
+    // Cells are half-open, so a point on an edge belongs to one cell only.
     const inColumn = x >= west && (x < east || (x === east && east === extent.east));
     const inRow = y >= south && (y < north || (y === north && north === extent.north));
     if (!inColumn || !inRow) return;
@@ -167,7 +171,7 @@ export function forEachPixelRun(
   }
 }
 
-/** Where sides cross a parallel, from west to east. A side holds its southern end. */
+/** Longitudes at which sides cross a parallel, from west to east. A side includes its southern end, but not its northern end. */
 function crossingsAt(sides: Side[], lat: number): Float64Array {
   const crossings: number[] = [];
   for (const { south, north } of sides) {
@@ -191,10 +195,10 @@ function firstAfter(values: Float64Array, from: number): number {
 }
 
 function pixelList(columns: number[], rows: number[]): PixelList {
-  const shared = (values: number[]) => {
+  const toShared = (values: number[]) => {
     const array = new Int32Array(new SharedArrayBuffer(4 * values.length));
     array.set(values);
     return array;
   };
-  return { columns: shared(columns), rows: shared(rows) };
+  return { columns: toShared(columns), rows: toShared(rows) };
 }

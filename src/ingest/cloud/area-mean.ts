@@ -1,4 +1,4 @@
-/** Brings a band to a coarser grid of the same extent by the mean over area. */
+/** Downsamples a band to a coarser grid of the same extent by the area-weighted mean. */
 
 export interface BandPixels {
   /** Row order, top row first. */
@@ -7,15 +7,15 @@ export interface BandPixels {
   height: number;
 }
 
-/** Part of a row or column of source pixels that lies in one cell: from `first` on, a weight a pixel. */
+/** The source pixels of a row or column that overlap one cell: from `first` on, one weight per pixel. */
 interface Overlap {
   first: number;
   weights: number[];
 }
 
 /**
- * Mean of each of columns x rows cells over the source pixels in it, weighted by the area that lies in the cell. The ratio of the
- * sizes need not be an integer. Pixels that are NaN do not count; a cell without others is NaN.
+ * Mean of the source pixels in each of columns x rows cells, weighted by the area within the cell. The ratio of the sizes need
+ * not be an integer. NaN pixels do not count; a cell without other pixels is NaN.
  */
 export function areaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): Float32Array {
   const out = new Float32Array(columns * rows);

@@ -1,17 +1,29 @@
-/** Which test tells the cloud of a scene, where it is not the product's own mask. */
+/** Chooses how cloud is detected in a scene. */
+import { referenceGroup, type Scene, type SourceBand } from '../scene.js';
+import { MODEL_BANDS } from './s2cloudless.js';
 
-import type { CloudDetection, DetectorBand } from '../cut/ingest-tasks.js';
-import { referenceGroup } from '../plan/scene-cells.js';
-import type { Scene, SourceBand } from '../scene.js';
-import { MODEL_BANDS } from './index.js';
+export type CloudDetection =
+  | { kind: 'reflectance' }
+  /** `pixelSize`: of the mask, metres. */
+  | { kind: 'model'; path: string; pixelSize: number };
 
-/** A test, and the bands that it reads under the names by which it knows them. */
+/** A band among the staged files of a cell. Physical value = stored * scale + offset. */
+export interface DetectorBand {
+  group: string;
+  /** Index within the group's file. */
+  band: number;
+  scale: number;
+  offset: number;
+  nodata: number | null;
+}
+
+/** A detector, and the bands that it reads by the names that it uses. */
 export interface CloudDetector {
   test: CloudDetection;
   bands: Record<string, DetectorBand>;
 }
 
-/** The band that goes by each of the six names of the reflectance tests. */
+/** Common names of bands for each of the six inputs of the reflectance tests. */
 const REFLECTANCE_BANDS: Record<string, string[]> = {
   blue: ['blue'],
   green: ['green'],
@@ -22,9 +34,9 @@ const REFLECTANCE_BANDS: Record<string, string[]> = {
 };
 
 /**
- * The operator's model where the scene has all of its bands (Sentinel-2 L1C), whatever mask the product has; else the reflectance
- * tests where the product has no mask and allows them, or the user `asked` for them. Null where nothing tests, with a warning on
- * the scene where bands are missing.
+ * The operator's model if the scene has all of its bands (Sentinel-2 L1C), whether or not the product has a mask. Otherwise
+ * the reflectance tests, if the product has no mask and either allows them or the user `asked` for them. Null if cloud cannot
+ * be detected, with a warning on the scene if bands are missing.
  */
 export function chooseDetector(
   scene: Scene,
@@ -46,13 +58,13 @@ export function chooseDetector(
     return null;
   }
   if (isUncalibrated(scene, bands)) {
-    scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; say how by --scale');
+    scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; set --scale');
     return null;
   }
   return { test: { kind: 'reflectance' }, bands };
 }
 
-/** Whole numbers that nothing turns into reflectance: the tests would find cloud everywhere. */
+/** True for integers without a scale to reflectance: the tests would detect cloud everywhere. */
 function isUncalibrated(scene: Scene, bands: Record<string, DetectorBand>): boolean {
   return Object.values(bands).some(({ group: name, scale }) => {
     const group = scene.groups.find((one) => one.name === name);

@@ -1,20 +1,24 @@
-/** Assesses the cloud of one cell from its staged files, where the product brings no mask of its own. */
+/** Detects cloud in one cell from its staged files. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
-import type { DetectCloudTask, DetectorBand } from '../cut/ingest-tasks.js';
 import { cloudModelUnreadable } from '../errors.js';
-import {
-  type BandPixels,
-  detectCloudByModel,
-  detectCloudByReflectance,
-  type LightgbmModel,
-  parseLightgbm,
-  readCloudModelFile,
-} from './index.js';
+import type { BandPixels } from './area-mean.js';
+import type { CloudDetector, DetectorBand } from './choose-detector.js';
+import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './lightgbm-model.js';
+import { detectCloudByReflectance } from './reflectance-detector.js';
+import { detectCloudByModel } from './s2cloudless.js';
 
-/** Mask codes of the cell, in place of those of its staged mask. */
-export async function detectCloud({ cell, folder, test, bands }: DetectCloudTask): Promise<Uint8Array> {
+/** A cell whose files are staged. */
+export interface CloudRequest extends CloudDetector {
+  /** Size of the mask in pixels. */
+  cell: { width: number; height: number };
+  /** Folder of the staged files. */
+  folder: string;
+}
+
+/** Mask codes that replace those of the cell's staged mask. */
+export async function detectCloud({ cell, folder, test, bands }: CloudRequest): Promise<Uint8Array> {
   const { width, height } = cell;
   const staged = await readRaster(join(folder, 'mask.tif'));
   const valid = (staged.bands[0] as Uint8Array).map((code) => (code === Mask.nodata ? 0 : 1));
@@ -39,7 +43,7 @@ export async function detectCloud({ cell, folder, test, bands }: DetectCloudTask
   return codes;
 }
 
-/** Physical values; NaN where there is no data. */
+/** Physical values; NaN for pixels without data. */
 async function readBand(
   folder: string,
   { group, band, scale, offset, nodata }: DetectorBand,
@@ -52,7 +56,7 @@ async function readBand(
   return { pixels, width: header.width, height: header.height };
 }
 
-/** Each pixel takes the value of the coarser one that its centre lies in. */
+/** Each pixel has the value of the coarser pixel that contains its centre. */
 function upsampleNearest(band: BandPixels, width: number, height: number): Float32Array {
   if (band.width === width && band.height === height) return band.pixels;
   const out = new Float32Array(width * height);
@@ -66,7 +70,7 @@ function upsampleNearest(band: BandPixels, width: number, height: number): Float
 
 let loaded: { path: string; changed: number; model: LightgbmModel } | undefined;
 
-/** Read anew where the file has changed. */
+/** Reads the model again if the file has changed. */
 async function loadModel(path: string): Promise<LightgbmModel> {
   const { mtimeMs: changed } = await stat(path).catch((error) => {
     throw cloudModelUnreadable.because(error, path, error);

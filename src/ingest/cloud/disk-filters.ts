@@ -1,6 +1,6 @@
-/** Filters over a disk of cells, on a grid in row order. The disk of radius r holds the cells with dx^2 + dy^2 <= r^2. */
+/** Filters over a disk of cells, on a grid in row order. The disk of radius r contains the cells with dx^2 + dy^2 <= r^2. */
 
-/** Mean over the disk of the cells that hold a number; NaN where none does. Cells beyond the edge count as holding none. */
+/** Mean of the numbers in the disk; NaN if there is none. Cells beyond the edge do not count. */
 export function meanOverDisk(
   values: Float32Array,
   width: number,
@@ -23,7 +23,7 @@ export function meanOverDisk(
   return out;
 }
 
-/** 1 where any cell of the disk is not 0. */
+/** 1 if any cell of the disk is not 0. */
 export function dilate(flags: Uint8Array, width: number, height: number, radius: number): Uint8Array {
   const out = new Uint8Array(flags.length);
   for (let y = 0; y < height; y++) {

@@ -1,6 +1,12 @@
-export type { BandPixels } from './area-mean.js';
-export { type LightgbmModel, parseLightgbm } from './lightgbm-model.js';
-export { predictLightgbm } from './lightgbm-predict.js';
-export { readCloudModelFile } from './model-file.js';
-export { type CloudBands, detectCloudByReflectance } from './reflectance-detector.js';
-export { detectCloudByModel, MODEL_BANDS } from './s2cloudless.js';
+/**
+ * Cloud detection for products without a mask: reflectance tests, or the operator's s2cloudless model (LightGBM). Invariant: a
+ * pixel that cannot be assessed gets the code 255. May import raster, and the scene and the errors of ingest.
+ */
+export {
+  type CloudDetection,
+  type CloudDetector,
+  chooseDetector,
+  type DetectorBand,
+} from './choose-detector.js';
+export { type CloudRequest, detectCloud } from './detect-cloud.js';
+export { readCloudModelFile } from './lightgbm-model.js';

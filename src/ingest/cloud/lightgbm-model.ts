@@ -1,23 +1,24 @@
 /**
- * Reads LightGBM models as text, as `Booster.save_model` writes them: gradient-boosted decision trees with numerical splits and
- * a binary objective. What else such a file can hold is refused by name. Meaning of the fields: LightGBM, src/io/tree.cpp and
+ * Reads LightGBM models in the text format of `Booster.save_model`: gradient-boosted decision trees with numerical splits and
+ * a binary objective. Other kinds of models are refused with a reason. The fields are defined by LightGBM, src/io/tree.cpp and
  * include/LightGBM/tree.h.
  */
-import { badCloudModel } from '../errors.js';
+import { openFile } from '../../raster/index.js';
+import { badCloudModel, cloudModelUnreadable } from '../errors.js';
 
 export const MAX_MODEL_BYTES = 64 * 2 ** 20;
 
-/** Missing values go left; else right. */
+/** Missing values go left; otherwise right. */
 export const MISSING_LEFT = 1;
 /** Zero counts as missing. */
 export const ZERO_IS_MISSING = 2;
 
 /**
  * All trees, one after the other. A node is four words of one buffer: feature (integer), threshold (float), left child, right
- * child (integers). A child is the first word of a node, or ~number of a leaf. A value goes left where it is <= the threshold.
+ * child (integers). A child is the first word of a node, or ~number of a leaf. A value goes left if it is <= the threshold.
  */
 export interface LightgbmModel {
-  /** Values a row. */
+  /** Values per row. */
   features: number;
   words: Int32Array;
   /** The same bytes as floats. Thresholds are rounded down to float32, which changes no comparison with a float32 value. */
@@ -26,20 +27,20 @@ export interface LightgbmModel {
   roots: Int32Array;
   /** Flags of each node: MISSING_LEFT, ZERO_IS_MISSING. */
   missing: Uint8Array;
-  /** Value of each leaf; shrinkage is in it. */
+  /** Value of each leaf, including shrinkage. */
   leaves: Float64Array;
 }
 
 type Fields = Map<string, string>;
 
-/** Fields of a tree that say something about its predictions. The file has more, some of them long. */
+/** Fields of a tree that affect its predictions. The file has more, some of them long. */
 const TREE_FIELDS = new Set(
   'Tree num_leaves num_cat split_feature threshold decision_type left_child right_child leaf_value is_linear'.split(
     ' ',
   ),
 );
 
-/** @throws TW_INGEST_BAD_CLOUD_MODEL with the path and what is wrong. */
+/** Throws TW_INGEST_BAD_CLOUD_MODEL with the path and the reason. */
 export function parseLightgbm(bytes: Uint8Array, path: string): LightgbmModel {
   const refuse: Refuse = (reason) => {
     throw badCloudModel(path, reason);
@@ -64,7 +65,7 @@ function readSections(text: string, refuse: Refuse): { header: Fields; trees: Fi
     const line = text.slice(from, end < 0 ? undefined : end).trim();
     from = end < 0 ? text.length : end + 1;
     if (first && line !== 'tree') refuse('it does not begin with the line "tree"');
-    // Before version 3 the feature importances follow the trees with no line between.
+    // Before version 3, the feature importances follow the trees without a line between.
     if (line === 'end of trees' || /^feature.importances:$/.test(line)) break;
     if (line === 'average_output') refuse('it is a random forest (average_output)');
     const equals = line.indexOf('=');
@@ -75,7 +76,7 @@ function readSections(text: string, refuse: Refuse): { header: Fields; trees: Fi
       trees.push(fields);
     }
     if (fields === header || TREE_FIELDS.has(key)) {
-      if (fields.has(key)) refuse(`${key} is there twice in ${nameOf(fields)}`);
+      if (fields.has(key)) refuse(`${key} occurs twice in ${nameOf(fields)}`);
       fields.set(key, line.slice(equals + 1));
     }
   }
@@ -91,7 +92,7 @@ function checkHeader(header: Fields, trees: number, refuse: Refuse): number {
   }
   const sizes = header.get('tree_sizes')?.trim().split(' ').length;
   if (trees === 0 || (sizes !== undefined && sizes !== trees)) {
-    refuse(`it has ${trees} trees where its header lists ${sizes ?? 'none'}`);
+    refuse(`it has ${trees} trees, but its header lists ${sizes ?? 'none'}`);
   }
   const features = integer(header, 'max_feature_idx', refuse) + 1;
   if (features < 1 || features > 65_536) refuse(`max_feature_idx is ${features - 1}`);
@@ -144,14 +145,14 @@ function readTree(fields: Fields, index: number, features: number, refuse: Refus
   return tree;
 }
 
-/** Children come after their parents, so there is no way in a circle; and each node and leaf has one parent. */
+/** Children come after their parents, so there are no cycles; each node and leaf has one parent. */
 function checkShape({ left, right, leaf }: Tree, index: number, refuse: Refuse): void {
   const seen = new Uint8Array(left.length + leaf.length);
   for (const children of [left, right]) {
     for (const [parent, child] of children.entries()) {
       const place = child >= 0 ? child : left.length + ~child;
       if ((child >= 0 && child <= parent) || seen[place]++ > 0) {
-        refuse(`Tree=${index} is no tree: node ${parent} has the child ${child}`);
+        refuse(`Tree=${index} is not a tree: node ${parent} has the child ${child}`);
       }
     }
   }
@@ -183,7 +184,7 @@ function flattenTrees(trees: Tree[], features: number): LightgbmModel {
   return { features, words, floats, roots, missing, leaves };
 }
 
-/** decision_type: bit 1 is the default direction, bits 2-3 what is missing: nothing (a NaN then counts as 0), zero, NaN. */
+/** decision_type: bit 1 is the default direction, bits 2-3 define missing values: none (a NaN then counts as 0), zero, NaN. */
 function missingFlags(decision: number, threshold: number): number {
   const kind = decision >> 2;
   const left = kind === 0 ? threshold >= 0 : (decision & 2) !== 0;
@@ -207,4 +208,20 @@ function integer(fields: Fields, key: string, refuse: Refuse): number {
 
 function nameOf(fields: Fields): string {
   return fields.has('Tree') ? `Tree=${fields.get('Tree')}` : 'the header';
+}
+
+/** Reads the file of a model. Throws TW_INGEST_CLOUD_MODEL_UNREADABLE, and TW_INGEST_BAD_CLOUD_MODEL if it is too large. */
+export async function readCloudModelFile(path: string): Promise<Buffer> {
+  const file = await openFile(path).catch((error) => {
+    throw cloudModelUnreadable.because(error, path, error);
+  });
+  try {
+    const status = await file.stat();
+    if (!status.isFile()) throw cloudModelUnreadable(path, 'it is a folder');
+    const { size } = status;
+    if (size > MAX_MODEL_BYTES) throw badCloudModel(path, `${size} bytes are more than ${MAX_MODEL_BYTES}`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
 }

@@ -1,4 +1,4 @@
-/** Runs a LightGBM model over many rows. */
+/** Applies a LightGBM model to many rows. */
 import { badCloudBands } from '../errors.js';
 import { type LightgbmModel, MISSING_LEFT, ZERO_IS_MISSING } from './lightgbm-model.js';
 
@@ -6,8 +6,8 @@ import { type LightgbmModel, MISSING_LEFT, ZERO_IS_MISSING } from './lightgbm-mo
 const ZERO_THRESHOLD = Math.fround(1e-35);
 
 /**
- * Probability of class 1, 0-1, of each row. `rows` holds `model.features` values a row; NaN is a missing value. One tree sees all
- * rows before the next, so that it stays in the nearest cache.
+ * Probability of class 1, 0-1, for each row. `rows` holds `model.features` values per row; NaN is a missing value. Each tree
+ * processes all rows before the next tree, so that it stays in the cache.
  */
 export function predictLightgbm(model: LightgbmModel, rows: Float32Array, out: Float32Array): void {
   const { features, roots, leaves } = model;
@@ -28,7 +28,7 @@ export function predictLightgbm(model: LightgbmModel, rows: Float32Array, out: F
   for (let i = 0; i < out.length; i++) out[i] = 1 / (1 + Math.exp(-sums[i]));
 }
 
-/** The leaf of a row that holds no missing value. */
+/** The leaf of a row without missing values. */
 function leafOf({ words, floats }: LightgbmModel, root: number, rows: Float32Array, row: number): number {
   let at = root;
   while (at >= 0) at = rows[row + words[at]] <= floats[at + 1] ? words[at + 2] : words[at + 3];

@@ -1,14 +1,14 @@
 /**
- * Cloud from reflectance alone, for products that bring no mask.
+ * Detects cloud by reflectance alone, for products without a mask.
  *
  * Fmask's first pass finds potential cloud pixels: Zhu & Woodcock 2012, "Object-based cloud and cloud shadow detection in
- * Landsat imagery", Remote Sensing of Environment 118, equations 1-4 and 6. Its parts that need a thermal band, and the second
- * pass that weighs a whole scene, are left out. Alone it takes much bright ground for cloud, so a pixel must also pass the cloud
- * step of Luo, Trishchenko & Khlopenkov 2008, "Developing clear-sky, cloud and cloud shadow mask for producing clear-sky
+ * Landsat imagery", Remote Sensing of Environment 118, equations 1-4 and 6. Left out are its parts that need a thermal band,
+ * and the second pass over the entire scene. Alone it classifies much bright ground as cloud, so a pixel must also pass the
+ * cloud step of Luo, Trishchenko & Khlopenkov 2008, "Developing clear-sky, cloud and cloud shadow mask for producing clear-sky
  * composites at 250-meter spatial resolution", Remote Sensing of Environment 112, which needs no thermal band.
  *
- * Snow is not told apart: without temperature Fmask's snow test (equation 20) calls cloud shadow snow. Shadow is not
- * attempted. docs/benchmarks.md has the scores.
+ * Snow is not detected: without temperature, Fmask's snow test (equation 20) classifies cloud shadow as snow. Shadow is not
+ * detected either. docs/reference/benchmarks.md has the scores.
  */
 import { Mask } from '../../raster/index.js';
 import { badCloudBands } from '../errors.js';
@@ -24,8 +24,8 @@ export interface CloudBands {
 }
 
 /**
- * Fmask's potential cloud pixels. Ratios are multiplied out, so that a sum of zero divides nothing; where a sum is negative
- * (noise over dark ground) the test fails.
+ * Fmask's potential cloud pixels. Ratios are multiplied out to avoid division by zero. The test fails if a sum is negative
+ * (noise over dark ground).
  */
 export function isPotentialCloud(
   blue: number,
@@ -54,8 +54,8 @@ export function passesBrightnessTest(blue: number, red: number, swir16: number):
 }
 
 /**
- * Writes mask codes for one image: nodata where `valid` is 0, not assessed where a band is not a finite number, else cloud or
- * clear. All arrays have one entry a pixel.
+ * Writes mask codes for one image: nodata if `valid` is 0, not assessed if a band is not finite, else cloud or clear. All
+ * arrays have one entry per pixel.
  */
 export function detectCloudByReflectance(bands: CloudBands, valid: Uint8Array, out: Uint8Array): void {
   const { blue, green, red, nir, swir16, swir22 } = bands;
@@ -63,7 +63,12 @@ export function detectCloudByReflectance(bands: CloudBands, valid: Uint8Array, o
     if (length !== valid.length) throw badCloudBands(name, length, valid.length);
   }
   for (let i = 0; i < valid.length; i++) {
-    const [b, g, r, n, s, t] = [blue[i], green[i], red[i], nir[i], swir16[i], swir22[i]];
+    const b = blue[i];
+    const g = green[i];
+    const r = red[i];
+    const n = nir[i];
+    const s = swir16[i];
+    const t = swir22[i];
     if (valid[i] === 0) out[i] = Mask.nodata;
     else if (!Number.isFinite(b + g + r + n + s + t)) out[i] = Mask.notAssessed;
     else

@@ -1,10 +1,11 @@
 /**
- * Cloud by a model of s2cloudless, the pixel-wise cloud detector for Sentinel-2 L1C (github.com/sentinel-hub/
- * sentinel2-cloud-detector). The model file is the operator's: its licence, CC BY-SA 4.0, keeps it out of this program.
+ * Detects cloud by a model of s2cloudless, the pixel-wise cloud detector for Sentinel-2 L1C
+ * (github.com/sentinel-hub/sentinel2-cloud-detector). The operator supplies the model file: its licence, CC BY-SA 4.0, keeps
+ * it out of tilewright.
  *
- * As its S2PixelCloudDetector does: probability of each pixel, mean over a disk, threshold, dilation by a disk. Threshold 0.4 is
- * its default; a mean over 4 pixels and a dilation by 2 are what its example uses at 60 m (the defaults are 1 and 1, whatever
- * the pixel size).
+ * The steps are those of its S2PixelCloudDetector: probability of each pixel, mean over a disk, threshold, dilation by a disk.
+ * The threshold of 0.4 is its default; the mean over 4 pixels and the dilation by 2 are those of its example at 60 m (the
+ * defaults are 1 and 1 for any pixel size).
  */
 import { Mask } from '../../raster/index.js';
 import { badCloudBands, badCloudModel } from '../errors.js';
@@ -13,7 +14,7 @@ import { dilate, meanOverDisk } from './disk-filters.js';
 import type { LightgbmModel } from './lightgbm-model.js';
 import { predictLightgbm } from './lightgbm-predict.js';
 
-/** Bands that the model asks for, in its order. */
+/** Input bands of the model, in its order. */
 export const MODEL_BANDS = 'B01 B02 B04 B05 B08 B8A B09 B10 B11 B12'.split(' ');
 
 /** Metres. */
@@ -24,13 +25,11 @@ const AVERAGE_RADIUS_CELLS = 4;
 const DILATION_RADIUS_CELLS = 2;
 
 /**
- * Writes mask codes for one image of width x height pixels of `pixelSize` metres: nodata where `valid` is 0, else cloud or clear;
- * not assessed where no cell of the disk around has a value of every band. `bands` are reflectances 0-1 over the same extent, each
- * with its own size; what is not a finite number counts for nothing. The work is done on a grid of about 60 m, whose cells reach
- * to the image's edge: neighbouring images do not share cells.
- *
- * @throws TW_INGEST_BAD_CLOUD_MODEL where the model has not ten features, TW_INGEST_BAD_CLOUD_BANDS where a band is missing or
- * an array has the wrong size.
+ * Writes mask codes for one image of width x height pixels of `pixelSize` metres: nodata if `valid` is 0, else cloud or clear;
+ * not assessed if no cell in the disk has a value of every band. `bands` are reflectances 0-1 over the same extent, each with
+ * its own size; values that are not finite are ignored. The calculation uses a grid of about 60 m that ends at the image's
+ * edge: neighbouring images do not share cells. Throws TW_INGEST_BAD_CLOUD_MODEL unless the model has ten features, and
+ * TW_INGEST_BAD_CLOUD_BANDS if a band is missing or an array has the wrong size.
  */
 export function detectCloudByModel(
   model: LightgbmModel,
@@ -74,7 +73,7 @@ export function detectCloudByModel(
   }
 }
 
-/** The band with NaN where its pixel's centre lies on an invalid pixel of the mask, or its value is not finite. */
+/** The band with NaN for pixels whose centre lies on an invalid pixel of the mask, or whose value is not finite. */
 function onlyValid(band: BandPixels, valid: Uint8Array, width: number, height: number): BandPixels {
   const pixels = new Float32Array(band.pixels.length);
   for (let y = 0, i = 0; y < band.height; y++) {
@@ -87,7 +86,7 @@ function onlyValid(band: BandPixels, valid: Uint8Array, width: number, height: n
   return { ...band, pixels };
 }
 
-/** Of each cell; NaN where a band has no value. */
+/** Probability of each cell; NaN if a band has no value. */
 function probability(model: LightgbmModel, means: Float32Array[]): Float32Array {
   const cells = means[0].length;
   const rows = new Float32Array(cells * means.length);

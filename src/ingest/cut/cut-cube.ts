@@ -1,6 +1,6 @@
 /**
- * Cuts a cube out of one cell. A tile of an imaging spectrometer has hundreds of megabytes, so its source is read and its file is written
- * by rows of blocks: memory holds the source pixels of some rows of blocks, and one row of blocks of the tile.
+ * Cuts a cube out of one cell. A tile of an imaging spectrometer has hundreds of megabytes, so its source is read and its file
+ * is written by rows of blocks: memory holds the source pixels of some rows of blocks, and one row of blocks of the tile.
  */
 import { rmSync } from 'node:fs';
 import { gridByName } from '../../grid/index.js';
@@ -23,7 +23,7 @@ import {
   warp,
   warpMasked,
 } from '../../raster/index.js';
-import { gridToSourceTransform } from '../georeferencing/grid-to-source.js';
+import { gridToSourceTransform } from '../georeferencing/index.js';
 import { cubeImage, encodeMaskFile, groupRecord } from './encode-tile.js';
 import type { CellGroup, CubeResult, CubeTask, SourceRows } from './ingest-tasks.js';
 import { maskUnseenPixels } from './unseen-pixels.js';
@@ -40,7 +40,7 @@ interface BlockRowStrip {
 type Source = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
 type CubeCell = Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height' | 'dataType' | 'bands'>;
 
-/** Bytes that a cube takes while it is cut: the least with which it can be cut, and the most that it has a use for. */
+/** Memory for cutting a cube, bytes: the minimum, and the maximum that is useful. */
 export function cubeMemoryBounds(cell: CubeCell, source: Source): { least: number; most: number } {
   const control = controlGridOf(cell, source);
   const each = rowsOfBlocks(cell, control, source);
@@ -50,7 +50,7 @@ export function cubeMemoryBounds(cell: CubeCell, source: Source): { least: numbe
   return { least: outBytes(cell) + largest(each), most: outBytes(cell) + largest(whole) };
 }
 
-/** Null where no band holds a valid pixel in the cell; then there is no file. Throws the errors of the system. */
+/** Null if no band holds a valid pixel in the cell; there is then no file. Throws system errors. */
 export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
   const { cell, bands, path } = task;
   const { header } = bands[0]!;
@@ -84,10 +84,10 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
 }
 
 /**
- * Which pixels of a cube hold data: those that hold some in every good band. Bands of the bad-band list do not count, and neither do
- * those that are empty in the cell, as the water vapour bands of most products are: they would leave no pixel.
- *
- * Invariant: `held[i]` is the number of good bands that hold data at pixel i, and `counts[b]` the number of pixels of band b that do.
+ * Determines which pixels of a cube hold data: those with data in every good band. Bands of the bad-band list do not count,
+ * and neither do bands that are empty in the cell, such as the water vapour bands of most products, which would leave no
+ * pixel. Invariant: `held[i]` is the number of good bands with data at pixel i, and `counts[b]` the number of pixels with data
+ * in band b.
  */
 class ValidityCounter {
   readonly counts: number[];
@@ -100,7 +100,7 @@ class ValidityCounter {
     this.isGood = bands.map(({ good }) => good !== false);
   }
 
-  /** `valid`: 1 for the pixels of some rows that hold data in a band, `count` of them; the first is pixel `from`. */
+  /** `valid`: 1 for the pixels of some rows with data in a band, `count` of them; the first is pixel `from`. */
   add(band: number, valid: Uint8Array, count: number, from: number): void {
     this.counts[band] += count;
     if (!this.isGood[band] || count === 0) return;
@@ -141,7 +141,7 @@ function cutRows(
 
 /** The source pixels of a strip. */
 interface StripPixels {
-  /** One array a band, in the task's memory. */
+  /** One array for each band, in the task's memory. */
   arrays: PixelArray[];
   /** For each band, its validity band (0 = no data), or null if only the nodata value counts. */
   validOf: (PixelArray | null)[];
@@ -169,7 +169,7 @@ async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
   return { arrays, validOf: ofBands.map((at) => (at === null ? null : read[at]!)) };
 }
 
-/** Arrays of `pixels` pixels, one a band, from byte `from` of the task's memory on. */
+/** Arrays of `pixels` pixels, one for each band, from byte `from` of the task's memory on. */
 function bandsIn({ cell, bands, buffer, offset }: CubeTask, from: number, pixels: number): PixelArray[] {
   const each = alignedBytes(cell, pixels);
   return bands.map((_, i) => viewPixels(cell.dataType, buffer, offset + from + i * each, pixels));
@@ -189,7 +189,8 @@ async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uin
   for (const { header, index, nodata } of mask!) {
     const { dataType, crs, transform, width, height } = header;
     const { window } = planStrips({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
-    const [rowStart, rowEnd] = [window.row, window.row + window.height];
+    const rowStart = window.row;
+    const rowEnd = window.row + window.height;
     const buffer = new SharedArrayBuffer(width * window.height * bytesPerSample(dataType));
     const into = [viewPixels(dataType, buffer, 0, width * window.height)];
     await readRowsOfRasters([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
@@ -209,7 +210,7 @@ function controlGridOf(
   return controlGridFor(grid.bounds(cell.geocode), cell, source, projection);
 }
 
-/** Rows of blocks, as many together as have room for their source pixels, `room` bytes; one at least. */
+/** Combines rows of blocks while their source pixels fit into `room` bytes; at least one row. */
 function planStrips(cell: CubeCell, control: ControlGrid, source: Source, room: number): BlockRowStrip[] {
   const strips: BlockRowStrip[] = [];
   for (const next of rowsOfBlocks(cell, control, source)) {
@@ -223,7 +224,8 @@ function planStrips(cell: CubeCell, control: ControlGrid, source: Source, room: 
 
 function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source): BlockRowStrip[] {
   return Array.from({ length: Math.ceil(height / CUBE_BLOCK_SIDE) }, (_, i) => {
-    const [from, to] = [i * CUBE_BLOCK_SIDE, Math.min((i + 1) * CUBE_BLOCK_SIDE, height)];
+    const from = i * CUBE_BLOCK_SIDE;
+    const to = Math.min((i + 1) * CUBE_BLOCK_SIDE, height);
     return { from, to, window: windowOf(sliceRows(control, from, to), source) };
   });
 }
@@ -232,8 +234,8 @@ function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source
 const NEIGHBOUR_MARGIN = 1;
 
 /**
- * The part of the source that a part of the tile needs: rows and columns each for itself, also where the other ones lie beside the source,
- * as `warp` asks for it.
+ * The part of the source that a part of the tile needs. Rows and columns are determined separately, even if the others lie
+ * beside the source, because `warp` requires this.
  */
 function windowOf(control: ControlGrid, { width, height }: Source): Window {
   const { left, top, right, bottom } = sourceExtent(control);
@@ -242,7 +244,8 @@ function windowOf(control: ControlGrid, { width, height }: Source): Window {
   const column = clip(Math.floor(left) - NEIGHBOUR_MARGIN, width);
   const row = clip(Math.floor(top) - NEIGHBOUR_MARGIN, height);
   return {
-    ...{ column, row },
+    column,
+    row,
     width: clip(Math.ceil(right) + NEIGHBOUR_MARGIN, width) - column,
     height: clip(Math.ceil(bottom) + NEIGHBOUR_MARGIN, height) - row,
   };
@@ -254,7 +257,8 @@ const EMPTY_WINDOW: Window = { column: 0, row: 0, width: 0, height: 0 };
 function unionWindow(a: Window, b: Window): Window {
   if (a === EMPTY_WINDOW) return b;
   if (b === EMPTY_WINDOW) return a;
-  const [column, row] = [Math.min(a.column, b.column), Math.min(a.row, b.row)];
+  const column = Math.min(a.column, b.column);
+  const row = Math.min(a.row, b.row);
   const right = Math.max(a.column + a.width, b.column + b.width);
   const bottom = Math.max(a.row + a.height, b.row + b.height);
   return { column, row, width: right - column, height: bottom - row };

@@ -4,14 +4,19 @@ import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
 import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
-import type { CloudDetector } from '../cloud/choose-detector.js';
-import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
-import { type CutPass, isCubeGroup, planCutPasses } from '../plan/cut-passes.js';
-import { referenceGroup } from '../plan/scene-cells.js';
-import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
-import type { RowRange } from '../plan/source-rows.js';
-import { requireGroup, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
+import type { CloudDetector } from '../cloud/index.js';
+import type { IngestHooks, IngestOptions } from '../options.js';
+import {
+  type CutPass,
+  groupPixelGrids,
+  isCubeGroup,
+  planCutPasses,
+  type RowRange,
+  type ScenePlan,
+} from '../plan/index.js';
+import { referenceGroup, requireGroup, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
 import { cubeMemoryBounds } from './cut-cube.js';
+import type { IngestPool } from './ingest-pool.js';
 import {
   type CellFile,
   type CellGroup,
@@ -27,44 +32,53 @@ import {
 } from './ingest-tasks.js';
 import { RowBuffer } from './row-buffer.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
-import type { Allocation } from './shared-memory.js';
+import type { Allocation, SharedMemory } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
-/** What is known of a cell while its groups are cut. */
+/** State of a cell while its groups are cut. */
 interface CellState {
   geocode: string;
   /** Pixels of each group of the scene. */
   sizes: PixelGrid[];
-  /** By group of the scene; null where the cell holds nothing of it. */
+  /** For each group of the scene; null if the cell holds no data of it. */
   results: (WrittenResult | null)[];
-  /** Where its files are staged. */
+  /** Folder of its staged files. */
   folder: string | undefined;
 }
 
-/** What is left of a result when its files are on disk. */
+/** The result of a cut whose files are written. */
 interface WrittenResult {
   record: GroupRecord;
   coverage: number;
   mask: { record: GroupRecord; cloudCover: number | null; footprint: MaskResult['footprint'] } | null;
 }
 
+/** Shared by all scenes that are being cut. */
+export interface CutResources {
+  pool: IngestPool;
+  /** Holds their source rows. */
+  memory: SharedMemory;
+}
+
 /** Everything that cutting one scene needs. */
-interface CutContext {
-  context: IngestContext;
+interface CutContext extends CutResources {
   scene: Scene;
   grid: Grid;
   write: SceneWrite;
   compress: IngestOptions['compress'];
   signal: AbortSignal | undefined;
-  /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
+  /** Concurrent cells: one in each thread, one waiting for it, and two whose files are being written. */
   concurrency: number;
   /** Counts finished cells of a pass. */
   step(): void;
 }
 
-/** The tiles of the scene, published but not committed. Cells in which no data band holds a valid pixel make none. */
+/**
+ * Cuts the tiles of the scene; they are published but not committed. Cells without a valid pixel in any data band have no
+ * tile.
+ */
 export async function cutScene(
-  context: IngestContext,
+  { pool, memory }: CutResources,
   plan: ScenePlan,
   geocodes: string[],
   write: SceneWrite,
@@ -81,8 +95,8 @@ export async function cutScene(
   const passes = scene.groups.length + (test ? 1 : 0);
   const step = () => hooks.onProgress?.(++steps / (geocodes.length * passes));
   const { signal } = hooks;
-  const concurrency = 4 * context.pool.threads;
-  const work: CutContext = { context, scene, grid, write, compress, signal, concurrency, step };
+  const concurrency = 4 * pool.threads;
+  const work: CutContext = { pool, memory, scene, grid, write, compress, signal, concurrency, step };
   for (const pass of planCutPasses(scene, test === null)) await cutPass(work, pass, cells);
   for (const [g, group] of scene.groups.entries())
     if (isCubeGroup(group)) await cutCubes(work, g, cells, test === null);
@@ -103,20 +117,20 @@ export async function cutScene(
 
 /** Cuts the groups of one pass out of all cells. */
 async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellState>): Promise<void> {
-  const { context, scene, grid, signal, concurrency } = work;
+  const { pool, memory, scene, grid, signal, concurrency } = work;
   const { sources } = pass;
-  const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], context.memory.size);
+  const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], memory.size);
   const heights = windowHeights(sources, chunks);
   const bytes = sources.reduce((sum, source, i) => sum + windowBytes(source, heights[i]), 0);
-  const memory = await context.memory.allocate(bytes, scene.path, signal);
+  const allocation = await memory.allocate(bytes, scene.path, signal);
   try {
-    const windows = allocateWindows(sources, heights, memory);
+    const windows = allocateWindows(sources, heights, allocation);
     for (const chunk of chunks) {
       const reads = windows.flatMap(({ files }, i) =>
         files.flatMap((file) => file.advance(chunk.windows[i], concurrency)),
       );
-      const decoding = decodeTasks(reads, context.pool.gdalProcesses);
-      await mapConcurrent(decoding, concurrency, (task) => context.pool.decode(task, signal));
+      const decoding = decodeTasks(reads, pool.gdalProcesses);
+      await mapConcurrent(decoding, concurrency, (task) => pool.decode(task, signal));
       await mapConcurrent(chunk.geocodes, concurrency, async (geocode) => {
         const cell = cells.get(geocode) as CellState;
         const read = windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i]));
@@ -128,39 +142,38 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
             source,
             mask,
           };
-          const result = await context.pool.warp(task, signal);
+          const result = await pool.warp(task, signal);
           cell.results[group] = result && (await writeFiles(work, cell, result));
           work.step();
         }
       });
     }
   } finally {
-    memory.release();
+    allocation.release();
   }
 }
 
-/** Cuts a cube out of all cells: each is a task of its own, which reads what it needs and writes its file. */
+/** Cuts a cube out of all cells. Each cell is one task, which reads its source and writes its file. */
 async function cutCubes(
   work: CutContext,
   g: number,
   cells: Map<string, CellState>,
   withQuality: boolean,
 ): Promise<void> {
-  const { context, scene, write, signal } = work;
-  const { memory: arena, pool } = context;
+  const { pool, memory, scene, write, signal } = work;
   const { bands } = scene.groups[g]!;
   const [{ header }] = bands as [SourceBand];
   const mask = scene.groups[g] === referenceGroup(scene) ? qualityRasters(scene, withQuality) : null;
-  const share = Math.floor(arena.size / (pool.threads + 1));
+  const share = Math.floor(memory.size / (pool.threads + 1));
   await mapConcurrent([...cells.values()], pool.threads + 1, async (cell) => {
     const group = cellGroup(work, g, cell);
     const { least, most } = cubeMemoryBounds(group, header);
     const bytes = Math.max(least, Math.min(most, share));
-    const memory = await arena.allocate(bytes, scene.path, signal);
+    const allocation = await memory.allocate(bytes, scene.path, signal);
     try {
       cell.folder ??= await write.stagingFolder(cell.geocode);
       const path = join(cell.folder, `${group.name}.tif`);
-      const { buffer, offset } = memory;
+      const { buffer, offset } = allocation;
       const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
       const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
       const result = await pool.cube(task, signal).catch((error) => {
@@ -173,7 +186,7 @@ async function cutCubes(
       cell.results[g] = result && (await writeMask(work, cell.folder, result));
       work.step();
     } finally {
-      memory.release();
+      allocation.release();
     }
   });
 }
@@ -188,7 +201,7 @@ function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTas
   });
 }
 
-/** The windows of one source: one a raster, and where each band of the source and its validity lie in memory. */
+/** The windows of one source: one for each raster, and the offsets of each band of the source and of its validity. */
 interface SourceWindow extends Pick<SourceRows, 'buffer' | 'offsets' | 'validity'> {
   files: RowBuffer[];
 }
@@ -226,7 +239,7 @@ function allocateWindows(
   });
 }
 
-/** A file may hold several rasters, each with bands of its own. */
+/** A file may hold several rasters, each with its own bands. */
 const rasterName = ({ path, blocks }: RasterHeader) =>
   `${path}\n${'dataset' in blocks ? blocks.dataset : ''}\n${'directory' in blocks ? blocks.directory : ''}`;
 
@@ -256,7 +269,10 @@ function cellGroup(
     nodata,
     colours,
     bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
-      ...{ name, commonName, scale, offset },
+      name,
+      commonName,
+      scale,
+      offset,
       ...spectralTags(tags),
     })),
     metadata: {
@@ -271,27 +287,27 @@ function cellGroup(
   };
 }
 
-/** A tile has all groups of its scene, also those of which the cell holds nothing. */
+/** Writes empty groups: a tile has all groups of its scene, even those without data in the cell. */
 async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<void> {
-  const { context, scene, signal, concurrency } = work;
+  const { pool, scene, signal, concurrency } = work;
   const finest = scene.groups.indexOf(referenceGroup(scene));
   const blanks = cells.flatMap((cell) =>
     scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
   );
   await mapConcurrent(blanks, concurrency, async ({ cell, g }) => {
     const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    const result = await context.pool.encodeEmptyTile(blank, signal);
+    const result = await pool.encodeEmptyTile(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
   });
 }
 
-/** Makes the masks anew, from the files of all groups. */
+/** Replaces the masks by ones detected from the files of all groups. */
 async function detectCloudInCells(
   work: CutContext,
   cells: CellState[],
   { test, bands }: CloudDetector,
 ): Promise<void> {
-  const { context, scene, signal, concurrency } = work;
+  const { pool, scene, signal, concurrency } = work;
   const finest = scene.groups.indexOf(referenceGroup(scene));
   await mapConcurrent(cells, concurrency, async (cell) => {
     const written = cell.results[finest] as WrittenResult;
@@ -303,14 +319,14 @@ async function detectCloudInCells(
       test,
       bands,
     };
-    const { file, cloudCover, footprint } = await context.pool.detectCloud(task, signal);
+    const { file, cloudCover, footprint } = await pool.detectCloud(task, signal);
     await writeStaged(work.write, folder, file);
     written.mask = { record: file.record, cloudCover, footprint };
     work.step();
   });
 }
 
-/** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
+/** Runs in the main thread: while the disk syncs a file, the worker threads cut the next ones. */
 async function writeFiles(
   work: CutContext,
   cell: CellState,

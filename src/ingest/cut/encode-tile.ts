@@ -1,4 +1,4 @@
-/** Makes the files of one cell, and says what its records need to know of them. */
+/** Encodes the files of one cell, and describes them for the store. */
 import { crc32 } from 'node:zlib';
 import { gridByName } from '../../grid/index.js';
 import {
@@ -21,7 +21,7 @@ import type { GroupRecord } from '../../storage/index.js';
 import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './ingest-tasks.js';
 import type { WarpedGroup } from './warp-group.js';
 
-/** The group and, where there is one, the mask. */
+/** Encodes the group and, if there is one, the mask. */
 export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
   return {
     file: encodeGroup(cell, pixels),
@@ -30,7 +30,7 @@ export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
   };
 }
 
-/** A group without any data, and a mask that says so. */
+/** Encodes a group without data, and its mask. */
 export function encodeEmptyTile(cell: CellGroup, withMask: boolean): CutResult {
   const size = cell.width * cell.height;
   const empty = allocatePixels(cell.dataType, size).fill(
@@ -77,7 +77,9 @@ function imageFacts(cell: CellGroup): ImageDescription {
     colours,
     rgb: isPicture(cell),
     bandTags: cell.bands.map(({ name, scale, offset, ...tags }) => ({
-      ...{ description: name, scale, offset },
+      description: name,
+      scale,
+      offset,
       ...spectralTags(tags),
     })),
     epsg: cells.epsg,
@@ -91,20 +93,20 @@ function imageFacts(cell: CellGroup): ImageDescription {
   };
 }
 
-/** TIFF has no place for the names of classes. */
+/** TIFF has no tag for the names of classes. */
 function classItems(bands: readonly CellBand[]): Record<string, string> {
   const classes = bands.flatMap((band) => band.classes ?? []);
   return Object.fromEntries(classes.map(({ value, name }) => [`CLASS_${value}`, name]));
 }
 
-/** `validPercent`: of each band. */
+/** `validPercent`: for each band. */
 export function groupRecord(
   cell: CellGroup,
   validPercent: number[],
   sums: Pick<GroupRecord, 'bytes' | 'crc32'>,
 ): GroupRecord {
   const { name, role, dataType, width, height, nodata, resampling } = cell;
-  // Spectra are cut by nearest neighbour so that they stay measured ones, and are no codes.
+  // Spectra are cut by nearest neighbour, so that they stay measured ones. They are not codes.
   const isCodes = role === 'data' && resampling === 'nearest' && !isHyperspectral(cell.bands);
   return {
     name,
@@ -127,12 +129,12 @@ export function groupRecord(
   };
 }
 
-/** Whether its first bands are a picture as every program shows it: bytes of red, green and blue. */
+/** True if the first bands are a picture for every viewer: red, green and blue in bytes. */
 function isPicture({ dataType, bands }: CellGroup): boolean {
   return dataType === 'uint8' && ['red', 'green', 'blue'].every((name, i) => bands[i]?.commonName === name);
 }
 
-/** Mask codes of the size of the cell's group. */
+/** Encodes mask codes of the size of the cell's group. */
 export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
   const histogram = maskHistogram(codes);
   const mask = {
@@ -167,7 +169,7 @@ function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Ar
 
 const checksums = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
 
-/** Small buffers lie in one that Node shares out, which cannot move to another thread. */
+/** Copies small buffers: they lie in a pool of Node, which cannot be transferred to another thread. */
 function ownBytes(file: Buffer): Uint8Array<ArrayBuffer> {
   const own = file.buffer instanceof ArrayBuffer && file.byteLength === file.buffer.byteLength;
   return own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);

@@ -14,27 +14,29 @@ import type {
   WarpTask,
 } from './ingest-tasks.js';
 
-/** Share of the memory that processes of GDAL may take together, and what one takes at most beside the rows. */
+/** Fraction of the memory for all GDAL processes, and the largest size of one besides its rows. */
 const GDAL_MEMORY_FRACTION = 0.4;
 const GDAL_PROCESS_BYTES = 100e6;
 
-/** No header takes as long, even those of a product with many files on a busy machine. A process of GDAL that stalls ends before. */
+/**
+ * Limit for describing an input: more than a product of many files needs on a busy machine. GDAL processes time out earlier.
+ */
 const DESCRIBE_TIMEOUT_MS = 8 * 60_000;
-/** A piece of rows may take this long, and in addition as long as a slow decoder on a busy machine takes for its bytes. */
+/** Limit for decoding: a base time, and the time of a slow decoder on a busy machine for the bytes. */
 const DECODE_BASE_TIMEOUT_MS = 60_000;
 const DECODE_BYTES_PER_MS = 250;
 /** Tasks that only read have nothing to close when they are cancelled. */
 const READ_GRACE_MS = 2000;
 
 /**
- * Threads that decode source rows, cut cells and make their files; started once and kept.
+ * Threads that decode source rows, cut cells and encode their files; started once and reused.
  *
- * Invariant: no more than `processes` threads decode through GDAL.
+ * Invariant: at most `gdalProcesses` threads decode through GDAL.
  */
 export class IngestPool {
   private readonly pool: WorkerPool<IngestTask, IngestResult>;
   private readonly gdal: Semaphore;
-  /** Processes of GDAL at once: as many as the memory has room for, and threads. */
+  /** Limit of concurrent GDAL processes, by memory and number of threads. */
   readonly gdalProcesses: number;
 
   constructor(threads: number, memory: number) {
@@ -50,25 +52,25 @@ export class IngestPool {
 
   async decode(task: DecodeTask, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const throughGdal = task.reads.some(({ header }) => header.blocks.reader === 'gdal');
-    // Processes of GDAL have limits of their own.
+    // GDAL processes have their own limits.
     const limits = throughGdal ? {} : { grace: READ_GRACE_MS, timeLimit: decodeTimeoutMs(task) };
     const run = () => this.pool.run(task, { signal, ...limits });
     await (throughGdal ? this.gdal.run(run, signal) : run());
   }
 
-  /** As `describeScenes`; also throws TW_RASTER_WORKER_STUCK if that does not end. */
+  /** `describeScenes` in a thread; throws TW_RASTER_WORKER_STUCK if it takes too long. */
   describe(path: string, options: DescribeOptions, signal: AbortSignal): Promise<Scene[]> {
     const task = { kind: 'describe', path, options } as const;
     const limits = { grace: READ_GRACE_MS, timeLimit: DESCRIBE_TIMEOUT_MS };
     return this.pool.run(task, { signal, ...limits }) as Promise<Scene[]>;
   }
 
-  /** Null where the cell holds nothing of the group. */
+  /** Null if the cell holds no data of the group. */
   warp(task: WarpTask, signal?: AbortSignal): Promise<CutResult | null> {
     return this.pool.run(task, { signal }) as Promise<CutResult | null>;
   }
 
-  /** Null where the cell holds nothing of the cube. */
+  /** Null if the cell holds no data of the cube. */
   cube(task: CubeTask, signal?: AbortSignal): Promise<CubeResult | null> {
     return this.pool.run(task, { signal }) as Promise<CubeResult | null>;
   }
@@ -81,7 +83,7 @@ export class IngestPool {
     return this.pool.run(task, { signal }) as Promise<MaskResult>;
   }
 
-  /** Ends threads that have no task; later tasks start threads again. */
+  /** Ends idle threads; later tasks start threads again. */
   endThreads(): Promise<void> {
     return this.pool.endThreads();
   }
@@ -91,7 +93,7 @@ export class IngestPool {
   }
 }
 
-/** Milliseconds for the blocks of a task, which are decoded as a whole. */
+/** Time limit for the blocks of a task, which are decoded completely. */
 function decodeTimeoutMs({ reads }: DecodeTask): number {
   const bytes = reads.map(({ header, bands, rowStart, rowEnd }) => {
     const rows = rowEnd - rowStart + 2 * header.blocks.height;

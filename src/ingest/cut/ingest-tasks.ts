@@ -1,4 +1,4 @@
-/** What the ingest threads are asked to do. */
+/** Tasks of the ingest threads, and their results. */
 import type { GridName } from '../../grid/index.js';
 import type {
   Affine,
@@ -10,25 +10,26 @@ import type {
   SpectralTags,
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
+import type { CloudRequest } from '../cloud/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type { DecodeRequest } from './row-buffer.js';
 
-/** Find the scenes of an input: libraries that read headers may be caught in damaged ones. */
+/** Describe the scenes of an input, in a thread because a library may hang on a damaged header. */
 export interface DescribeTask {
   kind: 'describe';
   path: string;
   options: DescribeOptions;
 }
 
-/** Decode rows into memory that no other task reads or writes meanwhile. */
+/** Decode rows into memory that no other task accesses at the same time. */
 export interface DecodeTask {
   kind: 'decode';
   reads: DecodeRequest[];
 }
 
 /**
- * Work for the threads. What GDAL reads is shared out among a few processes, each of which takes one file after another:
- * processes take their time to start. Each other piece is a task of its own.
+ * Divides reads into tasks. Reads through GDAL are distributed over a few tasks, each for one process, because processes are
+ * slow to start. Every other read is a separate task.
  */
 export function decodeTasks(reads: DecodeRequest[], processes: number): DecodeTask[] {
   const throughGdal = reads.filter(({ header }) => header.blocks.reader === 'gdal');
@@ -48,13 +49,13 @@ export interface SourceRows {
   nodata: number | null;
   crs: Crs;
   transform: Affine;
-  /** Size of the whole source raster. */
+  /** Size of the source raster. */
   width: number;
   height: number;
   rowStart: number;
   rowEnd: number;
   buffer: SharedArrayBuffer;
-  /** Where each band begins in the buffer, bytes. */
+  /** Offset of each band in the buffer, bytes. */
   offsets: number[];
   /** For each band, its validity band in memory (0 = no data), or null if only the nodata value counts. */
   validity: (BufferBand | null)[];
@@ -67,7 +68,7 @@ export interface BufferBand {
   offset: number;
 }
 
-/** A band as the file of a cell describes it. */
+/** A band with the properties that the file of a cell records. */
 export interface CellBand extends SpectralTags {
   name: string;
   commonName?: string;
@@ -76,7 +77,7 @@ export interface CellBand extends SpectralTags {
   classes?: ClassRecord[];
 }
 
-/** One cell's part of one band group, and what its file says. */
+/** One cell's part of one band group, with the properties that its file records. */
 export interface CellGroup {
   grid: GridName;
   geocode: string;
@@ -91,25 +92,25 @@ export interface CellGroup {
   colours: ColourTable | undefined;
   bands: CellBand[];
   metadata: Record<string, string>;
-  /** Whether the blocks of a cube are compressed, which they are not by default; those of other groups always are. */
+  /** True if the blocks of a cube are compressed; false by default. Blocks of other groups are always compressed. */
   compressed?: boolean;
 }
 
-/** Cut one group of one cell out of its sources; of the finest data group also the mask. */
+/** Cut one group of one cell out of its sources; for the finest data group, also the mask. */
 export interface WarpTask {
   kind: 'cut';
   cell: CellGroup;
-  /** All that is in memory. */
+  /** All sources in memory. */
   sources: SourceRows[];
-  /** Which of them is the group's own. */
+  /** Index of the group's own source. */
   source: number;
-  /** Quality codes for the mask by source and band; null where the task makes no mask. */
+  /** Quality codes for the mask by source and band; null if the task makes no mask. */
   mask: { source: number; band: number; codes: Uint8Array }[] | null;
 }
 
 /**
- * Cut a cube out of one cell, rows of blocks at a time, into a file; if it is the finest data group, make the mask, too. What the task
- * takes for pixels is its part of the buffer.
+ * Cut a cube out of one cell, some rows of blocks at a time, into a file; for the finest data group, also make the mask. The
+ * task uses its part of the buffer for pixels.
  */
 export interface CubeTask {
   kind: 'cube';
@@ -121,7 +122,7 @@ export interface CubeTask {
   buffer: SharedArrayBuffer;
   offset: number;
   bytes: number;
-  /** Null where the task makes no mask. */
+  /** Null if the task makes no mask. */
   mask: (SourceRaster & { nodata: number | null; codes: Uint8Array })[] | null;
 }
 
@@ -131,41 +132,21 @@ export interface SourceRaster {
   index: number;
 }
 
-/** Make a group in which the cell holds no data. */
+/** Encode an empty group: the cell holds no data of it. */
 export interface EmptyTileTask {
   kind: 'blank';
   cell: CellGroup;
   mask: boolean;
 }
 
-/** How cloud is told without a mask of the product. */
-export type CloudDetection =
-  | { kind: 'reflectance' }
-  /** `pixelSize`: metres of a pixel of the mask. */
-  | { kind: 'model'; path: string; pixelSize: number };
-
-/** A band among the staged files of a cell. Physical value = stored * scale + offset. */
-export interface DetectorBand {
-  group: string;
-  /** Index within the group's file. */
-  band: number;
-  scale: number;
-  offset: number;
-  nodata: number | null;
-}
-
-/** Make the mask anew from the staged files of a cell. */
-export interface DetectCloudTask {
+/** Replace the mask of a cell by one that is detected in its staged files. */
+export interface DetectCloudTask extends CloudRequest {
   kind: 'assess';
   /** The group whose size the mask has. */
   cell: CellGroup;
-  folder: string;
-  test: CloudDetection;
-  /** By the names that the test knows them by. */
-  bands: Record<string, DetectorBand>;
 }
 
-/** A file of a tile, not yet written. */
+/** An encoded file of a tile. */
 export interface CellFile {
   record: GroupRecord;
   bytes: Uint8Array<ArrayBuffer>;
@@ -173,7 +154,7 @@ export interface CellFile {
 
 export interface MaskResult {
   file: CellFile;
-  /** Percent of the assessed pixels; null where none is assessed. */
+  /** Percent of the assessed pixels; null if no pixel is assessed. */
   cloudCover: number | null;
   /** Closed ring around the valid pixels, in grid coordinates. */
   footprint: [x: number, y: number][];

@@ -3,9 +3,9 @@
 import { handleTasks } from '../../async/index.js';
 import { gridByName } from '../../grid/index.js';
 import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/index.js';
-import { detectCloud } from '../cloud/detect-cloud.js';
+import { detectCloud } from '../cloud/index.js';
 import { describeScenes } from '../formats/index.js';
-import { gridToSourceTransform } from '../georeferencing/grid-to-source.js';
+import { gridToSourceTransform } from '../georeferencing/index.js';
 import { cutCube } from './cut-cube.js';
 import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode-tile.js';
 import type {

@@ -1,6 +1,6 @@
 /** A rolling window over the rows of one source file, in memory that worker threads share. */
 import { bytesPerSample, type RasterHeader } from '../../raster/index.js';
-import type { RowRange } from '../plan/source-rows.js';
+import type { RowRange } from '../plan/index.js';
 
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
 export interface DecodeRequest {
@@ -9,14 +9,14 @@ export interface DecodeRequest {
   rowStart: number;
   rowEnd: number;
   buffer: SharedArrayBuffer;
-  /** Where each band's part of the buffer begins, bytes; row r lies at (r - firstRow) * width pixels from there. */
+  /** Offset of each band's part of the buffer, bytes; row r lies at (r - firstRow) * width pixels from there. */
   offsets: number[];
   firstRow: number;
 }
 
 /**
- * Invariant: when the work of the last `advance` is done, the window holds the decoded rows [start, end), and rows that two
- * windows in a row have in common were decoded once.
+ * Invariant: when the work of the last `advance` is done, the window holds the decoded rows [start, end); rows in two
+ * consecutive windows are decoded once.
  */
 export class RowBuffer {
   start = 0;
@@ -26,11 +26,11 @@ export class RowBuffer {
     readonly header: RasterHeader,
     readonly bands: number[],
     private readonly buffer: SharedArrayBuffer,
-    /** One a band; each has room for as many rows as `advance` will be asked to hold. */
+    /** One for each band, with room for as many rows as the largest window of `advance`. */
     readonly offsets: number[],
   ) {}
 
-  /** Moves the window to rows [start, end), and returns the work that fills its new rows, in up to `pieces` pieces. */
+  /** Moves the window to rows [start, end). Returns the decoding work for its new rows, in at most `pieces` pieces. */
   advance([start, end]: RowRange, pieces: number): DecodeRequest[] {
     const from = Math.max(start, this.start);
     const to = Math.min(end, this.end);
@@ -49,11 +49,11 @@ export class RowBuffer {
       : this.decode(start, end, pieces);
   }
 
-  /** Pieces begin at block borders, so that no two of them decode the same block. */
+  /** Pieces start at block boundaries, so that no two of them decode the same block. */
   private decode(from: number, to: number, pieces: number): DecodeRequest[] {
     const { header, bands, buffer, offsets, start: firstRow } = this;
     const block = header.blocks.height;
-    // Other readers start anew for each piece, and take their time for it.
+    // Other readers have a start-up cost for each piece.
     const count = header.blocks.reader === 'tiff' ? pieces : 1;
     const step = Math.max(1, Math.ceil((to - from) / block / count)) * block;
     const work: DecodeRequest[] = [];

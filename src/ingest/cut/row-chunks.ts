@@ -1,14 +1,14 @@
-/** Divides the cells of a pass into runs whose source rows fit into memory together. */
+/** Divides the cells of a pass into chunks whose source rows fit into memory together. */
 import type { Grid } from '../../grid/index.js';
 import { alignToBlocks, type RasterHeader } from '../../raster/index.js';
 import { rowsExceedMemory } from '../errors.js';
-import { type RowRange, sourceRowsForCell } from '../plan/source-rows.js';
+import { type RowRange, sourceRowsForCell } from '../plan/index.js';
 import type { SourceGroup } from '../scene.js';
 import { rowBytes } from './row-buffer.js';
 import { alignTo64 } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
-/** Cells that are cut together, and the rows of each source that are in memory meanwhile. */
+/** Cells that are cut together, and the rows of each source that are in memory at that time. */
 export interface RowChunk {
   geocodes: string[];
   windows: RowRange[];
@@ -19,12 +19,12 @@ interface Cell {
   rows: RowRange[];
 }
 
-/** What the window of one band takes in memory, bytes. */
+/** Memory of the window of one band, bytes. */
 export function bandBytes(header: RasterHeader, rows: number): number {
   return alignTo64(rows * rowBytes(header));
 }
 
-/** Bytes of the windows of all bands and validity bands of a source. */
+/** Memory of the windows of all bands and validity bands of a source, bytes. */
 export function windowBytes(source: SourceGroup, rows: number): number {
   const { bands } = source;
   const { validity } = validityBands(source);
@@ -34,15 +34,15 @@ export function windowBytes(source: SourceGroup, rows: number): number {
 
 const height = ([from, to]: RowRange) => to - from;
 
-/** The most rows that the window of each source holds at once. */
+/** The largest number of rows in a window of each source. */
 export function windowHeights(sources: SourceGroup[], chunks: RowChunk[]): number[] {
   return sources.map((_, i) => chunks.reduce((most, { windows }) => Math.max(most, height(windows[i])), 0));
 }
 
 /**
- * Runs of cells from the top of the image to its bottom, whose windows take at most `budget` bytes. A window begins where its
- * cells do, and ends at a block border, so that a block is decoded once. Only where not even one cell fits so, it ends with its
- * cells, and the blocks there are decoded again for the next run. Throws TW_INGEST_TOO_LARGE.
+ * Chunks of cells from the top of the image to its bottom, whose windows need at most `budget` bytes. A window starts with its
+ * cells and ends at a block boundary, so that a block is decoded once. If not even one cell fits in this way, the window ends
+ * with its cells, and the next chunk decodes the blocks there again. Throws TW_INGEST_TOO_LARGE.
  */
 export function planChunks(
   path: string,
@@ -74,14 +74,14 @@ export function planChunks(
 const join = (a: RowRange, b: RowRange): RowRange =>
   a[0] === a[1] ? b : b[0] === b[1] ? a : [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 
-/** Null where one cell alone exceeds the budget. */
+/** Null if one cell alone exceeds the budget. */
 function packCells(
   sources: SourceGroup[],
   cells: Cell[],
   windowsOf: (rows: RowRange[]) => RowRange[],
   budget: number,
 ): RowChunk[] | null {
-  /** Heights of the windows of all chunks so far: each window has its place in memory for the whole pass. */
+  /** Heights of the windows of all chunks so far: the memory of each window is fixed for the entire pass. */
   const heights = sources.map(() => 0);
   const fits = (windows: RowRange[]) =>
     windows.reduce((sum, span, i) => sum + windowBytes(sources[i], Math.max(heights[i], height(span))), 0) <=

@@ -1,15 +1,15 @@
 /** Memory for source pixels that threads share. */
 import { rowsExceedMemory } from '../errors.js';
 
-/** A part of the arena; its owner gives it back by `release`, once. */
+/** A part of the buffer; its owner calls `release` once. */
 export interface Allocation {
   buffer: SharedArrayBuffer;
-  /** Where it begins in the buffer, bytes; a multiple of 64. */
+  /** Offset in the buffer, bytes; a multiple of 64. */
   offset: number;
   release(): void;
 }
 
-/** V8 makes no larger shared buffer on every machine; windows of this size lose nothing by being smaller. */
+/** V8 does not support larger shared buffers on every machine. Windows of this size are large enough. */
 const MAX_BUFFER_BYTES = 4 * 2 ** 30;
 
 interface AllocationRequest {
@@ -18,10 +18,10 @@ interface AllocationRequest {
 }
 
 /**
- * One buffer for the windows of all ingests: buffers of their own would live until every thread has collected its reference, and so
- * exceed the budget. Pages that nothing has touched take no memory; those that were touched are kept until `free`.
+ * One buffer for the windows of all ingests. Separate buffers would live until every thread has collected its reference, and
+ * so exceed the budget. Untouched pages use no memory; touched ones are kept until `releaseBuffer`.
  *
- * Invariants: pieces that are not released do not overlap; they are given in the order in which they were asked for.
+ * Invariants: allocations that are not released do not overlap; they are granted in the order of the requests.
  */
 export class SharedMemory {
   readonly size: number;
@@ -33,7 +33,7 @@ export class SharedMemory {
     this.size = Math.min(bytes, MAX_BUFFER_BYTES);
   }
 
-  /** Waits until there is room. `path` is named where there never will be (TW_INGEST_TOO_LARGE). */
+  /** Waits until there is room. Throws TW_INGEST_TOO_LARGE, naming `path`, if there never will be. */
   async allocate(bytes: number, path: string, signal?: AbortSignal): Promise<Allocation> {
     if (bytes > this.size) throw rowsExceedMemory(path, bytes, this.size);
     signal?.throwIfAborted();
@@ -56,7 +56,7 @@ export class SharedMemory {
     });
   }
 
-  /** Lets the garbage collector free the buffer, unless a piece of it is taken. Threads that had pieces must have ended. */
+  /** Lets the garbage collector free the buffer, unless a part of it is allocated. Threads that used it must have ended. */
   releaseBuffer(): void {
     if (this.allocated.length === 0) this.buffer = undefined;
   }
@@ -92,7 +92,7 @@ export class SharedMemory {
   }
 }
 
-/** Up to the next multiple of 64: a cache line, and whole pixels of every type. */
+/** Rounds up to a multiple of 64: a cache line, and complete pixels of every type. */
 export function alignTo64(bytes: number): number {
   return Math.ceil(bytes / 64) * 64;
 }

@@ -1,12 +1,12 @@
 /**
- * Some spectrometers write 0 into pixels that they did not see, and 0 is a measured value as well: of dark bands, and of those in which
- * the atmosphere absorbs everything. A pixel was seen by a detector if one of its good bands is not 0.
+ * Some spectrometers write 0 for pixels that they did not see, although 0 is also a measured value of dark bands, and of bands
+ * in which the atmosphere absorbs all light. A detector has seen a pixel if one of its good bands is not 0.
  */
 import type { PixelArray } from '../../raster/index.js';
 
 /**
- * Writes `nodata` into all bands of a detector where its good bands hold nothing but 0 and `nodata`, and over each 0 of its bad bands.
- * All arrays have the same length. Bands without a detector stay as they are.
+ * Writes `nodata` into all bands of a detector for pixels whose good bands are all 0 or `nodata`, and replaces each 0 in its
+ * bad bands. All arrays have the same length. Bands without a detector do not change.
  */
 export function maskUnseenPixels(
   pixels: PixelArray[],
@@ -26,7 +26,7 @@ export function maskUnseenPixels(
   }
 }
 
-/** 1 where one of the bands holds a value. */
+/** 1 if one of the bands holds a value. */
 function seenBy(bands: PixelArray[], nodata: number): Uint8Array {
   const seen = new Uint8Array(bands[0]?.length ?? 0);
   for (const band of bands)

@@ -19,20 +19,20 @@ import type { SourceRows, WarpTask } from './ingest-tasks.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];
-  /** Percent of the cell's pixels that hold data, a band each. */
+  /** Percent of the cell's pixels with data, for each band. */
   validPercent: number[];
-  /** Percent of the pixels that hold data in every band. */
+  /** Percent of the pixels with data in every band. */
   coverage: number;
-  /** 0 where a band holds no data. */
+  /** 0 if a band holds no data. */
   valid: Uint8Array;
-  /** Mask codes of the group's size, where the task wants a mask. */
+  /** Mask codes of the group's size, if the task requests a mask. */
   mask: Uint8Array | null;
 }
 
 /** The projection from the cells' coordinates to a source's own system. */
 export type TransformForSource = (source: SourceRows) => PointTransform;
 
-/** Null where no band holds a valid pixel in the cell. */
+/** Null if no band holds a valid pixel in the cell. */
 export function warpGroup(task: WarpTask, projectionOf: TransformForSource): WarpedGroup | null {
   const { cell, sources, mask } = task;
   const own = sources[task.source];
@@ -56,7 +56,7 @@ export function warpGroup(task: WarpTask, projectionOf: TransformForSource): War
   });
   if (counts.every((count) => count === 0)) return null;
   const validPercent = counts.map((count) => (100 * count) / size);
-  // Most cells are full, and need no count of their own.
+  // Most cells are complete, and need no count.
   const coverage = counts.every((count) => count === size) ? 100 : coveragePercent(maskHistogram(valid));
   return {
     bands,
@@ -76,7 +76,7 @@ export function controlGridFor(
   return buildControlGrid({ bounds, width, height }, project, source.transform, source);
 }
 
-/** Returns the number of pixels that hold data. */
+/** Returns the number of pixels with data. */
 function warpBand(
   resampling: Resampling,
   source: SourceRows,
@@ -101,8 +101,8 @@ function warpBand(
 }
 
 /**
- * 0 where a band of the group holds no data, else what the first quality band says that says something, and 255 where none
- * does.
+ * 0 if a band of the group holds no data; otherwise the code of the first quality band with information, or 255 if there is
+ * none.
  */
 export function computeMaskCodes(
   sources: SourceRows[],

@@ -1,26 +1,20 @@
-import { dirname, join, resolve } from 'node:path';
+/**
+ * The registry of product formats. The first format that identifies an input describes its scenes. To add a product, add a file in a
+ * subfolder and a line in `FORMATS` (docs/add-a-product.md). May import formats/shared, georeferencing, band-groups and raster.
+ */
+import { dirname, resolve } from 'node:path';
 import { nameGroups, replaceGroups } from '../band-groups.js';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene.js';
-import { cfGrid } from './generic/cf-grid.js';
-import { rasterFile } from './generic/raster-file.js';
-import { stacItem } from './generic/stac-item.js';
-import { landsat } from './landsat/landsat.js';
-import { modis } from './modis-viirs/modis.js';
-import { viirs } from './modis-viirs/viirs.js';
-import { sentinel2Loose } from './sentinel2/loose-bands.js';
-import { sentinel2 } from './sentinel2/safe.js';
-import { checkCalibration } from './shared/check-calibration.js';
-import { probeInput } from './shared/probe-input.js';
-import { desis } from './spectrometers/desis.js';
-import { emit } from './spectrometers/emit.js';
-import { enmap } from './spectrometers/enmap.js';
-import { hyperion } from './spectrometers/hyperion.js';
-import { prisma } from './spectrometers/prisma.js';
-import { naip } from './us/naip.js';
-import { nlcd } from './us/nlcd.js';
+import { cfGrid, rasterFile, stacItem } from './generic/index.js';
+import { landsat } from './landsat/index.js';
+import { modis, viirs } from './modis-viirs/index.js';
+import { sentinel2, sentinel2Loose } from './sentinel2/index.js';
+import { checkCalibration, probeInput } from './shared/index.js';
+import { desis, emit, enmap, hyperion, prisma } from './spectrometers/index.js';
+import { naip, nlcd } from './us/index.js';
 
-/** In the order they are asked; the first that detects its product describes the input. */
+/** In order of precedence: the first format that identifies the input describes it. */
 const FORMATS: ProductFormat[] = [
   sentinel2,
   enmap,
@@ -39,14 +33,17 @@ const FORMATS: ProductFormat[] = [
   rasterFile,
 ];
 
-/** The scenes in a file or product folder. Flags that the product has no use for are a warning on the first. */
+/**
+ * Describes the scenes in a file or product folder. The first scene gets a warning about options that the product does not
+ * use.
+ */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
   const candidate = await probeInput(path);
   const format = await identifyFormat(candidate);
   if (!format) {
     throw notRecognised(
       path,
-      candidate.entries ? 'the folder holds no product that is known' : 'it is of no known format',
+      candidate.entries ? 'the folder contains no known product' : 'its format is not known',
     );
   }
   const { watched, unread } = trackUsedOptions(options);
@@ -58,11 +55,11 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
   for (const scene of scenes) checkCalibration(scene, options);
   const flags = unread();
   if (flags.length > 0)
-    scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);
+    scenes[0].warnings.push(`${flags.join(', ')} had no effect: ${format.name} defines these values itself`);
   return scenes;
 }
 
-/** If a scene has quality layers alone, these are its data, stored as codes. */
+/** If a scene has only quality layers, they become its data, stored as codes. */
 function promoteQualityToData(scene: Scene): Scene {
   if (scene.groups.some(({ role }) => role === 'data')) return scene;
   return replaceGroups(scene, nameGroups(scene.groups.map((group) => ({ ...group, role: 'data' }))));
@@ -82,7 +79,7 @@ const FLAGS = {
   wavelengths: '--wavelengths',
 } as const;
 
-/** Options that remember which of them were looked at, so that no format has to list those that it uses. */
+/** Records which options a format reads, so that formats need not list them. */
 function trackUsedOptions(options: DescribeOptions) {
   const read = new Set<PropertyKey>();
   const watched = new Proxy(options, {
@@ -95,7 +92,7 @@ function trackUsedOptions(options: DescribeOptions) {
   return { watched, unread: () => given.filter((name) => !read.has(name)).map((name) => FLAGS[name]) };
 }
 
-/** The product of which a lone file is one band: the folder that it is in, or a SAFE folder above. */
+/** The product to which a single file belongs as one band: its folder, or a SAFE folder above. */
 async function findEnclosingProduct({ path, entries }: InputProbe) {
   if (entries) return null;
   const own = dirname(resolve(path));
@@ -107,41 +104,8 @@ async function findEnclosingProduct({ path, entries }: InputProbe) {
   return null;
 }
 
-export interface FoundInputs {
-  /** Files and product folders, each with one scene or more, or an archive of one. */
-  inputs: string[];
-  /** Folders in which nothing was found. */
-  passedOver: string[];
-}
-
-/**
- * The inputs below a path: a file is one, a product folder is one, and any other folder is looked through for raster files,
- * archives and folders of products, one level deep.
- */
-export async function findInputs(path: string): Promise<FoundInputs> {
-  const candidate = await probeInput(path);
-  const found: FoundInputs = { inputs: [], passedOver: [] };
-  if (!candidate.entries || (await identifyFormat(candidate))) return { ...found, inputs: [path] };
-  for (const entry of candidate.entries) {
-    const child = await probeInput(join(path, entry));
-    if (child.entries) ((await identifyFormat(child)) ? found.inputs : found.passedOver).push(child.path);
-    else if (child.fileType && !isSideFile(entry)) found.inputs.push(child.path);
-  }
-  if (found.inputs.length === 0)
-    throw notRecognised(path, 'the folder holds neither a raster file nor a product');
-  return found;
-}
-
-/** Whether the file must be unpacked first, by its content. */
-export async function isArchive(path: string): Promise<boolean> {
-  const { fileType } = await probeInput(path);
-  return fileType === 'zip' || fileType === 'tar' || fileType === 'gzip';
-}
-
-/** Overviews, masks and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
-const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);
-
-async function identifyFormat(candidate: InputProbe): Promise<ProductFormat | null> {
+/** The first format that identifies an input; null if none does. */
+export async function identifyFormat(candidate: InputProbe): Promise<ProductFormat | null> {
   for (const format of FORMATS) if (await format.identify(candidate)) return format;
   return null;
 }

@@ -1,4 +1,4 @@
-/** Warns if the datum shift of a scene is less exact than its pixels are small. */
+/** Warns if the error of a scene's datum shift is large relative to its pixels. */
 import { chordDistanceMetres } from '../../grid/index.js';
 import type { GeoBox } from './grid-to-source.js';
 import { pixelToLonLat } from './raster-extent.js';
@@ -10,7 +10,7 @@ export function datumWarning(position: GeoBox): string | undefined {
   if (datumErrorMetres === Infinity)
     return hasShift(position.crs.proj4)
       ? 'the accuracy of the shift from its datum to WGS 84 is not known: compare some positions with a map'
-      : 'its datum is taken as WGS 84, because no shift between them is known: positions may be off by some hundred metres';
+      : 'its datum is treated as WGS 84, because the shift between them is not known: positions may be off by some hundred metres';
   const pixel = centrePixelMetres(position);
   if (datumErrorMetres <= pixel / 2) return undefined;
   return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. For better positions, reproject with gdalwarp, which chooses the shift by the area and uses PROJ's grids if they are installed.`;

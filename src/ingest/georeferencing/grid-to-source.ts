@@ -1,4 +1,4 @@
-/** From the coordinates of cells to those of a scene, also across the antimeridian and round the poles. */
+/** Converts coordinates of cells to those of a scene, even across the antimeridian and around the poles. */
 import { type Grid, geohash, quadtile } from '../../grid/index.js';
 import {
   type Crs,
@@ -9,13 +9,13 @@ import {
   type RasterHeader,
 } from '../../raster/index.js';
 
-/** What says where a raster lies. */
+/** Georeferencing and size of a raster. */
 export type GeoBox = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
 
 /**
- * The projection from grid coordinates to a raster's own system. Where that system repeats itself in x (degrees of
- * longitude, cylindrical maps), x is shifted by whole turns of the Earth into [middle - half a turn, middle + half a turn)
- * of the raster, so that rasters from 0 to 360, or from 179 to 181 degrees, are met from both sides.
+ * The projection from grid coordinates to a raster's own system. If that system repeats in x (degrees of longitude,
+ * cylindrical maps), x is shifted by full turns of the Earth into [middle - half a turn, middle + half a turn) of the raster,
+ * so that rasters from 0 to 360 degrees, or from 179 to 181, are reached from both sides.
  */
 export function gridToSourceTransform(gridEpsg: Grid['epsg'], position: GeoBox): PointTransform {
   const { crs, transform, width, height } = position;
@@ -30,15 +30,15 @@ export function gridToSourceTransform(gridEpsg: Grid['epsg'], position: GeoBox):
   }, gridEpsg);
 }
 
-/** Where in a raster, in pixels, a point in grid coordinates lies. */
+/** Converts a point in grid coordinates to a position in a raster, in pixels. */
 export function gridToPixelTransform(gridEpsg: Grid['epsg'], position: GeoBox): PointTransform {
   const project = gridToSourceTransform(gridEpsg, position);
   return (x, y) => mapToPixel(position.transform, ...project(x, y));
 }
 
 /**
- * Continues a projection beyond the eastern and southern edges of the grid by its mirror image through the edge. Nodes of
- * control grids lie there, and would jump to the other side of the map.
+ * Continues a projection beyond the eastern and southern edges of the grid by point reflection through the edge. Points of
+ * control grids lie there, and would otherwise jump to the other side of the map.
  */
 function extendPastEdge(project: PointTransform, gridEpsg: Grid['epsg']): PointTransform {
   const { east, south } = (gridEpsg === geohash.epsg ? geohash : quadtile).extent;
@@ -52,12 +52,12 @@ function extendPastEdge(project: PointTransform, gridEpsg: Grid['epsg']): PointT
   };
 }
 
-/** On the edge itself a projection may take either side. */
+/** On the edge itself, a projection may return either side. */
 const EDGE_EPSILON = 1e-12;
 
 const CYLINDRICAL = /\+proj=(merc|eqc|cea|mill)\b/;
 
-/** How far x runs in one turn round the Earth; undefined where the system does not repeat itself. */
+/** The length of x in one turn around the Earth; undefined if the system does not repeat. */
 function wrapPeriod(crs: Crs): number | undefined {
   if (crs.geographic) return 360;
   if (!CYLINDRICAL.test(crs.proj4)) return undefined;

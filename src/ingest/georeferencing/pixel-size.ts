@@ -5,8 +5,8 @@ import type { Resolution } from '../scene.js';
 import { centreLonLat, pixelToLonLat } from './raster-extent.js';
 
 /**
- * To three significant digits: scenes of a series differ in the last digits of their measured pixel size, and their tiles
- * must still stack.
+ * Rounds to three significant digits: scenes of a series differ in the last digits of their measured pixel size, and their
+ * tiles must still stack.
  */
 const toNominal = (metres: number) => Number(metres.toPrecision(3));
 
@@ -15,7 +15,7 @@ export function measurePixelSize(header: RasterHeader): Resolution {
   const locate = pixelToLonLat(header);
   const { column, row, lon, lat } = centreLonLat(header);
   const step = (across: number, down: number) => {
-    // A whole pixel where the map goes on that far, else a small part of one, on the side that it goes on.
+    // A complete pixel if the map extends that far, else a small part of one, on the side where the map extends.
     for (const part of [1, -1, 1 / 64, -1 / 64]) {
       const place = locate(column + part * across, row + part * down);
       const metres = chordDistanceMetres([lon, lat], place) / Math.abs(part);
@@ -26,7 +26,7 @@ export function measurePixelSize(header: RasterHeader): Resolution {
   return { x: toNominal(step(1, 0)), y: toNominal(step(0, 1)) };
 }
 
-/** The pixel size that a product's projected grid states; ground metres where its grid is not in metres. */
+/** The pixel size of a product's projected grid; ground metres if its grid is not in metres. */
 export function nominalPixelSize(header: RasterHeader): Resolution {
   if (header.crs.geographic) return measurePixelSize(header);
   const { xx, xy, yx, yy } = header.transform;

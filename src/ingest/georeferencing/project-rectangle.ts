@@ -1,22 +1,22 @@
-/** What a rectangle of the grid becomes in the pixels of a raster. */
+/** Projects a rectangle of the grid into the pixels of a raster. */
 import type { GridBounds } from '../../grid/index.js';
 import type { PointTransform } from '../../raster/index.js';
 
 export interface ProjectedRectangle {
-  /** Where nine points of the rectangle lie, as (column, row) in the raster; those without a counterpart are left out. */
+  /** Positions of nine points of the rectangle, as (column, row) in the raster; points without a counterpart are left out. */
   points: [column: number, row: number][];
   left: number;
   top: number;
   right: number;
   bottom: number;
   /**
-   * The largest second differences of column and row between three points in a line: eight times as far as a parabola
-   * through them goes beyond them. Infinite where a point has no counterpart.
+   * The largest second differences of column and row between three points in a line: eight times the distance by which a
+   * parabola through them exceeds them. Infinite if a point has no counterpart.
    */
   curvature: { x: number; y: number };
 }
 
-/** Points next to the edges: on the edge of the map a projection may take either side. */
+/** Points next to the edges: on the edge of the map a projection may return either side. */
 const SAMPLE_POSITIONS = [1e-9, 0.5, 1 - 1e-9];
 /** The three rows, three columns and two diagonals of the nine points. */
 const SAMPLE_LINES = [

@@ -1,15 +1,15 @@
-/** Where on Earth the pixels of a raster lie. */
+/** Determines where on Earth the pixels of a raster lie. */
 import { chordDistanceMetres, type Grid, type GridBounds } from '../../grid/index.js';
 import { createTransform, type PointTransform, pixelToMap, type RasterHeader } from '../../raster/index.js';
 import { noGeographicExtent } from '../errors.js';
 import { type GeoBox, gridToPixelTransform } from './grid-to-source.js';
 
-/** A place that comes back this far from where it was, in pixels, is not on the map. */
+/** A position whose round trip differs by more than this, in pixels, is not on the map. */
 const MAX_ROUND_TRIP_ERROR_PIXELS = 0.1;
 
 /**
- * Longitude (-180 to 180) and latitude of a place in a raster, in pixels. NaN where the map shows no place there, such as
- * the corners of a sinusoidal map: inverse projections answer there too, with places that lie elsewhere.
+ * Longitude (-180 to 180) and latitude of a position in a raster, in pixels. NaN if the map does not show the Earth there, as
+ * in the corners of a sinusoidal map: inverse projections return other points for such positions.
  */
 export function pixelToLonLat(position: GeoBox): PointTransform {
   const toLonLat = createTransform(position.crs, 'EPSG:4326');
@@ -23,16 +23,16 @@ export function pixelToLonLat(position: GeoBox): PointTransform {
   };
 }
 
-/** Steps along each side of a raster between the places at which it is looked at. */
+/** Number of steps along each side of a raster between sampled positions. */
 const SAMPLES_PER_SIDE = 16;
 
-/** Places of a raster in pixels, evenly over it with its border, row by row. */
+/** Evenly spaced positions of a raster in pixels, including its border, row by row. */
 function samplePixels({ width, height }: GeoBox): [column: number, row: number][] {
   const steps = Array.from({ length: SAMPLES_PER_SIDE + 1 }, (_, i) => i / SAMPLES_PER_SIDE);
   return steps.flatMap((v) => steps.map((u): [number, number] => [u * width, v * height]));
 }
 
-/** The place of a raster nearest to its middle that is on Earth. Throws TW_INGEST_OFF_EARTH where none is. */
+/** The position on Earth that is nearest to the middle of a raster. Throws TW_INGEST_OFF_EARTH if there is none. */
 export function centreLonLat(header: RasterHeader): {
   column: number;
   row: number;
@@ -53,11 +53,11 @@ export function centreLonLat(header: RasterHeader): {
 
 type LonLat = [lon: number, lat: number];
 
-/** Where a raster roughly lies. */
+/** The approximate extent of a raster. */
 export interface ExtentSample {
-  /** Longitude and latitude of places evenly over the raster, as far as they are on Earth. */
+  /** Longitudes and latitudes of evenly spaced positions of the raster that are on Earth. */
   points: LonLat[];
-  /** No part of the raster is further than `metres`, in a straight line, from `middle`. Infinite where parts are not on Earth. */
+  /** No part of the raster is further than `metres`, in a straight line, from `middle`. Infinite if parts are not on Earth. */
   centre: LonLat;
   radiusMetres: number;
 }
@@ -79,7 +79,7 @@ export function sampleExtent(position: GeoBox): ExtentSample {
 /** At least the length of a degree anywhere on the ellipsoid, in metres. */
 const MAX_METRES_PER_DEGREE = 111_700;
 
-/** Whether all of a rectangle of the grid is too far from a raster to touch it. */
+/** True if every point of a rectangle of the grid is too far from a raster to touch it. */
 export function isOutOfRange(
   { west, south, east, north }: GridBounds,
   grid: Grid,
@@ -89,7 +89,7 @@ export function isOutOfRange(
   const [left, bottom] = grid.toLonLat(west, south);
   const [right, top] = grid.toLonLat(east, north);
   const nearestEquator = bottom > 0 ? bottom : top < 0 ? top : 0;
-  // From its middle along the meridian, and then along the parallel, one comes to every point of it.
+  // Every point is reached from the middle along the meridian, and then along the parallel.
   const radius =
     (MAX_METRES_PER_DEGREE / 2) *
     (top - bottom + (right - left) * Math.cos((nearestEquator * Math.PI) / 180));

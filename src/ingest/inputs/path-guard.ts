@@ -1,15 +1,15 @@
 /**
- * Keeps what a job reads inside folders that the operator allows, though others may write there: a file or folder can become a
- * link at any time. No link is followed, and files are opened by their real paths.
+ * Restricts a job to folders that the operator allows, even if others may write there: a file or folder can become a link at
+ * any time. No link is followed, and files are opened by their real paths.
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { NOTHING_THERE, notRecognised, pathNotAllowed } from '../errors.js';
 
-/** A folder of SAFE products is six levels deep; what is deeper is refused unread. */
+/** A folder of SAFE products is six levels deep. Deeper folders are refused without being read. */
 const MAX_DEPTH = 6;
 
-/** Invariant: `held` has what each file that was held was at first. */
+/** Invariant: `recordedStates` holds the first state of each file that was checked. */
 export class PathGuard {
   private readonly recordedStates = new Map<string, string>();
 
@@ -17,18 +17,18 @@ export class PathGuard {
   constructor(private readonly folders: string[]) {}
 
   /**
-   * The real path of a file or product folder, with all that may be opened beside or below it. Throws TW_INGEST_NOT_RECOGNISED if
-   * nothing has this name in a folder inside, and TW_INGEST_OUTSIDE if the path is outside or holds a link.
+   * The real path of a file or product folder. Checks everything that may be opened beside or below it. Throws
+   * TW_INGEST_NOT_RECOGNISED if the path is inside but does not exist, and TW_INGEST_OUTSIDE if it is outside or holds a link.
    */
   async resolveAllowed(path: string): Promise<string> {
-    // Without `..`: the answer must not depend on folders outside that such a path passes through.
+    // Resolves `..` without the file system: the answer must not depend on folders outside.
     const lexical = resolve(path);
     const real = await realpath(lexical).catch(async (error) => {
       if (await this.lacks(lexical)) throw notRecognised.because(error, path, NOTHING_THERE);
       throw pathNotAllowed.because(error, path);
     });
     if (!this.encloses(real)) throw pathNotAllowed(path);
-    // Metadata files speak for the files beside them.
+    // Metadata files refer to the files beside them.
     const product = /\.(txt|json|xml|hdr)$/i.test(real) ? dirname(real) : real;
     const refused = await findDisallowedEntry(product, MAX_DEPTH).catch((error) => {
       throw pathNotAllowed.because(error, path);
@@ -38,8 +38,8 @@ export class PathGuard {
   }
 
   /**
-   * Throws TW_INGEST_OUTSIDE where a file is not at its real path, or is not what it was when it was held first. Asked before
-   * and after files are read, it tells of a file that another took the place of, even for a moment: renaming changes its ctime.
+   * Throws TW_INGEST_OUTSIDE if a file is not at its real path, or has changed since the first check. A check before and after
+   * reading detects a file that was replaced even for a moment, because renaming changes its ctime.
    */
   async assertUnchanged(paths: Iterable<string>): Promise<void> {
     for (const path of new Set(paths)) {
@@ -58,8 +58,8 @@ export class PathGuard {
   }
 
   /**
-   * True if `path` and the real path of its parent are inside and nothing has this name there. A link that leads nowhere is there: the answer must not
-   * reveal whether its target exists.
+   * True if `path` and the real path of its parent are inside and the name does not exist. A broken link counts as existing:
+   * the answer must not reveal whether its target exists.
    */
   private async lacks(path: string): Promise<boolean> {
     if (!this.encloses(path)) return false;
@@ -80,7 +80,7 @@ export class PathGuard {
   }
 }
 
-/** Returns the first path that is a link or another special file, or a folder that is too deep. */
+/** Returns the first path that is a link or a special file, or a folder that is too deep. */
 async function findDisallowedEntry(path: string, levels: number): Promise<string | undefined> {
   if (!(await stat(path)).isDirectory()) return undefined;
   if (levels === 0) return path;

@@ -1,6 +1,6 @@
 /**
- * Unpacks untrusted zip, tar and tar.gz files, and rasters compressed with gzip. Entries are streamed to disk. An archive is refused as a whole
- * if an entry could leave the folder, fill the disk or hide something.
+ * Unpacks untrusted zip, tar and tar.gz files, and rasters compressed with gzip. Entries are streamed to disk. An archive is
+ * refused completely if an entry could leave the folder, fill the disk or hide another entry.
  */
 import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open as openFile, readdir, rm, stat } from 'node:fs/promises';
@@ -26,7 +26,7 @@ import {
 type ArchiveKind = 'zip' | 'tar' | 'tar.gz' | 'raster.gz';
 
 export interface UnpackOptions {
-  /** Of the disk that the folder is on; asked for what is declared, and for every byte as it comes. */
+  /** Reserve of the disk with the folder, checked for the declared size and for every byte written. */
   reserve: DiskReserve;
   maxEntries?: number;
   signal?: AbortSignal;
@@ -39,21 +39,21 @@ export interface Unpacked {
 }
 
 const MAX_ENTRIES = 100_000;
-/** An archive that unpacks to more than this many times its size is a bomb: rasters are far below. */
+/** An archive that unpacks to more than this many times its size is treated as a bomb; rasters are far below. */
 const MAX_RATIO = 200;
-/** Up to so many bytes any ratio is fine: empty rasters compress well. */
+/** Size up to which any ratio is allowed, bytes: empty rasters compress well. */
 const MIN_BYTES_FOR_RATIO = 10e6;
-/** Bytes of a name, and of one part of it: what file systems take. */
+/** Limits of a path and of one name in it, bytes: those of file systems. */
 const MAX_NAME_BYTES = 1024;
 const MAX_NAME_PART_BYTES = 255;
 const MAX_DEPTH = 32;
 
 const BLOCK = 512;
 
-/** Compressed bytes that hold the first bytes of the unpacked file; they unpack to 4 MB at most. */
+/** Compressed bytes that contain the first bytes of the unpacked file; they unpack to at most 4 MB. */
 const GZIP_START_BYTES = 4096;
 
-/** The kind of an archive by its first bytes, and for gzip by the first bytes of the unpacked file; null for other files. */
+/** The type of an archive by its first bytes, and for gzip by the first bytes of the unpacked file; null for other files. */
 async function archiveKind(path: string): Promise<ArchiveKind | null> {
   const file = await openFile(path, 'r');
   try {
@@ -72,7 +72,7 @@ function gzipKind(path: string, start: Buffer): ArchiveKind {
   const unpacked = gunzipSync(start, { finishFlush: zlib.Z_SYNC_FLUSH }).subarray(0, SIGNATURE_BYTES);
   if (unpacked.length === 0) throw archiveBroken(path, `its first ${start.length} bytes unpack to nothing`);
   const kind = detectFileType(unpacked);
-  // A tar archive without a file begins with zeros.
+  // A tar archive without files starts with zeros.
   if (kind === 'tar' || unpacked.every((byte) => byte === 0)) return 'tar.gz';
   if (kind === null || kind === 'zip' || kind === 'gzip')
     throw archiveBroken(path, 'it unpacks to neither a tar archive nor a raster file');
@@ -80,8 +80,8 @@ function gzipKind(path: string, start: Buffer): ArchiveKind {
 }
 
 /**
- * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with
- * all that is in it. Archives inside the archive stay as they are. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW, _FULL.
+ * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with its
+ * contents. Archives inside the archive are not unpacked. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW and _FULL.
  */
 export async function unpackArchive(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
   const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
@@ -91,7 +91,7 @@ export async function unpackArchive(path: string, folder: string, options: Unpac
   });
   if (!kind) throw archiveUnknown(path);
   await mkdir(folder, { recursive: true });
-  // It is removed if this fails, so that it must not hold anything of others.
+  // The folder is removed on failure, so it must not hold other files.
   if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`);
   const budget = new UnpackBudget(path, (await stat(path)).size, reserve, maxEntries);
   const target = new UnpackFolder(path, folder, budget, signal);
@@ -123,7 +123,7 @@ async function unpackEntries(
 ): Promise<void> {
   budget.requireEntries(zip.entryCount);
   for await (const entry of zip.eachEntry()) {
-    // The types say string; without decoding it is the bytes of the name.
+    // Declared as string; without decoding it is the bytes of the name.
     const raw = entry.fileName as unknown as Buffer;
     const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
     budget.entry();
@@ -143,7 +143,7 @@ async function unpackEntries(
 const { S_IFMT, S_IFREG, S_IFDIR, S_IFLNK } = constants;
 const UNIX_HOST = 3;
 
-/** APPNOTE 4.4.2 and 4.4.15: archives made on Unix keep the file's mode in the upper half of the external attributes. */
+/** APPNOTE 4.4.2 and 4.4.15: archives made on Unix hold the file's mode in the upper half of the external attributes. */
 function zipEntryKind(entry: Entry, name: string): string {
   const type = entry.versionMadeBy >> 8 === UNIX_HOST ? (entry.externalFileAttributes >>> 16) & S_IFMT : 0;
   if (type === S_IFLNK) return 'symlink';
@@ -151,10 +151,10 @@ function zipEntryKind(entry: Entry, name: string): string {
   return name.endsWith('/') || type === S_IFDIR ? 'folder' : 'file';
 }
 
-/** The file keeps the name of the compressed one without `.gz`, because names of files have dates and ids. */
+/** The file keeps the name of the compressed one without `.gz`, because file names hold dates and ids. */
 async function unpackRaster(path: string, target: UnpackFolder): Promise<void> {
   const name = basename(path).replace(/(?<=.)\.gz$/i, '');
-  // The target limits the bytes, and gets an error of either stream from the last one.
+  // The target limits the bytes, and receives an error of either stream from the last one.
   await target.file(name, async () => connect(createReadStream(path), createGunzip(), () => {}));
 }
 
@@ -198,14 +198,14 @@ async function unpackTar(
   };
   const ends = await Promise.allSettled([take(), feed]);
   const errors = ends.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-  // Where one side fails, the other only reports that the stream was closed early.
+  // If one side fails, the other only reports that the stream was closed early.
   const cause = errors.find((error) => error instanceof TilewrightError) ?? errors.at(-1);
   if (cause !== undefined) throw cause;
-  // A tar ends with blocks of zeros; one that was cut off between two entries does not.
+  // A tar ends with blocks of zeros. They are missing if it was cut off between two entries.
   if (streamed < entriesEnd + BLOCK) throw archiveBroken(path, 'its end is missing');
 }
 
-/** What one archive may still use. `require` refuses what is declared, `spend` what really comes. */
+/** The remaining budget of one archive. `require` checks declared sizes, `spend` counts actual bytes. */
 class UnpackBudget {
   private bytes: number;
   private streamed: number;
@@ -240,7 +240,7 @@ class UnpackBudget {
     await this.reserve.check(bytes);
   }
 
-  /** Bytes of a tar stream: its files, and up to four blocks of header and padding an entry. */
+  /** Limit of a tar stream, bytes: its files, and up to four blocks of header and padding for each entry. */
   stream(bytes: number): void {
     this.streamed -= bytes;
     if (this.streamed < 0) throw this.tooLarge();
@@ -251,7 +251,7 @@ class UnpackBudget {
   }
 }
 
-/** The folder that is unpacked into. Invariant: every path below it is made of checked names, and nothing is a link. */
+/** The destination folder. Invariant: every path below it consists of checked names, and none is a link. */
 class UnpackFolder {
   readonly files: string[] = [];
   bytes = 0;
@@ -268,7 +268,7 @@ class UnpackFolder {
     await this.rejectDuplicate(name, () => mkdir(join(this.root, path), { recursive: true }));
   }
 
-  /** Writes one file and gives the CRC-32 of its bytes. `open` is called when its place is found to be free. */
+  /** Writes one file and returns the CRC-32 of its bytes. Calls `open` after it has created the file. */
   async file(name: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<number> {
     const path = this.pathOf(name);
     const file = join(this.root, path);
@@ -290,7 +290,7 @@ class UnpackFolder {
     return crc;
   }
 
-  /** The file system itself tells what is there already: it knows whether `a` and `A` are the same. */
+  /** The file system decides whether a name exists, because it knows whether `a` and `A` are the same. */
   private async rejectDuplicate(name: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
@@ -303,8 +303,8 @@ class UnpackFolder {
   /** A name as a path below the root; '' for the root itself. Throws TW_INGEST_ARCHIVE_NAME. */
   private pathOf(name: string): string {
     const refuse = (reason: string) => archiveName(this.archive, name, reason);
-    if (name.includes('\0')) throw refuse('it holds a zero byte');
-    if (name.includes('\\')) throw refuse('it holds a backslash');
+    if (name.includes('\0')) throw refuse('it contains a zero byte');
+    if (name.includes('\\')) throw refuse('it contains a backslash');
     if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw refuse('it is an absolute path');
     const parts = name.split('/').filter((part) => part !== '' && part !== '.');
     if (parts.includes('..')) throw refuse('it leads out of the folder');
@@ -318,7 +318,7 @@ class UnpackFolder {
   }
 }
 
-/** Errors of the file system as those of the store; all others are the archive's fault. */
+/** Converts errors of the file system to those of the store, and all others to errors of the archive. */
 function asArchiveError(error: unknown, path: string, folder: string): unknown {
   if (error instanceof TilewrightError) return error;
   if ((error as NodeJS.ErrnoException).syscall !== undefined) return asStorageError(error, folder);

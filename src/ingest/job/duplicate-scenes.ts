@@ -1,28 +1,28 @@
-/** Which of the scenes of one run wait for which. */
+/** Orders the scenes of one run that depend on each other. */
 import { duplicateScene } from '../errors.js';
 import type { Scene } from '../scene.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
 
-/** Invariant: of the scenes of one run with one id at most one is ingested. */
+/** Invariant: of the scenes of one run with the same id, at most one is ingested. */
 export class DuplicateSceneGuard {
-  /** By collection and scene: the input that was ingested, known when all inputs of that id so far have ended. */
+  /** By collection and scene: the ingested input; it resolves when all inputs of that id so far have ended. */
   private readonly ingested = new Map<string, Promise<string | undefined>>();
 
   constructor(
-    private readonly founders: FirstSceneLock,
+    private readonly firstSceneLock: FirstSceneLock,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Runs `work` when it is the scene's turn. Throws TW_INGEST_SCENE_TWICE, and what `work` throws. */
+  /** Runs `work` when it is the scene's turn. Throws TW_INGEST_SCENE_TWICE, and the errors of `work`. */
   run<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
     return this.rejectDuplicate(collection, scene, () =>
-      this.founders.runExclusiveUntilCreated(collection, work, this.signal),
+      this.firstSceneLock.runExclusiveUntilCreated(collection, work, this.signal),
     );
   }
 
   /**
-   * Refuses a scene where an earlier input with the same id was ingested; waits for its end to know: where that one was broken,
-   * this may be the sound one.
+   * Refuses a scene if an earlier input with the same id was ingested. Waits for the earlier one to end: if it failed, this
+   * one may succeed.
    */
   private rejectDuplicate<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
     const key = `${collection}/${scene.id}`;

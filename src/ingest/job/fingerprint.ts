@@ -3,17 +3,16 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import type { CloudDetector } from '../cloud/choose-detector.js';
-import { readCloudModelFile } from '../cloud/index.js';
+import { type CloudDetector, readCloudModelFile } from '../cloud/index.js';
 import { type Scene, sourceFiles } from '../scene.js';
 
-/** Raised whenever the same input would make other tiles. */
+/** Increment it if the same input would result in other tiles. */
 const PIPELINE = 4;
 
-/** Digests by path, kept for one ingest: a file may hold a scene for each day of a year. */
+/** Digests by path, cached for one ingest: a file may hold a scene for each day of a year. */
 export type FileDigests = Map<string, string>;
 
-/** What shapes the tiles of a scene beside the scene itself. */
+/** Settings that affect the tiles of a scene, in addition to the scene itself. */
 export interface CutSettings {
   grid: GridName;
   precision: number;
@@ -22,8 +21,8 @@ export interface CutSettings {
 }
 
 /**
- * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
- * out, so that a copy elsewhere is the same scene.
+ * Digest of everything that affects a scene's tiles: the bytes of its files and every option. File names and paths do not
+ * count, so that a copy elsewhere is the same scene.
  */
 export async function computeFingerprint(
   scene: Scene,
@@ -40,6 +39,7 @@ export async function computeFingerprint(
       ...band,
       file: digests.get(header.path),
       ...(header.mask && header.mask.path !== header.path && { mask: digests.get(header.mask.path) }),
+      ...(header.recoding && { recoding: createHash('sha256').update(header.recoding.table).digest('hex') }),
       ...(header.isDescribedOutside && { described: externalDescription(header) }),
     })),
   }));
@@ -63,13 +63,13 @@ export async function computeFingerprint(
   return createHash('sha256').update(JSON.stringify(everything, stringifyNonFinite)).digest('hex');
 }
 
-/** Facts that are not in the bytes of the file: a corrected header, or another position, makes other tiles. */
+/** Properties that are not in the file itself: a corrected header, or other georeferencing, results in other tiles. */
 function externalDescription({ width, height, dataType, crs, transform, blocks }: RasterHeader) {
   const layout = blocks.reader === 'envi' || blocks.reader === 'mat' ? blocks : undefined;
   return { width, height, dataType, crs: crs.proj4, transform, layout };
 }
 
-/** JSON has no NaN and no infinities, and would make all of them null. */
+/** JSON has no NaN and no infinities, and would turn all of them into null. */
 const stringifyNonFinite = (_: string, value: unknown) =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
@@ -79,7 +79,7 @@ async function digestFile(path: string, signal?: AbortSignal): Promise<string> {
   return hash.digest('hex');
 }
 
-/** A model by its bytes: another place of it changes nothing. */
+/** A model is identified by its bytes, not by its path. */
 async function detectorDigest({ test }: CloudDetector): Promise<string> {
   if (test.kind === 'reflectance') return test.kind;
   return createHash('sha256')

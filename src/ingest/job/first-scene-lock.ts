@@ -1,53 +1,35 @@
-/** Which scenes wait for the first one of their collection. */
+/** Makes scenes wait for the first one of their collection. */
+import { Semaphore } from '../../async/index.js';
 import type { Storage } from '../../storage/index.js';
 
 /**
- * Invariant: of the scenes of a collection that is not there yet, one at a time is ingested, whichever jobs they are of. The first
- * fixes the cells, and the pixel sizes that those after it take over.
+ * Invariant: of the scenes of a collection that does not exist yet, one at a time is ingested, even across jobs. The first one
+ * fixes the cells and the pixel sizes for those after it.
  */
 export class FirstSceneLock {
-  /** Resolves when the first scene of a collection has ended, well or not. */
-  private readonly founding = new Map<string, Promise<void>>();
+  /** By collection that does not exist yet. */
+  private readonly locks = new Map<string, Semaphore>();
 
   constructor(private readonly storage: Storage) {}
 
-  /** Runs `work` when the collection is there; the first to come makes it. A wait ends where the signal aborts. */
+  /** Runs `work` when the collection exists; otherwise one caller at a time tries to create it. A wait ends if the signal aborts. */
   async runExclusiveUntilCreated<T>(
     collection: string,
     work: () => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    while (!(await this.storage.getCollection(collection))) {
-      const founder = this.founding.get(collection);
-      if (founder) {
-        await onceAborted(founder, signal);
-        continue;
-      }
-      const founding = work();
-      // Who founds it hears of a failure; who waits tries to found it next.
-      const ended = founding.then(
-        () => undefined,
-        () => undefined,
-      );
-      this.founding.set(collection, ended);
-      try {
-        return await founding;
-      } finally {
-        this.founding.delete(collection);
-      }
+    if (await this.storage.getCollection(collection)) {
+      this.locks.delete(collection);
+      return work();
+    }
+    const lock = this.locks.get(collection) ?? new Semaphore(1);
+    this.locks.set(collection, lock);
+    const release = await lock.acquire(signal);
+    try {
+      if (!(await this.storage.getCollection(collection))) return await work();
+    } finally {
+      release();
     }
     return work();
   }
-}
-
-function onceAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    wait.then(() => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    }, reject);
-  });
 }

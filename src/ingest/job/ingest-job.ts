@@ -5,27 +5,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
+import type { IngestMetrics } from '../../metrics/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
-import type { IngestPool } from '../cut/ingest-pool.js';
-import type { SharedMemory } from '../cut/shared-memory.js';
+import type { IngestPool, SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed } from '../errors.js';
-import { findInputs, isArchive } from '../formats/index.js';
-import { PathGuard } from '../inputs/path-guard.js';
-import { unpackArchive } from '../inputs/unpack-archive.js';
-import type { IngestContext, IngestOptions } from '../options.js';
-import { planSceneTiles, type ScenePlan } from '../plan/scene-plan.js';
+import { findInputs, isArchive, PathGuard, unpackArchive } from '../inputs/index.js';
+import type { IngestOptions } from '../options.js';
+import { planSceneTiles, type ScenePlan } from '../plan/index.js';
 import { type Scene, sourceFiles } from '../scene.js';
 import { DuplicateSceneGuard } from './duplicate-scenes.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
-import { ingestScene, type SceneResult } from './ingest-scene.js';
+import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './scene-shares.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
   paths: string[];
-  /** Reads only what lies in the allowed folders, as they are when it runs. For the server to say, not for its users. */
+  /**
+   * True if the job may read only from the allowed folders, as of the time when it runs. Set by the server, not by its users.
+   */
   fenced?: boolean;
-  /** What the sender calls the only path, an uploaded file. Also for the server to say. */
+  /** The sender's name for the only path, an uploaded file. Set by the server. */
   sentAs?: string;
 }
 
@@ -34,34 +34,35 @@ export interface IngestResults {
   scenes: SceneResult[];
   tiles: number;
   failed: { path: string; code: string; message: string }[];
-  /** Folders below the given ones that are no products; they were not looked into. */
+  /** Subfolders that are not products; they were not searched. */
   passedOver: string[];
 }
 
 export interface IngestProcessContext {
   storage: Storage;
   workers: IngestPool;
-  /** Bytes that ingest may take beside what the program itself does. */
+  /** Memory budget of ingest in bytes, on top of the program's own memory. */
   memory: number;
   cloudModel?: string | undefined;
-  /** Real paths of the folders that those may have read who do not own the node; none by default. */
+  metrics?: IngestMetrics;
+  /** Real paths of the folders that users other than the owner of the node may have read; none by default. */
   allowedFolders?: string[];
 }
 
-/** How the lines of the log begin that are told before a scene is cut. */
+/** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
 
-/** A restart of etcd or the election of a leader is over after this, ms; then a scene has failed. */
+/** A restart of etcd or the election of a leader takes less than this; after it, a scene fails. */
 const ETCD_RETRY_TIMEOUT_MS = 120_000;
 const ETCD_RETRY_INTERVAL_MS = 1000;
 
-/** How many failures the error of a job names where all scenes failed. */
+/** Number of failures that the error of a job lists if all scenes failed. */
 const MAX_REASONS_IN_ERROR = 3;
 
-/** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
+/** Concurrent scenes: while one waits for the disk, another is cut. More would only divide the memory. */
 const MAX_CONCURRENT_SCENES = 4;
 
-/** A scene, and its place in the order in which all were found. */
+/** A scene, and its position in the order of all scenes. */
 interface FoundScene {
   index: number;
   scene: Scene;
@@ -69,15 +70,15 @@ interface FoundScene {
   scratch: ScratchFolder | undefined;
 }
 
-/** An archive's files, for as long as scenes of it are under way. */
+/** The files of an archive while its scenes are in progress. */
 interface ScratchFolder {
   folder: string;
   scenes: number;
 }
 
 /**
- * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and are cut a few at
- * once; every input ends as a result or as a failure.
+ * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and a few are cut
+ * concurrently; every input ends as a result or as a failure.
  */
 export class IngestJob {
   private readonly context: IngestContext;
@@ -91,16 +92,17 @@ export class IngestJob {
   /** Collections as they would be after the scenes of a dry run so far. */
   private readonly dryRunCollections = new Map<string, CollectionRecord>();
   private readonly guard: PathGuard | undefined;
-  /** What users call files and folders that only the server knows, innermost first. */
+  /** Names of users for files and folders that only the server knows, innermost first. */
   private readonly userNames: [path: string, name: string][] = [];
   private inputs = 0;
   private readonly sceneProgress = new SceneShares();
   private inputsDescribed = 0;
+  private readonly metrics: IngestMetrics | undefined;
 
   constructor(
-    { storage, workers: pool, cloudModel, allowedFolders = [] }: IngestProcessContext,
+    { storage, workers: pool, cloudModel, metrics, allowedFolders = [] }: IngestProcessContext,
     memory: SharedMemory,
-    founders: FirstSceneLock,
+    firstSceneLock: FirstSceneLock,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
@@ -111,7 +113,8 @@ export class IngestJob {
       cloudModel,
       digests: new Map(),
     };
-    this.duplicates = new DuplicateSceneGuard(founders, job.signal);
+    this.metrics = metrics;
+    this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
     const { fenced, sentAs, paths } = options;
     if (fenced) this.guard = new PathGuard(allowedFolders);
     if (sentAs !== undefined) this.userNames.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
@@ -120,23 +123,24 @@ export class IngestJob {
   async run(): Promise<IngestResults> {
     this.job.partial(() => this.partialResults());
     const scenes = this.scenes();
-    const lane = async () => {
-      // The generator hands out one scene at a time, however many lanes ask.
+    const ingestScenes = async () => {
+      // The generator returns one scene at a time, even to concurrent callers.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
         const { index, scene, scratch } = next.value;
         const result = await this.recordFailure(scene.path, () => this.ingest(next.value));
         if (result) {
           this.results[index] = result;
           this.logScene(result);
+          if (!this.options.dryRun) this.countScene(scene, result);
         }
         this.share(index, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
       }
     };
-    const lanes = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
-    const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+    const concurrency = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
+    const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, ingestScenes));
     for (const scratch of this.unpacked) await this.remove(scratch);
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
     this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
     if (results.scenes.length > 0 || this.failed.length === 0) return results;
@@ -155,7 +159,7 @@ export class IngestJob {
     };
   }
 
-  /** What is true of many scenes is told once, before the first of them is cut. */
+  /** Logs notes that apply to many scenes once, before the first of them is cut. */
   private logNotes({ notes }: ScenePlan): void {
     for (const { level, text } of notes) {
       if (!this.loggedNotes.has(text)) this.job.log(level, `${PLAN_PREFIX}${text}`);
@@ -164,9 +168,17 @@ export class IngestJob {
   }
 
   private logScene({ collection, id, tiles, unchanged, replaced, warnings }: SceneResult): void {
-    const what = unchanged ? 'already there' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
+    const what = unchanged ? 'unchanged' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
     this.job.log('info', `${collection}/${id}: ${what}`);
     for (const warning of warnings) this.job.log('warning', `${collection}/${id}: ${warning}`);
+  }
+
+  private countScene({ groups }: Scene, { unchanged, replaced }: SceneResult): void {
+    const outcome = unchanged ? 'unchanged' : replaced ? 'replaced' : 'new';
+    this.metrics?.scenes.inc({ outcome });
+    if (unchanged) return;
+    for (const { bands } of groups)
+      for (const { header } of bands) this.metrics?.pixels.inc(header.width * header.height);
   }
 
   private logFailure({ path, code, message }: IngestResults['failed'][number]): void {
@@ -186,9 +198,9 @@ export class IngestJob {
       const found = await this.recordFailure(input, () => this.describe(input));
       const { scenes, scratch } = found ?? { scenes: [], scratch: undefined };
       this.inputsDescribed++;
-      // All of them before the first is cut, so that progress counts them.
-      const places = scenes.map(() => this.sceneProgress.add());
-      for (const [i, scene] of scenes.entries()) yield { index: places[i]!, scene, scratch };
+      // Adds all scenes before the first one is cut, so that progress counts them.
+      const indexes = scenes.map(() => this.sceneProgress.add());
+      for (const [i, scene] of scenes.entries()) yield { index: indexes[i]!, scene, scratch };
     }
   }
 
@@ -196,7 +208,7 @@ export class IngestJob {
     const input = await this.resolveAllowed(path);
     if (await isArchive(input)) return this.describeArchive(input);
     const scenes = await this.scenesOf(input);
-    // What is a link by now is not where the headers come from.
+    // The headers must not come from a path that has become a link.
     await this.resolveAllowed(input);
     await this.guard?.assertUnchanged(scenes.flatMap(sourceFiles));
     return { scenes: scenes.map((scene) => this.named(scene, scene.path)), scratch: undefined };
@@ -204,7 +216,7 @@ export class IngestJob {
 
   private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: ScratchFolder }> {
     const { storage } = this.context;
-    const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
+    const scratch = { folder: await storage.scratch.make('unpacked'), scenes: 0 };
     this.unpacked.add(scratch);
     this.userNames.unshift([scratch.folder, input]);
     try {
@@ -233,8 +245,9 @@ export class IngestJob {
 
   private scenesOf(path: string): Promise<Scene[]> {
     const { paths: _, nodata, ...options } = this.options;
-    const said = nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
-    return this.context.pool.describe(path, said, this.job.signal);
+    const described =
+      nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
+    return this.context.pool.describe(path, described, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
@@ -242,7 +255,7 @@ export class IngestJob {
     return this.guard ? this.guard.resolveAllowed(path) : path;
   }
 
-  /** A text without names that only the server knows. */
+  /** Replaces names that only the server knows. */
   private toUserNames(text: string): string {
     return this.userNames.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
   }
@@ -286,7 +299,7 @@ export class IngestJob {
             made = count;
           },
           onRead: async () => {
-            // Nobody else reaches what was unpacked into the data folder.
+            // Nobody else can write to unpacked files in the data folder.
             if (!scratch) await guard?.assertUnchanged(sourceFiles(scene));
           },
         });
@@ -294,7 +307,7 @@ export class IngestJob {
         tiles.skipped += cells - made;
         return result;
       } catch (error) {
-        // It is begun anew.
+        // The scene is tried again.
         if (coordinationUnavailable.is(error)) tiles.total -= cells;
         else tiles.failed += cells;
         throw error;
@@ -303,7 +316,7 @@ export class IngestJob {
     return this.duplicates.run(id, scene, cut);
   }
 
-  /** Repeats work that etcd's silence has ended before anything was committed, for ETCD_RETRY_TIMEOUT_MS ms. */
+  /** Repeats work if etcd failed before a commit, for up to ETCD_RETRY_TIMEOUT_MS. */
   private async retryWhileEtcdIsDown<T>(path: string, work: () => Promise<T>): Promise<T> {
     const { log, signal } = this.job;
     for (let until: number | undefined; ; ) {
@@ -312,22 +325,22 @@ export class IngestJob {
       } catch (error) {
         until ??= performance.now() + ETCD_RETRY_TIMEOUT_MS;
         if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
-        log('warning', `${this.toUserNames(path)}: etcd does not answer; the scene is tried again`);
+        log('warning', `${this.toUserNames(path)}: etcd does not respond; the scene will be retried`);
         await sleep(ETCD_RETRY_INTERVAL_MS, undefined, { signal });
       }
     }
   }
 
-  /** Progress by cells. An input that is not described yet counts as one scene. */
-  private share(place: number, share: number): void {
-    this.sceneProgress.setShare(place, share);
+  /** Reports progress by cells. An input that is not described yet counts as one scene. */
+  private share(index: number, share: number): void {
+    this.sceneProgress.setShare(index, share);
     this.job.progress({
       ...this.tiles,
       share: this.sceneProgress.overall(this.inputs - this.inputsDescribed),
     });
   }
 
-  /** Null where the work failed; the failure is kept. A cancelled job ends. */
+  /** Null if the work failed; the failure is recorded. Throws if the job is cancelled. */
   private async recordFailure<T>(path: string, work: () => Promise<T>): Promise<T | null> {
     try {
       return await work();
@@ -337,6 +350,7 @@ export class IngestJob {
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
       const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };
       this.failed.push(failure);
+      this.metrics?.failures.inc();
       this.logFailure(failure);
       return null;
     }
@@ -344,15 +358,15 @@ export class IngestJob {
 }
 
 /**
- * The file that an archive of the same name and `.tar` was made for, as `ingest --upload` makes it of a file and its side files: then
- * these are no inputs, and a STAC Item among them describes the file. Undefined for other archives.
+ * The file for which an archive of the same name and `.tar` was made: `ingest --upload` packs a file with its side files. The
+ * side files are then not inputs, and a STAC Item among them describes the file. Undefined for other archives.
  */
 function fileOfArchive(archive: string, files: string[]): string | undefined {
   const name = basename(archive, '.tar');
   if (name === basename(archive) || !files.includes(name)) return undefined;
   const { name: stem, ext } = parse(name);
   const isHeader = ext.toLowerCase() === '.hdr';
-  // The image of an ENVI header has any extension, or none.
+  // The image of an ENVI header may have any extension, or none.
   const image = isHeader ? files.find((file) => file !== name && parse(file).name === stem) : name;
   const sideFiles = [name, image, `${image}.msk`, `${image}.aux.xml`, `${stem}.hdr`, `${name}.hdr`];
   const others = files.filter((file) => !sideFiles.includes(file));
@@ -360,8 +374,8 @@ function fileOfArchive(archive: string, files: string[]): string | undefined {
   return others.length === 0 || (others.length === 1 && isItem(others[0])) ? name : undefined;
 }
 
-/** One line for who only looks at the job. */
+/** One line that summarises the job. */
 function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
-  const done = `${scenes} ${dryRun ? 'looked at, none ingested' : 'ingested'}`;
+  const done = `${scenes} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
   return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

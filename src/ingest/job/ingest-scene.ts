@@ -1,28 +1,34 @@
 /**
- * A scene on disk becomes tiles: find its cells, decode its rows through rolling windows, cut every cell in worker threads, and
- * commit all tiles together.
+ * Converts a scene on disk to tiles: finds its cells, decodes its rows through rolling windows, cuts every cell in worker
+ * threads, and commits all tiles together.
  */
 import { bytesPerSample } from '../../raster/index.js';
-import type { SceneRecord } from '../../storage/index.js';
-import { chooseDetector } from '../cloud/choose-detector.js';
-import { cutScene } from '../cut/cut-scene.js';
+import type { SceneRecord, Storage } from '../../storage/index.js';
+import { chooseDetector } from '../cloud/index.js';
+import { type CutResources, cutScene } from '../cut/index.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
-import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
-import { isCubeGroup } from '../plan/cut-passes.js';
-import { coverScene, referenceGroup } from '../plan/scene-cells.js';
-import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
-import { computeFingerprint } from './fingerprint.js';
+import type { IngestHooks, IngestOptions } from '../options.js';
+import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
+import { referenceGroup } from '../scene.js';
+import { computeFingerprint, type FileDigests } from './fingerprint.js';
+
+export interface IngestContext extends CutResources {
+  storage: Storage;
+  /** Path of the operator's s2cloudless model (LightGBM), if there is one. */
+  cloudModel: string | undefined;
+  digests: FileDigests;
+}
 
 export interface SceneResult {
   id: string;
   collection: string;
   tiles: number;
-  /** True where the store already held exactly this scene. */
+  /** True if the store already held exactly this scene. */
   unchanged: boolean;
-  /** True where an earlier delivery of the scene, or one with other flags, was replaced. */
+  /** True if an earlier delivery of the scene, or one with other options, was replaced. */
   replaced: boolean;
   warnings: string[];
-  /** Of a dry run: the cells that the scene touches. Those without a valid pixel would make no tile. */
+  /** Dry run only: the cells that the scene touches. Those without a valid pixel would have no tile. */
   geocodes?: string[];
 }
 
@@ -39,19 +45,19 @@ export async function ingestScene(
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
   const test = chooseDetector(scene, context.cloudModel, cloudTest);
-  // Other groups are always compressed, and are the same tiles with the option as without it.
+  // The option does not affect other groups, which are always compressed.
   const compress = scene.groups.some(isCubeGroup) ? compressCubes : undefined;
-  const how = { grid: grid.name, precision, test, compress };
-  const fingerprint = await computeFingerprint(scene, how, context.digests, hooks.signal);
-  const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
+  const settings = { grid: grid.name, precision, test, compress };
+  const fingerprint = await computeFingerprint(scene, settings, context.digests, hooks.signal);
+  const resultIfUnchanged = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
     // A tile that was damaged on disk is made again.
     if (known?.fingerprint !== fingerprint || !(await storage.isSceneIntact(collection, known)))
       return undefined;
     // The record has the warnings of the delivery that made the tiles.
     return { ...result, tiles: known.geocodes.length, unchanged: true, warnings: scene.warnings };
   };
-  const there = await asThere(previous);
-  if (there) return there;
+  const unchanged = await resultIfUnchanged(previous);
+  if (unchanged) return unchanged;
 
   const cells = coverScene(scene, grid, precision);
   rejectLargeTiles(plan, cells);
@@ -61,12 +67,12 @@ export async function ingestScene(
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
-    // Another may have delivered it since it was looked for.
+    // Another job may have ingested it since the check above.
     const now = await storage.getScene(collection.id, scene.id);
-    const since = now?.version === previous?.version ? undefined : await asThere(now);
-    if (since) {
+    const delivered = now?.version === previous?.version ? undefined : await resultIfUnchanged(now);
+    if (delivered) {
       await write.abort();
-      return since;
+      return delivered;
     }
     const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
     await hooks.onRead?.();
@@ -79,7 +85,7 @@ export async function ingestScene(
   }
 }
 
-/** A thread holds all bands of a tile, and its files, at once; cubes are cut piece by piece, into files of 4 GiB at most. */
+/** A thread holds all bands of a tile, and its files, in memory. Cubes are cut in pieces, into files of at most 4 GiB. */
 const MAX_TILE_BYTES = 512e6;
 const MAX_CUBE_BYTES = 4e9;
 

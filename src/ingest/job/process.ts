@@ -1,10 +1,10 @@
-/** Ingest as a process: what it takes, what it answers, and what a retry of it is. */
+/** The ingest process: its inputs, outputs and retries. */
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
-import { SharedMemory } from '../cut/shared-memory.js';
+import { SharedMemory } from '../cut/index.js';
 import { notRecognised, pathNotAllowed } from '../errors.js';
-import { PathGuard } from '../inputs/path-guard.js';
+import { PathGuard } from '../inputs/index.js';
 import { FirstSceneLock } from './first-scene-lock.js';
 import { IdleTimer } from './idle-timer.js';
 import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestResults } from './ingest-job.js';
@@ -38,7 +38,7 @@ const INPUTS = {
       additionalProperties: { type: 'integer', minimum: 1 },
     },
     nodata: { anyOf: [{ type: 'number' }, { enum: ['nan'] }] },
-    // Nothing is left of a pixel that is multiplied by 0.
+    // A scale of 0 would make all values equal.
     scale: { type: 'number', not: { enum: [0] } },
     offset: { type: 'number' },
     platform: { type: 'string', minLength: 1, maxLength: 100 },
@@ -51,29 +51,32 @@ const INPUTS = {
 
 const OUTPUTS = {
   collection: { title: 'Collection of the first scene', schema: { type: 'string', nullable: true } },
-  scenes: { title: 'Scenes that are there now', schema: { type: 'array', items: { type: 'object' } } },
+  scenes: { title: 'Ingested scenes', schema: { type: 'array', items: { type: 'object' } } },
   tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
-  failed: { title: 'Inputs that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  failed: { title: 'Failed inputs, with reasons', schema: { type: 'array', items: { type: 'object' } } },
   passedOver: {
-    title: 'Folders that were not looked into',
+    title: 'Folders that were not searched',
     schema: { type: 'array', items: { type: 'string' } },
   },
-  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+  seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
-/** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
+/** Fraction of the memory that holds source rows; threads and GDAL processes use the rest. */
 const SOURCE_ROWS_MEMORY_FRACTION = 0.6;
-/** If nothing is ingested for this long, the memory of rows and threads is returned to the system. */
+/** The memory of rows and threads is returned to the system if nothing is ingested for this long. */
 const IDLE_TIMEOUT_MS = 30_000;
 
-/** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
+/**
+ * Ingests every scene below the given paths. A scene that fails is reported with its reason; the others continue. The job
+ * fails if all scenes do.
+ */
 export function ingestProcess(context: IngestProcessContext): Process {
-  const arena = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
-  const founders = new FirstSceneLock(context.storage);
+  const memory = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
+  const firstSceneLock = new FirstSceneLock(context.storage);
   const idle = new IdleTimer(IDLE_TIMEOUT_MS, async () => {
     // Threads refer to the memory of rows until they end.
     await context.workers.endThreads();
-    arena.releaseBuffer();
+    memory.releaseBuffer();
   });
   return {
     id: 'ingest',
@@ -81,16 +84,16 @@ export function ingestProcess(context: IngestProcessContext): Process {
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
     outputs: OUTPUTS,
-    // A scene that is there already is passed over.
+    // A scene that already exists is skipped.
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     canTakeOver: (inputs) => isAllowedToRead(inputs as IngestInputs, context),
     run: (inputs, job) =>
-      idle.runBusy(() => new IngestJob(context, arena, founders, inputs as IngestInputs, job).run()),
+      idle.runBusy(() => new IngestJob(context, memory, firstSceneLock, inputs as IngestInputs, job).run()),
   };
 }
 
-/** Whether all paths are in folders that this node may read. */
+/** True if all paths are in folders that this node may read. */
 async function isAllowedToRead(
   { paths }: IngestInputs,
   { allowedFolders = [] }: IngestProcessContext,
@@ -105,14 +108,14 @@ async function isAllowedToRead(
   return true;
 }
 
-/** The inputs of a run over what failed in another one; null where nothing did. */
+/** The inputs of a job that retries the failures of another one; null if there are none. */
 async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
   const paths = new Set<string>();
   for (const { path } of failed) paths.add(await archiveOf(path));
   return paths.size === 0 ? null : { ...inputs, paths: [...paths] };
 }
 
-/** The archive that a path leads into; the path itself where it leads into none. */
+/** The archive that a path leads into; otherwise the path itself. */
 async function archiveOf(path: string): Promise<string> {
   for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
     // A path that does not exist or cannot be read is not an archive; ingesting it reports the error.

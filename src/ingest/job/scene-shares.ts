@@ -1,15 +1,15 @@
 /**
- * How much of an ingest is done. Scenes weigh by their cells: 10 cells of a small scene are not half of the work if the other scene has
- * 5,000. A scene without a known number of cells weighs as much as the mean of the others.
+ * Progress of an ingest. Scenes are weighted by their cells: 10 cells of a small scene are not half of the work if the other
+ * scene has 5,000. A scene without a known number of cells has the mean weight of the others.
  */
 export class SceneShares {
   private readonly scenes: { share: number; cells?: number }[] = [];
-  /** Sums over all scenes, so that a step takes the same time however many scenes there are. */
+  /** Sums over all scenes, so that an update takes constant time. */
   private known = { scenes: 0, cells: 0, done: 0 };
   private unknownDone = 0;
   private reported = 0;
 
-  /** Adds a scene of which nothing is done. Returns its place. */
+  /** Adds a scene and returns its index. */
   add(): number {
     return this.scenes.push({ share: 0 }) - 1;
   }
@@ -23,7 +23,10 @@ export class SceneShares {
     this.change(place, { ...this.scenes[place]!, share: Math.round(share * SHARE_STEPS) / SHARE_STEPS });
   }
 
-  /** From 0 to 1, if `more` scenes are still to be found. Never less than before, although newly found cells lower the true share. */
+  /**
+   * The completed fraction from 0 to 1, if `more` scenes are still to be found. It never decreases, although new cells lower
+   * the true fraction.
+   */
   overall(more: number): number {
     const { scenes, cells, done } = this.known;
     const mean = scenes > 0 ? Math.max(1, cells / scenes) : 1;
@@ -49,5 +52,5 @@ export class SceneShares {
   }
 }
 
-/** Sums of such fractions of whole numbers are exact, so no rounding errors add up. */
+/** Sums of integer multiples of 1 / SHARE_STEPS are exact, so no rounding errors add up. */
 const SHARE_STEPS = 2 ** 20;

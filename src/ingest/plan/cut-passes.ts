@@ -1,13 +1,13 @@
 /**
- * A scene is cut in passes, mostly one a band group, so that only the rows of one group are in memory at a time. The pass of the
- * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
+ * Plans the passes in which a scene is cut, mostly one for each band group, so that only the rows of one group are in memory
+ * at a time. The pass of the finest data group makes the mask: it also reads the groups that hold quality codes, and cuts
+ * those too.
  */
 import { isHyperspectral } from '../../raster/index.js';
-import { type QualityBand, requireGroup, type Scene, type SourceGroup } from '../scene.js';
-import { referenceGroup } from './scene-cells.js';
+import { type QualityBand, referenceGroup, requireGroup, type Scene, type SourceGroup } from '../scene.js';
 
 export interface CutPass {
-  /** What is in memory together. */
+  /** The groups that are in memory together. */
   sources: SourceGroup[];
   cuts: GroupCut[];
 }
@@ -16,9 +16,9 @@ export interface CutPass {
 export interface GroupCut {
   /** Index of the group within the scene. */
   group: number;
-  /** Index of it within the sources of the pass. */
+  /** Its index within the sources of the pass. */
   source: number;
-  /** How the mask is made of the sources; null where this cut makes none. */
+  /** Quality bands of the mask; null if this cut makes no mask. */
   mask: MaskSource[] | null;
 }
 
@@ -29,10 +29,10 @@ export interface MaskSource {
   codes: Uint8Array;
 }
 
-/** Groups that are cut by themselves, see `cut-cube.ts`: their rows would not fit into memory. */
+/** Groups that are cut separately, see `cut-cube.ts`: their rows would not fit into memory. */
 export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && isHyperspectral(bands);
 
-/** Without `quality`, the mask only says where there is data. */
+/** Without `quality`, the mask only marks pixels with data. */
 export function planCutPasses(scene: Scene, quality: boolean): CutPass[] {
   const first = isCubeGroup(referenceGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
   const cut = new Set(first.flatMap(({ cuts }) => cuts.map(({ group }) => group)));

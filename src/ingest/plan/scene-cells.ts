@@ -1,25 +1,26 @@
-/** Which cells a scene covers. */
+/** Determines the cells that a scene covers. */
 import { coverRegionByRelation, type Grid, type GridBounds, type Relation } from '../../grid/index.js';
 import { createTransform, pixelToMap } from '../../raster/index.js';
 import { noGeographicExtent, outsideGrid, tooManyTiles } from '../errors.js';
-import { datumWarning } from '../georeferencing/datum-warning.js';
-import { type GeoBox, gridToPixelTransform } from '../georeferencing/grid-to-source.js';
-import { type ProjectedRectangle, projectRectangle } from '../georeferencing/project-rectangle.js';
-import { type ExtentSample, isOutOfRange, sampleExtent } from '../georeferencing/raster-extent.js';
-import type { Scene, SourceGroup } from '../scene.js';
+import {
+  datumWarning,
+  type ExtentSample,
+  type GeoBox,
+  gridToPixelTransform,
+  isOutOfRange,
+  type ProjectedRectangle,
+  projectRectangle,
+  sampleExtent,
+} from '../georeferencing/index.js';
+import type { Scene } from '../scene.js';
 
-/** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
+/** Limit of the tiles of one scene: far beyond any product, and mostly a mistyped precision. */
 const MAX_TILES_PER_SCENE = 200_000;
 
-/** The finest data group: it sets the default precision and the size of the mask. */
-export function referenceGroup(scene: Scene): SourceGroup {
-  return scene.groups.find((group) => group.role === 'data') ?? scene.groups[0];
-}
-
 /**
- * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene if a part
- * of it lies beyond the grid, or if its datum makes positions inexact. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH where nothing is on it, and
- * TW_INGEST_TOO_MANY_TILES.
+ * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene if a part of it
+ * lies beyond the grid, or if its datum makes positions inexact. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH if no
+ * cell is covered, and TW_INGEST_TOO_MANY_TILES.
  */
 export function coverScene(scene: Scene, grid: Grid, precision: number): string[] {
   const positions = geoBoxesOf(scene);
@@ -41,7 +42,7 @@ export function coverScene(scene: Scene, grid: Grid, precision: number): string[
   if (lost > 0) {
     const percent = lost < 0.01 ? 'less than 1' : `about ${Math.round(100 * lost)}`;
     scene.warnings.push(
-      `${percent} % of the scene lies beyond the ${grid.name} grid and makes no tiles; use another grid for it`,
+      `${percent} % of the scene lies beyond the ${grid.name} grid and has no tiles; use another grid for it`,
     );
   }
   const warnings = positions.map(datumWarning).filter((warning) => warning !== undefined);
@@ -49,7 +50,7 @@ export function coverScene(scene: Scene, grid: Grid, precision: number): string[
   return cells;
 }
 
-/** Positions of the data groups; groups of different pixel sizes mostly cover the same ground. */
+/** GeoBoxes of the data groups; groups of different pixel sizes mostly cover the same ground. */
 function geoBoxesOf(scene: Scene): GeoBox[] {
   const positions = new Map<string, GeoBox>();
   for (const { role, bands } of scene.groups) {
@@ -61,20 +62,21 @@ function geoBoxesOf(scene: Scene): GeoBox[] {
   return [...positions.values()];
 }
 
-/** Roughly which share of the places of a scene lies beyond the latitudes of the grid. */
+/** Approximate fraction of a scene that lies beyond the latitudes of the grid. */
 function fractionOutsideGrid(places: ExtentSample['points'], grid: Grid): number {
   const [, limit] = grid.toLonLat(0, grid.extent.north);
   const beyond = places.filter(([, lat]) => Math.abs(lat) > limit + 1e-9);
   return places.length === 0 ? 0 : beyond.length / places.length;
 }
 
-/** An overlap narrower than this, in pixels, is rounding along an edge. */
+/** An overlap narrower than this, in pixels, is a rounding error along an edge. */
 const MIN_OVERLAP_PIXELS = 1e-6;
 
 /**
- * How rectangles of the grid lie to a raster. Rectangles are projected into the raster, never the raster onto the globe: its
- * outline there may hold a pole, cross the antimeridian, or leave the Earth, while the way back is smooth but for the rim of
- * the map. There, a rectangle whose points do not lie close together even at the closest look counts by its points alone.
+ * The relation of rectangles of the grid to a raster. Rectangles are projected into the raster, and never the raster onto the
+ * globe: its outline there may contain a pole, cross the antimeridian, or leave the Earth. The projection of a rectangle is
+ * smooth except at the edge of the map. There, if the points of a rectangle are far apart even at the finest subdivision, only
+ * the points count.
  */
 function relationTo(
   position: GeoBox,
@@ -110,8 +112,8 @@ function relationTo(
 }
 
 /**
- * The box that holds all of a rectangle's image: around its nine points, widened by how much it bends between them, and by a
- * share of its size for what second differences do not see in a large one.
+ * The bounding box of a rectangle's image: that of its nine points, extended by the curvature between them, and by a fraction
+ * of its size for effects that second differences do not detect in a large rectangle.
  */
 function withMargin({ left, top, right, bottom, curvature }: ProjectedRectangle, share: number) {
   const x = curvature.x + (right - left) * share;
@@ -119,14 +121,14 @@ function withMargin({ left, top, right, bottom, curvature }: ProjectedRectangle,
   return { left: left - x, top: top - y, right: right + x, bottom: bottom + y };
 }
 
-/** False across the rim of a map, where one part of a rectangle lies far from the other. */
+/** False across the edge of a map, where one part of a rectangle lies far from the other. */
 function isSmooth({ left, top, right, bottom, curvature }: ProjectedRectangle): boolean {
   return Math.max(curvature.x, curvature.y) <= Math.max(right - left, bottom - top) / 2;
 }
 
 /**
- * Whether the middle of a rectangle comes back from the raster's system. Some projections fold the far side of the Earth onto
- * the near one (transverse Mercator beyond 90 degrees, the oblique Mercator of Switzerland, polyconic).
+ * Tests that the centre of a rectangle survives the round trip through the raster's system. Some projections fold the far side
+ * of the Earth onto the near one (transverse Mercator beyond 90 degrees, the oblique Mercator of Switzerland, polyconic).
  */
 function roundTripCheck({ crs }: GeoBox, grid: Grid): (rect: GridBounds) => boolean {
   if (crs.geographic) return () => true;

@@ -1,4 +1,7 @@
-/** Where the tiles of a scene go, and which pixels they have: fixed by its collection, or by it where it is the first of one. */
+/**
+ * Plans the tiles of a scene: its collection fixes their cells and pixel sizes, and the first scene fixes them for the
+ * collection.
+ */
 import {
   cellSizeMetres,
   defaultPrecision,
@@ -12,25 +15,24 @@ import {
 } from '../../grid/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../../storage/index.js';
 import { formatPixelSize, nameGroups, replaceGroups } from '../band-groups.js';
-import { centreLonLat } from '../georeferencing/raster-extent.js';
+import { centreLonLat } from '../georeferencing/index.js';
 import type { IngestOptions } from '../options.js';
-import type { Scene } from '../scene.js';
-import { referenceGroup } from './scene-cells.js';
+import { referenceGroup, type Scene } from '../scene.js';
 
 export interface ScenePlan {
   /** With the pixel sizes and the group names of its collection. */
   scene: Scene;
   collection: CollectionRecord;
   grid: Grid;
-  /** What people should know before the scene is cut; the same for all scenes of which it is true. */
+  /** Notes for the user before the scene is cut; they are the same for all scenes to which they apply. */
   notes: { level: LogLevel; text: string }[];
 }
 
 /**
- * The collection of a scene: the one that is there, or the one that its first scene will make. What the scene adds to one that is
- * there (pixel sizes, notices of its product) is recorded here, so that scenes of other jobs find it; a dry run records it in
- * `dry` alone, for the scenes after it.
- * Throws TW_STORAGE_COLLECTION_FIXED where the options want other cells than the collection has.
+ * Plans a scene in its collection, which either exists or will be created by this scene. New facts of the scene (pixel sizes,
+ * notices of its product) are recorded in the collection here, so that scenes of other jobs see them; a dry run records them
+ * only in `dry`, for its later scenes. Throws TW_STORAGE_COLLECTION_FIXED if the options require other cells than the
+ * collection has.
  */
 export async function planSceneTiles(
   storage: Storage,
@@ -61,7 +63,7 @@ export async function planSceneTiles(
   return { scene, collection, grid, notes: [first, ...planNotes(scene, collection, grid)] };
 }
 
-/** Pixels of each group of a planned scene in a cell. */
+/** Pixel grids of each group of a planned scene in a cell. */
 export function groupPixelGrids({ scene, collection, grid }: ScenePlan, geocode: string): PixelGrid[] {
   return pixelGridsFor(collection.pixelSizes ?? [], grid, geocode, resolutionsOf(scene));
 }
@@ -80,10 +82,10 @@ const resolutionsOf = ({ groups }: Scene): PixelSize[] => groups.map(({ resoluti
 const sizesWith = (known: PixelSizes, scene: Scene): PixelSizes =>
   matchPixelSizes(known, resolutionsOf(scene)).known;
 
-/** A record with what a scene adds to it. A collection of another product keeps its own notices. */
+/** A collection record with the facts that a scene adds. A collection of another product keeps its own notices. */
 function mergeCollectionFacts(record: CollectionRecord, scene: Scene): CollectionRecord {
   const { attribution, licenseUrl, providers, pixelSizes } = scene.collection;
-  // The tiles of older versions have the sizes that were measured of each scene, counted together.
+  // Older versions recorded no pixel sizes: their tiles have the measured sizes of each scene.
   const known = record.pixelSizes ?? pixelSizes ?? [distinct(resolutionsOf(scene))];
   const notices = scene.collection.id === record.id ? { attribution, licenseUrl, providers } : {};
   const missing = Object.entries(notices).filter(
@@ -96,7 +98,7 @@ const distinct = (sizes: PixelSize[]) => [
   ...new Map(sizes.map((size) => [`${size.x} ${size.y}`, size])).values(),
 ];
 
-/** A scene whose groups have the pixel sizes that its collection knows, and the names that follow from them. */
+/** A scene whose groups have the pixel sizes of its collection, and names that follow from them. */
 function matchScenePixelSizes(
   scene: Scene,
   { pixelSizes = [] }: Pick<CollectionRecord, 'pixelSizes'>,
@@ -110,7 +112,7 @@ function matchScenePixelSizes(
 
 // --- notes ------------------------------------------------------------------------------------------------------
 
-/** A cell in the middle of the scene; the nearest of the grid where the middle lies beyond it. */
+/** A cell at the centre of the scene; the nearest cell of the grid if the centre lies beyond it. */
 function middleCell(scene: Scene, grid: Grid, precision: number): string {
   const { lon, lat } = centreLonLat(referenceGroup(scene).bands[0].header);
   const { west, south, east, north } = grid.extent;
@@ -125,7 +127,10 @@ function newCollectionNote(scene: Scene, { id, precision }: CollectionRecord, gr
   return `collection ${id} is new: this scene fixes its cells, ${grid.name} of precision ${precision} (about ${length(width)} x ${length(height)})`;
 }
 
-/** The first scene of a collection fixes its cells; scenes with much coarser pixels then make tiles of a few pixels. */
+/**
+ * Minimum width of a tile. The first scene of a collection fixes its cells, and much coarser scenes then have tiles of a few
+ * pixels.
+ */
 const MIN_TILE_WIDTH_PIXELS = 32;
 
 function planNotes(scene: Scene, collection: CollectionRecord, grid: Grid): ScenePlan['notes'] {

@@ -1,22 +1,21 @@
-/** Which source rows a cell reads. */
+/** Determines the source rows that a cell reads. */
 import type { Grid, GridBounds } from '../../grid/index.js';
-import { gridToPixelTransform } from '../georeferencing/grid-to-source.js';
-import { projectRectangle, splitIntoQuadrants } from '../georeferencing/project-rectangle.js';
+import { gridToPixelTransform, projectRectangle, splitIntoQuadrants } from '../georeferencing/index.js';
 import type { SourceGroup } from '../scene.js';
 
-/** Source rows [from, to) of one group; from = to where the cell lies beside the raster. */
+/** Source rows [from, to) of one group; from = to if the cell lies beside the raster. */
 export type RowRange = [from: number, to: number];
 
 /** Rows beyond the exact ones: one for bilinear neighbours, one for the error of the warp's interpolation. */
 const MARGIN_ROWS = 2;
-/** A part of a cell that bends by less than this, in pixels, has its extremes at its points. */
+/** If a part of a cell bends by less than this, in pixels, its extremes are at its points. */
 const MAX_CURVATURE_PIXELS = 0.5;
-/** How often a cell is divided: beyond that only the rim of a map is not flat. */
+/** Limit of the subdivisions: beyond it only the edge of a map is not flat. */
 const MAX_SUBDIVISIONS = 8;
 
 /**
- * All rows between the northernmost and southernmost that any point of the cell falls into: also where these lie within the
- * cell (a pole) or between its corners (a curved parallel). Parts that cannot widen what is known are not looked at closer.
+ * All rows from the northernmost to the southernmost point of the cell, even if these lie within the cell (a pole) or between
+ * its corners (a curved parallel). Parts that cannot extend the range are not subdivided.
  */
 export function sourceRowsForCell(group: SourceGroup, grid: Grid, geocode: string): RowRange {
   const { header } = group.bands[0];

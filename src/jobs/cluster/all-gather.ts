@@ -1,27 +1,23 @@
-/** Where the runs of a job wait for each other. */
+/** The meeting point of the runs of a job that wait for each other. */
+import { raceAbort } from '../../async/index.js';
 
-/** Invariant: of each run that waits it is known how to go on; it waits once at a time. */
+/** Invariant: for each waiting run, its continuation is known; a run waits for one meeting at a time. */
 export class AllGather {
   private readonly waiting = new Map<string, (values: unknown[]) => void>();
 
-  /** Resolves to the words of all runs of the job, when `hear` has them. Rejects with the reason of the signal. */
+  /** Resolves to the values of all runs of the job, once `deliver` gets them. Rejects with the reason of the signal. */
   async wait<T>(run: string, signal: AbortSignal): Promise<T[]> {
-    // No event tells of a signal that was raised before.
-    signal.throwIfAborted();
-    let leave = () => {};
+    const delivered = new Promise<T[]>((resolve) => {
+      this.waiting.set(run, (values) => resolve(values as T[]));
+    });
     try {
-      return await new Promise<T[]>((resolve, reject) => {
-        this.waiting.set(run, (values) => resolve(values as T[]));
-        leave = () => reject(signal.reason);
-        signal.addEventListener('abort', leave);
-      });
+      return await raceAbort(delivered, signal);
     } finally {
-      signal.removeEventListener('abort', leave);
       this.waiting.delete(run);
     }
   }
 
-  /** What all runs of a job have said. One that does not wait has ended. */
+  /** Delivers the values of all runs of a job. Ignored if `run` does not wait, because it has ended. */
   deliver(run: string, values: unknown[]): void {
     this.waiting.get(run)?.(values);
   }

@@ -1,42 +1,39 @@
-/** Tells all nodes of the jobs that this one leads: by their documents, and objects beside them. */
+/** Publishes the jobs that this node leads to all nodes: as entries in the coordination store, with objects in the object store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord } from '../../storage/index.js';
 import { acceptanceUnknown, jobInterrupted, jobTakenOver } from '../errors.js';
-import type { IdempotencyKey } from '../local/idempotency-keys.js';
-import { MAX_LINES, readLog } from '../local/job-log.js';
-import { hasEnded } from '../local/job-records.js';
-import type { JobRegistry } from '../local/job-registry.js';
+import { hasEnded, type IdempotencyKey, type JobRegistry, MAX_LINES, readLog } from '../local/index.js';
 import type { JobArtifacts } from './job-artifacts.js';
 import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './job-entries.js';
 
-/** Progress is told to other nodes at most so often, ms, and waits so long for the coordination store. */
+/** Minimum interval between published progress, and its time limit at the coordination store. */
 const PROGRESS_INTERVAL_MS = 5000;
 const PROGRESS_TIMEOUT_MS = 1000;
-/** After a failed attempt to tell a state, ms. */
+/** Wait after a failed attempt to publish a state. */
 const RETRY_DELAY_MS = 1000;
 
 export interface ClusterJobRegistryOptions {
   catalogue: Catalogue;
-  documents: JobEntries;
-  objects: JobArtifacts;
+  entries: JobEntries;
+  artifacts: JobArtifacts;
   /** Id of this node. */
   self: string;
   work: JobRegistry['work'];
   isWorkedOn: JobRegistry['isWorkedOn'];
-  /** Its progress shows that a job is another node's by now. */
+  /** Called when publishing progress shows that another node leads the job now. */
   onTakenOver: (job: string) => void;
-  /** Is told of what goes wrong in the background; all of it is tried again. */
+  /** Called with errors of background work, all of which is retried. */
   onFailure: (error: unknown) => void;
 }
 
 /**
- * Invariants: a job has one home, the node that its document names, and only that changes the document, by comparing the revision that it
- * knows; a state is told here after the document says so. `revisions` has the jobs of this home that have not ended.
+ * Invariants: A job has one leader, the node named by its entry, and only that node changes the entry, by comparing the revision that it
+ * knows. A state is reported on this node only after the entry has it. `revisions` has the jobs of this leader that have not ended.
  */
 export class ClusterJobRegistry implements JobRegistry {
-  /** Jobs whose document may be there and that are not admitted by `Jobs` yet: others must not pick them up. */
+  /** Jobs whose entry may exist before the local service has admitted them: failover must not take them. */
   readonly accepting = new Set<string>();
   private readonly revisions = new Map<string, number>();
   private readonly publishedAt = new Map<string, number>();
@@ -44,29 +41,29 @@ export class ClusterJobRegistry implements JobRegistry {
 
   constructor(private readonly options: ClusterJobRegistryOptions) {}
 
-  /** What cannot be told now is told by the next process. */
+  /** Stops retries; the next process publishes what could not be published. */
   close(): void {
     this.isClosing = true;
   }
 
   async accept(job: JobRecord, request?: IdempotencyKey): Promise<string | undefined> {
     const { id } = job;
-    const { documents, objects } = this.options;
+    const { entries, artifacts } = this.options;
     this.accepting.add(id);
     try {
-      await objects.putInputs(id, job);
-      const added = await documents.create(this.documentOf(job), request);
+      await artifacts.putInputs(id, job);
+      const added = await entries.create(this.entryOf(job), request);
       if ('revision' in added) {
         this.revisions.set(id, added.revision);
         return undefined;
       }
       this.accepting.delete(id);
-      await objects.removeInputs(id);
+      await artifacts.removeInputs(id);
       return added.known;
     } catch (error) {
       this.accepting.delete(id);
       if (outcomeUnknown.is(error)) throw acceptanceUnknown.because(error, id, rootCause(error));
-      await objects.removeInputs(id).catch(this.options.onFailure);
+      await artifacts.removeInputs(id).catch(this.options.onFailure);
       if (coordinationUnavailable.is(error))
         throw coordinationUnavailable.because(error, `job ${id} was not accepted`, 'etcd', rootCause(error));
       throw error;
@@ -74,16 +71,16 @@ export class ClusterJobRegistry implements JobRegistry {
   }
 
   storePrepared(job: string, given: unknown): Promise<unknown> {
-    return this.options.objects.putPrepared(job, given);
+    return this.options.artifacts.putPrepared(job, given);
   }
 
   async withdraw(job: string, reason: unknown, request?: IdempotencyKey): Promise<void> {
-    const { documents, objects, onFailure } = this.options;
-    const isWithdrawn = await documents.withdraw(job, this.revisions.get(job)!, request).catch((error) => {
+    const { entries, artifacts, onFailure } = this.options;
+    const isWithdrawn = await entries.withdraw(job, this.revisions.get(job)!, request).catch((error) => {
       throw acceptanceUnknown.because(error, job, rootCause(error));
     });
     if (!isWithdrawn) throw acceptanceUnknown.because(reason, job, rootCause(reason));
-    await objects.removeInputs(job).catch(onFailure);
+    await artifacts.removeInputs(job).catch(onFailure);
   }
 
   async publish(job: JobRecord, isNewState: boolean): Promise<void> {
@@ -96,17 +93,17 @@ export class ClusterJobRegistry implements JobRegistry {
       await this.publishOnce(job, PROGRESS_TIMEOUT_MS);
     } catch (error) {
       if (jobTakenOver.is(error)) this.options.onTakenOver(job.id);
-      // The next progress tells it, or the next state.
+      // The next progress or state includes this one.
       else if (!isUnavailable(error)) throw error;
     }
   }
 
   async isLedHere(job: JobRecord): Promise<boolean> {
-    const { documents, self } = this.options;
+    const { entries, self } = this.options;
     for (;;) {
-      const stored = await documents.get(job.id);
+      const stored = await entries.get(job.id);
       if (!stored) {
-        // It was there before the node came into the cluster.
+        // The job is older than the membership of this node in the cluster.
         await this.accept(job);
         return true;
       }
@@ -116,14 +113,14 @@ export class ClusterJobRegistry implements JobRegistry {
   }
 
   markRetried(job: string, by: string): Promise<void> {
-    return this.options.documents.updateEnded(job, (document) => ({
-      ...document,
-      job: { ...document.job, retriedBy: by },
+    return this.options.entries.updateEnded(job, (entry) => ({
+      ...entry,
+      job: { ...entry.job, retriedBy: by },
     }));
   }
 
   async hasPublishedEnd(job: string): Promise<boolean> {
-    const stored = await this.options.documents.get(job);
+    const stored = await this.options.entries.get(job);
     return !stored?.isLive || stored.entry.home !== this.options.self;
   }
 
@@ -141,29 +138,29 @@ export class ClusterJobRegistry implements JobRegistry {
     return this.options.isWorkedOn;
   }
 
-  /** Makes this node the home of a job, whose record is then this; false where its document has changed. */
+  /** Makes this node the leader of a job with the record `job`; false if the entry has changed. */
   async takeOver(job: JobRecord, { revision }: StoredJobEntry): Promise<boolean> {
-    const { set, current } = await this.options.documents.update(this.documentOf(job), revision);
+    const { set, current } = await this.options.entries.update(this.entryOf(job), revision);
     if (set) this.revisions.set(job.id, current!.revision);
     return set;
   }
 
-  /** Tells the end of a job of this home that was written here and not told. */
+  /** Publishes the end of a job of this node that was written to disk but not published. */
   async publishLate(job: JobRecord, { revision }: StoredJobEntry): Promise<void> {
     this.revisions.set(job.id, revision);
     await this.publishState(job);
   }
 
-  private documentOf(job: JobRecord): JobEntry {
+  private entryOf(job: JobRecord): JobEntry {
     const { status, results } = job;
     const hasResults = status === 'successful' || (status === 'dismissed' && results !== undefined);
     return { home: this.options.self, job: jobSummaryOf(job), ...(hasResults && { hasResults }) };
   }
 
-  /** Waits for the stores as long as it takes, or until the node stops: then the next process tells it. */
+  /** Retries until the stores answer, or until the node stops; the next process then publishes the state. */
   private async publishState(job: JobRecord): Promise<void> {
-    // The same for all attempts, so that a failed one leaves nothing.
-    const folder = this.options.objects.endFolder(job.id);
+    // All attempts use one folder, so a failed attempt leaves nothing behind.
+    const folder = this.options.artifacts.endFolder(job.id);
     for (;;) {
       try {
         if (hasEnded(job)) await this.publishEnd(job, folder);
@@ -181,7 +178,7 @@ export class ClusterJobRegistry implements JobRegistry {
   private async publishOnce(job: JobRecord, timeoutMs?: number): Promise<void> {
     for (;;) {
       const revision = this.revisions.get(job.id)!;
-      const { set, current } = await this.options.documents.update(this.documentOf(job), revision, timeoutMs);
+      const { set, current } = await this.options.entries.update(this.entryOf(job), revision, timeoutMs);
       if (current?.entry.home !== this.options.self) throw jobTakenOver(job.id);
       this.revisions.set(job.id, current.revision);
       if (set) return;
@@ -190,10 +187,10 @@ export class ClusterJobRegistry implements JobRegistry {
 
   private async publishEnd(job: JobRecord, folder: string): Promise<void> {
     const { id } = job;
-    const { catalogue, documents, objects } = this.options;
-    await objects.putEnd(folder, job, await readLog(catalogue, id, 0, MAX_LINES));
-    while (!(await documents.end({ ...this.documentOf(job), folder }, this.revisions.get(id)!))) {
-      const stored = await documents.get(id);
+    const { catalogue, entries, artifacts } = this.options;
+    await artifacts.putEnd(folder, job, await readLog(catalogue, id, 0, MAX_LINES));
+    while (!(await entries.end({ ...this.entryOf(job), folder }, this.revisions.get(id)!))) {
+      const stored = await entries.get(id);
       if (!stored?.isLive || stored.entry.home !== this.options.self) throw jobTakenOver(id);
       this.revisions.set(id, stored.revision);
     }
@@ -202,12 +199,12 @@ export class ClusterJobRegistry implements JobRegistry {
   }
 }
 
-/** What has gone wrong in the first place. */
+/** The message of the innermost cause. */
 function rootCause(error: unknown): string {
   return error instanceof Error && error.cause ? rootCause(error.cause) : messageOf(error);
 }
 
-/** Whether a store did not answer, or takes nothing until its operator has made room. */
+/** True if a store did not answer, or is full until its operator makes room. */
 function isUnavailable(error: unknown): boolean {
   return (
     coordinationUnavailable.is(error) ||

@@ -1,14 +1,19 @@
-/** Jobs of a node that is one of many: all nodes know of them, do their work together, and go on with those of a node that is lost. */
+/** The jobs of a cluster node: all nodes know them, share their work, and take over the jobs of a lost node. */
 import type { OpenCluster, Peer } from '../../dht/index.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
 import { jobNotFound } from '../errors.js';
-import type { IdempotencyKey } from '../local/idempotency-keys.js';
-import type { JobListener } from '../local/job-execution.js';
-import type { LogLine } from '../local/job-log.js';
-import type { JobFile, JobService } from '../local/job-service.js';
-import { LocalJobService, type StartOptions } from '../local/local-job-service.js';
-import type { Process } from '../local/process.js';
-import { hasExpired } from '../local/retention.js';
+import {
+  hasExpired,
+  type IdempotencyKey,
+  type JobFile,
+  type JobListener,
+  type JobService,
+  type LineListener,
+  LocalJobService,
+  type LogLine,
+  type Process,
+  type StartOptions,
+} from '../local/index.js';
 import { ClusterJobRegistry } from './cluster-job-registry.js';
 import { JobArtifacts } from './job-artifacts.js';
 import { coordinate } from './job-coordinator.js';
@@ -22,13 +27,15 @@ export interface ClusterJobServiceOptions {
   cluster: OpenCluster;
   resume?: boolean;
   gracePeriodMs?: number;
-  /** Is told of what goes wrong in the background; all of it is tried again. */
+  /** Called with errors of background work, all of which is retried. */
   onFailure: (error: unknown) => void;
+  /** Called with each line of the logs of the jobs that this node leads. */
+  onLine?: LineListener;
 }
 
-/** Jobs that this node leads are answered from its own records, others from what their homes have told all nodes. */
+/** Jobs that this node leads are answered from its own records, all others from the entries that their leaders publish. */
 export class ClusterJobService implements JobService {
-  /** The parts of jobs that other nodes lead, and of own ones, that this node works on. */
+  /** The tasks of this node, for jobs of any leader. */
   readonly tasks: TaskExecutor;
   private jobs!: LocalJobService;
   private readonly registry: ClusterJobRegistry;
@@ -44,7 +51,9 @@ export class ClusterJobService implements JobService {
     this.tasks = new TaskExecutor({ storage, objects, cluster, processes });
     const shared = { cluster, peers, tasks: this.tasks };
     this.registry = new ClusterJobRegistry({
-      ...{ documents: this.entries, objects: this.artifacts, catalogue: storage.catalogue },
+      catalogue: storage.catalogue,
+      entries: this.entries,
+      artifacts: this.artifacts,
       self: cluster.self,
       work: (process, inputs, context) => coordinate(shared, process, inputs, context),
       isWorkedOn: (job) => this.tasks.isWorkedOn(job),
@@ -55,22 +64,18 @@ export class ClusterJobService implements JobService {
 
   static async open(options: ClusterJobServiceOptions): Promise<ClusterJobService> {
     const opened = new ClusterJobService(options);
-    const { storage, processes, resume = false, gracePeriodMs, onFailure } = options;
+    const { storage, processes, resume = false, onFailure, onLine } = options;
     const { registry, entries, artifacts } = opened;
-    opened.jobs = await LocalJobService.open(storage, processes, { resume, registry, onFailure });
+    const jobs = await LocalJobService.open(storage, processes, {
+      resume,
+      registry,
+      onFailure,
+      ...(onLine && { onLine }),
+    });
+    opened.jobs = jobs;
     if (resume) {
       const { cluster } = options.cluster;
-      const { jobs } = opened;
-      opened.failover = new JobFailover({
-        jobs,
-        board: registry,
-        documents: entries,
-        objects: artifacts,
-        cluster,
-        processes,
-        gracePeriodMs,
-        onFailure,
-      });
+      opened.failover = new JobFailover({ ...options, cluster, jobs, registry, entries, artifacts });
     }
     return opened;
   }
@@ -80,6 +85,10 @@ export class ClusterJobService implements JobService {
     this.tasks.close();
     await this.failover?.close();
     await this.jobs.close();
+  }
+
+  get active(): JobRecord[] {
+    return this.jobs.active;
   }
 
   get hasStopped(): boolean {
@@ -106,20 +115,20 @@ export class ClusterJobService implements JobService {
     const stored = await this.entries.get(id);
     if (!stored || hasExpired(stored.entry.job)) throw jobNotFound(id);
     const { folder, job } = stored.entry;
-    // Another node led the job. This node must not report the end before its own searches find the job's tiles.
+    // Another node led the job. This node must not report the end before its own searches find the tiles of the job.
     if (!stored.isLive) await this.options.cluster.cluster.replica.catchUp();
     if (folder === undefined) return jobRecordOf(stored.entry);
     return { ...(await this.artifacts.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
   }
 
   async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {
-    const found: JobRecord[] = [];
+    const records: JobRecord[] = [];
     for await (const { entry } of this.entries.all()) {
       const job = jobRecordOf(entry);
-      if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) found.push(job);
+      if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) records.push(job);
     }
-    // One that has ended between two reads is there twice.
-    const newest = new Map(found.sort((a, b) => (a.id < b.id ? 1 : -1)).map((job) => [job.id, job]));
+    // A job that ends between the reads of two pages appears twice.
+    const newest = new Map(records.sort((a, b) => (a.id < b.id ? 1 : -1)).map((job) => [job.id, job]));
     return [...newest.values()].slice(0, limit);
   }
 

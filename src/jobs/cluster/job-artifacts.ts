@@ -1,9 +1,9 @@
-/** What there is of a job in the shared store, for as long as it may be asked for: what was asked, and at the end its record and log. */
+/** The objects of a job in the object store: its inputs and, after its end, its record, log and files. */
+import { toArray } from '../../async/index.js';
 import { type JobRecord, newVersion, type ObjectStore, storeExists } from '../../storage/index.js';
-import type { LogLine } from '../local/job-log.js';
-import type { JobFile } from '../local/job-service.js';
+import type { JobFile, LogLine } from '../local/index.js';
 
-/** What was asked for. */
+/** The inputs of a job as requested and as prepared. */
 export type JobInputs = Pick<JobRecord, 'inputs' | 'given'>;
 
 const folderOf = (id: string) => `jobs/${id}/`;
@@ -61,7 +61,7 @@ export class JobArtifacts {
     return lines.map((line) => JSON.parse(line) as LogLine);
   }
 
-  /** A file that the job answered with; undefined where it is not there. */
+  /** A result file of a job; undefined if it does not exist. */
   async file(name: string): Promise<JobFile | undefined> {
     const info = await this.objects.head(name);
     return info && { bytes: info.bytes, open: () => this.objects.stream(name) };
@@ -71,10 +71,9 @@ export class JobArtifacts {
     return JSON.parse((await this.objects.get(name)).toString()) as T;
   }
 
-  /** All of a job. */
+  /** Removes all objects of a job. */
   async remove(id: string): Promise<void> {
-    const names: string[] = [];
-    for await (const { name } of this.objects.list(folderOf(id))) names.push(name);
+    const names = (await toArray(this.objects.list(folderOf(id)))).map(({ name }) => name);
     await this.objects.delete(names);
   }
 }

@@ -1,4 +1,4 @@
-/** Leads the work of a job: each owner does that of its slots, and others do that of an owner that fails. */
+/** Coordinates the work of a job: each owner works on its slots, and other owners take over the slots of one that fails. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ALL_SLOTS,
@@ -23,7 +23,7 @@ import {
   type JobProgress,
   type Process,
   runLocally,
-} from '../local/process.js';
+} from '../local/index.js';
 import { assignSlots, type SlotWork } from './task-assignment.js';
 import {
   ALL_GATHER_PATH,
@@ -40,16 +40,16 @@ import {
   taskObjectName,
 } from './task-executor.js';
 
-/** A node that is silent for so long is taken for dead, ms. It tells each second that it lives. */
+/** A node that is silent for this long is considered dead. Nodes send a sign of life every second. */
 const NODE_IDLE_TIMEOUT_MS = 5000;
-/** How long nodes are looked for that do what others could not, ms, and how often. */
+/** How long the coordinator looks for nodes that can do the work of failed ones, and how often. */
 const NO_WORKER_TIMEOUT_MS = 120_000;
 const RETRY_INTERVAL_MS = 1000;
 const CANCEL_TIMEOUT_MS = 5000;
 const CANCEL_INTERVAL_MS = 100;
-/** Words may have megabytes, and the node may be busy with tiles. */
+/** Values may have megabytes, and the node may be busy with tiles. */
 const ALL_GATHER_TIMEOUT_MS = 60_000;
-/** How long this node waits for what the others have committed, ms. */
+/** How long this node waits for the commits of the others. */
 const CATCH_UP_TIMEOUT_MS = 600_000;
 
 const checkCancelReply = messageCheck(objectOf({ known: { type: 'boolean' } }));
@@ -58,22 +58,22 @@ const checkAllGatherReply = messageCheck(objectOf({}));
 export interface CoordinateOptions {
   cluster: Cluster;
   peers: PeerClient;
-  /** Shares of this node's own. */
+  /** The tasks of this node. */
   tasks: TaskExecutor;
 }
 
-const NO_OWNER = 'none of their owners runs';
+const NO_OWNER = 'none of their owners is running';
 
-/** A run of a share that goes on together with others. */
+/** A task that runs together with all others. */
 interface BarrierTask {
   node: string;
-  /** How many go together. */
-  of: number;
+  /** Number of tasks that run together. */
+  taskCount: number;
   begun: () => void;
-  word?: { word: unknown };
+  contribution?: { value: unknown };
 }
 
-/** Does the work of a process that goes by cells where the cells are, and that of others here. */
+/** Does the work of a process that is divided by cells on the owners of the cells, and that of any other process on this node. */
 export async function coordinate(
   options: CoordinateOptions,
   process: Process,
@@ -85,24 +85,23 @@ export async function coordinate(
 }
 
 /**
- * The work of one job. Invariant: `parts` has the results of runs of shares whose slots are disjoint; when `run` resolves they are
- * all slots.
+ * The work of one job. Invariant: `parts` has the results of tasks with disjoint slots; when `run` resolves, they cover all slots.
  */
 class JobCoordinator {
   private readonly parts: unknown[] = [];
-  /** What shares had made that were cut off. */
+  /** Partial results of cancelled tasks. */
   private readonly partial: unknown[] = [];
   private readonly counts = new Map<string, TaskProgress>();
-  /** Where all go together: the runs by their names, in the order in which they were begun. */
+  /** For tasks that run together: the tasks by id, in the order of their start. */
   private readonly barrierTasks = new Map<string, BarrierTask>();
-  /** Ended when one share fails for good, or the job ends. */
+  /** Aborted when one task fails permanently, or the job ends. */
   private readonly failed = new AbortController();
   private readonly signal: AbortSignal;
   private readonly since: number;
-  /** For nodes that are away. */
+  /** True while the job waits for unreachable nodes. */
   private isWaiting = false;
   private readonly checkLine: Check;
-  /** Bytes of the tiles of each slot, when the job began. */
+  /** Bytes of the tiles of each slot at the start of the job. */
   private bytes: ArrayLike<number> = [];
 
   constructor(
@@ -125,7 +124,7 @@ class JobCoordinator {
     return concludeResults(this.process, this.parts, this.concludeContext(), this.inputs);
   }
 
-  /** That of the job, but files go to the store, where all nodes find them. */
+  /** The context of the job, but files go to the object store, where all nodes find them. */
   private concludeContext(): ConcludeContext {
     const { context, options, signal } = this;
     const run = { job: context.id, run: newTaskId() };
@@ -135,16 +134,16 @@ class JobCoordinator {
     };
   }
 
-  /** Has owners do the work of slots, each that of its own; `deadline` is when to give up. */
+  /** Assigns slots to owners and waits for their work; gives up at `deadline`. */
   private async runOnOwners(slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
-    const { shares, unanswered } = this.route(slots, avoided);
-    const works = [...shares].map(([node, own]) => this.runTask(node, own, avoided, deadline));
+    const { slotsByNode, unanswered } = this.route(slots, avoided);
+    const works = [...slotsByNode].map(([node, own]) => this.runTask(node, own, avoided, deadline));
     if (unanswered.length > 0) works.push(this.retryLater(unanswered, deadline, NO_OWNER));
     else if (this.isWaiting) this.reportWaiting(0);
     await this.awaitAll(works);
   }
 
-  /** All have ended when this does; the first that fails ends the others. */
+  /** Waits until all have ended; the first failure ends the others. */
   private async awaitAll(works: Promise<void>[]): Promise<void> {
     const ends = await Promise.allSettled(works.map((work) => work.catch((error) => this.fail(error))));
     for (const end of ends)
@@ -152,15 +151,16 @@ class JobCoordinator {
         throw this.context.signal.aborted ? this.context.signal.reason : this.failed.signal.reason;
   }
 
-  /** Has all owners work at once, each on its slots, until they are done or one is lost. */
+  /** Lets all owners work at the same time, each on its slots, until all are done or one is lost. */
   private async runBarrierTasks(): Promise<void> {
-    const shares = [...(await this.routeAll())].sort(([a], [b]) => (a < b ? -1 : 1));
+    const slotsByNode = [...(await this.routeAll())].sort(([a], [b]) => (a < b ? -1 : 1));
     const works: Promise<void>[] = [];
-    // One after another in an order that all leaders have: else each of two jobs could hold the turn that the other waits for.
-    for (const [node, slots] of shares)
+    // Tasks start one after another in an order that is the same for all jobs. Otherwise two jobs could deadlock, each waiting for a node
+    // that works for the other.
+    for (const [node, slots] of slotsByNode)
       await new Promise<void>((begun) => {
         const request = this.request(slots);
-        this.barrierTasks.set(request.run, { node, of: shares.length, begun });
+        this.barrierTasks.set(request.run, { node, taskCount: slotsByNode.length, begun });
         const work = this.runTaskOn(node, request).catch((error) =>
           this.fail(isNodeLost(error) ? taskLost.because(error, node, messageOf(error)) : error),
         );
@@ -172,10 +172,10 @@ class JobCoordinator {
 
   private async routeAll(): Promise<Map<string, number[]>> {
     for (const until = performance.now() + NO_WORKER_TIMEOUT_MS; ; ) {
-      const { shares, unanswered } = this.route([...ALL_SLOTS], new Set());
+      const { slotsByNode, unanswered } = this.route([...ALL_SLOTS], new Set());
       if (unanswered.length === 0) {
         if (this.isWaiting) this.reportWaiting(0);
-        return shares;
+        return slotsByNode;
       }
       if (performance.now() > until) throw noWorkerAvailable(unanswered.length, NO_OWNER);
       this.reportWaiting(unanswered.length);
@@ -183,37 +183,37 @@ class JobCoordinator {
     }
   }
 
-  /** When every run has said its word, all are told all of them. */
-  private collectAllGather(node: string, run: string, word: unknown): void {
-    const { cluster, peers, tasks } = this.options;
-    const saying = this.barrierTasks.get(run);
-    if (!saying) throw this.failureOf(node, 'it waits for other nodes, which this job does not need');
-    saying.word = { word };
-    const all = [...this.barrierTasks];
-    const words = all.flatMap(([, { word }]) => (word ? [word.word] : []));
-    if (words.length < all[0]![1].of) return;
-    // They may meet again.
-    for (const [, run] of all) delete run.word;
-    const tell = async (run: string, node: string) => {
-      if (node === cluster.self) tasks.deliverAllGather(run, words);
+  /** Once every task has contributed its value, sends all values to all tasks. */
+  private collectAllGather(node: string, run: string, value: unknown): void {
+    const { cluster, peers, tasks: executor } = this.options;
+    const contributor = this.barrierTasks.get(run);
+    if (!contributor) throw this.failureOf(node, 'it waits for other nodes, which this job does not need');
+    contributor.contribution = { value };
+    const tasks = [...this.barrierTasks];
+    const values = tasks.flatMap(([, { contribution }]) => (contribution ? [contribution.value] : []));
+    if (values.length < contributor.taskCount) return;
+    // The tasks may meet again.
+    for (const [, task] of tasks) delete task.contribution;
+    const deliver = async (run: string, node: string) => {
+      if (node === cluster.self) executor.deliverAllGather(run, values);
       else
         await peers.call(
           this.peer(node),
           ALL_GATHER_PATH,
-          { run, words },
+          { run, words: values },
           ALL_GATHER_TIMEOUT_MS,
           checkAllGatherReply,
         );
     };
-    for (const [run, { node }] of all)
-      tell(run, node).catch((error) => this.failed.abort(taskLost.because(error, node, messageOf(error))));
+    for (const [run, { node }] of tasks)
+      deliver(run, node).catch((error) => this.failed.abort(taskLost.because(error, node, messageOf(error))));
   }
 
   private failureOf(node: string, detail: string): TilewrightError {
     return peerFailed(node, this.options.cluster.peer(node)?.url ?? 'an unknown address', detail);
   }
 
-  /** Throws TW_DHT_PEER. */
+  /** The address of a node. Throws TW_DHT_PEER. */
   private peer(node: string): Peer {
     const peer = this.options.cluster.peer(node);
     if (!peer) throw this.failureOf(node, 'it has not been seen');
@@ -225,7 +225,7 @@ class JobCoordinator {
     throw error;
   }
 
-  /** Tries again after a pause, with all nodes. */
+  /** Retries after a pause, with all nodes. */
   private async retryLater(slots: number[], deadline: number, detail: string): Promise<void> {
     const until = Math.min(deadline, performance.now() + NO_WORKER_TIMEOUT_MS);
     if (performance.now() + RETRY_INTERVAL_MS > until) throw noWorkerAvailable(slots.length, detail);
@@ -234,26 +234,26 @@ class JobCoordinator {
     await this.runOnOwners(slots, new Set(), until);
   }
 
-  /** Says that the job waits for owners of so many slots, or no longer; in its log at the begin alone. */
+  /** Reports how many slots wait for owners, or that none do any more. The log gets only the first report. */
   private reportWaiting(slots: number): void {
     const { context } = this;
-    const text = slots > 0 ? `waits for nodes that hold ${slots} slots and are away` : '';
+    const text = slots > 0 ? `waiting for the owners of ${slots} slots, which are not reachable` : '';
     if (slots > 0 && !this.isWaiting) context.log('warning', text);
     this.isWaiting = slots > 0;
     context.message(text);
   }
 
-  /** Asks all nodes. Without an answer the work is divided by the first owners, which is less even but as correct. */
+  /** Asks all nodes. If that fails, the first owners do the work, which is less even but equally correct. */
   private async bytesOfSlots(): Promise<ArrayLike<number>> {
     try {
       return (await this.options.cluster.stats()).bytes;
     } catch (error) {
-      this.context.log('warning', `the bytes of the slots are unknown: ${messageOf(error)}`);
+      this.context.log('warning', `the sizes of the slots are unknown: ${messageOf(error)}`);
       return [];
     }
   }
 
-  /** Slots by the owner that is to do their work, of the owners that run, and slots without one. */
+  /** Assigns slots to running owners; also returns the slots without one. */
   private route(slots: number[], avoided: ReadonlySet<string>) {
     const { placement, nodes, self } = this.options.cluster;
     const present = new Set(nodes.map(({ id }) => id)).add(self);
@@ -266,7 +266,7 @@ class JobCoordinator {
       else worked.push({ slot, nodes: able, bytes: this.bytes[slot] ?? 0 });
     }
     const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
-    return { shares: assignSlots(worked, (node) => weights.get(node) ?? 1), unanswered };
+    return { slotsByNode: assignSlots(worked, (node) => weights.get(node) ?? 1), unanswered };
   }
 
   private request(slots: number[]): TaskRequest {
@@ -280,31 +280,31 @@ class JobCoordinator {
     };
   }
 
-  /** Keeps what a node makes of a share. */
+  /** Runs a task on a node and keeps its result. */
   private async runTaskOn(node: string, request: TaskRequest): Promise<void> {
     const { context } = this;
-    const begun = performance.now();
+    const startedAt = performance.now();
     const { part, files, applied } = await this.requestTask(node, request);
     for (const [name, object] of Object.entries(files))
       if (object !== taskObjectName(request, name))
-        throw this.failureOf(node, `${object} is not a file of its share`);
+        throw this.failureOf(node, `${object} is not a file of its task`);
     await this.apply(applied);
     this.parts.push(part);
     for (const [name, object] of Object.entries(files)) await context.file(name, object);
-    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     const { size } = SlotSet.fromText(request.slots);
-    context.log('info', `node ${node}: its share of ${size} slots is done after ${seconds} s`);
+    context.log('info', `node ${node}: its task with ${size} slots finished after ${seconds} s`);
   }
 
   /**
-   * Waits for a commit that a node has applied, so that a client that sees the end of the job here also sees here what the job made. Throws
-   * TW_DHT_NO_COMMIT.
+   * Waits for a commit that a node has applied, so that a client that sees the end of the job on this node also sees what the job made.
+   * Throws TW_DHT_NO_COMMIT.
    */
   private apply(seq: number): Promise<void> {
     return this.options.cluster.replica
       .waitForNamedCommit(seq, CATCH_UP_TIMEOUT_MS, this.signal)
       .catch((error) => {
-        // This node is behind, so no other owner can do better.
+        // This node is behind, which no other owner can fix.
         if (replicaBehind.is(error)) this.fail(error);
         throw error;
       });
@@ -326,7 +326,7 @@ class JobCoordinator {
       const detail = messageOf(error);
       context.log(
         'warning',
-        `node ${node}: its share of ${slots.length} slots is given to others: ${detail}`,
+        `node ${node}: its task with ${slots.length} slots is given to other nodes: ${detail}`,
       );
       this.counts.delete(request.run);
       this.reportProgress();
@@ -342,9 +342,9 @@ class JobCoordinator {
     if (node === cluster.self)
       return tasks.run(request, (line) => this.onTaskEvent(node, request.run, line), this.signal);
     const peer = this.peer(node);
-    // A job that is cancelled waits for what the owners say of it; one that is cut off does not.
-    const cut = new AbortController();
-    const stop = () => void this.stop(node, request, cut);
+    // A cancelled job waits until the owners confirm the end of their tasks; an interrupted one does not.
+    const connection = new AbortController();
+    const stop = () => void this.stop(node, request, connection);
     this.signal.addEventListener('abort', stop, { once: true });
     try {
       this.signal.throwIfAborted();
@@ -355,7 +355,7 @@ class JobCoordinator {
         message: request,
         check: this.checkLine,
         idleTimeoutMs: NODE_IDLE_TIMEOUT_MS,
-        signal: cut.signal,
+        signal: connection.signal,
       };
       for await (const line of streamLines<TaskEvent>(message)) {
         if ('result' in line) return line.result;
@@ -365,19 +365,19 @@ class JobCoordinator {
       throw peerFailed(node, peer.url, 'it broke off');
     } finally {
       this.signal.removeEventListener('abort', stop);
-      cut.abort();
+      connection.abort();
     }
   }
 
-  /** Has a node end its share, or goes on without it; `cut` is raised when it has ended. */
-  private async stop(node: string, { run, job }: TaskRequest, cut: AbortController): Promise<void> {
+  /** Asks a node to end its task, or disconnects from it; `connection` is aborted when the task has ended. */
+  private async stop(node: string, { run, job }: TaskRequest, connection: AbortController): Promise<void> {
     const { cluster, peers } = this.options;
     const peer = cluster.peer(node);
     const isCancelled = jobDismissed.is(this.signal.reason);
     try {
       if (!peer || !isCancelled) throw this.signal.reason;
-      // It may come there before the share.
-      for (let known = false; !known && !cut.signal.aborted; ) {
+      // The cancellation may arrive before the task.
+      for (let known = false; !known && !connection.signal.aborted; ) {
         ({ known } = await peers.call<{ known: boolean }>(
           peer,
           CANCEL_TASK_PATH,
@@ -388,8 +388,8 @@ class JobCoordinator {
         if (!known) await sleep(CANCEL_INTERVAL_MS);
       }
     } catch {
-      // It cannot be asked, and ends by itself when nobody listens any more.
-      cut.abort(this.signal.reason);
+      // The node does not answer; it ends the task by itself when its answer has no reader.
+      connection.abort(this.signal.reason);
     }
   }
 
@@ -419,12 +419,12 @@ class JobCoordinator {
   }
 }
 
-/** Whether another node may do better. */
+/** True if another node might succeed. */
 function isNodeFailure(error: unknown): boolean {
   return isNodeLost(error) || (error instanceof TilewrightError && error.status === 503);
 }
 
-/** Whether a node does no more work for the job. */
+/** True if the node does no more work for the job. */
 function isNodeLost(error: unknown): boolean {
   return [peerFailed, commitNotInLog, slotNotHeld, replicaBehind, jobInterrupted].some((one) =>
     one.is(error),

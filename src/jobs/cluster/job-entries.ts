@@ -1,6 +1,6 @@
 /**
- * What all nodes know of each job: a small document in the coordination store, and beside it objects in the shared store: what was asked
- * for, and at the end the whole record and the log.
+ * The entries of jobs, which all nodes read: small documents in the coordination store. Objects in the object store complement them: the
+ * inputs and, after the end, the complete record and the log.
  */
 import {
   type CoordinationStore,
@@ -18,23 +18,23 @@ import { TilewrightError } from '../../errors.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { JobRecord, JobStatus } from '../../storage/index.js';
 import { idempotencyKeyReused } from '../errors.js';
-import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../local/idempotency-keys.js';
+import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../local/index.js';
 
-/** A record without what may be long. */
+/** A record without the fields that can be long. */
 export type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
 
 export interface JobEntry {
-  /** The node that leads the job, or led it at last. */
+  /** The node that leads the job, or led it last. */
   home: string;
   job: JobSummary;
   hasResults?: true;
-  /** Of a job that has ended: folder of its objects. */
+  /** The folder of the objects of an ended job. */
   folder?: string;
 }
 
 export interface StoredJobEntry {
   entry: JobEntry;
-  /** Of the key. */
+  /** Revision of the key. */
   revision: number;
   isLive: boolean;
 }
@@ -42,13 +42,13 @@ export interface StoredJobEntry {
 const LIVE_PREFIX = 'jobs/live/';
 const ENDED_PREFIX = 'jobs/ended/';
 const REQUESTS_PREFIX = 'jobs/requests/';
-/** Texts of a document are cut, characters. */
+/** Longer texts of an entry are truncated. */
 const MAX_TEXT_LENGTH = 500;
-/** How long a change waits for the coordination store, ms. */
+/** Time limit of a change at the coordination store. */
 const TIMEOUT_MS = 10_000;
 const PAGE_ENTRIES = 200;
 
-/** Which job a request has started. */
+/** The job that a request has started. */
 interface RequestEntry {
   job: string;
   digest: string;
@@ -65,15 +65,15 @@ export function jobSummaryOf(record: JobRecord): JobSummary {
     error,
     ...rest
   } = record;
-  const cut = (text: string) => text.slice(0, MAX_TEXT_LENGTH);
+  const truncate = (text: string) => text.slice(0, MAX_TEXT_LENGTH);
   return {
     ...rest,
-    message: cut(message),
-    ...(error && { error: { ...error, message: cut(error.message) } }),
+    message: truncate(message),
+    ...(error && { error: { ...error, message: truncate(error.message) } }),
   };
 }
 
-/** As a record, for those who do not need the rest. */
+/** A record without the fields that an entry lacks. */
 export function jobRecordOf({ job, hasResults }: JobEntry): JobRecord {
   return { ...job, inputs: undefined, ...(hasResults && { results: null }) };
 }
@@ -81,20 +81,17 @@ export function jobRecordOf({ job, hasResults }: JobEntry): JobRecord {
 export class JobEntries {
   constructor(private readonly store: CoordinationStore) {}
 
-  /** A new job. Gives the job that the same request has started, and then makes none. Throws TW_JOB_KEY_REUSED. */
-  async create(
-    document: JobEntry,
-    request?: IdempotencyKey,
-  ): Promise<{ revision: number } | { known: string }> {
-    const key = LIVE_PREFIX + document.job.id;
-    const value = JSON.stringify(document);
+  /** Creates the entry of a new job. If the same request has already started a job, returns that one instead. Throws TW_JOB_KEY_REUSED. */
+  async create(entry: JobEntry, request?: IdempotencyKey): Promise<{ revision: number } | { known: string }> {
+    const key = LIVE_PREFIX + entry.job.id;
+    const value = JSON.stringify(entry);
     const known = request && REQUESTS_PREFIX + keyHash(request.key);
     if (!known) {
       const { current } = await compareAndSet(this.store, { key, value, revision: 0 });
       return { revision: current!.modRevision };
     }
     const { digest } = request;
-    const mark = JSON.stringify({ job: document.job.id, digest, since: Date.now() } satisfies RequestEntry);
+    const mark = JSON.stringify({ job: entry.job.id, digest, since: Date.now() } satisfies RequestEntry);
     for (;;) {
       const before = firstKeyValue((await this.store.read([{ key: known }])).gets[0]!);
       const earlier = before && jobOfRequestEntry(before, request);
@@ -119,13 +116,13 @@ export class JobEntries {
       );
       const after = firstKeyValue(gets[0]!);
       const job = after && jobOfRequestEntry(after, request);
-      if (job === document.job.id) return { revision: firstKeyValue(gets[1]!)!.modRevision };
+      if (job === entry.job.id) return { revision: firstKeyValue(gets[1]!)!.modRevision };
       if (job !== undefined) return { known: job };
-      // An expired key was deleted in the meantime: try again without it.
+      // An expired key was deleted in the meantime, so the loop tries again without it.
     }
   }
 
-  /** Removes a job that is as it was at `revision`, with the mark of its request; false if the job has changed. */
+  /** Removes a job, with the key of its request, if it still has `revision`; false if the job has changed. */
   async withdraw(id: string, revision: number, request?: IdempotencyKey): Promise<boolean> {
     const key = LIVE_PREFIX + id;
     const removed = [key, ...(request ? [REQUESTS_PREFIX + keyHash(request.key)] : [])];
@@ -156,23 +153,23 @@ export class JobEntries {
     return ended && parseEntry(ended, false);
   }
 
-  /** Changes the document of a job, if it is as it was at `revision`; `current` is what is there then. */
+  /** Replaces the entry of a job if it still has `revision`; `current` is the entry afterwards. */
   async update(
-    document: JobEntry,
+    entry: JobEntry,
     revision: number,
     timeoutMs = TIMEOUT_MS,
   ): Promise<{ set: boolean; current: StoredJobEntry | undefined }> {
-    const key = LIVE_PREFIX + document.job.id;
-    const value = JSON.stringify(document);
+    const key = LIVE_PREFIX + entry.job.id;
+    const value = JSON.stringify(entry);
     const { set, current } = await compareAndSet(this.store, { key, value, revision }, timeoutMs);
     return { set, current: current && parseEntry(current, true) };
   }
 
-  /** The same for a job that has ended. */
-  async end(document: JobEntry, revision: number): Promise<boolean> {
-    const { id } = document.job;
+  /** Replaces the entry of a job that has ended if it still has `revision`. */
+  async end(entry: JobEntry, revision: number): Promise<boolean> {
+    const { id } = entry.job;
     const [key, ended] = [LIVE_PREFIX + id, ENDED_PREFIX + id];
-    const value = JSON.stringify(document);
+    const value = JSON.stringify(entry);
     const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
       this.store.transact(
         {
@@ -190,8 +187,8 @@ export class JobEntries {
     return succeeded || firstKeyValue(gets[0]!)?.value === value;
   }
 
-  /** Of a job that has ended, what follows later. */
-  async updateEnded(id: string, amend: (document: JobEntry) => JobEntry): Promise<void> {
+  /** Amends the entry of an ended job. */
+  async updateEnded(id: string, amend: (entry: JobEntry) => JobEntry): Promise<void> {
     for (;;) {
       const { gets } = await this.store.read([{ key: ENDED_PREFIX + id }]);
       const kv = firstKeyValue(gets[0]!);
@@ -206,15 +203,15 @@ export class JobEntries {
     }
   }
 
-  /** Jobs that have not ended. Damaged documents: see `all`. */
+  /** The jobs that have not ended. For damaged entries see `all`. */
   async live(onDamaged: OnDamaged = rethrow): Promise<StoredJobEntry[]> {
     const { gets } = await this.store.read([prefixRange(LIVE_PREFIX)]);
     return [...parseEntries(gets[0]!.kvs, true, onDamaged)];
   }
 
   /**
-   * All that there are, in the order of their ids, which is that of their times. `onDamaged` is called with TW_DHT_DOCUMENT_DAMAGED for each
-   * document that is left out; without it, the error is thrown.
+   * All jobs: first those that have not ended, then the ended ones, each in the order of their ids, which is that of their times.
+   * `onDamaged` gets TW_DHT_DOCUMENT_DAMAGED for each damaged entry, which is omitted; by default, the error is thrown.
    */
   async *all(onDamaged: OnDamaged = rethrow): AsyncGenerator<StoredJobEntry> {
     for (const [prefix, live] of [
@@ -225,7 +222,7 @@ export class JobEntries {
         yield* parseEntries(kvs, live, onDamaged);
   }
 
-  /** Forgets the keys of requests that are too old. */
+  /** Deletes the keys of requests that are too old. */
   async expireRequests(): Promise<void> {
     const { gets } = await this.store.read([prefixRange(REQUESTS_PREFIX)]);
     for (const kv of gets[0]!.kvs) {
@@ -264,12 +261,11 @@ function* parseEntries(kvs: KeyValue[], live: boolean, onDamaged: OnDamaged): Ge
 /** Throws TW_DHT_DOCUMENT_DAMAGED. */
 function parseEntry(kv: StoredValue, isLive: boolean): StoredJobEntry {
   const entry = parseJsonValue<JobEntry>(kv, ['home', 'job']);
-  if (checkDocument(entry) !== undefined || !kv.key.endsWith(`/${entry.job.id}`))
-    throw documentDamaged(kv.key);
+  if (checkEntry(entry) !== undefined || !kv.key.endsWith(`/${entry.job.id}`)) throw documentDamaged(kv.key);
   return { entry, revision: kv.modRevision, isLive };
 }
 
-const checkDocument = messageCheck(
+const checkEntry = messageCheck(
   objectOf(
     {
       home: TEXT,
@@ -287,7 +283,7 @@ const checkDocument = messageCheck(
   ),
 );
 
-/** Undefined where it was too long ago. Throws TW_JOB_KEY_REUSED. */
+/** The job of a request; undefined if the request is too old. Throws TW_JOB_KEY_REUSED. */
 function jobOfRequestEntry(kv: KeyValue, { digest }: IdempotencyKey): string | undefined {
   const { job, digest: known, since } = parseJsonValue<RequestEntry>(kv, ['job', 'digest', 'since']);
   if (since <= Date.now() - KEY_TTL_MS) return undefined;

@@ -2,18 +2,18 @@
 
 export interface SlotWork {
   slot: number;
-  /** Nodes that can do its work, the preferred one first; not empty. */
+  /** Nodes that can work on the slot, the preferred one first; not empty. */
   nodes: readonly string[];
-  /** Bytes of its tiles, the measure of its work. */
+  /** Bytes of its tiles, which measure its work. */
   bytes: number;
 }
 
-/** Nodes may exceed their share of the bytes by this part. Less would move slots away from their first owners for little. */
+/** Tolerated excess over the target load. A smaller tolerance would move slots away from their first owners for little gain. */
 const TOLERANCE = 0.02;
 
 /**
- * Returns the slots of each node. Each slot begins at its first node; as long as a node exceeds its share, the slot moves whose move evens out
- * the loads most. The result depends on the arguments alone. `weightOf`: the share of the work that a node should do, above 0.
+ * Returns the slots of each node. Each slot starts at its first node. While a node exceeds its target load, the slot whose move
+ * improves the balance most is moved. The result depends only on the arguments. `weightOf` returns the relative work of a node, above 0.
  */
 export function assignSlots(
   slots: readonly SlotWork[],
@@ -28,19 +28,19 @@ export function assignSlots(
     loads.set(slot.nodes[0]!, loads.get(slot.nodes[0]!)! + slot.bytes);
   }
   const total = sumOf(loads.values());
-  const most = ((1 + TOLERANCE) * total) / sumOf(weights.values());
-  const isEven = () => nodes.every((node) => loads.get(node)! <= most * weights.get(node)!);
+  const maxLoadPerWeight = ((1 + TOLERANCE) * total) / sumOf(weights.values());
+  const isEven = () => nodes.every((node) => loads.get(node)! <= maxLoadPerWeight * weights.get(node)!);
   const movable = slots.filter(({ nodes, bytes }) => nodes.length > 1 && bytes > 0);
-  // Each move lowers the sum of load^2 / weight, so no assignment comes twice; a slot seldom moves more than once.
+  // Each move lowers the sum of load^2 / weight, so no assignment repeats; a slot rarely moves more than once.
   for (let moves = 0; moves < movable.length && !isEven(); moves++) {
     let best: { slot: SlotWork; to: string; gain: number } | undefined;
     for (const slot of movable)
       for (const to of slot.nodes) {
         const from = nodeOf.get(slot)!;
         if (to === from) continue;
-        const relieved = (2 * loads.get(from)! - slot.bytes) / weights.get(from)!;
-        const burdened = (2 * loads.get(to)! + slot.bytes) / weights.get(to)!;
-        const gain = slot.bytes * (relieved - burdened);
+        const decrease = (2 * loads.get(from)! - slot.bytes) / weights.get(from)!;
+        const increase = (2 * loads.get(to)! + slot.bytes) / weights.get(to)!;
+        const gain = slot.bytes * (decrease - increase);
         if (gain > (best?.gain ?? 0)) best = { slot, to, gain };
       }
     if (!best) break;

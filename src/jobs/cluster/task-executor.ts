@@ -1,4 +1,4 @@
-/** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
+/** Tasks of jobs: the work on the cells of some slots, done by a node that owns these slots. */
 import { rm } from 'node:fs/promises';
 import { Semaphore } from '../../async/index.js';
 import { type Cluster, cellSlotLookup, SlotSet, slotNotHeld } from '../../dht/index.js';
@@ -18,37 +18,38 @@ import {
   type Storage,
 } from '../../storage/index.js';
 import { badTaskInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
-import type { JobContext, JobProgress, Process } from '../local/process.js';
+import type { JobContext, JobProgress, Process } from '../local/index.js';
 import { AllGather } from './all-gather.js';
 
-/** What an owner is asked to do. */
+/** A request to do a task. */
 export interface TaskRequest {
   job: string;
-  /** Names this run of the share, of which there may be several. */
+  /** Id of this run of the task, which may be repeated. */
   run: string;
   process: string;
   inputs: unknown;
-  /** The slots whose cells are worked on, as text of a `SlotSet`. */
+  /** The slots to work on, as text of a `SlotSet`. */
   slots: string;
   /** The last commit that must be applied. */
   since: number;
 }
 
-/** What comes of it. */
+/** The result of a task. */
 export interface TaskResult {
   part: unknown;
-  /** Objects of the shared store, by the names of the files that they are. */
+  /** Objects of the object store, by file name. */
   files: Record<string, string>;
-  /** The last commit that was applied at its end. */
+  /** The last commit that was applied at the end of the task. */
   applied: number;
 }
 
 export type TaskProgress = Partial<JobProgress> & { share?: number };
 
-/** The share, 0 to 1, of all runs of a job together, where some tell theirs: each has the weight of what it does not skip. */
+/** The overall fraction of done work, 0 to 1, if any run reports one; runs are weighted by their work without skipped parts. */
 export function combinedProgress(all: TaskProgress[]): { share?: number } {
   if (!all.some(({ share }) => share !== undefined)) return {};
-  let [work, worked] = [0, 0];
+  let work = 0;
+  let worked = 0;
   for (const { total = 0, skipped = 0, done = 0, failed = 0, share } of all) {
     work += total - skipped;
     worked += share === undefined ? done + failed : share * (total - skipped);
@@ -56,17 +57,17 @@ export function combinedProgress(all: TaskProgress[]): { share?: number } {
   return work > 0 ? { share: worked / work } : {};
 }
 
-/** What a share tells, in this order; at last its result or its error. */
+/** Events of a task, in this order; the last one is its result or its error. */
 export type TaskEvent =
   | { beat: true }
-  /** Its turn has come. */
+  /** The task has started after its turn in the queue has come. */
   | { begun: true }
   | { progress: TaskProgress }
   | { message: string }
   | { log: { level: LogLevel; text: string } }
-  /** It waits for what the others say. */
+  /** The task waits for the values (`words`) of the other tasks. */
   | { word: unknown }
-  /** What was made until the work was cut off. */
+  /** Partial results of a cancelled task. */
   | { partial: unknown }
   | { result: TaskResult }
   | { error: ErrorDocument };
@@ -81,7 +82,7 @@ const RESULT_SCHEMA = objectOf({
   applied: COUNT,
 });
 const LOG_SCHEMA = objectOf({ level: { enum: ['info', 'warning', 'error'] }, text: TEXT });
-/** A newer version may send other kinds of line. */
+/** Other kinds of line are accepted, because a newer version may send them. */
 const checkLine = messageCheck(
   objectOf(
     {},
@@ -95,7 +96,7 @@ const checkLine = messageCheck(
   ),
 );
 
-/** The check of the lines of another node about a share of a process. */
+/** The check of the event lines that another node sends about a task of a process. */
 export function eventCheck({ part = {} }: Process): Check {
   const checkPart = messageCheck(part);
   return (value) => {
@@ -107,19 +108,17 @@ export function eventCheck({ part = {} }: Process): Check {
   };
 }
 
-/** The object that holds a file of a run. */
+/** The name of the object with a file of a run. */
 export const taskObjectName = ({ job, run }: Pick<TaskRequest, 'job' | 'run'>, name: string) =>
   `jobs/${job}/${run}/${name}`;
 
-/** Where shares are asked for, and where they are cancelled. */
 export const TASK_PATH = '/cluster/internal/work';
 export const CANCEL_TASK_PATH = '/cluster/internal/work/cancel';
-/** Where they are told what all have said. */
 export const ALL_GATHER_PATH = '/cluster/internal/work/words';
 
-/** How long an owner that is behind waits for the commit that is asked for, ms. */
+/** How long an owner that lags behind waits for the requested commit. */
 const CATCH_UP_TIMEOUT_MS = 10_000;
-/** Progress is told at most so often, ms. */
+/** Minimum interval between progress events. */
 const PROGRESS_INTERVAL_MS = 2000;
 
 export interface TaskExecutorOptions {
@@ -129,7 +128,7 @@ export interface TaskExecutorOptions {
   processes: Process[];
 }
 
-/** The shares that this node works on, one after another. */
+/** Runs the tasks of this node, one after another. */
 export class TaskExecutor {
   private readonly queue = new Semaphore(1);
   private readonly running = new Map<string, { job: string; stop: AbortController }>();
@@ -141,45 +140,45 @@ export class TaskExecutor {
     this.inputChecks = new Map(options.processes.map(({ id, inputs }) => [id, requestCheck(inputs)]));
   }
 
-  /** Ends a run whose job was cancelled. One that is not known, false, has ended or is still to come. */
+  /** Ends a run whose job was cancelled. Returns false if the run is unknown, because it has ended or has not arrived yet. */
   cancel(run: string, job: string): boolean {
     const running = this.running.get(run);
     running?.stop.abort(jobDismissed(job));
     return running !== undefined;
   }
 
-  /** Moves a file of a job's results from this node to the store, as one of a run. Returns its object. Throws the TW_STORE_ errors. */
+  /** Moves a result file from this node to the object store, as a file of a run. Returns its object name. Throws the TW_STORE_ errors. */
   async publish(run: Pick<TaskRequest, 'job' | 'run'>, name: string, signal: AbortSignal): Promise<string> {
     const { storage, objects } = this.options;
     const object = taskObjectName(run, name);
-    const path = storage.resultPath(run.job, name);
+    const path = storage.results.path(run.job, name);
     await objects.put(object, { file: path }, { signal });
     await rm(path);
     return object;
   }
 
-  /** Whether this node works on a share of the job, or is about to. */
+  /** True if this node is working on a task of the job, or is about to. */
   isWorkedOn(job: string): boolean {
     return [...this.running.values()].some((running) => running.job === job);
   }
 
-  /** What all runs of a job have said to each other. */
-  deliverAllGather(run: string, words: unknown[]): void {
-    this.allGather.deliver(run, words);
+  /** Delivers the values of all runs of a job to a run that waits for them. */
+  deliverAllGather(run: string, values: unknown[]): void {
+    this.allGather.deliver(run, values);
   }
 
-  /** Ends all of them, because the node stops. */
+  /** Ends all tasks because the node stops. */
   close(): void {
     for (const { stop } of this.running.values()) stop.abort(jobInterrupted('of another node'));
   }
 
   /**
-   * Does a share. Throws TW_JOB_INPUTS, TW_DHT_BEHIND, TW_DHT_NOT_HELD if this node does not have all of the slots from the start to the
-   * end, and what the process throws.
+   * Does a task. Throws TW_JOB_INPUTS, TW_DHT_BEHIND, TW_DHT_NOT_HELD if this node does not hold all of the slots from the start to the
+   * end, and errors of the process.
    */
   async run(
     request: TaskRequest,
-    tell: (line: TaskEvent) => void,
+    send: (line: TaskEvent) => void,
     stopped: AbortSignal,
   ): Promise<TaskResult> {
     const { run, job } = request;
@@ -187,7 +186,7 @@ export class TaskExecutor {
     this.running.set(run, { job, stop });
     const signal = AbortSignal.any([stop.signal, stopped]);
     try {
-      return await this.queue.run(() => this.runTask(request, tell, signal), signal);
+      return await this.queue.run(() => this.runTask(request, send, signal), signal);
     } finally {
       this.running.delete(run);
     }
@@ -195,15 +194,15 @@ export class TaskExecutor {
 
   private async runTask(
     { job, run, process: id, inputs, slots: text, since }: TaskRequest,
-    tell: (line: TaskEvent) => void,
+    send: (line: TaskEvent) => void,
     signal: AbortSignal,
   ): Promise<TaskResult> {
-    tell({ begun: true });
+    send({ begun: true });
     const { storage, cluster, processes } = this.options;
     const { replica, prefixLengths } = cluster;
     const process = processes.find((one) => one.id === id);
     if (!process?.merge)
-      throw jobFailed(`process ${id} is not known here; run the same version on all nodes`);
+      throw jobFailed(`this node does not know the process ${id}; run the same version on all nodes`);
     const fault = this.inputChecks.get(id)!(inputs);
     if (fault !== undefined) throw badTaskInputs(id, fault);
     await process.check?.(inputs);
@@ -213,34 +212,37 @@ export class TaskExecutor {
       for (const slot of slots) if (!replica.hasSlot(slot)) throw slotNotHeld(slot);
     };
     requireSlots();
-    const begun = performance.now();
+    const startedAt = performance.now();
     // A leader of an earlier version refuses parts without `seconds`.
-    const sent = (part: unknown) => ({ seconds: (performance.now() - begun) / 1000, ...(part as object) });
+    const sent = (part: unknown) => ({
+      seconds: (performance.now() - startedAt) / 1000,
+      ...(part as object),
+    });
     const files: TaskResult['files'] = {};
     const slotOfCell = cellSlotLookup(prefixLengths);
     let partial: (() => unknown) | undefined;
     let progress: TaskProgress = {};
-    let telling: NodeJS.Timeout | undefined;
-    const tellProgress = () => {
-      clearTimeout(telling);
-      telling = undefined;
-      tell({ progress });
+    let progressTimer: NodeJS.Timeout | undefined;
+    const sendProgress = () => {
+      clearTimeout(progressTimer);
+      progressTimer = undefined;
+      send({ progress });
     };
     const context: JobContext = {
       id: job,
       signal,
       isMine: (cell) => slots.has(slotOfCell(cell)),
-      allGather: <T>(word: T) => {
-        const words = this.allGather.wait<T>(run, signal);
-        tell({ word });
-        return words;
+      allGather: <T>(value: T) => {
+        const values = this.allGather.wait<T>(run, signal);
+        send({ word: value });
+        return values;
       },
       progress: (now) => {
         progress = { ...progress, ...now };
-        telling ??= setTimeout(tellProgress, PROGRESS_INTERVAL_MS);
+        progressTimer ??= setTimeout(sendProgress, PROGRESS_INTERVAL_MS);
       },
-      message: (message) => tell({ message }),
-      log: (level, text) => tell({ log: { level, text } }),
+      message: (message) => send({ message }),
+      log: (level, text) => send({ log: { level, text } }),
       partial: (results) => {
         partial = results;
       },
@@ -250,27 +252,27 @@ export class TaskExecutor {
     };
     try {
       const part = await process.run(inputs, context);
-      // What went meanwhile may have been missed.
+      // The slots may have been dropped in the meantime.
       requireSlots();
       return { part: sent(part), files, applied: replica.applied };
     } catch (error) {
-      if (jobDismissed.is(signal.reason) && partial) tell({ partial: sent(partial()) });
+      if (jobDismissed.is(signal.reason) && partial) send({ partial: sent(partial()) });
       throw error;
     } finally {
-      tellProgress();
-      // Where this node or the one that leads is cut off, the job may go on from its files.
+      sendProgress();
+      // If this node or the leader was interrupted, the job may resume from these files.
       if (!jobInterrupted.is(signal.reason))
-        await storage
-          .removeScratch(job)
-          .catch((error) => tell({ message: `files of the job could not be removed: ${messageOf(error)}` }));
+        await storage.scratch
+          .remove(job)
+          .catch((error) => send({ message: `files of the job could not be removed: ${messageOf(error)}` }));
     }
   }
 }
 
-/** A name for a run of a share. */
+/** Creates the id of a run. */
 export const newTaskId = newVersion;
 
-/** What is told of an error to the node that leads the job. */
+/** The event that reports an error to the leader of the job. */
 export function taskErrorEvent(error: unknown): TaskEvent {
   const known = error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
   return { error: toErrorDocument(known) };

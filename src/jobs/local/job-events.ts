@@ -1,33 +1,33 @@
-/** What happens to a job, as a stream that a reader pulls: one that is slow holds up nobody, and costs no memory. */
+/** The events of a job, as a stream that the reader pulls: a slow reader delays nobody and costs no memory. */
 import type { JobRecord, JobStatus } from '../../storage/index.js';
 import type { LogLine } from './job-log.js';
 import { hasEnded } from './job-records.js';
 import type { JobService } from './job-service.js';
 
-/** `seq` is the number of a line of the job's log: a stream that begins after it misses nothing. */
+/** `seq` is the number of a line of the job's log: a stream that starts after it misses nothing. */
 export type JobEvent =
-  /** `job` where the state is that of now; other former states, of a reader that comes late, have none. */
+  /** `job` is set if this is the current state; earlier states, sent to a late reader, have none. */
   | { kind: 'state'; seq: number; status: JobStatus; time: number; job?: JobRecord }
   | { kind: 'log'; seq: number; line: LogLine }
   | { kind: 'progress'; job: JobRecord }
-  /** Nothing has happened for a while. */
+  /** Nothing has happened for `idleMs`. */
   | { kind: 'idle' };
 
 export interface EventOptions {
-  /** Begins after this line of the log; by default with the state as it is now, and what follows. */
+  /** Start after this line of the log. Default: start with the current state. */
   after?: number | undefined;
   /** Ends the stream. */
   signal: AbortSignal;
-  /** An `idle` comes after so much silence, ms. */
+  /** Silence after which `idle` is sent, ms. */
   idleMs?: number;
 }
 
 const PAGE_LINES = 500;
 
 /**
- * The state as it is now, or what has happened after a line of the log; then each change, until the job has ended or the node
- * stops. Where the log does not tell of the state that it is in by then, that follows. A reader that falls behind gets every state
- * and every line that the log still keeps, and of progress the newest only. Throws TW_JOB_NOT_FOUND.
+ * Yields the current state, or everything after a line of the log; then each change, until the job has ended or the node
+ * stops. If the remaining log lines do not include the current state, it is sent after them. A reader that falls behind gets every state
+ * and every line that the log still keeps, and only the newest progress. Throws TW_JOB_NOT_FOUND.
  */
 export async function* jobEvents(
   jobs: JobService,
@@ -37,12 +37,12 @@ export async function* jobEvents(
   const change = new ChangeSignal(signal);
   const unsubscribe = await jobs.subscribe(id, () => change.happened());
   try {
-    let told = await jobs.get(id);
-    let seq = after ?? told.lines ?? 0;
+    let previous = await jobs.get(id);
+    let seq = after ?? previous.lines ?? 0;
     let known: JobStatus | undefined;
     if (after === undefined) {
-      known = told.status;
-      yield stateNow(told, seq);
+      known = previous.status;
+      yield currentState(previous, seq);
     }
     while (!signal.aborted) {
       change.reset();
@@ -55,10 +55,10 @@ export async function* jobEvents(
           yield { kind: 'state', seq, status: known, time: line.time, ...(known === job.status && { job }) };
         }
       }
-      // The line that tells of it came before `after`, or was dropped because so many came.
-      if (job.status !== known) yield stateNow(job, seq);
-      else if (job !== told && job.status === 'running') yield { kind: 'progress', job };
-      told = job;
+      // The line of this state came before `after`, or was dropped because the log was full.
+      if (job.status !== known) yield currentState(job, seq);
+      else if (job !== previous && job.status === 'running') yield { kind: 'progress', job };
+      previous = job;
       known = job.status;
       if (hasEnded(job) || jobs.hasStopped) return;
       if (!(await change.waitMs(idleMs))) yield { kind: 'idle' };
@@ -68,7 +68,7 @@ export async function* jobEvents(
   }
 }
 
-/** The lines of the log that belong to a record of the job; none is read before it is asked for. */
+/** The lines of the log that belong to a record of the job, read page by page on demand. */
 async function* linesUpTo(jobs: JobService, { id, lines: last = 0 }: JobRecord, after: number) {
   while (after < last) {
     const page = await jobs.log(id, { after, limit: PAGE_LINES });
@@ -77,13 +77,13 @@ async function* linesUpTo(jobs: JobService, { id, lines: last = 0 }: JobRecord, 
   }
 }
 
-function stateNow(job: JobRecord, seq: number): JobEvent {
+function currentState(job: JobRecord, seq: number): JobEvent {
   return { kind: 'state', seq, status: job.status, time: job.updated, job };
 }
 
-/** Whether something has happened since the last `reset`. */
+/** Records whether something has happened since the last `reset`. */
 class ChangeSignal {
-  private has = false;
+  private hasHappened = false;
   private wake = () => {};
 
   constructor(private readonly signal: AbortSignal) {
@@ -91,19 +91,19 @@ class ChangeSignal {
   }
 
   happened(): void {
-    this.has = true;
+    this.hasHappened = true;
     this.wake();
   }
 
   reset(): void {
-    this.has = this.signal.aborted;
+    this.hasHappened = this.signal.aborted;
   }
 
-  /** Waits for a change, at most so long, ms; false where there was none. */
-  waitMs(time: number): Promise<boolean> {
-    if (this.has) return Promise.resolve(true);
+  /** Waits for a change, at most `timeoutMs`; false if there was none. */
+  waitMs(timeoutMs: number): Promise<boolean> {
+    if (this.hasHappened) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), time);
+      const timer = setTimeout(() => resolve(false), timeoutMs);
       this.wake = () => {
         clearTimeout(timer);
         resolve(true);

@@ -1,39 +1,43 @@
-/** A job that has not ended: its record and its log on their way to disk. */
-import { type JobRecord, redactDataFolder, type Storage } from '../../storage/index.js';
+/** A job that has not ended: writes its record and its log. */
+import { type JobRecord, type LogRecord, redactDataFolder, type Storage } from '../../storage/index.js';
 import { FailedWithResults, jobDismissed } from '../errors.js';
 import type { JobLog } from './job-log.js';
 import { hasEnded, jobError, QUEUED_STATE, stateLine } from './job-records.js';
 import type { JobRegistry } from './job-registry.js';
 import { type FullJobContext, type Process, runLocally } from './process.js';
 
-/** Progress and lines of the log are written at most this often, ms. */
+/** Minimum interval between writes of progress and log lines. */
 const WRITE_INTERVAL_MS = 500;
 
 export type JobListener = (job: JobRecord) => void;
 
+/** Called with each line of the log of a job, which may not be on disk yet. */
+export type LineListener = (job: Pick<JobRecord, 'id' | 'process'>, line: LogRecord) => void;
+
 /**
- * Invariants: `told` is the last record that is on disk, together with the line of the log that tells of its state, and of which other
- * nodes can know, and listeners hear of no other; records are written in the order of the job's states, and none changes one that has ended.
+ * Invariants: `published` is the last record that is on disk, together with the log line of its state, and that other nodes can know;
+ * listeners get no other. Records are written in the order of the states of the job, and no record follows the final one.
  */
 export class JobExecution {
   readonly listeners = new Set<JobListener>();
   readonly abort = new AbortController();
-  /** The record to be written next. */
+  /** The record that will be written next. */
   private pending: JobRecord;
-  /** Set while progress or lines wait to be written. */
+  /** Set while progress or log lines wait to be written. */
   private timer: NodeJS.Timeout | undefined;
   private partialResults: (() => unknown) | undefined;
-  /** Everybody who may ask for jobs reads their messages, logs and results. */
+  /** Removes local paths from messages, logs and results, which everybody who may read jobs can see. */
   private readonly redactPaths: <T>(value: T) => T;
 
-  /** `writes` are all writes of the record so far, one after another; the first accepts the job. */
+  /** `writes` settles when all writes of the record so far, one after another, have ended. The first write accepts the job. */
   constructor(
     private readonly storage: Storage,
     readonly process: Process,
     private readonly log: JobLog,
     public published: JobRecord,
     private writes: Promise<void>,
-    private readonly board?: JobRegistry,
+    private readonly registry?: JobRegistry,
+    private readonly onLine?: LineListener,
   ) {
     this.pending = published;
     this.redactPaths = redactDataFolder(storage.dir);
@@ -47,12 +51,12 @@ export class JobExecution {
     return this.pending.status === 'accepted';
   }
 
-  /** When what has been written so far is on disk. */
+  /** Settles when everything written so far is on disk. */
   get written(): Promise<void> {
     return this.writes;
   }
 
-  /** Does the work; what it returns is on disk when this resolves. */
+  /** Does the work. When this resolves, the results are on disk. */
   async run(): Promise<void> {
     const now = Date.now();
     const { started } = this.pending;
@@ -62,18 +66,18 @@ export class JobExecution {
     let { given = inputs } = this.pending;
     if (this.process.prepare && this.pending.given === undefined) {
       given = await this.process.prepare(inputs, this.context());
-      if (this.board) given = await this.board.storePrepared(this.id, given);
+      if (this.registry) given = await this.registry.storePrepared(this.id, given);
       await this.write({ given });
     }
-    const work = this.board?.work ?? runLocally;
+    const work = this.registry?.work ?? runLocally;
     const results = await work(this.process, given, this.context());
     const finished = this.endNow();
     await this.write({ status: 'successful', finished, results: this.resultsAt(finished, results) });
   }
 
   /**
-   * Ends the job as cancelled or failed, with what it has made so far. If this node cannot write the end, `told` and the other nodes have it
-   * all the same, so that the next start of a node of a cluster does not run the job again.
+   * Ends the job as cancelled or failed, with its partial results. If this node cannot write the end, `published` and the other nodes still
+   * get it, so that the job does not run again at the next start of a cluster node.
    */
   async end(reason: unknown): Promise<void> {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';
@@ -84,16 +88,16 @@ export class JobExecution {
     const write = async (partial?: () => unknown) =>
       this.write({ ...end, results: this.resultsAt(finished, results ?? partial?.()) });
     try {
-      // Results that could not be written are what failed.
+      // The results may be the reason why the write failed, so they are left out.
       await write(this.partialResults).catch(() => this.write({ ...end, results: undefined }));
     } catch (failure) {
       this.published = { ...this.pending, ...end, results: undefined };
-      await this.board?.publish(this.published, true);
+      await this.registry?.publish(this.published, true);
       throw failure;
     }
   }
 
-  /** Leaves the job to the process that comes next. Where it waits already, there is nothing to write. */
+  /** Leaves the job to the next process. A queued job needs no change. */
   async suspend(): Promise<void> {
     if (!this.isQueued) await this.write({ ...QUEUED_STATE, crashes: 0 }, 'the node is stopping');
   }
@@ -102,28 +106,28 @@ export class JobExecution {
     return this.pending.resumable === true;
   }
 
-  /** Removes the files of a job that has ended: those that were sent for it, and what it would have gone on from. */
+  /** Removes the files of an ended job: its uploads and its files for resuming. */
   async removeScratch(): Promise<void> {
     for (const name of [this.id, ...(this.published.uploads ?? [])])
-      await this.storage.removeScratch(name).catch((error) => {
-        // The next open removes it.
+      await this.storage.scratch.remove(name).catch((error) => {
+        // The next start removes them.
         const text = `files of the job could not be removed: ${jobError(error).message}`;
-        this.log.add({ time: Date.now(), level: 'warning', text });
+        this.addLine({ time: Date.now(), level: 'warning', text });
         return this.write({});
       });
   }
 
-  /** A listener that throws is not the job's concern. */
+  /** Notifies listeners in microtasks, so that their errors do not reach the job. */
   notify(): void {
     for (const listener of this.listeners) queueMicrotask(() => listener(this.published));
   }
 
-  /** Not before the start, which may be by the clock of another node. */
+  /** The current time, but not before the start, which may stem from the clock of another node. */
   private endNow(): number {
     return Math.max(Date.now(), this.pending.started ?? 0);
   }
 
-  /** Adds the duration of the whole job to the results. A single run does not know when earlier runs started. */
+  /** Adds the duration of the job to the results. A single run does not know when earlier runs started. */
   private resultsAt(finished: number, results: unknown): unknown {
     const { started } = this.pending;
     const isObject = typeof results === 'object' && results !== null && !Array.isArray(results);
@@ -138,7 +142,7 @@ export class JobExecution {
       started,
       signal: this.abort.signal,
       isMine: () => true,
-      allGather: async (word) => [word],
+      allGather: async (value) => [value],
       progress: ({ share, anew = false, ...tiles }) => {
         const now = { ...this.pending.tiles };
         for (const count of ['total', 'done', 'failed', 'skipped'] as const)
@@ -151,7 +155,7 @@ export class JobExecution {
       message: (text) => this.writeLater({ message: this.redactPaths(text) }),
       log: (level, text) => {
         if (this.pending.status !== 'running') return;
-        this.log.add({ time: Date.now(), level, text: this.redactPaths(text) });
+        this.addLine({ time: Date.now(), level, text: this.redactPaths(text) });
         this.writeLater({});
       },
       partial: (results) => {
@@ -163,34 +167,39 @@ export class JobExecution {
     };
   }
 
+  private addLine(line: LogRecord): void {
+    this.log.add(line);
+    this.onLine?.(this.pending, line);
+  }
+
   private writeLater(change: Partial<JobRecord>): void {
-    // What late work still says, after the end or after the job was left to the next process.
+    // Late work may still report after the end, or after the job was left to the next process.
     if (this.pending.status !== 'running') return;
     this.pending = { ...this.pending, ...change };
-    // Where progress cannot be written the job goes on: the next record holds it too, and the end meets the error.
+    // If progress cannot be written, the job continues: the next record includes it, and the end meets the error.
     this.timer ??= setTimeout(() => this.write({}).catch(() => undefined), WRITE_INTERVAL_MS);
   }
 
-  /** Puts the changed record and the lines of its log on disk, after those before them, and tells the listeners. */
+  /** Writes the changed record and its log lines to disk, after all earlier writes, and notifies the listeners. */
   private async write(change: Partial<JobRecord>, remark?: string): Promise<void> {
     const { catalogue } = this.storage;
     const { status } = this.pending;
     const lines = this.log.last + (change.status !== undefined && change.status !== status ? 1 : 0);
     const record: JobRecord = { ...this.pending, ...change, lines, updated: Date.now() };
-    // What it says of files that were sent leads nowhere after the end.
+    // Prepared inputs refer to uploads, which do not exist after the end.
     if (hasEnded(record) && record.uploads) delete record.given;
-    // Throws where the results are no JSON: then nothing has changed.
+    // Throws if the results are not JSON; nothing has changed then.
     const put = catalogue.jobs.set(record.id, record);
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (record.status !== status) this.log.add(stateLine(record, remark));
+    if (record.status !== status) this.addLine(stateLine(record, remark));
     this.pending = record;
     const changes = [put, ...this.log.changes()];
-    // Who asked for the earlier write has its error; this one only waits for it to be over.
+    // The caller of the earlier write gets its error; this write only waits for it.
     const before = this.writes.catch(() => undefined);
     this.writes = before.then(async () => {
       await catalogue.write(changes);
-      await this.board?.publish(record, record.status !== status);
+      await this.registry?.publish(record, record.status !== status);
       this.published = record;
       this.notify();
     });

@@ -1,4 +1,4 @@
-/** Removes records, logs, results and scratch files of old jobs from this node. */
+/** Removes the records, logs, results and scratch files of old jobs from this node. */
 import { firstVersionAt, type Storage } from '../../storage/index.js';
 import type { IdempotencyKeys } from './idempotency-keys.js';
 import { deleteJob } from './job-records.js';
@@ -9,20 +9,20 @@ export const GC_INTERVAL_MS = 3_600_000;
 export interface JobGcContext {
   storage: Storage;
   requests: IdempotencyKeys;
-  /** Whether this node works on a job at the moment, possibly for another node. */
+  /** True if this node is working on a job, possibly for another node. */
   isWorkedOn(job: string): boolean;
-  /** A record whose end is not published stays: it shows that the job must not run again. */
+  /** False if the end of a job is not published. Its record must stay, because it shows that the job must not run again. */
   hasPublishedEnd(job: string): Promise<boolean>;
-  /** Ends the collection early; the next one does the rest. */
+  /** Stops the collection early; the next one does the rest. */
   isStopping(): boolean;
 }
 
-/** Removes everything from this node that is old enough at the time `now`, ms since 1970. */
-export async function collectGarbage(garbage: JobGcContext, now: number): Promise<void> {
-  const { storage, requests, isWorkedOn, hasPublishedEnd, isStopping } = garbage;
+/** Removes everything that is old enough at the time `now`, ms since 1970. */
+export async function collectGarbage(context: JobGcContext, now: number): Promise<void> {
+  const { storage, requests, isWorkedOn, hasPublishedEnd, isStopping } = context;
   const { catalogue } = storage;
   const before = now - REMOVAL_DELAY_MS - RETENTION_MS;
-  // Ids sort by time: jobs that were accepted later cannot have ended early enough, so that few records are read.
+  // Ids sort by time: later jobs cannot have ended early enough, so few records are read.
   for await (const { key, record } of catalogue.jobs.scan({ before: firstVersionAt(before) })) {
     if (isStopping()) return;
     if (record && isRemovable(record, now) && (await hasPublishedEnd(key))) await deleteJob(catalogue, key);

@@ -1,14 +1,14 @@
 /** Logs of jobs: numbered lines, of which the newest are kept. */
 import type { Catalogue, CatalogueChange, LogRecord } from '../../storage/index.js';
 
-/** A log keeps so many lines, and so many bytes of their texts. */
+/** Limits of a log: lines, and bytes of their texts. */
 export const MAX_LINES = 10_000;
 export const MAX_LOG_BYTES = 1e6;
-/** Longer lines are cut, characters. */
+/** Longer lines are truncated. */
 export const MAX_LINE_LENGTH = 4000;
 
 export interface LogLine extends LogRecord {
-  /** Lines of a job are numbered from 1 on. */
+  /** Lines of a job are numbered from 1. */
   seq: number;
 }
 
@@ -17,7 +17,7 @@ const keyOf = (job: string, seq: number) => `${prefixOf(job)}${String(seq).padSt
 const seqOf = (key: string) => Number(key.slice(key.lastIndexOf('/') + 1));
 const sizeOf = ({ text }: LogRecord) => Buffer.byteLength(text);
 
-/** Lines that are on disk, from after the line of the number `after` on. Damaged ones are passed over. */
+/** Reads lines from disk, starting after line `after`. Damaged lines are skipped. */
 export async function readLog(
   { logs }: Catalogue,
   job: string,
@@ -30,7 +30,7 @@ export async function readLog(
   return lines;
 }
 
-/** What removes the log of a job from disk. */
+/** The changes that remove the log of a job from disk. */
 export async function deleteLog({ logs }: Catalogue, job: string): Promise<CatalogueChange[]> {
   const changes: CatalogueChange[] = [];
   for await (const key of logs.keys({ prefix: prefixOf(job) })) changes.push(logs.delete(key));
@@ -38,9 +38,9 @@ export async function deleteLog({ logs }: Catalogue, job: string): Promise<Catal
 }
 
 /**
- * The log of a job that has not ended. Invariants: the kept lines have the numbers `first` to `first + sizes.length - 1`
- * and are within MAX_LINES and MAX_LOG_BYTES; `pending` are the newest of them; when the changes handed out so far are on
- * disk, the disk holds exactly the others, which are the lines `first` to `written`.
+ * The log of a job that has not ended. Invariants: The kept lines have the numbers `first` to `first + sizes.length - 1`
+ * and are within MAX_LINES and MAX_LOG_BYTES. `pending` has the newest of them. When all changes returned so far are on
+ * disk, the disk has exactly the other kept lines, which are the lines `first` to `written`.
  */
 export class JobLog {
   private readonly sizes: number[] = [];
@@ -48,7 +48,7 @@ export class JobLog {
   private first = 1;
   private pending: LogRecord[] = [];
   private written = 0;
-  /** Lines from here up to `first` may still be on disk. */
+  /** Lines from this number up to `first` may still be on disk. */
   private oldest = 1;
 
   private constructor(
@@ -56,7 +56,7 @@ export class JobLog {
     private readonly job: string,
   ) {}
 
-  /** With the lines that an earlier process has written. */
+  /** The log with the lines that an earlier process has written. */
   static async open(catalogue: Catalogue, job: string): Promise<JobLog> {
     const log = new JobLog(catalogue, job);
     for await (const { key, record } of catalogue.logs.scan({ prefix: prefixOf(job) })) {
@@ -67,7 +67,7 @@ export class JobLog {
     return log;
   }
 
-  /** The log of a job of which another node has the lines up to `last`. */
+  /** The log of a job whose lines up to `last` are on another node. */
   static after(catalogue: Catalogue, job: string, last: number): JobLog {
     const log = new JobLog(catalogue, job);
     log.first = log.oldest = last + 1;
@@ -80,7 +80,7 @@ export class JobLog {
     return new JobLog(catalogue, job);
   }
 
-  /** Number of the newest line; 0 before the first. */
+  /** Number of the newest line; 0 if there is none. */
   get last(): number {
     return this.first + this.sizes.length - 1;
   }
@@ -89,11 +89,11 @@ export class JobLog {
     const kept = { ...line, text: line.text.slice(0, MAX_LINE_LENGTH) };
     this.pending.push(kept);
     this.push(sizeOf(kept));
-    // Those that were too many before they were written.
+    // Drops lines that exceeded the limits before they were written.
     this.pending.splice(0, this.pending.length - this.sizes.length);
   }
 
-  /** What puts the log on disk as it is now. Each call hands out what has come since the last one. */
+  /** The changes that bring the log on disk up to date with this log. Each call returns only what is new since the last one. */
   changes(): CatalogueChange[] {
     const { logs } = this.catalogue;
     const keyOfLine = (seq: number) => keyOf(this.job, seq);

@@ -8,21 +8,21 @@ import type { Process } from './process.js';
 import { hasExpired } from './retention.js';
 
 const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
-/** A job during whose runs the process has died so often in a row is taken for the reason. */
+/** A job that was running when the process died this many times in a row is assumed to be the cause. */
 const MAX_CRASHES = 3;
 
 export function hasEnded(job: JobRecord): boolean {
   return ENDED.has(job.status);
 }
 
-/** What a record says of the error that ended its job. */
+/** The error of a job, as its record stores it. */
 export function jobError(error: unknown): { code: string; message: string } {
   const { code, message } =
     error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
   return { code, message };
 }
 
-/** What a record says of a job that waits, from its start or once more. */
+/** The fields of a job that waits, for the first time or again. */
 export const QUEUED_STATE = {
   status: 'accepted',
   tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
@@ -30,29 +30,29 @@ export const QUEUED_STATE = {
   message: '',
 } as const satisfies Partial<JobRecord>;
 
-/** The line of a log that tells of a job's new state. */
+/** The log line of a new state of a job. */
 export function stateLine({ status, error, updated }: JobRecord, remark?: string): LogRecord {
   const text = error ? `${status}: ${error.message} [${error.code}]` : status;
   const level = status === 'failed' ? 'error' : status === 'dismissed' ? 'warning' : 'info';
   return { time: updated, level, text: remark ? `${text}: ${remark}` : text, status };
 }
 
-/** Newest first, from before the job `before` on. Leaves out expired jobs, and damaged records, which `verify` names. */
+/** Jobs, newest first, from before the job `before` on. Omits expired jobs, and damaged records, which `verify` reports. */
 export async function listJobs(
   { jobs }: Catalogue,
   limit: number,
   before: string | undefined,
   wanted: (job: JobRecord) => boolean,
 ): Promise<JobRecord[]> {
-  const found: JobRecord[] = [];
+  const records: JobRecord[] = [];
   for await (const { record } of jobs.scan({ before, reverse: true })) {
-    if (record && !hasExpired(record) && wanted(record)) found.push(record);
-    if (found.length === limit) break;
+    if (record && !hasExpired(record) && wanted(record)) records.push(record);
+    if (records.length === limit) break;
   }
-  return found;
+  return records;
 }
 
-/** A job that a dead process has left, and that goes on. */
+/** A job of a dead process that is resumed. */
 export interface OrphanedJob {
   record: JobRecord;
   process: Process;
@@ -60,19 +60,19 @@ export interface OrphanedJob {
 }
 
 /**
- * The jobs that a dead process has left waiting or running: those that can be taken up again wait once more, in the order
- * in which they were accepted; the others are marked as failed, with TW_JOB_INTERRUPTED or TW_JOB_CRASHES.
+ * Recovers the jobs that a dead process has left waiting or running. Resumable jobs are queued again, in the order in which they were
+ * accepted; the others are marked as failed, with TW_JOB_INTERRUPTED or TW_JOB_CRASHES.
  */
 export async function orphanedJobs(
   storage: Storage,
   processes: Process[],
-  board: JobRegistry | undefined,
+  registry: JobRegistry | undefined,
 ): Promise<OrphanedJob[]> {
   const { catalogue } = storage;
-  const left: OrphanedJob[] = [];
+  const orphaned: OrphanedJob[] = [];
   for await (const { record } of catalogue.jobs.scan()) {
     if (!record || hasEnded(record)) continue;
-    if (board && !(await board.isLedHere(record))) {
+    if (registry && !(await registry.isLedHere(record))) {
       await deleteJob(catalogue, record.id);
       continue;
     }
@@ -80,23 +80,23 @@ export async function orphanedJobs(
     const log = await JobLog.open(catalogue, record.id);
     const next = recoveredRecord(record, process);
     if (next.status !== record.status) {
-      log.add(stateLine(next, hasEnded(next) ? undefined : 'once more, because the node was stopped'));
+      log.add(stateLine(next, hasEnded(next) ? undefined : 'restarted, because the node had stopped'));
       next.lines = log.last;
       await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
-      await board?.publish(next, true);
+      await registry?.publish(next, true);
     }
-    if (process && !hasEnded(next)) left.push({ record: next, process, log });
-    else for (const name of [next.id, ...(next.uploads ?? [])]) await storage.removeScratch(name);
+    if (process && !hasEnded(next)) orphaned.push({ record: next, process, log });
+    else for (const name of [next.id, ...(next.uploads ?? [])]) await storage.scratch.remove(name);
   }
-  return left;
+  return orphaned;
 }
 
-/** Removes the record and the log that are here of a job. */
+/** Removes the record and the log of a job from this node. */
 export async function deleteJob(catalogue: Catalogue, id: string): Promise<void> {
   await catalogue.write([catalogue.jobs.delete(id), ...(await deleteLog(catalogue, id))]);
 }
 
-/** The record of a job that ends now, with an error. */
+/** The record of a job that ends now with an error. */
 export function endedWith(record: JobRecord, error: TilewrightError): JobRecord {
   const now = Date.now();
   return {
@@ -109,7 +109,7 @@ export function endedWith(record: JobRecord, error: TilewrightError): JobRecord 
   };
 }
 
-/** The record of a job after the process died that had it. */
+/** The record of a job after its process died. */
 export function recoveredRecord(record: JobRecord, process: Process | undefined): JobRecord {
   const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
   const failed = (error: TilewrightError) => endedWith({ ...record, crashes }, error);

@@ -1,4 +1,4 @@
-/** Runs jobs, a few at a time, and keeps their records and logs. */
+/** Runs jobs, a few at the same time, and keeps their records and logs. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { PeriodicTask, Semaphore } from '../../async/index.js';
@@ -16,12 +16,12 @@ import {
   uploadDeleted,
 } from '../errors.js';
 import { type IdempotencyKey, IdempotencyKeys } from './idempotency-keys.js';
-import { JobExecution, type JobListener } from './job-execution.js';
+import { JobExecution, type JobListener, type LineListener } from './job-execution.js';
 import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import { deleteJob, hasEnded, listJobs, orphanedJobs, QUEUED_STATE, stateLine } from './job-records.js';
 import type { JobRegistry } from './job-registry.js';
-import type { JobFile, JobService } from './job-service.js';
+import type { JobFile, JobService, StartOptions } from './job-service.js';
 import type { Process } from './process.js';
 import { hasExpired } from './retention.js';
 
@@ -30,42 +30,31 @@ const MAX_QUEUED_JOBS = 100;
 const warn = (error: unknown) => process.emitWarning(`jobs: ${messageOf(error)}`);
 
 export interface LocalJobServiceOptions {
-  /** Jobs that run at once. */
+  /** Maximum number of jobs that run at the same time. */
   concurrency?: number;
   /**
-   * Whether jobs belong to the folder and not to this process: those that a process has left are run, and those that this
-   * one leaves are taken up by the next. Without it they wait for a process that does so.
+   * True if jobs belong to the folder and not to this process: this process runs the jobs that an earlier one has left, and leaves its
+   * own to the next. Without it, they wait for a process with this option.
    */
   resume?: boolean;
-  /** Where the node is one of many. */
+  /** Set on a cluster node. */
   registry?: JobRegistry;
-  /** Called with each error of background work. The work is tried again. */
+  /** Called with each error of background work, which is retried. */
   onFailure?: (error: unknown) => void;
-}
-
-export interface StartOptions {
-  /** What the process gets, where it must know more than `inputs`, which are what was asked for. */
-  given?: unknown;
-  /** How the results answer. */
-  resultOptions?: JobRecord['resultOptions'];
-  /** Names of scratch folders with files that were sent for the job: removed when it has ended, and not before. They have been synced. */
-  uploads?: string[];
-  /** A job that has ended, and whose failed inputs this one does again. */
-  retryOf?: JobRecord;
-  request?: IdempotencyKey;
+  /** Called with each line of the logs of the jobs that this service runs. */
+  onLine?: LineListener;
 }
 
 /**
- * Invariants: nobody is told a state of a job (by `start`, `get`, `wait` or a listener) before it is on disk, together with
- * the line of its log that tells of it; the records of a job are written in the order of its states, the last one is
- * successful, failed or dismissed, and none follows it. `live` and `ends` hold the jobs that have not ended; at most
- * `concurrency` of them run and MAX_QUEUED_JOBS wait.
+ * Invariants: no state of a job is reported (by `start`, `get`, `wait` or a listener) before it is on disk, together with its log line. The
+ * records of a job are written in the order of its states; the final one is successful, failed or dismissed, and none follows
+ * it. `live` and `ends` contain the jobs that have not ended; at most `concurrency` of them run and at most MAX_QUEUED_JOBS wait.
  */
 export class LocalJobService implements JobService {
   private readonly live = new Map<string, JobExecution>();
-  /** By job: its record when it has ended. Rejects where the end could not be written. */
+  /** The final record by job. Rejects if the end could not be written. */
   private readonly ends = new Map<string, Promise<JobRecord>>();
-  /** Ends that could not be written, so that who asks is not told that the job still runs. */
+  /** Final records that could not be written, so that readers do not see these jobs as running. */
   private readonly unwrittenEnds = new Map<string, JobRecord>();
   private readonly semaphore: Semaphore;
   private readonly catalogue: Storage['catalogue'];
@@ -78,45 +67,40 @@ export class LocalJobService implements JobService {
     private readonly requests: IdempotencyKeys,
     private readonly resume: boolean,
     concurrency: number,
-    private readonly board: JobRegistry | undefined,
+    private readonly registry: JobRegistry | undefined,
     onFailure: (error: unknown) => void,
+    private readonly onLine?: LineListener,
   ) {
     this.semaphore = new Semaphore(concurrency);
     this.catalogue = storage.catalogue;
-    // The first time at once: a command ends long before the interval is over.
+    // The first collection starts immediately, because a command ends long before the interval is over.
     this.gcTask = new PeriodicTask(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
   }
 
-  /** `processes` are all that there are: jobs of others cannot be taken up. */
+  /** `processes` must be complete: jobs of unknown processes cannot be resumed. */
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false, registry, onFailure = warn }: LocalJobServiceOptions = {},
+    { concurrency = 1, resume = false, registry, onFailure = warn, onLine }: LocalJobServiceOptions = {},
   ): Promise<LocalJobService> {
-    const left = await orphanedJobs(storage, processes, registry);
+    const orphaned = await orphanedJobs(storage, processes, registry);
     const requests = await IdempotencyKeys.open(storage.catalogue);
-    const jobs = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure);
-    const slots = resume ? jobs.semaphore : new Semaphore(0);
-    for (const { record, process, log } of left)
-      jobs.admit(new JobExecution(storage, process, log, record, Promise.resolve(), registry), slots);
-    return jobs;
+    const service = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure, onLine);
+    const semaphore = resume ? service.semaphore : new Semaphore(0);
+    for (const { record, process, log } of orphaned)
+      service.admit(service.execution(process, log, record, Promise.resolve()), semaphore);
+    return service;
   }
 
-  /** After `close`: nothing happens to any job. */
   get hasStopped(): boolean {
     return this.stopped;
   }
 
-  /**
-   * Accepts a job; its record is on disk when this resolves, and it runs when its turn comes. The inputs have been checked
-   * against the process's schema, and by its `check`. What the process returns becomes `results` and must be JSON; what it throws becomes
-   * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
-   */
   async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
     return (await this.startUnlessRepeated(process, inputs, options)).job;
   }
 
-  /** As `start`; or tells which job another node has started for the same request. */
+  /** Like `start`, but also reports if another node has started a job for the same request. */
   async startUnlessRepeated(
     process: Process,
     inputs: unknown,
@@ -142,58 +126,61 @@ export class LocalJobService implements JobService {
       ...(retryOf && { retryOf: retryOf.id }),
     };
     const { jobs } = this.catalogue;
-    const known = await this.board?.accept(record, request);
+    const known = await this.registry?.accept(record, request);
     if (known !== undefined) return { job: { ...record, id: known }, repeated: true };
     const log = JobLog.empty(this.catalogue, record.id);
-    log.add(stateLine(record));
+    const accepting = stateLine(record);
+    log.add(accepting);
     const changes = [jobs.set(record.id, record), ...log.changes()];
     if (retryOf && (await jobs.has(retryOf.id)))
       changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
-    if (request && !this.board) changes.push(...this.requests.add(request, record.id));
+    if (request && !this.registry) changes.push(...this.requests.add(request, record.id));
     const accepted = this.catalogue.write(changes).catch(async (error) => {
       if (request) this.requests.remove(request, record.id);
-      await this.board?.withdraw(record.id, error, request);
+      await this.registry?.withdraw(record.id, error, request);
       throw error;
     });
-    this.admit(new JobExecution(this.storage, process, log, record, accepted, this.board));
+    this.admit(this.execution(process, log, record, accepted));
     await accepted;
-    if (retryOf) await this.board?.markRetried(retryOf.id, record.id);
+    this.onLine?.(record, accepting);
+    if (retryOf) await this.registry?.markRetried(retryOf.id, record.id);
     return { job: record, repeated: false };
   }
 
-  /**
-   * Goes on with a job that another node had; `lines` are the lines that its log had there. It waits once more.
-   */
+  /** Takes over a job of another node and queues it again. The log on that node has `job.lines` lines. */
   async takeOver(process: Process | undefined, job: JobRecord, remark?: string): Promise<void> {
     const { jobs } = this.catalogue;
     const log = JobLog.after(this.catalogue, job.id, job.lines ?? 0);
     log.add(stateLine(job, remark));
     const record = { ...job, lines: log.last };
     const written = this.catalogue.write([jobs.set(job.id, record), ...log.changes()]);
-    if (process && !hasEnded(job))
-      this.admit(new JobExecution(this.storage, process, log, record, written, this.board));
+    if (process && !hasEnded(job)) this.admit(this.execution(process, log, record, written));
     await written;
-    if (hasEnded(job)) await this.board?.publish(record, true);
+    if (hasEnded(job)) await this.registry?.publish(record, true);
   }
 
-  /** Whether a job has not ended and is run by this process. */
+  /** The jobs that this process leads and that have not ended. */
+  get active(): JobRecord[] {
+    return [...this.live.values()].map(({ published }) => published);
+  }
+
+  /** True if this process runs a job that has not ended. */
   isLive(id: string): boolean {
     return this.live.has(id);
   }
 
-  /** The record of a job that is this node's, even if it has expired. */
+  /** The record of a job of this node, even if it has expired. */
   async find(id: string): Promise<JobRecord | undefined> {
     return this.live.get(id)?.published ?? this.unwrittenEnds.get(id) ?? (await this.catalogue.jobs.get(id));
   }
 
-  /** Jobs of a node that is alone have no other home. */
+  /** On a single node, no other node leads a job. */
   async leaderOf(_id: string, _alsoEnded?: boolean): Promise<undefined> {
     return undefined;
   }
 
-  /** A file that a job answered with; undefined where there is none of this name. Throws TW_STORAGE_BAD_NAME. */
   async file(id: string, name: string): Promise<JobFile | undefined> {
-    const path = this.storage.resultPath(id, name);
+    const path = this.storage.results.path(id, name);
     const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
       return undefined;
@@ -201,14 +188,11 @@ export class LocalJobService implements JobService {
     return info && { bytes: info.size, open: () => createReadStream(path) };
   }
 
-  /** Stops to work on a job that is another node's by now. */
+  /** Stops the work on a job that another node leads now. */
   abandon(id: string): void {
     this.live.get(id)?.abort.abort(jobTakenOver(id));
   }
 
-  /**
-   * As `start`, but a request that was made before gives the job that it has started then. Throws TW_JOB_KEY_REUSED.
-   */
   async startIdempotent(
     process: Process,
     inputs: unknown,
@@ -220,10 +204,6 @@ export class LocalJobService implements JobService {
     return { job: await this.get(known), repeated: true };
   }
 
-  /**
-   * Starts a job for the failed inputs of one that has ended; `terms` may change what the process is given. Throws TW_JOB_NOT_FOUND, TW_JOB_NOT_ENDED,
-   * TW_JOB_NOTHING_FAILED, TW_JOB_UPLOAD_GONE, and what `start` throws.
-   */
   async retry(
     id: string,
     process: Process,
@@ -232,7 +212,7 @@ export class LocalJobService implements JobService {
     return this.retryRecord(await this.get(id), process, terms);
   }
 
-  /** The same of a job whose record may be another node's. */
+  /** Like `retry`, for a record that may come from another node. */
   async retryRecord(
     job: JobRecord,
     process: Process,
@@ -240,12 +220,12 @@ export class LocalJobService implements JobService {
   ): Promise<JobRecord> {
     const { id } = job;
     if (!hasEnded(job)) throw jobNotEnded(id, job.status);
-    const again = async (inputs: unknown) =>
+    const failedPart = async (inputs: unknown) =>
       job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
-    const inputs = await again(job.inputs);
+    const inputs = await failedPart(job.inputs);
     if (inputs === null || inputs === undefined) throw nothingFailed(id);
     if (job.uploads) throw uploadDeleted(id);
-    const given = terms(job.given === undefined ? inputs : await again(job.given));
+    const given = terms(job.given === undefined ? inputs : await failedPart(job.given));
     const { resultOptions } = job;
     return this.start(process, inputs, {
       given: given === inputs ? undefined : given,
@@ -254,7 +234,6 @@ export class LocalJobService implements JobService {
     });
   }
 
-  /** Throws TW_JOB_NOT_FOUND, also for a job that has expired. */
   async get(id: string): Promise<JobRecord> {
     const job = await this.find(id);
     if (!job || hasExpired(job)) throw jobNotFound(id);
@@ -262,37 +241,31 @@ export class LocalJobService implements JobService {
   }
 
   /**
-   * Removes what has expired by `now` (ms since 1970): jobs with their logs and results, idempotency keys, and files that work could have
-   * gone on from.
+   * Removes everything that has expired by `now` (ms since 1970): jobs with their logs and results, idempotency keys, and files for
+   * resuming.
    */
   collectGarbage(now = Date.now()): Promise<void> {
-    const { storage, requests, live, board } = this;
-    const isWorkedOn = (job: string) => live.has(job) || (board?.isWorkedOn(job) ?? false);
-    const hasPublishedEnd = async (job: string) => (await board?.hasPublishedEnd(job)) ?? true;
+    const { storage, requests, live, registry } = this;
+    const isWorkedOn = (job: string) => live.has(job) || (registry?.isWorkedOn(job) ?? false);
+    const hasPublishedEnd = async (job: string) => (await registry?.hasPublishedEnd(job)) ?? true;
     const isStopping = () => this.closed;
     return collectGarbage({ storage, requests, isWorkedOn, hasPublishedEnd, isStopping }, now);
   }
 
-  /** Newest first; the next page begins before the last id of this one. */
   list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true): Promise<JobRecord[]> {
     return listJobs(this.catalogue, limit, before, wanted);
   }
 
-  /** Lines of a job's log that are on disk, from after the line `after` on, even if the job expires meanwhile. Throws TW_JOB_NOT_FOUND. */
   async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
     if (!(await this.find(id))) throw jobNotFound(id);
     return readLog(this.catalogue, id, after, limit);
   }
 
-  /** The record when the job has ended, or when the node stops and leaves it to the next. Throws TW_JOB_NOT_FOUND. */
+  /** Resolves to the record when the job has ended, or when the node stops and leaves it to the next process. Throws TW_JOB_NOT_FOUND. */
   async wait(id: string): Promise<JobRecord> {
     return this.ends.get(id) ?? this.get(id);
   }
 
-  /**
-   * Calls `listener` with the job as it is now, after each change, and when the node stops, until it has ended or the
-   * returned function is called. Throws TW_JOB_NOT_FOUND.
-   */
   async subscribe(id: string, listener: JobListener): Promise<() => void> {
     const job = this.live.get(id);
     if (job) job.listeners.add(listener);
@@ -300,16 +273,12 @@ export class LocalJobService implements JobService {
     return () => job?.listeners.delete(listener);
   }
 
-  /**
-   * Asks the job to stop, and resolves with its record when it has: dismissed, or successful where it was done before it
-   * saw the request. A job that has ended stays as it is. Throws TW_JOB_NOT_FOUND.
-   */
   cancel(id: string): Promise<JobRecord> {
     this.live.get(id)?.abort.abort(jobDismissed(id));
     return this.wait(id);
   }
 
-  /** Starts no further job, and stops all that have not ended: they wait for the next process, or have failed with TW_JOB_INTERRUPTED. */
+  /** Starts no further job and stops all others: resumable jobs wait for the next process, the rest fail with TW_JOB_INTERRUPTED. */
   async close(): Promise<void> {
     this.closed = true;
     await this.gcTask.close();
@@ -321,20 +290,24 @@ export class LocalJobService implements JobService {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  private admit(job: JobExecution, slots = this.semaphore): void {
-    // It was accepted while the node began to stop.
+  private execution(process: Process, log: JobLog, record: JobRecord, writes: Promise<void>): JobExecution {
+    return new JobExecution(this.storage, process, log, record, writes, this.registry, this.onLine);
+  }
+
+  private admit(job: JobExecution, semaphore = this.semaphore): void {
+    // The job was accepted while the node began to stop.
     if (this.closed) job.abort.abort(jobInterrupted(job.id));
     this.live.set(job.id, job);
-    const end = job.written.then(() => this.run(job, slots)).finally(() => this.removeLive(job.id));
-    // An end that nobody waits for must not end the process; who waits sees the error.
+    const end = job.written.then(() => this.run(job, semaphore)).finally(() => this.removeLive(job.id));
+    // Without this handler, an end that nobody waits for would end the process; callers of `wait` still see the error.
     end.catch(() => undefined);
     this.ends.set(job.id, end);
   }
 
-  private async run(job: JobExecution, slots: Semaphore): Promise<JobRecord> {
+  private async run(job: JobExecution, semaphore: Semaphore): Promise<JobRecord> {
     const { signal } = job.abort;
     try {
-      await slots.run(() => job.run(), signal);
+      await semaphore.run(() => job.run(), signal);
     } catch (error) {
       const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
       const reason = signal.aborted && isAbort ? signal.reason : error;
@@ -342,7 +315,7 @@ export class LocalJobService implements JobService {
         await deleteJob(this.catalogue, job.id);
         throw jobTakenOver(job.id);
       }
-      // Where the node stops, what else went wrong may come from that; if not, the next process meets it too.
+      // If the node is stopping, other errors may be consequences of that; if they are not, the next process meets them again.
       if (jobInterrupted.is(signal.reason) && job.isResumable) await job.suspend();
       else await this.end(job, reason);
     }
@@ -363,6 +336,6 @@ export class LocalJobService implements JobService {
   private removeLive(id: string): void {
     this.live.delete(id);
     this.ends.delete(id);
-    this.board?.release(id);
+    this.registry?.release(id);
   }
 }

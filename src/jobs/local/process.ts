@@ -1,4 +1,4 @@
-/** A process: work that runs as a job, the same from the command line and over HTTP (OGC API Processes, part 1). */
+/** A process: work that runs as a job, in the same way from the command line and over HTTP (OGC API Processes, part 1). */
 import { TilewrightError } from '../../errors.js';
 import type { GridName } from '../../grid/index.js';
 import type { LogLevel } from '../../storage/index.js';
@@ -10,11 +10,11 @@ export interface Process {
   description: string;
   /** JSON Schema of the inputs. */
   inputs: Record<string, unknown>;
-  /** What the results are, by their names: a title and a JSON Schema each. */
+  /** The results by name: a title and a JSON Schema each. */
   outputs?: Record<string, { title: string; schema: Record<string, unknown> }>;
-  /** Throws a TilewrightError where inputs that fit the schema cannot be used, whatever the data are: then no job is accepted. */
+  /** Throws a TilewrightError if inputs that match the schema can never be used, whatever the data; no job is accepted then. */
   check?(inputs: unknown): void | Promise<void>;
-  /** Whether it is safe to run it again with the same inputs after it was cut off at any moment. */
+  /** True if it is safe to run it again with the same inputs after an interruption at any moment. */
   resumable?: boolean;
   /**
    * Completes the inputs with values that all runs of the job must share. Called once when the job starts, on the node that leads it;
@@ -22,37 +22,37 @@ export interface Process {
    */
   prepare?(inputs: unknown, context: PrepareContext): Promise<unknown>;
   /**
-   * Of a run that ended: the inputs that do again only what failed in it; null where nothing did. A run that failed or was
-   * cancelled as a whole is done again as a whole, without this.
+   * For a job that has ended: the inputs that repeat only what failed; null if nothing failed. A job that failed or was
+   * cancelled is repeated completely, without this function.
    */
   retryInputs?(inputs: unknown, results: unknown): Promise<unknown>;
   /**
-   * Of work that goes by cells, so that several runs can each do that of some: makes the results of what they have returned. Without it
-   * a run returns the results.
+   * For work that is divided by cells, so that each run does the work of some of them: combines the results of the runs. Without it, a
+   * run returns the results of the job.
    */
   merge?(parts: unknown[]): unknown;
-  /** JSON Schema of such a part, by which those of other nodes are checked. */
+  /** JSON Schema of the result of a run, for validating those of other nodes. */
   part?: object;
   /**
-   * Of merged results that are complete: tells what came of it. Throws a TilewrightError where that is nothing. What it returns takes their
-   * place; of a job over several nodes it runs on one of them, which has all that they have committed.
+   * Called with the merged results when all work is done. Throws a TilewrightError if the job has achieved nothing. A return value
+   * replaces the results. For a job over several nodes it runs on one of them, which has applied everything that the runs have committed.
    */
   conclude?(results: unknown, context: ConcludeContext, inputs: unknown): unknown;
   /**
-   * Of work that goes by cells: whether its runs wait for each other (`meet`). Then all go on at once, and the job fails where one is
-   * lost.
+   * For work that is divided by cells: true if its runs wait for each other (`allGather`). All runs then start together, and the job
+   * fails if one of them is lost.
    */
   usesBarrier?(inputs: unknown): boolean;
-  /** Whether this node can go on with a job that another one took; without it every node can. */
+  /** True if this node can take over a job that another node has accepted; without it, every node can. */
   canTakeOver?(inputs: unknown): Promise<boolean>;
-  /** Does the work. Throws a TilewrightError where the inputs cannot be used. The job adds `seconds` to results that are an object. */
+  /** Does the work. Throws a TilewrightError if the inputs cannot be used. The job adds `seconds` to results that are an object. */
   run(inputs: unknown, context: JobContext): Promise<unknown>;
 }
 
-/** Results of a job as they can be asked for. The job adds how long it took, with all its runs on all nodes and the time between them. */
+/** Results of a job as they are reported. The job adds its duration, including all runs on all nodes and the time between them. */
 export type Timed<Results> = Results & { seconds: number };
 
-/** Counts of tiles, or of whatever the work goes through. */
+/** Counts of tiles, or of other units of the work. */
 export interface JobProgress {
   total: number;
   done: number;
@@ -60,31 +60,34 @@ export interface JobProgress {
   skipped: number;
 }
 
-/** What the work of a job sees of it. */
+/** The interface of the work to its job. */
 export interface JobContext {
   readonly id: string;
   /** Aborted when the job is cancelled or the node stops; the work should then throw `signal.reason` soon. */
   readonly signal: AbortSignal;
-  /** Whether tiles of this cell are for this run to work on; those of others are another's. */
+  /** True if this run should work on the tiles of a cell; other cells belong to other runs. */
   isMine(cell: { grid: GridName; geocode: string }): boolean;
-  /** Waits until every run of the job has said a word, and gives all words, in the same order everywhere. Every run says as many, one after another. */
-  allGather<T>(word: T): Promise<T[]>;
   /**
-   * Counts of tiles so far, and the share of the work that is done, 0 to 1, where it goes by more than tiles; of what is skipped there is no work. Nothing goes down: lower numbers are passed over, but where
-   * work is begun `anew`.
+   * Waits until every run of the job has contributed a value; resolves to all values, in the same order everywhere. All runs must make the
+   * same number of calls, one after another.
+   */
+  allGather<T>(value: T): Promise<T[]>;
+  /**
+   * Reports the counts so far and, if counts are too coarse, the fraction of the work that is done (0 to 1, without skipped work). Counters
+   * are monotonic: lower values are ignored unless `anew` is set because the work restarted.
    */
   progress(now: Partial<JobProgress> & { share?: number; anew?: boolean }): void;
-  /** One line for people: what the job is doing. */
+  /** Sets the message of the job: one line about what it is doing. */
   message(text: string): void;
-  /** Adds a line to the job's log. It is on disk within a second; of very many lines the oldest go. */
+  /** Adds a line to the log of the job. It is on disk within a second; a full log drops its oldest lines. */
   log(level: LogLevel, text: string): void;
-  /** Says how to get what is done so far. It becomes the results where the job is cancelled or fails. */
+  /** Sets the function that returns the results so far. They become the results if the job is cancelled or fails. */
   partial(results: () => unknown): void;
-  /** A file in the folder of the job's results is whole: all nodes may have it. `object` is where it is already. */
+  /** Publishes a complete file in the folder of the job's results to all nodes. `object` is its name in the object store if it is there. */
   file(name: string, object?: string): Promise<void>;
 }
 
-/** What the end of a job's work sees of it. */
+/** The interface of `conclude` to its job. */
 export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signal' | 'file'> & {
   /** When the job first ran, milliseconds since 1970. */
   readonly started: number;
@@ -96,7 +99,7 @@ export type FullJobContext = JobContext & ConcludeContext;
 /** The context of `prepare`. */
 export type PrepareContext = Pick<JobContext, 'message' | 'log' | 'signal'>;
 
-/** The results of all parts. Throws FailedWithResults where nothing came of the work. */
+/** Combines the results of all runs. Throws FailedWithResults if the job has achieved nothing. */
 export async function concludeResults(
   process: Process,
   parts: unknown[],
@@ -113,7 +116,7 @@ export async function concludeResults(
   }
 }
 
-/** Does all of the work in this process. */
+/** Does all work in this process. */
 export async function runLocally(
   process: Process,
   inputs: unknown,

@@ -1,22 +1,23 @@
 import { type Storage, type VerifyOptions, type VerifyReport, verify } from '../../storage/index.js';
 import type { Process } from './process.js';
 
-/** Problems that the log names; the results have more of them. */
+/** Problems that are logged; the results contain more of them. */
 const MAX_LOGGED = 100;
 
 function verdict(problems: number): string {
-  if (problems === 0) return 'everything is whole';
+  if (problems === 0) return 'no problems found';
   return problems === 1
     ? '1 problem: a part of the store is damaged'
     : `${problems} problems: parts of the store are damaged`;
 }
 
-/** Checks the store as a job, so that it can be asked of a server that holds the folder. */
+/** Verifies the store as a job, so that a server that has the folder open can do it. */
 export function verifyProcess(storage: Storage, options: VerifyOptions = {}): Process {
   return {
     id: 'verify',
     title: 'Verify the store',
-    description: 'Checks that every record has its files, that every checksum fits, and lists orphans.',
+    description:
+      'Checks that every record has its files and that every checksum matches, and lists orphaned files.',
     inputs: { type: 'object', additionalProperties: false, properties: {} },
     resumable: true,
     run: async (_inputs, job): Promise<VerifyReport> => {

@@ -1,11 +1,9 @@
-/** Counts over the tiles that a filter picks: the aggregation extension of STAC APIs, 0.3. */
+/** Counts over the tiles that match a filter: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun, RunFilter } from '../../storage/index.js';
-import { compileFilter } from '../compile/compile-filter.js';
-import { andTests } from '../compile/query-plan.js';
-import { withTimeout } from '../compile/query-timeout.js';
+import { andTests, compileFilter, withTimeout } from '../compile/index.js';
 import { badAggregation } from '../errors.js';
-import type { Filter } from '../filter/filter-tree.js';
+import type { Filter } from '../filter/index.js';
 import {
   addCounts,
   type Counted,
@@ -25,7 +23,7 @@ import {
 export interface AggregationParams {
   /** Separated by commas in text. */
   aggregations?: string | string[];
-  /** Of `datetime_frequency`; by default what fits the times. */
+  /** Interval of `datetime_frequency`; by default it depends on the range of times. */
   datetime_frequency_interval?: string;
   /** Length of the geohashes of `grid_geohash_frequency`. */
   grid_geohash_frequency_precision?: number;
@@ -52,7 +50,7 @@ export const aggregationBody = {
 const INTERVALS = ['day', 'month', 'year'];
 const DEFAULT_PRECISION = 3;
 
-/** What can be counted, and the type of the result. */
+/** The aggregations and the types of their results. */
 const AGGREGATION_TYPES: Record<string, string> = {
   total_count: 'integer',
   datetime_min: 'datetime',
@@ -65,27 +63,26 @@ const AGGREGATION_TYPES: Record<string, string> = {
   grid_geohash_frequency: 'frequency_distribution',
 };
 
-/** Every aggregation by its name and type. */
 export const aggregations = Object.entries(AGGREGATION_TYPES).map(([name, data_type]) => ({
   name,
   data_type,
 }));
 
-/** What was counted of some tiles. Plain JSON. */
+/** Counts of some tiles. Plain JSON. */
 export interface AggregationCounts {
   total: number;
-  /** Milliseconds since 1970; null where there are no tiles. */
+  /** Milliseconds since 1970; null if there are no tiles. */
   first: number | null;
   last: number | null;
   counts: Record<string, Counts>;
 }
 
-/** The wanted aggregations over the tiles that a filter picks, in the order of their names given. Throws TW_QUERY_AGGREGATION. */
+/** The requested aggregations over the tiles that match a filter, in the requested order. Throws TW_QUERY_AGGREGATION. */
 export function aggregate(index: ColumnIndex, filter: Filter, params: AggregationParams): Aggregation[] {
   return toAggregations(countTiles(index, filter, params), params);
 }
 
-/** Counts for the wanted aggregations, among the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
+/** Counts for the requested aggregations, of the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
 export function countTiles(
   index: ColumnIndex,
   filter: Filter,
@@ -94,19 +91,19 @@ export function countTiles(
 ): AggregationCounts {
   const names = namesOf(params.aggregations);
   const { test, ...bounds } = withTimeout(compileFilter(filter));
-  const tallies: RunCounter[] = [];
+  const counters: RunCounter[] = [];
   index.forEach({ where: andTests(test, only), ...bounds }, (rows) => {
-    const tally = countRun(rows, names, params);
-    tallies.push(tally);
-    return tally.add;
+    const counter = countRun(rows, names, params);
+    counters.push(counter);
+    return counter.add;
   });
-  return mergeAggregationCounts(tallies.map(({ tally }) => tally()));
+  return mergeAggregationCounts(counters.map(({ counts }) => counts()));
 }
 
 /** Counts the rows of one run. */
 interface RunCounter {
   add(row: number): void;
-  tally(): AggregationCounts;
+  counts(): AggregationCounts;
 }
 
 function countRun(rows: IndexRun, names: string[], params: AggregationParams): RunCounter {
@@ -127,7 +124,7 @@ function countRun(rows: IndexRun, names: string[], params: AggregationParams): R
       if (end[row] > last) last = end[row];
       for (let i = 0; i < adders.length; i++) adders[i]!(row);
     },
-    tally: () => ({
+    counts: () => ({
       total,
       first: total > 0 ? first : null,
       last: total > 0 ? last : null,
@@ -136,24 +133,24 @@ function countRun(rows: IndexRun, names: string[], params: AggregationParams): R
   };
 }
 
-/** What was counted of all tiles, from what was counted of parts of them. */
+/** Merges the counts of disjoint sets of tiles. */
 export function mergeAggregationCounts(parts: AggregationCounts[]): AggregationCounts {
   const [one] = parts;
   if (one && parts.length === 1) return one;
   const names = new Set(parts.flatMap(({ counts }) => Object.keys(counts)));
-  const least = (a: number | null, b: number | null) => (a === null || (b !== null && b < a) ? b : a);
-  const most = (a: number | null, b: number | null) => (a === null || (b !== null && b > a) ? b : a);
+  const minimum = (a: number | null, b: number | null) => (a === null || (b !== null && b < a) ? b : a);
+  const maximum = (a: number | null, b: number | null) => (a === null || (b !== null && b > a) ? b : a);
   return {
     total: parts.reduce((sum, { total }) => sum + total, 0),
-    first: parts.map(({ first }) => first).reduce(least, null),
-    last: parts.map(({ last }) => last).reduce(most, null),
+    first: parts.map(({ first }) => first).reduce(minimum, null),
+    last: parts.map(({ last }) => last).reduce(maximum, null),
     counts: Object.fromEntries(
       Array.from(names, (name) => [name, addCounts(parts.flatMap(({ counts }) => counts[name] ?? []))]),
     ),
   };
 }
 
-/** The wanted aggregations, from what was counted for them. Throws TW_QUERY_AGGREGATION. */
+/** The requested aggregations, from their counts. Throws TW_QUERY_AGGREGATION. */
 export function toAggregations(
   { total, first, last, counts }: AggregationCounts,
   params: AggregationParams,
@@ -184,7 +181,7 @@ function namesOf(given: string | string[] = []): string[] {
   return [...new Set(names)];
 }
 
-/** Undefined for those that are one value. */
+/** Undefined for aggregations that are one value. */
 function counterOf(rows: IndexRun, name: string, params: AggregationParams): Counter | undefined {
   const { columns, collections, platforms } = rows;
   switch (name) {
@@ -204,7 +201,7 @@ function counterOf(rows: IndexRun, name: string, params: AggregationParams): Cou
   return undefined;
 }
 
-/** Undefined for those that are one value. */
+/** Undefined for aggregations that are one value. */
 function countedOf(name: string, counts: Counts, params: AggregationParams): Counted | undefined {
   switch (name) {
     case 'collection_frequency':

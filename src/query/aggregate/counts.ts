@@ -1,4 +1,4 @@
-/** Counters that rows are shown to one by one, and the buckets that come of their counts. */
+/** Counters of rows, and the buckets made from their counts. */
 import { type Grid, type GridName, gridByName, grids } from '../../grid/index.js';
 import type { IndexRun } from '../../storage/index.js';
 
@@ -6,21 +6,21 @@ export interface Bucket {
   key: string;
   data_type: 'string' | 'datetime' | 'numeric';
   frequency: number;
-  /** Of ranges; the upper end is not part of it, except that of the last one. */
+  /** Ends of a range. The upper end is excluded, except in the last range. */
   from?: number;
   to?: number;
 }
 
 export interface Counted {
   buckets: Bucket[];
-  /** Tiles that are in none of the buckets. */
+  /** Number of tiles in no bucket. */
   overflow: number;
 }
 
-/** Counts by name, or by the number of a range, a day or a cell. Plain JSON; those of several sets of tiles can be added. */
+/** Counts by name, or by the number of a range, a day or a cell. Plain JSON; counts of disjoint sets of tiles can be added. */
 export interface Counts {
   counts: [key: string | number, count: number][];
-  /** Tiles that have no key. */
+  /** Number of tiles without a key. */
   overflow: number;
 }
 
@@ -29,7 +29,7 @@ export interface Counter {
   counts(): Counts;
 }
 
-/** The counts of all tiles, from those of parts of them. */
+/** Adds the counts of disjoint sets of tiles. */
 export function addCounts(parts: Counts[]): Counts {
   if (parts.length === 1) return parts[0]!;
   const sums = new Map<string | number, number>();
@@ -41,12 +41,12 @@ export function addCounts(parts: Counts[]): Counts {
 export type TimeInterval = 'day' | 'month' | 'year';
 
 const DAY_MS = 86_400_000;
-/** More days than this are counted by months, more than this times twelve by years, where nobody says otherwise. */
+/** Without a given interval, more days than this are counted by months, and more than 12 times as many by years. */
 const MAX_DAY_BUCKETS = 100;
-/** Buckets of cells that an answer has at most; the fullest are kept. */
+/** Maximum number of buckets of cells in an answer; those with the most tiles are kept. */
 const MAX_CELLS = 10_000;
 
-/** By a name that rows have as a code. Rows without a name overflow. */
+/** Counts by a name that rows have as a code. Rows without a name overflow. */
 export function nameCounter(codes: ArrayLike<number>, names: readonly (string | null)[]): Counter {
   const found = new Float64Array(names.length);
   return {
@@ -71,7 +71,7 @@ export function nameBuckets({ counts, overflow }: Counts): Counted {
   return { buckets: buckets.sort(byKey), overflow };
 }
 
-/** Ten ranges of ten percent each. Rows without a value overflow. */
+/** Counts by ten ranges of ten percent each. Rows without a value overflow. */
 export function percentCounter(values: Float32Array): Counter {
   const found = new Float64Array(10);
   let overflow = 0;
@@ -94,10 +94,10 @@ export function percentBuckets({ counts, overflow }: Counts): Counted {
   return { buckets, overflow };
 }
 
-/** Days before and after that of the first tile which are counted in an array: a hundred years. */
+/** Days before and after the day of the first tile that are counted in an array: a hundred years. */
 const ARRAY_DAYS = 36_525;
 
-/** By the day (in UTC) in which tiles start, counted from 1970. */
+/** Counts by the day (in UTC) in which tiles start, numbered from 1970. */
 export function dayCounter(start: Float64Array): Counter {
   const near = new Float64Array(2 * ARRAY_DAYS);
   const far = new Map<number, number>();
@@ -106,19 +106,19 @@ export function dayCounter(start: Float64Array): Counter {
     add: (row) => {
       const day = Math.floor(start[row]! / DAY_MS);
       if (Number.isNaN(firstDay)) firstDay = day - ARRAY_DAYS;
-      const place = day - firstDay;
-      if (place >= 0 && place < near.length) near[place]!++;
+      const index = day - firstDay;
+      if (index >= 0 && index < near.length) near[index]!++;
       else far.set(day, (far.get(day) ?? 0) + 1);
     },
     counts: () => {
       const counts = [...far];
-      for (const [place, count] of near.entries()) if (count > 0) counts.push([firstDay + place, count]);
+      for (const [index, count] of near.entries()) if (count > 0) counts.push([firstDay + index, count]);
       return { counts, overflow: 0 };
     },
   };
 }
 
-/** Days as days, months or years. */
+/** Buckets of days, months or years. */
 export function timeBuckets({ counts: days }: Counts, interval: TimeInterval | undefined): Counted {
   const unit = interval ?? chooseInterval(days.map(([day]) => Number(day)));
   const counts = new Map<string, number>();
@@ -146,13 +146,13 @@ function startOf(day: number, interval: TimeInterval): string {
   return date.toISOString();
 }
 
-/** By the cells of one precision that hold the tiles' cells. Tiles of larger cells, or of another grid, overflow. */
+/** Counts by the cells of one precision that contain the tiles' cells. Tiles of larger cells, or of another grid, overflow. */
 export function cellCounter({ columns }: IndexRun, name: GridName, precision: number): Counter {
   const code = grids.findIndex((grid) => grid.name === name);
   const span = spanOf(grids[code]!, precision);
   const found = new Map<number, number>();
   let overflow = 0;
-  // Rows come cell by cell: those of one cell are counted together.
+  // Rows arrive cell by cell: those of one cell are counted together.
   let cell = -1;
   let run = 0;
   const flush = () => {
@@ -183,8 +183,8 @@ export function cellBuckets({ counts, overflow }: Counts, name: GridName, precis
   const grid = gridByName(name);
   const span = spanOf(grid, precision);
   const fullest = (counts as [number, number][]).sort(([a, n], [b, m]) => m - n || a - b);
-  const buckets = fullest.slice(0, MAX_CELLS).map(([place, frequency]): Bucket => {
-    return { key: grid.geocode(place * span, precision), data_type: 'string', frequency };
+  const buckets = fullest.slice(0, MAX_CELLS).map(([cell, frequency]): Bucket => {
+    return { key: grid.geocode(cell * span, precision), data_type: 'string', frequency };
   });
   const left = fullest.slice(MAX_CELLS).reduce((sum, [, count]) => sum + count, 0);
   return { buckets: buckets.sort(byKey), overflow: overflow + left };

@@ -1,9 +1,10 @@
+/** Tests of rows by their cells. */
 import { type Grid, grids } from '../../grid/index.js';
 import { isWithin, type mergeRanges, type RunFilter } from '../../storage/index.js';
 
 /**
- * A test of rows by their cells. Each cell is decided once; those with a key in `inside` are known to pass. Rows that
- * follow each other often share their cell, so the last answer is at hand.
+ * A test of rows by their cells. `decide` is called once for each cell; cells with a key in `inside` pass without it. Consecutive
+ * rows often share a cell, so the last result is cached.
  */
 export function cellPredicate(
   decide: (grid: Grid, geocode: string) => boolean,

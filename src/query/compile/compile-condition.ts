@@ -1,23 +1,32 @@
-/** Conditions made into tests of rows, with the bounds that they give. */
+/** Compiles conditions on properties to tests of rows with bounds. */
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
 import { mergeRanges, type RowFilter, type RunFilter } from '../../storage/index.js';
-import { comparisons } from '../filter/comparisons.js';
-import type {
-  Comparison,
-  ComparisonOp,
-  Condition,
-  IsNull,
-  Like,
-  Membership,
-  Spatial,
-  Temporal,
-} from '../filter/filter-tree.js';
-import { likeMatcher, likePrefix } from '../filter/like-pattern.js';
-import type { NumberProperty, TextProperty } from '../filter/properties.js';
-import { boundingPeriod, type Period, temporalRelations } from '../filter/temporal-relations.js';
-import { type CellCovering, cellKey, coverGeometry, descendantKeys } from '../geometry/cell-covering.js';
-import { PreparedGeometry } from '../geometry/prepared-geometry.js';
-import { spatialRelations } from '../geometry/spatial-relations.js';
+import {
+  boundingPeriod,
+  type Comparison,
+  type ComparisonOp,
+  type Condition,
+  comparisons,
+  type IsNull,
+  type Like,
+  likeMatcher,
+  likePrefix,
+  type Membership,
+  type NumberProperty,
+  type Period,
+  type Spatial,
+  type Temporal,
+  type TextProperty,
+  temporalRelations,
+} from '../filter/index.js';
+import {
+  type CellCovering,
+  cellKey,
+  coverGeometry,
+  descendantKeys,
+  PreparedGeometry,
+  spatialRelations,
+} from '../geometry/index.js';
 import { cellPredicate } from './cell-predicate.js';
 import { compileComparison, compileLike, compilePeriodRelation } from './compile-expression.js';
 import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
@@ -31,7 +40,7 @@ import {
   wavelengthTest,
 } from './row-values.js';
 
-/** The rows for which a condition is true, or, `negated`, false. */
+/** The plan for rows for which a condition is true, or false if `negated`. */
 export function compileCondition(condition: Condition, negated: boolean): QueryPlan {
   if ('shape' in condition) return spatial(condition, negated);
   switch (condition.op) {
@@ -82,7 +91,7 @@ function membership(condition: Membership, negated: boolean): QueryPlan {
   return { test };
 }
 
-/** One of some texts, or, `negated`, none of them. */
+/** The text is one of `values`, or none of them if `negated`. */
 function textPlan(property: TextProperty, values: string[], negated: boolean): QueryPlan {
   const wanted = new Set(values);
   if (property === 'geocode' && !negated && wanted.size === 1) return cellPlan(values[0]!, 'itself');
@@ -108,7 +117,7 @@ function like({ property, pattern }: Like, negated: boolean): QueryPlan {
 
 const geocodeFromGridCode = (code: string) => code.slice(code.indexOf('-') + 1);
 
-/** The cell of a geocode in every grid that has it, or with those below. */
+/** The cell of a geocode in every grid that has it, or the cell and all cells below it. */
 function cellPlan(geocode: string, which: 'itself' | 'below'): QueryPlan {
   const { length } = geocode;
   const found = grids.flatMap((one, code) => {
@@ -144,7 +153,7 @@ function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
   if (negated || op === 's_disjoint') return { test: test([]) };
   if (op === 's_intersects' && outline.covers(WORLD_BBOX)) return {};
   const { inside, edge } = coverGeometry(outline);
-  // Every other relation needs a point in common too.
+  // All other relations also require a common point.
   return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
 }
 
@@ -233,7 +242,8 @@ function timeMembership({ property, periods }: TimeMembership, negated: boolean)
     else merged.push([start, end]);
   }
   const isIn = (time: number) => {
-    let [low, high] = [0, merged.length];
+    let low = 0;
+    let high = merged.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (merged[middle]![1] < time) low = middle + 1;

@@ -1,33 +1,29 @@
-/** Conditions on computed values, and on two properties, made into tests of rows. They are tests alone: few have bounds that the index knows. */
+/** Compiles conditions on computed values, and on two properties, to tests of rows. Few of them have bounds. */
 import type { IndexRun, RunFilter } from '../../storage/index.js';
-import { calculate } from '../filter/arithmetic.js';
-import { comparisons } from '../filter/comparisons.js';
-import {
-  type NumberExpression,
-  type PeriodEnd,
-  type PeriodExpression,
-  propertiesOf,
-  type TextExpression,
-} from '../filter/expression.js';
-import type {
-  ComparisonOp,
-  ExpressionComparison,
-  ExpressionLike,
-  PeriodRelation,
-} from '../filter/filter-tree.js';
-import { foldingFunctions } from '../filter/fold-text.js';
-import { likeMatcher } from '../filter/like-pattern.js';
-import type { TextProperty } from '../filter/properties.js';
 import {
   boundingPeriod,
+  type ComparisonOp,
+  calculate,
+  comparisons,
+  type ExpressionComparison,
+  type ExpressionLike,
+  foldingFunctions,
+  likeMatcher,
+  type NumberExpression,
   type Period,
+  type PeriodEnd,
+  type PeriodExpression,
+  type PeriodRelation,
+  propertiesOf,
+  type TextExpression,
+  type TextProperty,
   temporalConverse,
   temporalRelations,
-} from '../filter/temporal-relations.js';
+} from '../filter/index.js';
 import type { QueryPlan } from './query-plan.js';
 import { numberOfRow, type RowValue, textOfRow, textTest, timeColumns } from './row-values.js';
 
-/** The rows for which a comparison is true. It has an opposite, which is compiled for those where it is false. */
+/** The plan for rows for which a comparison is true. For rows for which it is false, compile the opposite comparison. */
 export function compileComparison(condition: ExpressionComparison): QueryPlan {
   switch (condition.kind) {
     case 'text':
@@ -43,7 +39,7 @@ type ArgsOf<Kind> = Extract<ExpressionComparison, { kind: Kind }>['args'];
 
 // Texts
 
-/** An expression as a function of the text of its only property. A literal is the same for any text. */
+/** An expression as a function of the text of its only property. A literal is a constant function. */
 function textFunction(expression: TextExpression): (text: string) => string {
   if (typeof expression === 'string') return () => expression;
   if ('property' in expression) return (text) => text;
@@ -103,7 +99,7 @@ function timeComparison(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunF
   };
 }
 
-/** An end of a period in a row, NaN for the unknown. */
+/** An end of a period in a row; NaN if unknown. */
 function endValue(rows: IndexRun, end: PeriodEnd, which: 'first' | 'last', open: number): RowValue<number> {
   if (end === null) return () => open;
   if (typeof end === 'number') return () => end;
@@ -127,7 +123,7 @@ export function compilePeriodRelation({ relation, args }: PeriodRelation, negate
     const otherEnd = endValue(rows, rightEnd, 'last', Infinity);
     return (row) => {
       const [a, aEnd, b, bEnd] = [start(row), end(row), otherStart(row), otherEnd(row)];
-      // A period that is unknown or ends before it starts fails the first two.
+      // The first two are false if a period is unknown or ends before it starts.
       return a <= aEnd && b <= bEnd && holds(a, aEnd, b, bEnd) !== negated;
     };
   };
@@ -137,7 +133,7 @@ export function compilePeriodRelation({ relation, args }: PeriodRelation, negate
   return hull ? { test, time: { start: hull[0], end: hull[1] } } : { test };
 }
 
-/** The time that a matching tile overlaps, if the one period is the tile's own and the other one is a literal. */
+/** A time that matching tiles overlap, if one period is the tile's own and the other one is a literal. */
 function boundingPeriodOf(
   relation: PeriodRelation['relation'],
   [own, other]: PeriodRelation['args'],

@@ -1,15 +1,14 @@
-/** Filters made into what the index runs. */
-
-import type { ComparisonOp, Condition, Filter, IsUnknown } from '../filter/filter-tree.js';
+/** Compiles filters to query plans. */
+import type { ComparisonOp, Condition, Filter, IsUnknown } from '../filter/index.js';
 import { compileCondition } from './compile-condition.js';
 import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 
 /**
  * The plan of a filter, for any index.
  *
- * Conditions have three values in SQL and CQL2: true, false, unknown. A search wants those that are true. So NOT is moved
- * down to the conditions first, by De Morgan's laws, which hold for three values too; then each condition is asked whether
- * it is true, or, under NOT, whether it is false, and the unknown is neither.
+ * Conditions have three values in SQL and CQL2: true, false, unknown. A search returns tiles for which the filter is true. So NOT is
+ * first moved down to the conditions, by De Morgan's laws, which also hold for three values. Then each condition is compiled to a
+ * test for true, or for false under NOT. Unknown values satisfy neither.
  */
 export function compileFilter(filter: Filter, negated = false): QueryPlan {
   if (filter.op === 'not') return compileFilter(filter.arg, !negated);
@@ -23,7 +22,7 @@ export function compileFilter(filter: Filter, negated = false): QueryPlan {
   return negated ? compileNegated(filter) : compileCondition(filter, false);
 }
 
-/** A filter is known where it is true or its negation is. */
+/** A filter is known if it or its negation is true. */
 function isUnknown({ arg }: IsUnknown, negated: boolean): QueryPlan {
   const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
   if (negated) return known;
@@ -46,7 +45,7 @@ const NEGATED_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
   '>=': '<',
 };
 
-/** Where a condition has an opposite, that one has bounds of its own. Both are unknown for the same Items. */
+/** Compiles the opposite condition if there is one, because it has bounds. Both are unknown for the same Items. */
 function compileNegated(condition: Condition): QueryPlan {
   const { op } = condition;
   if (op === 'compare')

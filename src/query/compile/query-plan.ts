@@ -1,22 +1,22 @@
-/** What the index needs to know of a filter. */
-import { type GridName, grids } from '../../grid/index.js';
-import type { CellKeyRange, RowFilter, RunFilter } from '../../storage/index.js';
+/** Query plans: a test of rows, and bounds of the rows that can pass it. */
+import { grids } from '../../grid/index.js';
+import { type CellKeyRange, mergeRanges, type RunFilter } from '../../storage/index.js';
 
-/** The bounds only tell where to look; the test decides. */
+/** Bounds only restrict the visited rows; the test decides. */
 export interface QueryPlan {
-  /** Undefined if every row fits. */
+  /** Undefined if every row passes. */
   test?: RunFilter;
-  /** Keys that can fit; all where undefined. */
+  /** Keys of tiles that can match; all if undefined. */
   ranges?: CellKeyRange[];
-  /** Tiles that can fit; all where undefined. */
+  /** Ids of tiles that can match; all if undefined. */
   ids?: Set<string>;
-  /** What the time of a tile that fits overlaps, ends included. */
+  /** A time that matching tiles overlap, ends included. */
   time?: { start: number; end: number };
-  /** The test says what `time` says, and no more. */
+  /** True if the test is equivalent to `time`. */
   isTimeOnly?: boolean;
 }
 
-/** Nothing fits. */
+/** The plan that no row matches. */
 export const EMPTY_PLAN: QueryPlan = {
   test: () => () => false,
   ranges: [],
@@ -24,7 +24,7 @@ export const EMPTY_PLAN: QueryPlan = {
   time: { start: Infinity, end: -Infinity },
 };
 
-/** What fits all of one or more plans. */
+/** The plan for rows that match all of one or more plans. */
 export function conjunction(plans: QueryPlan[]): QueryPlan {
   const bounds = plans.reduce(
     (a, b): QueryPlan => ({
@@ -39,7 +39,7 @@ export function conjunction(plans: QueryPlan[]): QueryPlan {
   return { ...bounds, test: allTests(plans.flatMap((plan) => plan.test ?? [])) };
 }
 
-/** What fits at least one of one or more plans. */
+/** The plan for rows that match at least one of one or more plans. */
 export function disjunction(plans: QueryPlan[]): QueryPlan {
   const tests = plans.flatMap((plan) => plan.test ?? []);
   if (tests.length < plans.length) return {};
@@ -53,7 +53,7 @@ export function disjunction(plans: QueryPlan[]): QueryPlan {
   return { ...bounds, test: anyTests(tests) };
 }
 
-/** Two are joined without a loop, because most are. */
+/** The common case of two tests has no loop. */
 function allTests(all: RunFilter[]): RunFilter | undefined {
   const [p, q, ...rest] = all;
   if (!p || !q) return p;
@@ -67,7 +67,7 @@ function allTests(all: RunFilter[]): RunFilter | undefined {
   };
 }
 
-/** What fits both of two tests, of which each may be absent. */
+/** A row passes both tests. An absent test passes every row. */
 export function andTests(p: RunFilter | undefined, q: RunFilter | undefined): RunFilter | undefined {
   if (!p || !q) return p ?? q;
   return (rows) => {
@@ -81,50 +81,33 @@ function anyTests(all: RunFilter[]): RunFilter | undefined {
   if (!p || !q) return p;
   return (rows) => {
     const tests = all.map((test) => test(rows));
-    return rest.length === 0 ? orTests(tests[0]!, tests[1]!) : orAllTests(tests);
+    const [one, other] = tests;
+    if (rest.length === 0) return (row) => one!(row) || other!(row);
+    return (row) => {
+      for (let i = 0; i < tests.length; i++) if (tests[i]!(row)) return true;
+      return false;
+    };
   };
 }
 
-const orTests =
-  (p: RowFilter, q: RowFilter): RowFilter =>
-  (row) =>
-    p(row) || q(row);
-
-function orAllTests(tests: RowFilter[]): RowFilter {
-  return (row) => {
-    for (let i = 0; i < tests.length; i++) if (tests[i]!(row)) return true;
-    return false;
-  };
-}
-
-/** Of two that may be absent: the one, the other, or what is made of both. */
+/** Combines two values; if only one is present, returns that one. */
 function combineOptional<T>(a: T | undefined, b: T | undefined, make: (a: T, b: T) => T): T | undefined {
   return a !== undefined && b !== undefined ? make(a, b) : (a ?? b);
 }
 
-/** Keys in both of two lists of ranges, which may overlap among themselves. */
+/** The keys in both of two lists of ranges. */
 function intersectRanges(a: CellKeyRange[], b: CellKeyRange[]): CellKeyRange[] {
-  return grids.flatMap(({ name }) => {
-    const [left, right] = [mergeRangesOfGrid(a, name), mergeRangesOfGrid(b, name)];
-    const shared: CellKeyRange[] = [];
-    for (let i = 0, j = 0; i < left.length && j < right.length; ) {
-      const [p, q] = [left[i]!, right[j]!];
-      const range = { grid: name, from: Math.max(p.from, q.from), to: Math.min(p.to, q.to) };
-      if (range.from < range.to) shared.push(range);
-      if (p.to < q.to) i++;
-      else j++;
-    }
-    return shared;
-  });
-}
-
-/** The ranges of one grid in ascending order, those that touch put together. */
-function mergeRangesOfGrid(ranges: CellKeyRange[], grid: GridName): CellKeyRange[] {
-  const merged: CellKeyRange[] = [];
-  for (const range of ranges.filter((one) => one.grid === grid).sort((p, q) => p.from - q.from)) {
-    const last = merged.at(-1);
-    if (last && range.from <= last.to) last.to = Math.max(last.to, range.to);
-    else merged.push({ grid, from: range.from, to: range.to });
+  const left = mergeRanges(a);
+  const right = mergeRanges(b);
+  const shared: CellKeyRange[] = [];
+  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
+    const p = left[i]!;
+    const q = right[j]!;
+    const from = Math.max(p.from, q.from);
+    const to = Math.min(p.to, q.to);
+    if (p.grid === q.grid && from < to) shared.push({ grid: grids[p.grid]!.name, from, to });
+    if (p.grid < q.grid || (p.grid === q.grid && p.to < q.to)) i++;
+    else j++;
   }
-  return merged;
+  return shared;
 }

@@ -1,12 +1,13 @@
+/** A time limit for searches. */
 import { queryTimedOut } from '../errors.js';
 import type { QueryPlan } from './query-plan.js';
 
-/** What one search may take, ms: nothing else is answered meanwhile. */
+/** Maximum time of one search, which blocks the event loop. */
 const TIMEOUT_MS = 5_000;
-/** Rows between two looks at the clock; a power of two. */
+/** Rows between two clock checks; a power of two. */
 const ROWS_PER_CLOCK_CHECK = 4_096;
 
-/** The same plan, which gives up with TW_QUERY_TOO_SLOW when its tests have taken too long. */
+/** The same plan, whose test throws TW_QUERY_TOO_SLOW after the time limit. */
 export function withTimeout(plan: QueryPlan, limit = TIMEOUT_MS): QueryPlan {
   const { test } = plan;
   if (!test) return plan;

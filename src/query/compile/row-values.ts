@@ -8,15 +8,15 @@ import {
   type TextProperty,
   type TimeProperty,
   type WavelengthProperty,
-} from '../filter/properties.js';
+} from '../filter/index.js';
 import { cellPredicate } from './cell-predicate.js';
 
-/** A value of each row. */
+/** Returns a value of a row. */
 export type RowValue<T> = (row: number) => T;
 
 // Texts
 
-/** A text of a row is known and passes. */
+/** A row passes if its text is known and passes. */
 export function textTest(property: TextProperty, passes: (text: string) => boolean): RunFilter {
   switch (property) {
     case 'id':
@@ -25,19 +25,25 @@ export function textTest(property: TextProperty, passes: (text: string) => boole
       return cellPredicate((_, geocode) => passes(geocode));
     case 'grid:code':
       return cellPredicate((grid, geocode) => passes(formatGridCode(grid, geocode)));
-    case 'collection':
-      return ({ columns, collections }) => nameTest(columns.collection, collections.names, passes);
-    case 'platform':
-      return ({ columns, platforms }) => nameTest(columns.platform, platforms.names, passes);
-    case 'source':
-      return ({ columns, sources }) => nameTest(columns.source, sources.names, passes);
-    case 'scene':
-      return ({ columns, scenes }) => nameTest(columns.scene, scenes.names, passes);
+    default:
+      return (rows) => {
+        const { codes, names } = namedColumn(rows, property);
+        return nameTest(codes, names, passes);
+      };
   }
 }
 
-/** Each name is tested once, when it is first met. */
-export function nameTest(
+/** The codes of a property, and the names that they stand for. */
+function namedColumn(
+  { columns, collections, platforms, sources, scenes }: IndexRun,
+  property: 'collection' | 'platform' | 'source' | 'scene',
+) {
+  const dictionaries = { collection: collections, platform: platforms, source: sources, scene: scenes };
+  return { codes: columns[property], names: dictionaries[property].names };
+}
+
+/** A test of rows by names. Each name is tested once. */
+function nameTest(
   codes: ArrayLike<number>,
   names: readonly (string | null)[],
   passes: (text: string) => boolean,
@@ -58,33 +64,22 @@ export function nameTest(
   };
 }
 
-/** As in Items: `GEOHASH-9q8yy`. */
-export const formatGridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
+/** The grid code in Items: `GEOHASH-9q8yy`. */
+const formatGridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
 
-/** The text of a row; null where it has none. */
+/** The text of a row; null if it has none. */
 export function textOfRow(rows: IndexRun, property: TextProperty): RowValue<string | null> {
-  const { columns } = rows;
-  const named =
-    (codes: ArrayLike<number>, { names }: { names: readonly (string | null)[] }): RowValue<string | null> =>
-    (row) =>
-      names[codes[row]!]!;
-  const geocodeOf = (row: number) =>
-    grids[columns.grid[row]].geocode(columns.key[row], columns.precision[row]);
   switch (property) {
     case 'id':
       return (row) => rows.idOf(row);
     case 'geocode':
-      return geocodeOf;
+      return (row) => rows.geocodeOf(row);
     case 'grid:code':
-      return (row) => formatGridCode(grids[columns.grid[row]], geocodeOf(row));
-    case 'collection':
-      return named(columns.collection, rows.collections);
-    case 'platform':
-      return named(columns.platform, rows.platforms);
-    case 'source':
-      return named(columns.source, rows.sources);
-    case 'scene':
-      return named(columns.scene, rows.scenes);
+      return (row) => formatGridCode(grids[rows.columns.grid[row]], rows.geocodeOf(row));
+    default: {
+      const { codes, names } = namedColumn(rows, property);
+      return (row) => names[codes[row]!]!;
+    }
   }
 }
 
@@ -95,7 +90,7 @@ export const isNumber = (property: PropertyName): property is NumberProperty =>
 export const isWavelength = (property: NumberProperty): property is WavelengthProperty =>
   property.startsWith('hsi:');
 
-/** The row has a spectrum, and an end of its range passes. Ranges are names, so that each is tested once. */
+/** A row passes if it has a spectrum and an end of its range passes. Ranges are names, so each is tested once. */
 export function wavelengthTest(
   property: WavelengthProperty,
   passes: (micrometres: number) => boolean,
@@ -105,7 +100,7 @@ export function wavelengthTest(
     nameTest(columns.wavelengths, wavelengthRanges.names, (name) => passes(rangeNamed(name)[end]));
 }
 
-/** Percentages are kept as float32, so bounds are compared as such. NaN stands for the unknown. */
+/** Percentages as float32, NaN if unknown. Round values to float32 before comparing. */
 export function numberColumn(
   { columns }: IndexRun,
   property: Exclude<NumberProperty, WavelengthProperty>,
@@ -114,8 +109,8 @@ export function numberColumn(
 }
 
 /**
- * The number of a row, NaN for the unknown. A percentage is the shortest decimal that its float32 stands for, as far as that has at
- * most four digits behind the point: 20.1, and not 20.100000381.
+ * The number of a row; NaN if unknown. A percentage is the decimal with at most four fractional digits that has this float32, if there is
+ * one: 20.1, not 20.100000381.
  */
 export function numberOfRow(rows: IndexRun, property: NumberProperty): RowValue<number> {
   if (!isWavelength(property)) {
@@ -148,7 +143,7 @@ export function hasTime({ columns: { start, end } }: IndexRun): RowFilter {
   return (row) => start[row] !== end[row];
 }
 
-/** First and last column of a property, and where it is known. `datetime` is the whole time. */
+/** Columns of the first and last time of a property, and a test if it is known. `datetime` is the entire time. */
 export function timeColumns(rows: IndexRun, property: TimeProperty) {
   const { start, end, created } = rows.columns;
   switch (property) {

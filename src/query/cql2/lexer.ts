@@ -1,4 +1,4 @@
-/** The words of CQL2 text (OGC 21-065r2, annex B). */
+/** Tokens of CQL2 text (OGC 21-065r2, annex B). */
 import { badCql2Text, filterTooComplex, unsupportedCql2 } from '../errors.js';
 
 export interface Token {
@@ -9,7 +9,7 @@ export interface Token {
   position: number;
 }
 
-/** Also long enough for the most points that a filter may have. */
+/** Maximum number of characters, enough for the maximum number of points in a filter. */
 const MAX_LENGTH = 500_000;
 
 const PATTERNS: [Token['kind'], RegExp][] = [
@@ -20,7 +20,7 @@ const PATTERNS: [Token['kind'], RegExp][] = [
   ['sign', /<>|<=|>=|[-=<>(),+*/%^[\]]/uy],
 ];
 
-/** The words of a text, ended by one of kind `end`. Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_TOO_COMPLEX. */
+/** The tokens of a text; the last one has the kind `end`. Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_TOO_COMPLEX. */
 export function tokenize(source: string): Token[] {
   if (source.length > MAX_LENGTH) throw filterTooComplex('characters', source.length, MAX_LENGTH);
   const tokens: Token[] = [];
@@ -44,11 +44,11 @@ function tokenAt(source: string, at: number): Token & { end: number } {
       return { kind, text: contentOf(kind, raw), position: at + 1, end: at + raw.length };
   }
   if (source[at] === "'") throw badCql2Text(at + 1, 'a text that ends with a quote', 'one without an end');
-  throw badCql2Text(at + 1, 'a word of CQL2', `"${String.fromCodePoint(source.codePointAt(at)!)}"`);
+  throw badCql2Text(at + 1, 'a token of CQL2', `"${String.fromCodePoint(source.codePointAt(at)!)}"`);
 }
 
 function contentOf(kind: Token['kind'], raw: string): string {
-  // In one pass from the left: a backslash that is doubled, and keeps both, does not escape the quote after it.
+  // In one pass from the left: a double backslash remains, and does not escape the quote after it.
   if (kind === 'text')
     return raw.slice(1, -1).replace(/\\\\|\\'|''/g, (part) => (part === '\\\\' ? part : "'"));
   return kind === 'quotedName' ? raw.slice(1, -1).replaceAll('""', '"') : raw;
@@ -57,7 +57,7 @@ function contentOf(kind: Token['kind'], raw: string): string {
 const shown = ({ kind, text }: Token) =>
   kind === 'end' ? 'the end' : `"${text.length > 40 ? `${text.slice(0, 40)}...` : text}"`;
 
-/** Tokens with a place in them. */
+/** Tokens with a read position. */
 export class TokenStream {
   private at = 0;
 
@@ -77,17 +77,17 @@ export class TokenStream {
     return token;
   }
 
-  /** Whether a word or sign comes next, in whatever case. */
+  /** True if this word or sign follows, in any case. */
   nextIs(word: string, ahead = 0): boolean {
     const { kind, text } = this.peek(ahead);
     return (kind === 'name' || kind === 'sign') && text.toUpperCase() === word;
   }
 
-  /** Goes past a word or sign if it comes next. */
+  /** Consumes a word or sign if it follows. */
   accept(word: string): boolean {
-    const seen = this.nextIs(word);
-    if (seen) this.at++;
-    return seen;
+    const follows = this.nextIs(word);
+    if (follows) this.at++;
+    return follows;
   }
 
   expect(word: string): void {

@@ -1,19 +1,19 @@
 /**
- * CQL2 text (OGC 21-065r2, annex B) to CQL2 JSON, by recursive descent. What names and values mean is left to the reader of
- * CQL2 JSON; `positions` tells it where its objects stand in the text.
+ * Parses CQL2 text (OGC 21-065r2, annex B) to CQL2 JSON, by recursive descent. The reader of CQL2 JSON checks names and values;
+ * `positions` has the positions of its objects in the text, for messages.
  */
 import { filterTooComplex } from '../errors.js';
-import { MAX_DEPTH } from '../filter/filter-tree.js';
+import { MAX_DEPTH } from '../filter/index.js';
 import { TokenStream, tokenize } from './lexer.js';
 import { parseGeometry } from './parse-wkt.js';
 
-export interface ParsedText {
+interface ParsedText {
   json: unknown;
   /** Position of objects of `json` in the text, from 1. */
   positions: WeakMap<object, number>;
 }
 
-/** JSON of a part of the text, and whether it is a condition or a value. TRUE and FALSE are both. */
+/** JSON of a part of the text, and its type. `truth`: TRUE or FALSE, which are conditions and values. */
 interface Part {
   json: unknown;
   is: 'condition' | 'value' | 'truth';
@@ -49,7 +49,7 @@ class Parser {
     return this.chain('OR', () => this.chain('AND', () => this.factor()));
   }
 
-  /** In brackets, one part alone may be a value, which an operator follows. */
+  /** A single part in brackets may also be a value, followed by an operator. */
   private chain(word: 'AND' | 'OR', part: () => Part): Part {
     const { position } = this.tokens;
     const first = part();
@@ -71,7 +71,7 @@ class Parser {
     return condition(this.node('not', [arg], position));
   }
 
-  /** Brackets, NOT and functions. */
+  /** Limits the levels of brackets, NOT and functions. */
   private withDepthLimit<T>(parse: () => T): T {
     if (++this.depth > MAX_DEPTH) throw filterTooComplex('levels of brackets', this.depth, MAX_DEPTH);
     const parsed = parse();
@@ -100,7 +100,7 @@ class Parser {
     const negated = left.is === 'value' && tokens.accept('NOT');
     const list = this.listPredicate(left.json);
     if (list) return this.negated(negated, this.node(...list, position), position);
-    return negated ? tokens.fail('LIKE, BETWEEN or IN, or NOT before the whole comparison') : left;
+    return negated ? tokens.fail('LIKE, BETWEEN or IN, or NOT before the comparison') : left;
   }
 
   private listPredicate(left: unknown): [op: string, args: unknown[]] | undefined {
@@ -125,7 +125,7 @@ class Parser {
     return condition(negated ? this.node('not', [node], position) : node);
   }
 
-  /** A text in quotes, or a function of texts with a pattern in it. */
+  /** A text in quotes, or a function of texts with a pattern as its argument. */
   private pattern(): unknown {
     const { tokens } = this;
     const { position } = tokens;
@@ -159,7 +159,7 @@ class Parser {
     return [first, second];
   }
 
-  /** An operand of a comparison or a function. A condition in brackets is left to the reader, which names it. */
+  /** An operand of a comparison or a function. The reader reports a condition in brackets as an error. */
   private operand(expected: string): unknown {
     return this.sum(expected).json;
   }
@@ -170,7 +170,7 @@ class Parser {
     );
   }
 
-  /** Operators of one rank, from left to right. */
+  /** Operators of the same precedence, from left to right. */
   private arithmetic(signs: string[], part: () => Part): Part {
     const { tokens } = this;
     let left = part();
@@ -188,12 +188,12 @@ class Parser {
     const { position } = tokens;
     if (base.is !== 'value' || !tokens.accept('^')) return base;
     const power = value(this.node('^', [base.json, this.signed('a number').json], position));
-    // The grammar of CQL2 has one exponent: which of two would come first is not defined.
+    // The grammar of CQL2 allows one exponent: the order of two is not defined.
     if (tokens.nextIs('^')) tokens.fail('brackets around one of the powers, such as (a ^ b) ^ c');
     return power;
   }
 
-  /** A minus sign binds before all other operators: -a ^ 2 is the square of -a. */
+  /** A minus sign has the highest precedence: -a ^ 2 is the square of -a. */
   private signed(expected: string): Part {
     const { tokens } = this;
     const { position } = tokens;

@@ -1,4 +1,4 @@
-/** Geometry literals of CQL2 text: well-known text, and BBOX. Their GeoJSON; whether it makes sense is checked later. */
+/** Parses geometry literals of CQL2 text, well-known text and BBOX, to GeoJSON. The GeoJSON is checked later. */
 import type { TokenStream } from './lexer.js';
 
 type Reader = (tokens: TokenStream) => unknown;
@@ -13,7 +13,7 @@ const list =
     return items;
   };
 
-/** Two numbers, and a height that may follow. */
+/** Two numbers, and an optional height. */
 const point: Reader = (tokens) => {
   const numbers = [tokens.signedNumber(), tokens.signedNumber()];
   if (!tokens.nextIs(',') && !tokens.nextIs(')')) numbers.push(tokens.signedNumber());
@@ -41,7 +41,7 @@ const coordinates: Record<string, [type: string, read: Reader]> = {
   MULTIPOLYGON: ['MultiPolygon', list(list(points))],
 };
 
-/** The geometry that comes next; undefined where none does. */
+/** Parses a geometry; undefined if the next token does not begin one. */
 export function parseGeometry(tokens: TokenStream): object | undefined {
   const word = tokens.peek().text.toUpperCase();
   const withHeight = tokens.nextIs('Z', 1);
@@ -60,6 +60,6 @@ export function parseGeometry(tokens: TokenStream): object | undefined {
 }
 
 const partOfCollection: Reader = (tokens) => {
-  if (tokens.nextIs('GEOMETRYCOLLECTION')) tokens.fail('a geometry that is no collection');
+  if (tokens.nextIs('GEOMETRYCOLLECTION')) tokens.fail('a geometry other than a collection');
   return parseGeometry(tokens) ?? tokens.fail('a geometry');
 };

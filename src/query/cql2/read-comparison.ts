@@ -1,8 +1,6 @@
-/** Comparisons of CQL2 JSON, of two operands of any kind. */
+/** Comparisons of two operands of CQL2 JSON. */
 import { badCql2 } from '../errors.js';
-import { comparisons } from '../filter/comparisons.js';
-import { and, type ComparisonOp, type Filter, or } from '../filter/filter-tree.js';
-import type { PropertyKind } from '../filter/properties.js';
+import { and, type ComparisonOp, comparisons, type Filter, or, type PropertyKind } from '../filter/index.js';
 import { describeLiteral, isObject, readInstant, readNumber, readText } from './read-literals.js';
 import { KIND_NAMES, type Operand } from './read-operands.js';
 
@@ -18,8 +16,8 @@ export const CONVERSE_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
 type Computed = Exclude<Operand, { kind: 'literal' }>;
 
 /**
- * A property with a literal is a condition that the index knows best, so it becomes that in either order. Two literals become true or
- * false. Throws TW_QUERY_CQL2, TW_QUERY_DATETIME.
+ * Converts a comparison. A property and a literal, in either order, become a condition that the index can use. Two literals become true
+ * or false. Throws TW_QUERY_CQL2, TW_QUERY_DATETIME.
  */
 export function toComparison(op: ComparisonOp, left: Operand, right: Operand, where: string): Filter {
   if (left.kind === 'literal' && right.kind === 'literal')
@@ -31,7 +29,7 @@ export function toComparison(op: ComparisonOp, left: Operand, right: Operand, wh
   if (left.kind !== right.kind)
     throw badCql2(
       where,
-      `${left.label} is ${KIND_NAMES[left.kind]} and ${right.label} is ${KIND_NAMES[right.kind]}, so they are not compared`,
+      `${left.label} is ${KIND_NAMES[left.kind]} and ${right.label} is ${KIND_NAMES[right.kind]}, so they cannot be compared`,
     );
   return { op: 'compare', kind: left.kind, sign: op, args: [left.expression, right.expression] } as Filter;
 }
@@ -49,7 +47,7 @@ function compareWithLiteral(op: ComparisonOp, one: Computed, literal: unknown, w
   return { op: 'compare', kind, sign: op, args: [expression, value] } as Filter;
 }
 
-/** A literal, checked for what it is compared with. */
+/** Checks the type of a literal against the other operand. */
 export function literalOf(
   kind: PropertyKind,
   literal: unknown,
@@ -60,9 +58,9 @@ export function literalOf(
 }
 
 const geometryCompared = (where: string) =>
-  badCql2(where, 'geometry is not compared: use S_INTERSECTS or another spatial function');
+  badCql2(where, 'geometry cannot be compared: use S_INTERSECTS or another spatial function');
 
-/** A day is compared with an instant as a period with one in it. */
+/** A day is a period: it is equal to an instant that it contains. */
 function compareLiterals(op: ComparisonOp, left: unknown, right: unknown, where: string): boolean {
   if (isObject(left) || isObject(right)) {
     const [start, end] = readInstant(left, describeLiteral(right), where);
@@ -73,7 +71,7 @@ function compareLiterals(op: ComparisonOp, left: unknown, right: unknown, where:
   if (typeof left !== typeof right || !['string', 'number', 'boolean'].includes(typeof left))
     throw badCql2(
       where,
-      `${describeLiteral(left)} and ${describeLiteral(right)} are not compared: give two texts, numbers, times, or truth values`,
+      `${describeLiteral(left)} and ${describeLiteral(right)} cannot be compared: use two texts, numbers, times, or truth values`,
     );
   for (const value of [left, right]) if (typeof value === 'number') readNumber(value, 'a number', where);
   return comparisons[op](left as string | number, right as string | number);

@@ -1,25 +1,26 @@
-/** CQL2 JSON (OGC 21-065r2, section 8) to the tree of filters. CQL2 text comes this way too. */
+/** Converts CQL2 JSON (OGC 21-065r2, section 8) to the filter tree. CQL2 text is converted to CQL2 JSON first. */
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
-import { propertiesOf } from '../filter/expression.js';
 import {
   and,
   type ComparisonOp,
   checkPatterns,
   type Filter,
+  likeMatcher,
   MAX_DEPTH,
   MAX_UNKNOWN_DEPTH,
   or,
-} from '../filter/filter-tree.js';
-import { likeMatcher } from '../filter/like-pattern.js';
-import { type TemporalOp, temporalConverse } from '../filter/temporal-relations.js';
-import { type SpatialOp, spatialConverse } from '../geometry/spatial-relations.js';
+  propertiesOf,
+  type TemporalOp,
+  temporalConverse,
+} from '../filter/index.js';
+import { type SpatialOp, spatialConverse } from '../geometry/index.js';
 import { parseCql2Text } from './parse-text.js';
 import { CONVERSE_OPERATORS, literalOf, toComparison } from './read-comparison.js';
 import { checkValue, isObject, readInstant, readShape } from './read-literals.js';
 import { describeOperand, KIND_NAMES, type Locate, type Operand, OperandReader } from './read-operands.js';
 import { TemporalReader } from './read-temporal.js';
 
-/** Names of conditions. Case does not matter. */
+/** Names of conditions, by their lower case. */
 const CONDITIONS = new Map(
   ['and', 'or', 'not', 'between', 'in', 'like', 'isNull']
     .concat(Object.keys(CONVERSE_OPERATORS), Object.keys(spatialConverse), Object.keys(temporalConverse))
@@ -41,14 +42,14 @@ export function readCql2Json(json: unknown): Filter {
 }
 
 /**
- * A filter as a parameter: an object is JSON; a text is CQL2 text unless `language` says that it is JSON. Throws what the
- * readers above throw, and TW_QUERY_FILTER_LANG.
+ * Reads a filter parameter: an object is JSON; a text is CQL2 text unless `language` is `cql2-json`. Throws the errors of the
+ * functions above, and TW_QUERY_FILTER_LANG.
  */
 export function readCql2(filter: unknown, language?: string): Filter {
   if (language !== undefined && language !== 'cql2-text' && language !== 'cql2-json')
     throw badFilterLanguage('filter-lang', language, 'cql2-text or cql2-json');
   if (typeof filter !== 'string') {
-    if (language === 'cql2-text') throw badCql2('', 'filter-lang is cql2-text, but the filter is no text');
+    if (language === 'cql2-text') throw badCql2('', 'filter-lang is cql2-text, but the filter is not a text');
     return readCql2Json(filter);
   }
   if (language !== 'cql2-json') return readCql2Text(filter);
@@ -63,9 +64,9 @@ export function readCql2(filter: unknown, language?: string): Filter {
 class Reader {
   private readonly operands: OperandReader;
   private readonly temporal: TemporalReader;
-  /** Levels of IS NULL around the condition that is read. */
+  /** Levels of IS NULL around the current condition. */
   private unknownDepth = 0;
-  /** Characters of all patterns read. */
+  /** Number of characters of all patterns so far. */
   private patternLength = 0;
 
   constructor(private readonly locate: Locate) {
@@ -116,12 +117,12 @@ class Reader {
     return toComparison(op as ComparisonOp, left, right, where);
   }
 
-  /** An operand at the place of a condition is a value alone; any other operator is unsupported. */
+  /** The error for an operand in place of a condition. Reading it throws if its operator is unsupported. */
   private notACondition(node: object, path: string, where: string) {
     const operand = this.operands.read(node, path, where);
     return badCql2(
       where,
-      `${describeOperand(operand)} is a value and no condition: compare it with another value`,
+      `${describeOperand(operand)} is a value, not a condition: compare it with another value`,
     );
   }
 
@@ -141,7 +142,7 @@ class Reader {
         checkValue(operand.literal, where);
         return or([]);
       case 'text':
-        // The functions of texts are unknown where the property is.
+        // Functions of texts are unknown if the property is.
         return { op: 'isNull', property: propertiesOf(operand.expression)[0]! };
       case 'number': {
         const { expression } = operand;
@@ -157,7 +158,7 @@ class Reader {
   }
 
   private between(given: unknown[], at: string, where: string): Filter {
-    // Drafts of CQL2 had both bounds in one list.
+    // In drafts of CQL2, both bounds were in one list.
     const args = given.length === 2 && Array.isArray(given[1]) ? [given[0], ...given[1]] : given;
     this.count(args, 3, 'between', where);
     const [value, low, high] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [

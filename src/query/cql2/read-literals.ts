@@ -1,9 +1,8 @@
-/** Values in CQL2 JSON, checked against what they are compared with. */
+/** Reads literals in CQL2 JSON, and checks their types against the other operand. */
 import { badCql2 } from '../errors.js';
-import type { OpenPeriod } from '../filter/filter-tree.js';
-import { readGeometry, type Shape } from '../geometry/shape.js';
-import { checkBbox } from '../values/parse-bbox.js';
-import { parseDatetime } from '../values/parse-datetime.js';
+import type { OpenPeriod } from '../filter/index.js';
+import { readGeometry, type Shape } from '../geometry/index.js';
+import { checkBbox, parseDatetime } from '../values/index.js';
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -27,7 +26,7 @@ export function readInstant(literal: unknown, property: string, where: string): 
   return [start, end];
 }
 
-/** Of an instant, a day or an interval. */
+/** The period of an instant, a day or an interval. */
 export function readPeriod(literal: unknown, property: string, where: string): OpenPeriod {
   const { start = null, end = null } = rangeOf(literal, property, where);
   return [start, end];
@@ -51,7 +50,7 @@ function intervalOf(ends: unknown[], property: string, where: string): { start?:
   throw typeMismatch(ends, property, 'an interval of two times', where);
 }
 
-/** GeoJSON, or `{"bbox": [...]}`. */
+/** Reads GeoJSON or `{"bbox": [...]}`. */
 export function readShape(literal: unknown, where: string): Shape {
   if (!isObject(literal)) throw badCql2(where, 'a spatial function takes a property and a geometry');
   if ('type' in literal) return readGeometry(literal);
@@ -62,14 +61,14 @@ export function readShape(literal: unknown, where: string): Shape {
 }
 
 function typeMismatch(literal: unknown, property: string, wanted: string, where: string) {
-  const hint = literal === null ? ': IS NULL finds what has no value' : '';
+  const hint = literal === null ? ': use IS NULL to find missing values' : '';
   return badCql2(
     where,
     `${property} is compared with ${wanted}, not with ${describeLiteral(literal)}${hint}`,
   );
 }
 
-/** Checks the operand of IS NULL: a text, a number, a truth value, a time or a geometry, all of which exist. */
+/** Checks a literal operand of IS NULL: a text, a number, a truth value, a time or a geometry. */
 export function checkValue(literal: unknown, where: string): void {
   if (isObject(literal)) {
     if ('type' in literal || 'bbox' in literal) readShape(literal, where);
@@ -78,7 +77,7 @@ export function checkValue(literal: unknown, where: string): void {
     throw badCql2(where, `IS NULL takes a property, a value or a condition, not ${describeLiteral(literal)}`);
 }
 
-/** A literal in a message. */
+/** Describes a literal in a message. */
 export function describeLiteral(literal: unknown): string {
   if (literal === Infinity || literal === -Infinity) return 'a number beyond 1.8e308';
   const text = JSON.stringify(literal) ?? 'nothing';

@@ -1,14 +1,28 @@
 /** The operands of conditions in CQL2 JSON: properties, literals, and expressions of these. */
 import { badCql2, filterTooComplex, unsupportedCql2 } from '../errors.js';
-import { type ArithmeticOp, arithmeticOps, calculate } from '../filter/arithmetic.js';
-import type { NumberExpression, TextExpression, TimeExpression } from '../filter/expression.js';
-import { checkPatterns, checkText, MAX_DEPTH } from '../filter/filter-tree.js';
-import { type FoldingFunction, foldingFunctions } from '../filter/fold-text.js';
-import { foldPattern } from '../filter/like-pattern.js';
-import { type PropertyKind, parsePropertyName, propertyKind } from '../filter/properties.js';
+import {
+  type ArithmeticOp,
+  arithmeticOps,
+  calculate,
+  checkPatterns,
+  checkText,
+  type FoldingFunction,
+  foldingFunctions,
+  foldPattern,
+  MAX_DEPTH,
+  type NumberExpression,
+  type PropertyKind,
+  parsePropertyName,
+  propertyKind,
+  type TextExpression,
+  type TimeExpression,
+} from '../filter/index.js';
 import { describeLiteral, isObject } from './read-literals.js';
 
-/** A value with a property in it, with its name for messages; or a literal, whose type depends on what it is compared with, and the folds applied to it. */
+/**
+ * An expression with a property, and its label for messages; or a literal, whose type depends on the other operand, and the folds
+ * that were applied to it.
+ */
 export type Operand =
   | { kind: 'text'; expression: Exclude<TextExpression, string>; label: string }
   | { kind: 'number'; expression: Exclude<NumberExpression, number>; label: string }
@@ -23,7 +37,7 @@ export const KIND_NAMES: Record<PropertyKind, string> = {
   geometry: 'a geometry',
 };
 
-/** Describes the place of an object: its path, or where it stands in a text. */
+/** Describes the location of an object in a message: its path in JSON, or its position in a text. */
 export type Locate = (node: object, path: string) => string;
 
 const byLowerCase = <T extends string>(names: T[]) =>
@@ -32,7 +46,7 @@ const byLowerCase = <T extends string>(names: T[]) =>
 const FOLDING_FUNCTIONS = byLowerCase(Object.keys(foldingFunctions) as FoldingFunction[]);
 const ARITHMETIC = byLowerCase(arithmeticOps);
 
-/** Reads what stands on one side of a condition. `isCondition` knows the names of conditions, which are no operands. */
+/** Reads the operands of conditions. `isCondition` is true for names of conditions, which are not operands. */
 export class OperandReader {
   constructor(
     private readonly locate: Locate,
@@ -54,7 +68,7 @@ export class OperandReader {
     if (typeof op !== 'string') return { kind: 'literal', literal: node };
     const fold = FOLDING_FUNCTIONS.get(op.toLowerCase());
     const arithmetic = ARITHMETIC.get(op.toLowerCase());
-    if (fold === undefined && arithmetic === undefined) throw this.noValue(op, here);
+    if (fold === undefined && arithmetic === undefined) throw this.notAValue(op, here);
     const count = fold === undefined ? 2 : 1;
     if (!Array.isArray(args) || args.length !== count)
       throw badCql2(here, `"${op}" takes a list of ${count === 1 ? 'one text' : 'two numbers'} as "args"`);
@@ -63,7 +77,7 @@ export class OperandReader {
     return arithmeticOperand(arithmetic!, operands as [Operand, Operand], here);
   }
 
-  /** A pattern of LIKE: a text, or one of the functions of texts with a pattern in it. */
+  /** A pattern of LIKE: a text, or a function of texts with a pattern as its argument. */
   pattern(node: unknown, property: string, where: string, depth = 0): string {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
     if (typeof node === 'string') {
@@ -84,7 +98,7 @@ export class OperandReader {
     );
   }
 
-  private noValue(op: string, where: string) {
+  private notAValue(op: string, where: string) {
     if (this.isCondition(op))
       return unsupportedCql2(where, `the condition "${op}" as a value of a comparison`);
     if (/^a_/i.test(op)) return unsupportedCql2(where, `the array function "${op}"`);
@@ -118,12 +132,12 @@ function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where
   }) as [NumberExpression, NumberExpression];
   const [a, b] = args;
   const result = typeof a === 'number' && typeof b === 'number' ? calculate(op, a, b) : Number.NaN;
-  // An unknown result stays as it is, because JSON has no number for it.
+  // An unknown result remains an expression, because JSON has no number for it.
   if (!Number.isNaN(result)) return { kind: 'literal', literal: result };
   return { kind: 'number', expression: { op, args }, label: `the result of "${op}"` };
 }
 
-/** An operand in a message. */
+/** Describes an operand in a message. */
 export function describeOperand(operand: Operand): string {
   if (operand.kind === 'literal') return describeLiteral(operand.literal);
   return operand.label;

@@ -1,14 +1,19 @@
-/** Temporal functions of CQL2 JSON, whose arguments are properties, instants and intervals, and intervals of all these. */
+/** Temporal functions of CQL2 JSON. Their arguments are properties, instants, and intervals of these. */
 import { badCql2 } from '../errors.js';
 import {
+  and,
+  type Filter,
+  type OpenPeriod,
+  or,
   type PeriodEnd,
   type PeriodExpression,
   propertiesOf,
+  type TemporalOp,
   type TimeExpression,
-} from '../filter/expression.js';
-import { and, type Filter, type OpenPeriod, or } from '../filter/filter-tree.js';
-import type { TimeProperty } from '../filter/properties.js';
-import { type TemporalOp, temporalConverse, temporalRelations } from '../filter/temporal-relations.js';
+  type TimeProperty,
+  temporalConverse,
+  temporalRelations,
+} from '../filter/index.js';
 import { describeLiteral, isObject, readPeriod } from './read-literals.js';
 import type { Operand, OperandReader } from './read-operands.js';
 
@@ -31,14 +36,14 @@ export class TemporalReader {
     return { op: 'periods', relation: op, args: [expressionOf(a), expressionOf(b)] };
   }
 
-  /** The properties in an interval; undefined if the node is none. */
+  /** The properties in an interval; undefined if the node is not an interval. */
   intervalProperties(node: unknown, path: string, where: string): TimeProperty[] | undefined {
     if (!isObject(node) || !Array.isArray(node['interval'])) return undefined;
     const period = this.period(node, path, where, 'an interval');
     return 'literal' in period ? [] : (propertiesOf(period.expression) as TimeProperty[]);
   }
 
-  /** `other` names what a literal is compared with. */
+  /** `other` names the other operand in messages about a literal. */
   private period(node: unknown, path: string, where: string, other: string): Period {
     const operand = this.operands.read(node, path, where);
     if (operand.kind !== 'literal') return { expression: timeOf(operand, where) };
@@ -49,7 +54,7 @@ export class TemporalReader {
     return { expression: { interval: ends as [PeriodEnd, PeriodEnd] } };
   }
 
-  private end(node: unknown, place: number, path: string, where: string): PeriodEnd {
+  private end(node: unknown, index: number, path: string, where: string): PeriodEnd {
     if (node === '..') return null;
     const operand = this.operands.read(node, path, where);
     if (operand.kind !== 'literal') return timeOf(operand, where);
@@ -59,7 +64,7 @@ export class TemporalReader {
         `an interval has two ends, each a time, a property or "..", not ${describeLiteral(node)}`,
       );
     // A day stands for its first and its last millisecond.
-    return readPeriod(node, 'an interval', where)[place]!;
+    return readPeriod(node, 'an interval', where)[index]!;
   }
 }
 

@@ -1,12 +1,14 @@
-/** The tree of filters as CQL2 JSON: what `readCql2Json` reads back to the same tree. */
+/** Writes the filter tree as CQL2 JSON, which `readCql2Json` converts back to the same tree. */
 import type {
+  Comparison,
+  Filter,
   NumberExpression,
+  OpenPeriod,
   PeriodEnd,
   PeriodExpression,
   TextExpression,
   TimeExpression,
-} from '../filter/expression.js';
-import type { Comparison, Filter, OpenPeriod } from '../filter/filter-tree.js';
+} from '../filter/index.js';
 
 export function toCql2Json(filter: Filter): unknown {
   switch (filter.op) {

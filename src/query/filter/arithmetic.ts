@@ -1,6 +1,6 @@
 /** The arithmetic of CQL2 (OGC 21-065r2, section 7.12). NaN stands for an unknown number. */
 
-/** `div` divides whole numbers and leaves the fraction out; `%` is what that leaves, with the sign of the dividend, as in SQL. */
+/** `div` drops the fraction of the quotient; `%` is the remainder of that, with the sign of the dividend, as in SQL. */
 const operators = {
   '+': (a, b) => a + b,
   '-': (a, b) => a - b,
@@ -15,7 +15,7 @@ export type ArithmeticOp = keyof typeof operators;
 
 export const arithmeticOps = Object.keys(operators) as ArithmeticOp[];
 
-/** Unknown if an operand is, and if the result is not a finite number, as after a division by zero. */
+/** Unknown if an operand is unknown or the result is not finite, as after a division by zero. */
 export function calculate(op: ArithmeticOp, a: number, b: number): number {
   // NaN ** 0 is 1.
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.NaN;

@@ -1,8 +1,7 @@
-/** Checks filters that other nodes send: compiling a filter relies on its form. */
+/** Checks the form of filters that other nodes send, which the compiler relies on. */
 import { type Check, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { filterTooComplex } from '../errors.js';
-import { readGeometry } from '../geometry/shape.js';
-import { spatialRelations } from '../geometry/spatial-relations.js';
+import { readGeometry, spatialRelations } from '../geometry/index.js';
 import { arithmeticOps } from './arithmetic.js';
 import { type Condition, checkNesting, MAX_UNKNOWN_DEPTH, referencedProperties } from './filter-tree.js';
 import { foldingFunctions } from './fold-text.js';
@@ -81,16 +80,16 @@ const checkBox = messageCheck({ type: 'array', minItems: 4, maxItems: 4, items: 
 /** Throws TW_QUERY_TOO_COMPLEX and TW_QUERY_GEOMETRY. */
 export const checkRemoteFilter: Check = (filter) => {
   checkNesting(filter);
-  for (const waiting: [unknown, levels: number][] = [[filter, 0]]; waiting.length > 0; ) {
-    const [one, levels] = waiting.pop()!;
+  for (const pending: [unknown, levels: number][] = [[filter, 0]]; pending.length > 0; ) {
+    const [one, levels] = pending.pop()!;
     const { op, arg, args, shape } = (one ?? {}) as Record<string, unknown>;
     if (op === 'isUnknown') {
       if (levels === MAX_UNKNOWN_DEPTH)
         throw filterTooComplex('levels of isUnknown', levels + 1, MAX_UNKNOWN_DEPTH);
-      waiting.push([arg, levels + 1]);
-    } else if (op === 'not') waiting.push([arg, levels]);
+      pending.push([arg, levels + 1]);
+    } else if (op === 'not') pending.push([arg, levels]);
     else if ((op === 'and' || op === 'or') && Array.isArray(args))
-      for (const part of args) waiting.push([part, levels]);
+      for (const part of args) pending.push([part, levels]);
     else {
       const fault =
         checkCondition(one) ?? (shape === undefined ? undefined : shapeFault(shape)) ?? constantFault(one);
@@ -100,7 +99,7 @@ export const checkRemoteFilter: Check = (filter) => {
   return undefined;
 };
 
-/** The test of a text is made for the property in it. */
+/** Conditions on texts must contain a property, because it determines the test. */
 function constantFault(condition: unknown): string | undefined {
   const one = condition as Condition;
   const isOfText = one.op === 'match' || (one.op === 'compare' && one.kind === 'text');

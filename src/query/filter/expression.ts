@@ -1,4 +1,4 @@
-/** Values in filters that are computed from properties. They are plain JSON. Readers replace what has no property in it by its value. */
+/** Expressions in filters. Plain JSON. Readers replace expressions without a property by their value. */
 import type { ArithmeticOp } from './arithmetic.js';
 import type { FoldingFunction } from './fold-text.js';
 import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './properties.js';
@@ -13,20 +13,20 @@ export type NumberExpression =
   | { property: NumberProperty }
   | { op: ArithmeticOp; args: [NumberExpression, NumberExpression] };
 
-/** An instant; of `datetime` the start. */
+/** An instant; `datetime` stands for its start. */
 export interface TimeExpression {
   property: TimeProperty;
 }
 
-/** Milliseconds since 1970, or null for an open end. A property is an end of the period that it stands for. */
+/** Milliseconds since 1970, null for an open end, or the end of the period of a property. */
 export type PeriodEnd = number | null | { property: TimeProperty };
 
-/** A property with the period that it stands for, or an interval with both ends included. */
+/** The period of a property, or an interval with both ends included. */
 export type PeriodExpression = { property: TimeProperty } | { interval: [start: PeriodEnd, end: PeriodEnd] };
 
 type Expression = TextExpression | NumberExpression | PeriodExpression | PeriodEnd;
 
-/** The properties in an expression, some more than once. */
+/** The properties in an expression, possibly more than once. */
 export function propertiesOf(expression: Expression): PropertyName[] {
   if (typeof expression !== 'object' || expression === null) return [];
   if ('property' in expression) return [expression.property];
@@ -34,7 +34,7 @@ export function propertiesOf(expression: Expression): PropertyName[] {
   return ('interval' in expression ? expression.interval : expression.args).flatMap(propertiesOf);
 }
 
-/** How many functions and operators an expression has. */
+/** Number of functions and operators in an expression. */
 export function operatorCount(expression: Expression): number {
   if (typeof expression !== 'object' || expression === null || !('op' in expression)) return 0;
   if ('arg' in expression) return 1 + operatorCount(expression.arg);

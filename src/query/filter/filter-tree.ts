@@ -1,10 +1,9 @@
 /**
- * What a search asks for. CQL2, STAC parameters, the `query` extension and flags of commands all become this tree, and it
- * alone is compiled. It is plain JSON, so that equal searches have equal texts.
+ * The conditions of a search. CQL2, STAC parameters, the `query` extension and flags of commands are all converted to this tree.
+ * It is plain JSON, so equal searches have equal texts.
  */
 import { filterTooComplex } from '../errors.js';
-import { type Shape, vertexCount } from '../geometry/shape.js';
-import type { SpatialOp } from '../geometry/spatial-relations.js';
+import { type Shape, type SpatialOp, vertexCount } from '../geometry/index.js';
 import {
   type NumberExpression,
   operatorCount,
@@ -21,8 +20,8 @@ export type ComparisonOp = '=' | '<>' | '<' | '<=' | '>' | '>=';
 /** Milliseconds since 1970, ends included; null for an open end. */
 export type OpenPeriod = [start: number | null, end: number | null];
 
-/** Every one, or at least one. Without arguments: always, never. */
-export type Logic = { op: 'and'; args: Filter[] } | { op: 'or'; args: Filter[] };
+/** `and` without arguments is true, `or` without arguments is false. */
+type Logic = { op: 'and'; args: Filter[] } | { op: 'or'; args: Filter[] };
 
 export interface Not {
   op: 'not';
@@ -30,8 +29,8 @@ export interface Not {
 }
 
 /**
- * A time is compared with a closed period, which for an instant has one end: `<` is before it, `=` within it, `<=` before
- * its end.
+ * A time is compared with a closed period, which has equal ends for an instant: `<` is before it, `=` within it, `<=` not
+ * after its end.
  */
 export type Comparison =
   | { op: ComparisonOp; property: TextProperty; value: string }
@@ -44,7 +43,7 @@ export type Membership =
   | { op: 'in'; property: NumberProperty; values: number[] }
   | { op: 'in'; property: TimeProperty; periods: [start: number, end: number][] };
 
-/** `%` stands for any text, `_` for one character, a backslash takes their meaning away. */
+/** `%` stands for any text, `_` for one character; a backslash escapes them. */
 export interface Like {
   op: 'like';
   property: TextProperty;
@@ -56,13 +55,13 @@ export interface IsNull {
   property: PropertyName;
 }
 
-/** Of the cell of the tile to the shape. */
+/** A relation of the cell of the tile to the shape. */
 export interface Spatial {
   op: SpatialOp;
   shape: Shape;
 }
 
-/** Of the property, in case of `datetime` the whole time of the tile, to the period. */
+/** A relation of the property to the period. `datetime` stands for the entire time of the tile. */
 export interface Temporal {
   op: TemporalOp;
   property: TimeProperty;
@@ -70,34 +69,34 @@ export interface Temporal {
 }
 
 /**
- * Two values compared, of which one is computed or both are properties. The names of this and the following conditions are new to
- * versions that only know those above, so that a node of such a version refuses the condition and does not misread it.
+ * A comparison with a computed value, or of two properties. The names of this and the following conditions differ from those above, so
+ * that nodes of versions without them refuse the condition.
  */
 export type ExpressionComparison =
   | { op: 'compare'; kind: 'text'; sign: ComparisonOp; args: [TextExpression, TextExpression] }
   | { op: 'compare'; kind: 'number'; sign: ComparisonOp; args: [NumberExpression, NumberExpression] }
   | { op: 'compare'; kind: 'time'; sign: ComparisonOp; args: [TimeExpression, TimeExpression] };
 
-/** A computed text, and a pattern as in `Like`. */
+/** A match of a computed text with a pattern as in `Like`. */
 export interface ExpressionLike {
   op: 'match';
   text: TextExpression;
   pattern: string;
 }
 
-/** A relation of two periods. Unknown if a property in them is, and if one of them ends before it starts. */
+/** A relation of two periods. Unknown if a property in them is unknown, or a period ends before it starts. */
 export interface PeriodRelation {
   op: 'periods';
   relation: TemporalOp;
   args: [PeriodExpression, PeriodExpression];
 }
 
-/** Conditions on one property. Where an Item does not have it they are unknown, as their negation is. */
-export type PropertyCondition = Comparison | Membership | Like | IsNull | Spatial | Temporal;
+/** Conditions on one property. If an Item does not have it, the condition and its negation are unknown. */
+type PropertyCondition = Comparison | Membership | Like | IsNull | Spatial | Temporal;
 
 export type Condition = PropertyCondition | ExpressionComparison | ExpressionLike | PeriodRelation;
 
-/** True if the other filter is unknown, else false. */
+/** True if the other filter is unknown, otherwise false. */
 export interface IsUnknown {
   op: 'isUnknown';
   arg: Filter;
@@ -105,10 +104,10 @@ export interface IsUnknown {
 
 export type Filter = Logic | Not | IsUnknown | Condition;
 
-/** The conjunction of some filters, with those that are conjunctions themselves taken apart. */
+/** The conjunction of filters. Conjunctions among them are flattened. */
 export const and = (filters: Filter[]): Filter => logic('and', filters);
 
-/** The disjunction of some filters. */
+/** The disjunction of filters. Disjunctions among them are flattened. */
 export const or = (filters: Filter[]): Filter => logic('or', filters);
 
 function logic(op: 'and' | 'or', filters: Filter[]): Filter {
@@ -116,7 +115,7 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
   return args.length === 1 ? args[0]! : { op, args };
 }
 
-/** Whether a filter asks for a property. */
+/** True if a filter refers to a property. */
 export function references(filter: Filter, property: PropertyName): boolean {
   switch (filter.op) {
     case 'not':
@@ -129,29 +128,29 @@ export function references(filter: Filter, property: PropertyName): boolean {
   return referencedProperties(filter).includes(property);
 }
 
-/** The properties that a condition asks for. */
+/** The properties of a condition. */
 export function referencedProperties(condition: Condition): PropertyName[] {
   if (condition.op === 'match') return propertiesOf(condition.text);
   if (condition.op === 'compare' || condition.op === 'periods') return condition.args.flatMap(propertiesOf);
   return 'shape' in condition ? ['geometry'] : [condition.property];
 }
 
-/** Tiles that were made from others hold no new observation: they are taken only where the filter asks for a source. */
+/** Restricts a filter without a source to raw tiles: derived tiles are not new observations. */
 export function defaultToRawSource(filter: Filter): Filter {
   return references(filter, 'source') ? filter : and([filter, { op: '=', property: 'source', value: 'raw' }]);
 }
 
-/** Each condition is asked of every row that is looked at, so these bound the work of a search. */
+/** Each condition is tested for every visited row, so these limit the work of a search. */
 const MAX_CONDITIONS = 100;
 const MAX_VERTICES = 10_000;
 const MAX_VALUES = 10_000;
 const MAX_PATTERNS = 1_000;
-/** Characters of a literal text, far more than any text of a tile has. */
+/** Maximum length of a literal text, far more than any text of a tile. */
 const MAX_TEXT = 10_000;
 const MAX_OPERATORS = 200;
-/** Levels of brackets or of operators in operators, for those who read filters. */
+/** Maximum number of levels of brackets or operators. Readers of filters check it. */
 export const MAX_DEPTH = 100;
-/** Levels of IS NULL around conditions: each doubles the work of those in it. */
+/** Maximum number of levels of IS NULL around conditions: each doubles the work. */
 export const MAX_UNKNOWN_DEPTH = 3;
 
 function checkLimit(what: string, count: number, most: number): void {
@@ -169,7 +168,7 @@ export function checkPatterns(characters: number): void {
   checkLimit('characters in its patterns', characters, MAX_PATTERNS);
 }
 
-/** Throws TW_QUERY_TOO_COMPLEX. The nesting is bounded by those who read filters. */
+/** Checks all limits except the nesting, which readers of filters check. Throws TW_QUERY_TOO_COMPLEX. */
 export function checkSize(filter: Filter): Filter {
   const conditions = conditionsOf(filter);
   const sum = (count: (one: Condition) => number) => conditions.reduce((total, one) => total + count(one), 0);
@@ -195,10 +194,13 @@ function operatorsOf(condition: Condition): number {
   return operatorCount(condition.args[0]) + operatorCount(condition.args[1]);
 }
 
-/** An operator takes two levels of JSON, and the literals in it a few more. */
+/** An operator has two levels of JSON, and its literals a few more. */
 const MAX_LEVELS = 2 * MAX_DEPTH + 20;
 
-/** Of JSON as it was given, also of members that nobody reads: what is deeper than a stack cannot be stored. Throws TW_QUERY_TOO_COMPLEX. */
+/**
+ * Limits the nesting of given JSON, even in unused members: the JSON of a job is stored, which would overflow the stack. Throws
+ * TW_QUERY_TOO_COMPLEX.
+ */
 export function checkNesting(json: unknown): void {
   for (let levels = 0, level = [json]; level.length > 0; levels++) {
     if (levels > MAX_LEVELS) throw filterTooComplex('levels of objects and lists', levels, MAX_LEVELS);

@@ -1,17 +1,17 @@
-/** Patterns of LIKE: `%` for any text, `_` for one character, a backslash before a character that stands for itself. */
+/** Patterns of LIKE: `%` stands for any text, `_` for one character; a backslash escapes a character. */
 
 const ANY_TEXT = Symbol('%');
 const ONE_CHARACTER = Symbol('_');
 
-/** A text matches as a whole, case and all. The work grows with the length of the text times that of the pattern. */
+/** Matches entire texts, case-sensitively. The time is proportional to the length of the text times that of the pattern. */
 export function likeMatcher(pattern: string): (text: string) => boolean {
   const parts = partsOf(pattern);
   return (text) => {
-    // Characters beyond the first 65,536 take two places of a string.
+    // Characters beyond the first 65,536 have two UTF-16 units.
     const characters: ArrayLike<string> = /[\ud800-\udfff]/.test(text) ? Array.from(text) : text;
     let at = 0;
     let part = 0;
-    // Where the last % stands, and what it takes so far: it alone has to give way, because those before it took the least.
+    // Part of the last %, and the end of its match. Only the last % backtracks, because earlier ones have matched as little as possible.
     let anyPart = -1;
     let anyEnd = 0;
     while (at < characters.length) {
@@ -33,7 +33,7 @@ export function likeMatcher(pattern: string): (text: string) => boolean {
   };
 }
 
-/** What every text that matches begins with, and whether everything that begins with it matches. */
+/** The common prefix of all matching texts. `isAll` is true if all texts with this prefix match. */
 export function likePrefix(pattern: string): { prefix: string; isAll: boolean } {
   const parts = partsOf(pattern);
   const end = parts.findIndex((part) => typeof part === 'symbol');
@@ -41,12 +41,12 @@ export function likePrefix(pattern: string): { prefix: string; isAll: boolean } 
   return { prefix, isAll: end === parts.length - 1 && parts[end] === ANY_TEXT };
 }
 
-/** The pattern of all texts with this in it as it is. */
+/** The pattern that matches exactly this text. */
 export function literalPattern(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
 }
 
-/** The pattern of the folded texts of those that match a pattern. */
+/** The pattern for folded texts that corresponds to a pattern. */
 export function foldPattern(pattern: string, fold: (text: string) => string): string {
   return pattern.replace(/\\(.)|[%_]|(?:[^%_\\]|\\$)+/gsu, (part, escaped: string | undefined) =>
     part === '%' || part === '_' ? part : literalPattern(fold(escaped ?? part)),

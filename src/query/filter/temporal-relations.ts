@@ -27,7 +27,7 @@ export const temporalRelations = {
 
 export type TemporalOp = keyof typeof temporalRelations;
 
-/** The function that says the same with its arguments changed. */
+/** The equivalent function with swapped arguments. */
 export const temporalConverse: Record<TemporalOp, TemporalOp> = {
   t_after: 't_before',
   t_before: 't_after',
@@ -46,7 +46,7 @@ export const temporalConverse: Record<TemporalOp, TemporalOp> = {
   t_starts: 't_startedBy',
 };
 
-/** The periods that a tile may have for which a relation to `period` holds all overlap this one. */
+/** A period that all periods with the relation `op` to the given period overlap. */
 export function boundingPeriod(op: TemporalOp, [start, end]: Period): Period {
   if (op === 't_after') return [end, Infinity];
   if (op === 't_before') return [-Infinity, start];

@@ -1,22 +1,22 @@
-/** Where in the order of geocodes the cells of a shape lie. */
+/** Covers a shape by ranges of geocode keys. */
 import { type Bbox, cellBbox, type Grid, grids } from '../../grid/index.js';
 import type { CellKeyRange } from '../../storage/index.js';
 import type { PreparedGeometry } from './prepared-geometry.js';
 
-/** More cells than this on the edge of a shape are taken whole, and their tiles tested one by one. */
+/** If more cells are on the edge of a shape, they are not divided further, and their tiles are tested individually. */
 const MAX_EDGE_CELLS = 16;
 
 export interface CellCovering {
   /**
-   * Keys whose tiles all touch the shape: those below cells that lie within it. (A larger cell with the key of one of
-   * these holds that cell, so it touches the shape too.)
+   * Keys whose tiles all touch the shape: those of cells within it. (A larger cell with the key of one of these contains
+   * that cell, so it touches the shape as well.)
    */
   inside: CellKeyRange[];
   /** Other keys whose tiles may touch it. */
   edge: CellKeyRange[];
 }
 
-/** Found by going down each grid from its largest cells, as long as the cells on the edge of the shape are few. */
+/** Descends each grid from its largest cells, as long as few cells are on the edge of the shape. */
 export function coverGeometry(shape: PreparedGeometry): CellCovering {
   const inside: CellKeyRange[] = [];
   const edge: CellKeyRange[] = [];
@@ -25,15 +25,15 @@ export function coverGeometry(shape: PreparedGeometry): CellCovering {
     for (let precision = grid.minPrecision; cells.length > 0; precision++) {
       const onEdge: Cell[] = [];
       for (const cell of cells) {
-        // Most are far away, and are passed over at once.
+        // A quick test: most cells are far away.
         if (!shape.bboxIntersects(cell.bbox)) continue;
         if (shape.covers(cell.bbox)) inside.push(descendantRange(grid, cell));
         else if (shape.intersects(cell.bbox)) onEdge.push(cell);
       }
-      const goOn = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
+      const descends = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
       for (const cell of onEdge)
-        edge.push(goOn ? ownRange(grid, cell.geocode, cell) : descendantRange(grid, cell));
-      cells = goOn ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
+        edge.push(descends ? ownRange(grid, cell.geocode, cell) : descendantRange(grid, cell));
+      cells = descends ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
     }
   }
   return { inside, edge };
@@ -44,7 +44,7 @@ export function descendantKeys(grid: Grid, cell: string): CellKeyRange {
   return descendantRange(grid, grid.key(cell));
 }
 
-/** The key of a cell, which the first cells below it share, but do not mean. */
+/** The key of a cell. The first cells below it have the same key, but another precision. */
 export function cellKey(grid: Grid, cell: string): CellKeyRange {
   return ownRange(grid, cell, grid.key(cell));
 }
@@ -69,7 +69,7 @@ interface Cell extends Keys {
   children?: Cell[];
 }
 
-/** Searches go down the same large cells again and again, so these are kept: all below `roots`, at most so many. */
+/** Searches visit the same large cells repeatedly, so cells below `roots` are cached, at most this many. */
 const MAX_CACHED_CELLS = 50_000;
 const roots = new Map<Grid, Cell[]>();
 let cachedCells = 0;

@@ -1,21 +1,21 @@
-/** How a rectangle in degrees, the geometry of every Item, lies to the shape of a filter. */
+/** Relations of a rectangle in degrees, the geometry of every Item, to the shape of a filter. */
 import type { Bbox } from '../../grid/index.js';
 import { SegmentIndex } from './segment-index.js';
 import type { Geometry, Point, Shape } from './shape.js';
 
 interface PreparedPart {
   bbox: Bbox;
-  /** Of the rings of a polygon, or of a line. */
+  /** Segments of the rings of a polygon, or of a line. */
   segments: SegmentIndex;
 }
 
 /**
- * A shape made ready for many questions. Its parts are taken together as one set of points; polygons are taken to be
- * valid, as the simple features standard says: rings that do not cross, polygons that share no more than points.
+ * A shape prepared for many tests. Its parts form one set of points. Polygons are assumed to be valid by the simple features
+ * standard: rings do not cross, and polygons share at most points.
  *
- * Why these tests are enough (R is the rectangle, with an inside): a line meets the inside of R where one of its segments
- * does. Where no edge of a polygon meets the inside of R, that inside is wholly within the polygon or wholly outside, so
- * its centre tells which. And whatever reaches beyond R has a vertex beyond it, because R is convex.
+ * Why these tests are sufficient (R is a rectangle with an interior): a line meets the interior of R if one of its segments
+ * does. If no edge of a polygon meets the interior of R, that interior is completely inside or completely outside of the
+ * polygon, and its centre decides. A part that extends beyond R has a vertex beyond it, because R is convex.
  */
 export class PreparedGeometry {
   private readonly points: Point[] = [];
@@ -67,12 +67,12 @@ export class PreparedGeometry {
     }
   }
 
-  /** Whether the shape's own rectangle and another share a point: else the shape does not either. */
+  /** True if the bounding box of the shape and another box share a point. If not, the shape does not either. */
   bboxIntersects(box: Bbox): boolean {
     return bboxesIntersect(this.bbox, box);
   }
 
-  /** Whether shape and rectangle share a point, edges included. */
+  /** True if shape and rectangle share a point, including edges. */
   intersects(box: Bbox): boolean {
     return (
       this.points.some((point) => containsPoint(box, point)) ||
@@ -85,7 +85,7 @@ export class PreparedGeometry {
     );
   }
 
-  /** Whether the insides of shape and rectangle share a point. */
+  /** True if the interiors of shape and rectangle share a point. */
   intersectsInterior(box: Bbox): boolean {
     return (
       this.points.some((point) => containsPointStrictly(box, point)) ||
@@ -98,7 +98,7 @@ export class PreparedGeometry {
     );
   }
 
-  /** Whether the rectangle lies in the shape. */
+  /** True if the rectangle is within the shape. */
   covers(box: Bbox): boolean {
     return this.polygons.some(
       (part) =>
@@ -108,13 +108,13 @@ export class PreparedGeometry {
     );
   }
 
-  /** Whether the shape lies in the rectangle. */
+  /** True if the shape is within the rectangle. */
   isWithin(box: Bbox): boolean {
     return bboxContains(box, this.bbox);
   }
 }
 
-/** A box as a polygon, as two where it crosses the antimeridian, as a line or a point where it has no area. */
+/** A box as a polygon; as two if it crosses the antimeridian; as a line or a point if it has no area. */
 function geometriesOf(shape: Shape): Geometry[] {
   if (!('bbox' in shape)) return [shape];
   const [west, south, east, north] = shape.bbox;

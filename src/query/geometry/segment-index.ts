@@ -3,21 +3,21 @@ import { orient2d } from 'robust-predicates';
 import type { Bbox } from '../../grid/index.js';
 import type { Point } from './shape.js';
 
-/** On average. */
+/** Average number of segments in a strip. */
 const SEGMENTS_PER_STRIP = 16;
 const MAX_STRIPS = 256;
-/** Degrees; strips of less than nothing to speak of would be cut by rounding. */
+/** Lower shapes are not divided into strips, whose edges would be inexact. */
 const MIN_HEIGHT_DEGREES = 1e-9;
 
-/** Segments that reach into a strip of latitudes. */
+/** Segments that overlap a strip of latitudes. */
 interface Strip {
-  /** By their western ends, from west to east. */
+  /** Ordered by their western ends. */
   segments: Uint32Array;
-  /** Longitudes that the widest one spans. */
+  /** Width of the widest segment, degrees. */
   widest: number;
 }
 
-/** Segments, found by their latitudes and then by their western ends. */
+/** Finds segments by their latitudes, and then by their western ends. */
 export class SegmentIndex {
   private readonly ax: Float64Array;
   private readonly ay: Float64Array;
@@ -59,7 +59,7 @@ export class SegmentIndex {
     }));
   }
 
-  /** Whether a segment meets a rectangle: with `open`, its inside, else also its edge. */
+  /** True if a segment meets a rectangle: with `open` its interior, otherwise also its edge. */
   intersects(box: Bbox, open: boolean): boolean {
     const [west, , east] = box;
     const last = this.stripAt(box[3]);
@@ -74,7 +74,7 @@ export class SegmentIndex {
     return false;
   }
 
-  /** The first place of a strip with a western end at or beyond a longitude. */
+  /** Index of the first segment of a strip with a western end at or east of a longitude. */
   private firstFrom(segments: Uint32Array, longitude: number): number {
     let low = 0;
     let high = segments.length;
@@ -87,7 +87,7 @@ export class SegmentIndex {
     return low;
   }
 
-  /** Whether a point that lies on no segment is inside the rings that the segments make, by the even-odd rule. */
+  /** True if a point that is not on a segment is inside the rings of the segments, by the even-odd rule. */
   containsPoint(x: number, y: number): boolean {
     const { ax, ay, bx, by } = this;
     const { segments } = this.strips[this.stripAt(y)];
@@ -108,8 +108,8 @@ export class SegmentIndex {
   }
 
   /**
-   * By separating axes: a segment and a rectangle are apart where a line along an edge of the rectangle or along the
-   * segment parts them. `orient2d` is exact in sign (Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
+   * By separating axes: a segment and a rectangle are disjoint if a line along an edge of the rectangle or along the
+   * segment separates them. `orient2d` is exact in sign (Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
    * Robust Geometric Predicates", 1997), so the answer is exact for the given numbers.
    */
   private segmentIntersects(i: number, box: Bbox, open: boolean): boolean {
@@ -128,7 +128,7 @@ export class SegmentIndex {
       if ((ay <= south && by <= south) || (ay >= north && by >= north)) return false;
     }
     if (ax === bx || ay === by) return true;
-    // Of the corners, these two lie farthest to both sides of the segment's line.
+    // These two corners are the farthest on both sides of the segment's line.
     const rises = bx > ax === by > ay;
     const left = orient2d(ax, ay, bx, by, west, rises ? north : south);
     const right = orient2d(ax, ay, bx, by, east, rises ? south : north);

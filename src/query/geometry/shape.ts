@@ -1,12 +1,12 @@
-/** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, two coordinates a point. */
+/** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, with two coordinates per point. */
 import { excerpt } from '../../errors.js';
 import type { Bbox } from '../../grid/index.js';
 import { badGeometry } from '../errors.js';
-import { axisOrderHint } from '../values/axis-order-hint.js';
+import { axisOrderHint } from '../values/index.js';
 
 export type Point = [x: number, y: number];
 
-export type SimpleGeometry =
+type SimpleGeometry =
   | { type: 'Point'; coordinates: Point }
   | { type: 'MultiPoint' | 'LineString'; coordinates: Point[] }
   | { type: 'MultiLineString' | 'Polygon'; coordinates: Point[][] }
@@ -17,7 +17,7 @@ export type Geometry = SimpleGeometry | { type: 'GeometryCollection'; geometries
 /** A geometry, or a box, which may cross the antimeridian (west > east). */
 export type Shape = Geometry | { bbox: Bbox };
 
-/** Points of a shape. */
+/** Number of points of a shape. */
 export function vertexCount(shape: Shape): number {
   if ('bbox' in shape) return 4;
   if (shape.type === 'GeometryCollection')
@@ -25,7 +25,7 @@ export function vertexCount(shape: Shape): number {
   return (shape.coordinates as unknown[]).flat(Infinity).length / 2;
 }
 
-/** Checks a value as GeoJSON geometry and leaves heights out. Throws TW_QUERY_GEOMETRY. */
+/** Checks that a value is a GeoJSON geometry, and drops heights. Throws TW_QUERY_GEOMETRY. */
 export function readGeometry(value: unknown): Geometry {
   if (memberOf(value, 'type') !== 'GeometryCollection') return readSimple(value);
   const parts = memberOf(value, 'geometries');

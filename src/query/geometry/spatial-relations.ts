@@ -2,7 +2,7 @@
 import type { Bbox } from '../../grid/index.js';
 import type { PreparedGeometry } from './prepared-geometry.js';
 
-/** How the cell of an Item lies to a shape. A cell is an area, so what the standard says of points and lines is left out. */
+/** Relations of the cell of an Item to a shape. A cell is an area, so the cases of points and lines are omitted. */
 export const spatialRelations = {
   s_intersects: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell),
   s_disjoint: (cell: Bbox, shape: PreparedGeometry) => !shape.intersects(cell),
@@ -19,7 +19,7 @@ export const spatialRelations = {
 
 export type SpatialOp = keyof typeof spatialRelations;
 
-/** The function that says the same with its arguments changed. */
+/** The equivalent function with swapped arguments. */
 export const spatialConverse: Record<SpatialOp, SpatialOp> = {
   s_intersects: 's_intersects',
   s_disjoint: 's_disjoint',

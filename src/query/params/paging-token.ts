@@ -1,13 +1,13 @@
 /**
- * Paging tokens: a place in the order of tiles, as text that goes into a URL as it is. A token also holds a digest of its
- * search, because a place means nothing in another one.
+ * Paging tokens: a cursor in the order of tiles, as text that needs no escapes in a URL. A token also has a digest of its
+ * search, because a cursor is not valid in another one.
  */
 import { createHash } from 'node:crypto';
 import type { Cursor, SortOrder, SortValue } from '../../storage/index.js';
 import { badToken, tokenOfOtherSearch } from '../errors.js';
-import type { Filter } from '../filter/filter-tree.js';
+import type { Filter } from '../filter/index.js';
 
-/** Short text that differs between searches. */
+/** A short text that identifies a search. */
 export function searchDigest(filter: Filter, order: SortOrder): string {
   return createHash('sha256')
     .update(JSON.stringify([filter, order]))
@@ -33,12 +33,12 @@ export function decodePagingToken(token: string, digest: string, order: SortOrde
     throw badToken(token);
   if (typeof collection !== 'string' || typeof id !== 'string') throw badToken(token);
   if (itsDigest !== digest) throw tokenOfOtherSearch();
-  const place: Cursor = { start, collection, id };
-  if (keys.length > 0) place.keys = keys as SortValue[];
+  const cursor: Cursor = { start, collection, id };
+  if (keys.length > 0) cursor.keys = keys as SortValue[];
   const fit = keys.length === 0 || keys.length === order.length;
   if (!fit || !keys.every((key, i) => fits(order[i]!.column, key))) throw badToken(token);
-  if (encodePagingToken(place, digest) !== token) throw badToken(token);
-  return place;
+  if (encodePagingToken(cursor, digest) !== token) throw badToken(token);
+  return cursor;
 }
 
 const NUMBERS = new Set(['start', 'end', 'cloud', 'coverage', 'created']);

@@ -1,10 +1,10 @@
 /**
- * Filters as people and programs give them: parameters of a URL (text), a JSON body (numbers and lists), and command-line
- * flags. Messages name the parameter by its flag.
+ * Filters from the parameters of a URL (text), a JSON body (numbers and lists), and command-line flags. Messages name the
+ * parameter by its flag.
  */
 import { grids } from '../../grid/index.js';
 import { type TileSource, tileSources } from '../../storage/index.js';
-import { readCql2 } from '../cql2/read-json.js';
+import { readCql2 } from '../cql2/index.js';
 import {
   badFilterLanguage,
   badGeocode,
@@ -14,15 +14,12 @@ import {
   badSource,
   conflictingArea,
 } from '../errors.js';
-import { and, checkNesting, checkSize, type Filter } from '../filter/filter-tree.js';
-import { literalPattern } from '../filter/like-pattern.js';
-import { readGeometry } from '../geometry/shape.js';
-import { checkBbox, parseBbox } from '../values/parse-bbox.js';
-import { parseDatetime } from '../values/parse-datetime.js';
-import { parseNumber } from '../values/parse-number.js';
+import { and, checkNesting, checkSize, type Filter, literalPattern } from '../filter/index.js';
+import { readGeometry } from '../geometry/index.js';
+import { checkBbox, parseBbox, parseDatetime, parseNumber } from '../values/index.js';
 import { parseQueryExtension } from './query-extension.js';
 
-/** What a search asks for, all of it at once. In text, lists are separated by commas, and objects are JSON. */
+/** Conditions of a search, combined with AND. In text, lists are separated by commas, and objects are JSON. */
 export interface FilterParams {
   ids?: string | string[];
   collections?: string | string[];
@@ -41,15 +38,15 @@ export interface FilterParams {
   filter?: unknown;
   'filter-lang'?: string;
   'filter-crs'?: string;
-  /** Comparisons by property, as the `query` extension of STAC APIs has them. */
+  /** Comparisons by property, in the form of the `query` extension of STAC APIs. */
   query?: unknown;
 }
 
 const text = { type: 'string' };
-/** Of one word or name, which is longer than any that there is. */
+/** A single word or name. */
 const word = { type: 'string', maxLength: 1000 };
 const percent = { type: 'number' };
-/** Some clients send one name for a list of one. */
+/** Some clients send a list of one name as that name. */
 const list = { anyOf: [{ type: 'array', items: text }, text] };
 
 /** JSON Schema of the filter in a body. */
@@ -86,7 +83,7 @@ export const filterQuery = {
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
 
 /**
- * The filter of some parameters. `periods` also takes days, months and years without a time (in UTC), which STAC APIs must
+ * The filter of some parameters. With `periods`, days, months and years without a time (in UTC) are accepted, which STAC APIs must
  * refuse. Throws TW_QUERY_*.
  */
 export function parseFilter(params: FilterParams, { periods = false } = {}): Filter {
@@ -124,7 +121,7 @@ export function parseFilter(params: FilterParams, { periods = false } = {}): Fil
   return checkSize(and(conditions));
 }
 
-/** Of the inputs of a process: throws what `parseFilter` throws of their filter. */
+/** Checks the filter in the inputs of a process. Throws the errors of `parseFilter`. */
 export function checkFilter(inputs: unknown): void {
   parseFilter((inputs as { filter?: FilterParams }).filter ?? {});
 }
@@ -147,7 +144,7 @@ function jsonOf(value: unknown): unknown {
   }
 }
 
-/** A geohash or a quadkey, in lower case; with `recurse` also every cell below it. */
+/** The condition of a geohash or a quadkey; with `recurse`, all cells below it match as well. */
 function geocodeOf({ geocode, recurse }: FilterParams): Filter[] {
   if (geocode === undefined) {
     if (recurse) throw badGeocode(undefined);
@@ -159,7 +156,7 @@ function geocodeOf({ geocode, recurse }: FilterParams): Filter[] {
   return [{ op: 'like', property: 'geocode', pattern: `${literalPattern(value)}%` }];
 }
 
-/** A number from 0 to 100. */
+/** Parses a number from 0 to 100. */
 function parsePercent(parameter: string, given: string | number): number {
   const value = parseNumber(String(given));
   if (!(value >= 0 && value <= 100)) throw badPercent(parameter, String(given));

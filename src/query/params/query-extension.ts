@@ -1,13 +1,10 @@
 /** The `query` extension of STAC APIs: comparisons by property. */
-import { readCql2Json } from '../cql2/read-json.js';
-import { isObject } from '../cql2/read-literals.js';
+import { isObject, readCql2Json } from '../cql2/index.js';
 import { badQueryExtension } from '../errors.js';
-import { and, type Filter } from '../filter/filter-tree.js';
-import { literalPattern } from '../filter/like-pattern.js';
-import { parsePropertyName, propertyKind } from '../filter/properties.js';
-import { parseNumber } from '../values/parse-number.js';
+import { and, type Filter, literalPattern, parsePropertyName, propertyKind } from '../filter/index.js';
+import { parseNumber } from '../values/index.js';
 
-/** Each as CQL2. */
+/** The operators and their CQL2. */
 const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]> = {
   eq: (value) => ['=', value],
   neq: (value) => ['<>', value],
@@ -21,7 +18,7 @@ const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]
   in: (value) => ['in', value],
 };
 
-/** `{"eo:cloud_cover": {"lte": 10}}`, also as JSON text. Throws TW_QUERY_QUERY, and what `readCql2Json` throws. */
+/** Parses `{"eo:cloud_cover": {"lte": 10}}`, also as JSON text. Throws TW_QUERY_QUERY, and the errors of `readCql2Json`. */
 export function parseQueryExtension(given: unknown): Filter {
   const query = objectOf(given);
   return and(
@@ -50,7 +47,7 @@ function objectOf(given: unknown): Record<string, unknown> {
   return value;
 }
 
-/** Clients that make the JSON of a URL by hand write numbers as texts. */
+/** Some clients write numbers as texts in the JSON of a URL. */
 function typed(property: string, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one) => typed(property, one));
   if (typeof value !== 'string' || propertyKind(parsePropertyName(property)) !== 'number') return value;

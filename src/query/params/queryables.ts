@@ -1,7 +1,6 @@
-/** The properties that filters can ask for, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. */
-
+/** The properties that filters can use, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. */
 import { tileSources } from '../../storage/index.js';
-import { type Property, type PropertyKind, queryables } from '../filter/properties.js';
+import { type Property, type PropertyKind, queryables } from '../filter/index.js';
 
 const KINDS: Record<PropertyKind, object> = {
   text: { type: 'string' },
@@ -10,7 +9,7 @@ const KINDS: Record<PropertyKind, object> = {
   geometry: { $ref: 'https://geojson.org/schema/Geometry.json' },
 };
 
-/** `url` is the address of the document itself. `names` are what some properties are known to be one of. */
+/** `url` is the URL of the document. `names` has the known values of some properties. */
 export function queryablesSchema(
   url: string,
   title: string,
@@ -29,7 +28,7 @@ export function queryablesSchema(
     $id: url,
     type: 'object',
     title,
-    description: 'Names that the parameter `filter` takes.',
+    description: 'Names that the parameter `filter` accepts.',
     properties: Object.fromEntries(properties),
     additionalProperties: false,
   };

@@ -1,11 +1,10 @@
-/** Collections that a filter names must be there: a name that is written wrong would pick nothing, without a word. */
-
+/** Checks that the collections in a filter exist: otherwise a misspelt name would silently select nothing. */
 import { toArray } from '../../async/index.js';
 import type { Storage } from '../../storage/index.js';
 import { noSuchCollections } from '../errors.js';
 import { type FilterParams, parseList } from './parse-filter.js';
 
-/** For work on what a filter picks; a search finds nothing instead. Throws TW_QUERY_NO_COLLECTION. */
+/** Called for jobs on the tiles of a filter; a search just returns nothing. Throws TW_QUERY_NO_COLLECTION. */
 export async function requireCollections(
   storage: Pick<Storage, 'collections'>,
   { collections }: FilterParams = {},

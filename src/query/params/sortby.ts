@@ -1,7 +1,7 @@
 /** The order of a search: the `sort` extension of STAC APIs. */
 import type { SortColumn, SortOrder } from '../../storage/index.js';
 import { badSort } from '../errors.js';
-import type { PropertyName } from '../filter/properties.js';
+import type { PropertyName } from '../filter/index.js';
 
 interface SortKey {
   field: string;
@@ -20,12 +20,11 @@ const COLUMNS: Partial<Record<PropertyName, SortColumn>> = {
   geocode: 'geocode',
 };
 
-/** Names that searches can be ordered by. */
 const sortables = Object.keys(COLUMNS).join(', ');
 
 /**
- * `-datetime,+eo:cloud_cover`, or a list of fields with directions. Newest first comes after the given keys, and alone where
- * there are none. Throws TW_QUERY_SORT.
+ * Parses `-datetime,+eo:cloud_cover`, or a list of fields with directions. Ties, and tiles without any keys, are ordered newest
+ * first. Throws TW_QUERY_SORT.
  */
 export function parseSortby(given: unknown): SortOrder {
   if (given === undefined) return [];
@@ -50,7 +49,7 @@ function isSortKey(key: unknown): key is SortKey {
 
 const shown = (value: unknown) => JSON.stringify(value).slice(0, 60);
 
-/** In a URL, a plus sign stands for a space. */
+/** A plus sign in a URL is decoded as a space. */
 function parseKey(text: string): SortKey {
   const [, sign, field] = /^([-+ ]?)(.*)$/s.exec(text) as unknown as [string, string, string];
   return { field: field.trim(), direction: sign === '-' ? 'desc' : 'asc' };

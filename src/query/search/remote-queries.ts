@@ -1,4 +1,4 @@
-/** The kinds of question about tiles that nodes ask each other, with checks of what other nodes send. */
+/** Kinds of queries between nodes, with checks of questions and answers. */
 import type { QueryKind } from '../../dht/index.js';
 import {
   type Check,
@@ -17,13 +17,13 @@ import {
   TILE_RECORD_SCHEMA,
   TIME_SCHEMA,
 } from '../../storage/index.js';
-import { aggregationQuery } from '../aggregate/aggregate.js';
-import { checkRemoteFilter } from '../filter/check-remote-filter.js';
+import { aggregationQuery } from '../aggregate/index.js';
+import { checkRemoteFilter } from '../filter/index.js';
 
 const TEXTS = listOf(TEXT);
 const nullable = (schema: object) => ({ anyOf: [{ type: 'null' }, schema] });
 
-/** The check of an object that has a filter: `check` for the other members. */
+/** A check of an object with a filter; `check` is for its other members. */
 export const withFilterCheck =
   (check: Check): Check =>
   (question) =>
@@ -62,7 +62,7 @@ export const TILE_QUERY: QueryKind = {
 
 const countsBy = (key: object) => objectOf({ counts: listOf(tupleOf(key, COUNT)), overflow: COUNT });
 
-/** Days since 1970, as far as a date reaches. */
+/** Days since 1970, within the range of `Date`. */
 const DAY_NUMBER = { type: 'integer', minimum: -1e8, maximum: 1e8 };
 
 export const AGGREGATE_QUERY: QueryKind = {
@@ -89,7 +89,7 @@ export const AGGREGATE_QUERY: QueryKind = {
   ),
 };
 
-/** By the ids of collections. */
+/** Entries by collection id. */
 const entriesOf = (schema: object) => listOf(tupleOf(TEXT, schema));
 
 export const EXTENTS_QUERY: QueryKind = {

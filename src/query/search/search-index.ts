@@ -1,4 +1,4 @@
-/** Searches over the column index: what a scan over all records would give. */
+/** Searches over the column index. The result is the same as of a scan over all records. */
 import {
   type ColumnIndex,
   type Cursor,
@@ -6,48 +6,46 @@ import {
   type RunFilter,
   type SortOrder,
 } from '../../storage/index.js';
-import { compileFilter } from '../compile/compile-filter.js';
-import { andTests } from '../compile/query-plan.js';
-import { withTimeout } from '../compile/query-timeout.js';
-import type { Filter } from '../filter/filter-tree.js';
-import { decodePagingToken, encodePagingToken, searchDigest } from '../params/paging-token.js';
+import { andTests, compileFilter, withTimeout } from '../compile/index.js';
+import type { Filter } from '../filter/index.js';
+import { decodePagingToken, encodePagingToken, searchDigest } from '../params/index.js';
 
 export interface SearchOptions {
-  /** Ended by newest first: start descending, then collection, then id. */
+  /** Ties are ordered newest first: start descending, then collection, then id. */
   order?: SortOrder;
-  /** The most ids; all where undefined. 0 only counts. */
+  /** Maximum number of ids; all if undefined. 0 only counts. */
   limit?: number;
-  /** That of the page before. */
+  /** Token of the page before. */
   token?: string;
 }
 
 export interface SearchPage {
   /** Tile ids in order. */
   ids: string[];
-  /** How many tiles match in all. Exact. */
+  /** Exact number of all matching tiles. */
   numberMatched: number;
-  /** Asks for the following page; absent on the last one. */
+  /** Token of the following page; absent on the last one. */
   next?: string;
 }
 
-/** What is searched for; plain JSON, but for a limit that is infinite. */
+/** A search. Plain JSON, except for an infinite limit. */
 export interface Search {
   filter: Filter;
   order: SortOrder;
   limit: number;
-  /** The page begins after this place. */
+  /** The page begins after this cursor. */
   after: Cursor | undefined;
 }
 
-/** The first places that a search finds, and how many it finds in all. */
+/** The first tiles of a search, and the number of all. `places` is part of a message between nodes. */
 export interface SearchHits {
   places: Cursor[];
   matched: number;
-  /** Whether others follow after the last place. */
+  /** True if more tiles follow. */
   more: boolean;
 }
 
-/** A search as a page is asked for. Throws TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH. */
+/** The search for one page. Throws TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH. */
 export function createSearch(
   filter: Filter,
   { order = [], limit = Infinity, token }: SearchOptions = {},
@@ -57,7 +55,7 @@ export function createSearch(
   return { filter, order, limit, after };
 }
 
-/** What one index finds, among the rows that pass `only`. Throws TW_QUERY_TOO_SLOW. */
+/** Searches the rows of one index that pass `only`. Throws TW_QUERY_TOO_SLOW. */
 export function searchIndex(
   index: ColumnIndex,
   { filter, order, limit, after }: Search,
@@ -69,7 +67,7 @@ export function searchIndex(
   return { places: page.cursors!, matched: page.matched, more: page.next !== undefined };
 }
 
-/** What one index with all tiles would find, from what several find that have each tile once. */
+/** Merges the hits of several indexes without common tiles to those of one index with all tiles. */
 export function mergeHits(found: SearchHits[], { order, limit }: Search): SearchHits {
   if (found.length === 1) return found[0]!;
   const all = found.flatMap(({ places }) => places).sort((a, b) => compareCursors(a, b, order));
@@ -81,8 +79,8 @@ export function mergeHits(found: SearchHits[], { order, limit }: Search): Search
 }
 
 /**
- * A page of what was found. The token names its last tile by its place in the order, so a walk gives every tile that is
- * present throughout exactly once, whatever is added or removed meanwhile.
+ * A page of hits. The token has the position of its last tile in the order, so paging returns every tile that is
+ * present all the time exactly once, whatever is added or removed in the meantime.
  */
 export function toSearchPage({ places, matched, more }: SearchHits, { filter, order }: Search): SearchPage {
   const page: SearchPage = { ids: places.map(({ id }) => id), numberMatched: matched };
@@ -91,7 +89,7 @@ export function toSearchPage({ places, matched, more }: SearchHits, { filter, or
   return page;
 }
 
-/** One page of the tiles of an index that match a filter. Throws what `createSearch` and `searchIndex` throw. */
+/** One page of the tiles of an index that match a filter. Throws the errors of `createSearch` and `searchIndex`. */
 export function searchTiles(index: ColumnIndex, filter: Filter, options?: SearchOptions): SearchPage {
   const search = createSearch(filter, options);
   return toSearchPage(searchIndex(index, search), search);

@@ -1,4 +1,4 @@
-/** What is known of all tiles, on a node that is alone or on the nodes of a cluster: the owners are asked, and their answers put together. */
+/** Queries over all tiles, on a single node or in a cluster: owner nodes are queried, and their answers are merged. */
 import type { OwnerQueries, ScatterQuery } from '../../dht/index.js';
 import {
   decodeTiles,
@@ -14,18 +14,20 @@ import {
   countTiles,
   mergeAggregationCounts,
   toAggregations,
-} from '../aggregate/aggregate.js';
-import { compileFilter } from '../compile/compile-filter.js';
+} from '../aggregate/index.js';
+import { compileFilter } from '../compile/index.js';
 import { slotsUnanswered as unansweredSlots } from '../errors.js';
-import type { Filter } from '../filter/filter-tree.js';
-import { memoizeUntilChange } from '../memoize-answer.js';
-import { collectionExtents, type Extent, mergeExtents } from '../stac/collection-extents.js';
+import type { Filter } from '../filter/index.js';
+import { memoizeUntilChange } from '../memoize.js';
 import {
   type CollectionSummaries,
   type CollectionSummariesWithTiles,
+  collectionExtents,
   collectionSummaries,
+  type Extent,
+  mergeExtents,
   mergeSummaries,
-} from '../stac/collection-summaries.js';
+} from '../stac/index.js';
 import {
   AGGREGATE_QUERY,
   EXTENTS_QUERY,
@@ -42,18 +44,17 @@ import {
   toSearchPage,
 } from './search-index.js';
 
-/** What may lack tiles. */
 export interface PartialAnswer {
-  /** Slots for which no node answers, where there are some: what was found lacks their tiles. */
+  /** Slots for which no node answered, if there are any: the answer lacks their tiles. */
   unanswered?: number[];
 }
 
 export interface FoundTiles extends SearchPage, PartialAnswer {
-  /** The records of the page, in its order; those that have gone meanwhile are left out. */
+  /** The records of the page, in its order, without tiles that were removed in the meantime. */
   tiles: TileRecord[];
 }
 
-/** Of the collections that have tiles, by their ids. */
+/** The extents of collections with tiles, by id. */
 export interface Extents extends PartialAnswer {
   extents: ReadonlyMap<string, Extent>;
 }
@@ -78,7 +79,7 @@ export class TileFinder {
   private readonly search: ScatterQuery<Search, SearchAnswer>;
   private readonly tile: ScatterQuery<string, TileRecord | null>;
   private readonly count: ScatterQuery<{ filter: Filter; params: AggregationParams }, AggregationCounts>;
-  /** Kept, because they take a look at every tile. */
+  /** Cached, because they read every tile. */
   readonly extents: () => Promise<Extents>;
   readonly contents: () => Promise<CollectionSummariesAnswer>;
 
@@ -127,7 +128,7 @@ export class TileFinder {
     });
   }
 
-  /** A page. Throws what `searchIndex` throws. */
+  /** A page of tiles. Throws the errors of `searchIndex`. */
   async find(search: Search): Promise<FoundTiles> {
     const { answers, unanswered } = await this.search(search, () => this.boundsOf(search.filter));
     const page = toSearchPage(
@@ -140,7 +141,7 @@ export class TileFinder {
     return { ...page, tiles: inOrder(page.ids, answers), ...partialAnswer(unanswered) };
   }
 
-  /** Undefined where there is no such tile. Throws TW_QUERY_UNANSWERED where nobody knows. */
+  /** The record of a tile; undefined if it does not exist. Throws TW_QUERY_UNANSWERED if no node can tell. */
   async get(id: string): Promise<TileRecord | undefined> {
     const { answers, unanswered } = await this.tile(id, () => ({ ids: [id] }));
     const tile = answers.find((answer) => answer !== null);
@@ -148,7 +149,7 @@ export class TileFinder {
     return tile ?? undefined;
   }
 
-  /** Counts over the tiles that a filter picks. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
+  /** Counts over the tiles that match a filter. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
   async aggregate(
     filter: Filter,
     params: AggregationParams,
@@ -160,14 +161,13 @@ export class TileFinder {
     };
   }
 
-  /** Where the tiles lie that a filter can pick. */
+  /** Keys and ids that matching tiles can have. */
   boundsOf(filter: Filter) {
     const { ranges, ids } = compileFilter(filter);
     return { ...(ranges && { ranges }), ...(ids && { ids }) };
   }
 }
 
-/** Named only where there are some. */
 export const partialAnswer = (unanswered: number[]): PartialAnswer =>
   unanswered.length > 0 ? { unanswered } : {};
 

@@ -1,3 +1,4 @@
+/** The extents of collections: bounding box and times of their tiles. */
 import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun } from '../../storage/index.js';
@@ -6,15 +7,15 @@ import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './longitude-spans
 
 /** Times in milliseconds since 1970. */
 export interface Extent {
-  /** As RFC 7946, section 5.2 has it: west is greater than east if the box crosses the antimeridian. */
+  /** West is greater than east if the box crosses the antimeridian (RFC 7946, section 5.2). */
   bbox: Bbox;
-  /** The longitudes that have tiles; extents of several nodes are merged by them. */
+  /** The longitudes that have tiles. Extents of several nodes are merged with them. */
   longitudes: LongitudeSpan[];
   start: number;
   end: number;
 }
 
-/** Where and when each collection that has tiles has them, by their ids, from an index in one pass after each change of it. */
+/** The extents of all collections with tiles, by id. Computed in one pass over the index after each change of it. */
 export const collectionExtents = memoizePerVersion(computeExtents);
 
 function computeExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
@@ -36,7 +37,7 @@ interface RunExtents {
 function runExtents({ columns, collections }: IndexRun): RunExtents {
   const { collection, grid, key, precision, start, end } = columns;
   const extents = new Map<number, Extent>();
-  // Rows come cell by cell, and mostly collection by collection: what the row before was of need not be looked at again.
+  // Rows arrive cell by cell, and mostly collection by collection, so most rows have the cell and collection of the row before.
   let last = { extent: undefined as Extent | undefined, collection: -1, grid: -1, key: -1, precision: -1 };
   const add = (row: number) => {
     const code = collection[row];
@@ -59,12 +60,12 @@ function runExtents({ columns, collections }: IndexRun): RunExtents {
   };
 }
 
-/** What several extents of collections hold together. */
+/** The union of the extents of several nodes or runs. */
 export function mergeExtents(parts: ReadonlyMap<string, Extent>[]): ReadonlyMap<string, Extent> {
   const merged = new Map<string, Extent>();
   for (const [id, { bbox, longitudes, start, end }] of parts.flatMap((part) => [...part])) {
     const extent = extentOf(merged, id);
-    // Nodes of earlier versions send the box alone.
+    // Nodes of earlier versions send only the box.
     extendExtent(extent, bbox, longitudes ?? [[bbox[0], bbox[2]]]);
     extent.start = Math.min(extent.start, start);
     extent.end = Math.max(extent.end, end);
@@ -81,7 +82,7 @@ function extentOf<K>(extents: Map<K, Extent>, key: K): Extent {
   return extent;
 }
 
-/** West and east of the box are found when all is merged. */
+/** `mergeExtents` computes west and east of the box. */
 function extendExtent({ bbox, longitudes }: Extent, [, south, , north]: Bbox, spans: LongitudeSpan[]): void {
   bbox[1] = Math.min(bbox[1], south);
   bbox[3] = Math.max(bbox[3], north);

@@ -1,4 +1,4 @@
-/** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
+/** Summaries of the tiles of a collection: `summaries` and `item_assets` of its STAC document. */
 import type { OwnerShare } from '../../dht/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
@@ -25,18 +25,18 @@ interface Sample {
 export interface CollectionSummaries {
   platforms: string[];
   sources: string[];
-  /** Undefined where no tile's cloud is known. */
+  /** Undefined if the cloud cover of no tile is known. */
   cloudCover?: Range;
   coverage: Range;
   samples: Sample[];
 }
 
-/** With the records of its samples. */
+/** Summaries with the records of the samples. */
 export type CollectionSummariesWithTiles = Omit<CollectionSummaries, 'samples'> & { tiles: TileRecord[] };
 
-/** Rows of one collection, platform and source. */
+/** The rows of one collection, platform and source. */
 interface SampleKind {
-  /** Its sample. */
+  /** Row of the sample. */
   row: number;
   cloud: Range;
   coverage: Range;
@@ -44,30 +44,30 @@ interface SampleKind {
 
 const emptyRange = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 
-/** The contents of the collections that have tiles, by their ids, from an index in one pass after each change of it. */
+/** The summaries of all collections with tiles, by id. Computed in one pass over the index after each change of it. */
 export const collectionSummaries = memoizePerVersion(computeSummaries);
 
 function computeSummaries(
   index: ColumnIndex,
   { only }: OwnerShare,
 ): ReadonlyMap<string, CollectionSummaries> {
-  const parts: RunContents[] = [];
+  const parts: RunSummaries[] = [];
   index.forEach({ where: only }, (rows) => {
     const part = summariseRun(rows);
     parts.push(part);
     return part.add;
   });
-  return mergeSummaries(parts.flatMap(({ contents }) => contents()));
+  return mergeSummaries(parts.flatMap(({ summaries }) => summaries()));
 }
 
-/** Contents of the rows of one run. */
-interface RunContents {
+/** Summaries of the rows of one run. */
+interface RunSummaries {
   add(row: number): void;
   /** One for each collection, platform and source. */
-  contents(): ReadonlyMap<string, CollectionSummaries>[];
+  summaries(): ReadonlyMap<string, CollectionSummaries>[];
 }
 
-function summariseRun(rows: IndexRun): RunContents {
+function summariseRun(rows: IndexRun): RunSummaries {
   const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
   const isBefore = (a: number, b: number) => {
     const difference = rows.compareCells(a, b);
@@ -83,14 +83,14 @@ function summariseRun(rows: IndexRun): RunContents {
       kinds.set(code, kind);
       last = code;
     }
-    // Sorted rows come in this order, others do not.
+    // Only unsorted rows can come before.
     const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
     if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
-    // An unknown cloud cover is NaN, which is neither below nor above.
+    // An unknown cloud cover is NaN, which does not extend the range.
     extendRange(kind!.cloud, cloud[row]!);
     extendRange(kind!.coverage, coverage[row]!);
   };
-  const contents = () =>
+  const summaries = () =>
     Array.from(kinds.values(), (one) => {
       const { row } = one;
       const sample: Sample = {
@@ -100,26 +100,26 @@ function summariseRun(rows: IndexRun): RunContents {
         start: start[row]!,
         id: rows.idOf(row),
       };
-      const content: CollectionSummaries = {
+      const summary: CollectionSummaries = {
         platforms: sample.platform === null ? [] : [sample.platform],
         sources: [sample.source],
-        ...(one.cloud.minimum <= one.cloud.maximum && { cloudCover: outward(one.cloud) }),
-        coverage: outward(one.coverage),
+        ...(one.cloud.minimum <= one.cloud.maximum && { cloudCover: roundOutward(one.cloud) }),
+        coverage: roundOutward(one.coverage),
         samples: [sample],
       };
-      return new Map([[rows.collections.names[collection[row]!]!, content]]);
+      return new Map([[rows.collections.names[collection[row]!]!, summary]]);
     });
-  return { add, contents };
+  return { add, summaries };
 }
 
-/** What several contents of collections are together. */
+/** Merges the summaries of several nodes or runs. */
 export function mergeSummaries(
   parts: ReadonlyMap<string, CollectionSummaries>[],
 ): ReadonlyMap<string, CollectionSummaries> {
   const merged = new Map<string, CollectionSummaries>();
-  for (const [id, content] of parts.flatMap((part) => [...part])) {
+  for (const [id, summary] of parts.flatMap((part) => [...part])) {
     const known = merged.get(id);
-    merged.set(id, known ? mergeCollection(known, content) : content);
+    merged.set(id, known ? mergeCollection(known, summary) : summary);
   }
   return merged;
 }
@@ -128,7 +128,7 @@ function mergeCollection(a: CollectionSummaries, b: CollectionSummaries): Collec
   const cloudCover =
     a.cloudCover && b.cloudCover ? unionRange(a.cloudCover, b.cloudCover) : (a.cloudCover ?? b.cloudCover);
   const samples = new Map<string, Sample>();
-  // Of one kind the first of this order.
+  // The first sample of each platform and source.
   for (const sample of [...a.samples, ...b.samples].sort(compareSamples)) {
     const kind = JSON.stringify([sample.platform, sample.source]);
     if (!samples.has(kind)) samples.set(kind, sample);
@@ -142,7 +142,7 @@ function mergeCollection(a: CollectionSummaries, b: CollectionSummaries): Collec
   };
 }
 
-/** By platform, those without one first, then by source, then the first tile. */
+/** Orders samples by platform, those without one first, then by source, cell, time and id. */
 function compareSamples(a: Sample, b: Sample): number {
   return (
     compareText(a.platform ?? '', b.platform ?? '') ||
@@ -166,15 +166,15 @@ function extendRange(range: Range, value: number): void {
   if (value > range.maximum) range.maximum = value;
 }
 
-/** In hundredths: the index holds single precision, and no tile may be outside. */
-function outward({ minimum, maximum }: Range): Range {
+/** Rounds to hundredths. The index has single precision, and no tile may be outside of the range. */
+function roundOutward({ minimum, maximum }: Range): Range {
   return {
     minimum: Math.max(0, Math.floor((minimum - 1e-5) * 100) / 100),
     maximum: Math.min(100, Math.ceil((maximum + 1e-5) * 100) / 100),
   };
 }
 
-/** The item assets extension, which STAC 1.1 made part of collections. */
+/** The item assets extension, which became part of collections in STAC 1.1. */
 const ITEM_ASSETS = 'https://stac-extensions.github.io/item-assets/v1.0.0/schema.json';
 /** Extensions of Items whose members describe assets of any tile. */
 const ASSET_EXTENSIONS = /\/(eo|raster)\/v/;
@@ -185,7 +185,7 @@ export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
   item_assets: Record<string, object>;
 };
 
-/** The document of a collection with what its tiles are; `items` are its samples. */
+/** The document of a collection with the summaries of its tiles; `items` are the samples. */
 export function withSummaries(
   document: StacCollection,
   { platforms, sources, cloudCover, coverage }: CollectionSummariesWithTiles,
@@ -207,11 +207,11 @@ export function withSummaries(
   };
 }
 
-/** What an asset is in every tile; that of a band group has bands. */
+/** The common part of an asset of all tiles. Assets of band groups have bands. */
 type CommonAsset = Omit<StacAsset, 'href' | 'title'> & { title?: string } & Partial<Bands>;
 type Bands = Omit<GroupAsset, keyof StacAsset | 'proj:shape' | 'proj:transform'>;
 
-/** What the assets of some Items have in common; a band that any of them has is named. */
+/** The common parts of the assets of some Items, with the bands of all of them. */
 function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
   const common: Record<string, CommonAsset> = {};
   for (const { assets } of items)
@@ -225,7 +225,7 @@ function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
   return common;
 }
 
-/** Without statistics, which are those of one tile. */
+/** The members of bands without statistics, which belong to one tile. */
 function bandsOf({ 'raster:bands': raster, ...asset }: GroupAsset): Bands {
   const {
     href: _h,
@@ -244,7 +244,7 @@ function addBands(known: CommonAsset, { 'eo:bands': eo = [], 'raster:bands': ras
   const names = new Set(known['eo:bands']?.map(({ name }) => name));
   for (const [i, band] of eo.entries()) {
     if (names.has(band['name'])) continue;
-    // The title lists the bands of one tile.
+    // The title would list only the bands of one tile.
     delete known.title;
     known['eo:bands'] = [...(known['eo:bands'] ?? []), band];
     if (raster[i]) known['raster:bands'] = [...(known['raster:bands'] ?? []), raster[i]];

@@ -15,16 +15,16 @@ export interface StacCollection {
   providers?: CollectionRecord['providers'];
   extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
   summaries: Record<string, unknown[]>;
-  /** Type of its items, as OGC API Features has it. */
+  /** Type of its items in OGC API Features. */
   itemType: 'feature';
   grid: string;
   precision: number;
-  /** Ground metres of the longer side of a pixel, of each size that its scenes have. */
+  /** The pixel sizes of its scenes: ground metres of the longer side. */
   pixel_sizes?: number[];
   links: StacLink[];
 }
 
-/** Where and when a collection has tiles; null times where it has none. */
+/** Bounding box and times of the tiles of a collection; times are null if it has none. */
 export interface CollectionExtent {
   bbox: Bbox;
   start: number | null;
@@ -34,7 +34,7 @@ export interface CollectionExtent {
 /** Links to web maps: relations `tilejson` and `xyz`. */
 const WEB_MAP_LINKS = extensionUrl('web-map-links/v1.2.0');
 
-/** A collection as a STAC Collection. An extent without tiles is the whole world, open at both ends. */
+/** A collection as a STAC Collection. Without tiles, its extent is the entire world, open at both ends. */
 export function toStacCollection(
   collection: CollectionRecord,
   extent: CollectionExtent | undefined,
@@ -78,9 +78,9 @@ export function toStacCollection(
         rel: 'aggregations',
         href: `${self}/aggregations`,
         type: 'application/json',
-        title: 'What can be counted',
+        title: 'Available counts',
       },
-      // What holds no tiles is on no map.
+      // A collection without tiles has no map.
       ...(extent ? mapLinks(url.xyz(collection.id)) : []),
       ...licenseLinks(collection),
     ],

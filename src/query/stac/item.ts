@@ -1,5 +1,5 @@
-/** Tiles as STAC 1.0.0 Items. */
-import { type Bbox, cellBbox, type Grid, type GridBounds, gridByName } from '../../grid/index.js';
+/** Types and parts of STAC 1.0.0 Items. */
+import type { Bbox, GridBounds } from '../../grid/index.js';
 import { declaredNodata, isHyperspectral } from '../../raster/index.js';
 import {
   type BandRecord,
@@ -10,7 +10,7 @@ import {
   type TileRecord,
   wavelengthRange,
 } from '../../storage/index.js';
-import { attributionFor, extensionUrl, isoTime, licenseLinks, type StacLink, stacUrls } from './links.js';
+import { extensionUrl, licenseLinks, type StacLink, type StacUrls } from './links.js';
 
 export interface StacAsset {
   href: string;
@@ -19,13 +19,13 @@ export interface StacAsset {
   roles: string[];
 }
 
-/** A band group's file. */
+/** The file of a band group. */
 export interface GroupAsset extends StacAsset {
   'proj:shape': [height: number, width: number];
   /** x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, from the outer corner of the upper left pixel. */
   'proj:transform': number[];
   'eo:bands': Record<string, unknown>[];
-  /** Absent for a spectrum whose bands are encoded alike: then the asset has `data_type` and the following. */
+  /** Absent for a spectrum whose bands have the same encoding: then the asset has the following members. */
   'raster:bands'?: Record<string, unknown>[];
   data_type?: string;
   nodata?: number | string;
@@ -57,23 +57,18 @@ export interface StacItem {
   bbox: Bbox;
   properties: Record<string, unknown>;
   links: StacLink[];
-  /** The band groups by name, and last a picture of the tile. */
+  /** The band groups by name, and last a preview of the tile. */
   assets: Record<string, StacAsset | GroupAsset>;
 }
 
-export interface ItemOptions {
-  /** An asset for each band of a group of several bands too, for programs that read one band a file. */
-  bandAssets?: boolean;
-}
-
-/** The same in all Items. */
+/** Members that all Items share. */
 export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version'> = { type: 'Feature', stac_version: '1.0.0' };
 
 const EXTENSIONS = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(
   extensionUrl,
 );
 
-/** Facts that Items of tiles with the same groups share, apart from their assets. */
+/** Extensions and properties that follow from the groups of a tile. */
 export function schemaExtensions(groups: readonly { bands: readonly Omit<BandRecord, 'validPercent'>[] }[]): {
   stac_extensions: string[];
   properties: { 'hsi:wavelength_min'?: number; 'hsi:wavelength_max'?: number };
@@ -92,60 +87,15 @@ export function schemaExtensions(groups: readonly { bands: readonly Omit<BandRec
 
 const COG_TYPE = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
-/** The group's own role first, then the names that STAC's best practices give it. */
+/** First the role of the group, then its names in the best practices of STAC. */
 const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
   data: ['data'],
   qa: ['qa', 'metadata'],
   mask: ['mask', 'data-mask', 'cloud', 'cloud-shadow', 'snow-ice'],
 };
 
-/**
- * A tile as a STAC Item with the extensions eo, raster and projection 1.1.0 and grid. Geometry and bbox are the cell, in
- * degrees; `proj:geometry` is the outline of the valid pixels, or that of the cell if no outline is known. `baseUrl` is that of the API, with or without a slash.
- * What changes here changes in `createItemWriter` too; a test compares them.
- */
-export function toStacItem(
-  tile: TileRecord,
-  collection: CollectionRecord,
-  baseUrl: string,
-  { bandAssets = false }: ItemOptions = {},
-): StacItem {
-  const grid = gridByName(tile.grid);
-  const url = stacUrls(baseUrl);
-  const bounds = grid.bounds(tile.geocode);
-  const bbox = cellBbox(grid, tile.geocode);
-  const assets: Record<string, StacAsset> = {};
-  for (const group of tile.groups)
-    assets[group.name] = groupAsset(group, bounds, url.file(tile.id, group.name));
-  if (bandAssets) for (const [name, asset] of assetsOfBands(tile, bounds, url)) assets[name] ??= asset;
-  assets['thumbnail'] = previewAsset(url.preview(tile.id));
-  const { stac_extensions, properties } = schemaExtensions(tile.groups);
-  return {
-    ...ITEM_HEAD,
-    stac_extensions,
-    id: tile.id,
-    collection: tile.collection,
-    geometry: bboxPolygon(bbox),
-    bbox,
-    properties: { ...itemProperties(tile, collection, grid, bounds), ...properties },
-    links: [
-      { rel: 'self', href: url.item(tile.collection, tile.id), type: 'application/geo+json' },
-      ...collectionLinks(collection, url),
-      ...tile.derivedFrom.map((id) => ({
-        rel: 'derived_from',
-        href: url.item(tile.collection, id),
-        type: 'application/geo+json',
-      })),
-      ...(tile.model
-        ? [{ rel: 'derived_from', href: url.modelItem(tile.model), type: 'application/geo+json' }]
-        : []),
-    ],
-    assets,
-  };
-}
-
 /** The links that all Items of a collection have. */
-export function collectionLinks(collection: CollectionRecord, url: ReturnType<typeof stacUrls>): StacLink[] {
+export function collectionLinks(collection: CollectionRecord, url: StacUrls): StacLink[] {
   const { id, title } = collection;
   return [
     { rel: 'parent', href: url.collection(id), type: 'application/json', title },
@@ -155,16 +105,16 @@ export function collectionLinks(collection: CollectionRecord, url: ReturnType<ty
   ];
 }
 
-/** The picture of a tile, which is made when it is asked for. */
+/** The preview of a tile, which is rendered on request. */
 export function previewAsset(href: string): StacAsset {
   return { href, type: 'image/png', title: 'preview', roles: ['thumbnail'] };
 }
 
-/** Spectra have hundreds of bands, so their Items would be hundreds of times as long. */
-function assetsOfBands(
+/** Assets of single bands. Spectra have none: they have hundreds of bands, so their Items would be hundreds of times as long. */
+export function bandAssetsOf(
   { id, groups }: TileRecord,
   bounds: GridBounds,
-  url: ReturnType<typeof stacUrls>,
+  url: StacUrls,
 ): [name: string, asset: GroupAsset][] {
   return groups
     .filter(({ bands }) => bands.length > 1 && !isHyperspectral(bands))
@@ -174,43 +124,6 @@ function assetsOfBands(
         groupAsset({ ...group, bands: [band] }, bounds, url.bandFile(id, group.name, band.name)),
       ]),
     );
-}
-
-function itemProperties(
-  tile: TileRecord,
-  collection: CollectionRecord,
-  grid: Grid,
-  { west, south, east, north }: GridBounds,
-): Record<string, unknown> {
-  const properties: Record<string, unknown> = { datetime: isoTime(tile.start) };
-  if (tile.start !== tile.end) {
-    properties['start_datetime'] = isoTime(tile.start);
-    properties['end_datetime'] = isoTime(tile.end);
-  }
-  properties['created'] = isoTime(tile.createdAt);
-  if (tile.platform !== null) properties['platform'] = tile.platform;
-  properties['license'] = collection.license;
-  const attribution = attributionFor(collection, tile.start, tile.end);
-  if (attribution !== undefined) properties['attribution'] = attribution;
-  properties['geocode'] = tile.geocode;
-  properties['grid:code'] = `${tile.grid.toUpperCase()}-${tile.geocode}`;
-  properties['scene'] = tile.scene;
-  properties['version'] = tile.version;
-  properties['source'] = tile.source;
-  if (tile.model) {
-    properties['model'] = tile.model.id;
-    properties['model_version'] = tile.model.version;
-  }
-  properties['pixel_coverage'] = tile.coverage;
-  if (tile.cloudCover !== null) properties['eo:cloud_cover'] = tile.cloudCover;
-  properties['proj:epsg'] = grid.epsg;
-  properties['proj:bbox'] = [west, south, east, north];
-  // In every Item: stac-geoparquet cannot read a list of Items of which some lack it.
-  properties['proj:geometry'] =
-    tile.footprint.length > 0
-      ? ({ type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon)
-      : bboxPolygon([west, south, east, north]);
-  return properties;
 }
 
 export function groupAsset(
@@ -234,14 +147,16 @@ export function groupAsset(
   };
 }
 
-/** The extension wants names of letters, digits, `-` and `_`. */
+/** The extension allows only letters, digits, `-` and `_` in names. */
 export function toClassification({
   value,
   name,
   colour,
 }: Omit<ClassRecord, 'colour'> & { colour?: string }): StacClass {
   return {
-    ...{ value, name: name.replace(/[^\w-]+/g, '_'), title: name },
+    value,
+    name: name.replace(/[^\w-]+/g, '_'),
+    title: name,
     ...(colour !== undefined && { color_hint: colour }),
   };
 }
@@ -253,7 +168,7 @@ function bandsTitle(bands: BandRecord[]): string {
   return `${bands.length} bands from ${range}`;
 }
 
-/** The encoding that all bands of a spectrum share: hundreds of equal entries would be most of an Item. */
+/** The common encoding of all bands of a spectrum, which replaces hundreds of equal entries. */
 function commonEncoding({ bands, dataType, nodata }: GroupRecord): Partial<GroupAsset> | undefined {
   const [{ scale, offset } = { scale: 1, offset: 0 }] = bands;
   const declared = declaredNodata(dataType, nodata);
@@ -268,8 +183,8 @@ function commonEncoding({ bands, dataType, nodata }: GroupRecord): Partial<Group
 }
 
 /**
- * The three red edges have names of their own only since version 2 of the extension. `bad_band` is ours: no extension has a
- * word for the bad-band list.
+ * The three red edge bands have different names only since version 2 of the extension. `bad_band` is not part of any
+ * extension: none has a bad-band list.
  */
 function eoBand({ name, commonName, wavelength, fwhm, good }: BandRecord): Record<string, unknown> {
   const band: Record<string, unknown> = { name };
@@ -280,7 +195,6 @@ function eoBand({ name, commonName, wavelength, fwhm, good }: BandRecord): Recor
   return band;
 }
 
-/** Answers hold thousands of these: an object of one shape is several times as fast to make and to write as one put together. */
 export function rasterBand(
   { scale, offset, validPercent }: BandRecord,
   { dataType, nodata }: GroupRecord,
@@ -297,14 +211,14 @@ export function rasterBand(
   return band;
 }
 
-/** The raster extension's words for the numbers that JSON lacks. */
+/** A number, or the text that the raster extension has for numbers that JSON lacks. */
 function jsonNumber(value: number): number | string {
   if (Number.isNaN(value)) return 'nan';
   if (Number.isFinite(value)) return value;
   return value > 0 ? 'inf' : '-inf';
 }
 
-/** Counterclockwise and closed, as GeoJSON wants it. */
+/** Counterclockwise and closed, as GeoJSON requires. */
 export function bboxPolygon([west, south, east, north]: Bbox): StacPolygon {
   return {
     type: 'Polygon',

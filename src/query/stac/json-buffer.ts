@@ -1,29 +1,29 @@
 /**
- * JSON as it is put together: texts, and bytes that were made of text before.
- * Invariant: the first `length` bytes of `buffer` are what was added, in its order.
+ * A buffer to which JSON is appended as text, or as bytes that were encoded before.
+ * Invariant: the first `length` bytes of `buffer` are the appended ones, in order.
  */
 export class JsonBuffer {
   private buffer: Buffer;
   private length = 0;
 
-  /** So many bytes are to be expected; it takes more. */
-  constructor(expected = 2 ** 16) {
-    this.buffer = Buffer.allocUnsafe(expected);
+  /** `capacity` is the initial capacity in bytes. */
+  constructor(capacity = 2 ** 16) {
+    this.buffer = Buffer.allocUnsafe(capacity);
   }
 
-  text(text: string): void {
-    // No character of a string takes more bytes than that.
+  appendText(text: string): void {
+    // A UTF-16 unit has at most three bytes in UTF-8.
     this.reserve(3 * text.length);
     this.length += this.buffer.write(text, this.length);
   }
 
-  bytes(bytes: Uint8Array): void {
+  appendBytes(bytes: Uint8Array): void {
     this.reserve(bytes.length);
     this.buffer.set(bytes, this.length);
     this.length += bytes.length;
   }
 
-  /** All of it; nothing is added any more. */
+  /** The content. Nothing may be appended afterwards. */
   take(): Buffer {
     return this.buffer.subarray(0, this.length);
   }

@@ -1,4 +1,4 @@
-/** What STAC documents of every kind share. */
+/** Links and URLs that all kinds of STAC documents use. */
 import type { CollectionRecord } from '../../storage/index.js';
 
 export interface StacLink {
@@ -10,7 +10,7 @@ export interface StacLink {
 
 export const extensionUrl = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
 
-/** A collection's notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
+/** A collection's attribution for data of these times: `[year]` becomes "2022" or "2015-2022". Unchanged if a time is unknown. */
 export function attributionFor(
   { attribution }: CollectionRecord,
   start: number | null,
@@ -25,7 +25,9 @@ export function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLin
   return licenseUrl === undefined ? [] : [{ rel: 'license', href: licenseUrl, title: license }];
 }
 
-/** Addresses of the API, at a base with or without a slash. */
+export type StacUrls = ReturnType<typeof stacUrls>;
+
+/** URLs of the API. `baseUrl` may end with a slash. */
 export function stacUrls(baseUrl: string) {
   const base = baseUrl.replace(/\/+$/, '');
   const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;

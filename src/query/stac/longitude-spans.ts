@@ -1,14 +1,14 @@
-/** Longitudes as disjoint spans from west to east, and the shortest arc of the globe that holds them all. */
+/** Longitudes as disjoint spans from west to east, and the shortest arc of the globe that contains them all. */
 
 /** Degrees from -180 to 180, west first. */
 export type LongitudeSpan = [west: number, east: number];
 
-/** Edges of cells that touch differ by rounding. */
+/** The edges of touching cells differ by rounding. */
 const TOUCHING_TOLERANCE_DEGREES = 1e-9;
-/** Above this number the two closest spans become one: gaps of more than 360 / 64 degrees are never closed. */
+/** If there are more spans, the two closest are merged. Gaps of more than 360 / 64 degrees are never closed. */
 const MAX_SPANS = 64;
 
-/** Adds a span to a list that is sorted and disjoint, and stays so. */
+/** Adds a span to a sorted list of disjoint spans. */
 export function mergeSpan(spans: LongitudeSpan[], [west, east]: LongitudeSpan): void {
   let first = 0;
   while (first < spans.length && spans[first]![1] < west - TOUCHING_TOLERANCE_DEGREES) first++;
@@ -37,7 +37,8 @@ export function bboxLongitudes(spans: LongitudeSpan[]): LongitudeSpan {
   const first = spans[0];
   const last = spans.at(-1);
   if (!first || !last) return [-180, 180];
-  let [west, east] = [first[0], last[1]];
+  let west = first[0];
+  let east = last[1];
   let largest = first[0] + 360 - last[1];
   for (let i = 1; i < spans.length; i++) {
     const gap = spans[i]![0] - spans[i - 1]![1];

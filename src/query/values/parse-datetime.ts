@@ -18,7 +18,7 @@ const INSTANT_PATTERN = new RegExp(
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** Which ends without a time are taken, each for all of it in UTC: days alone, or months and years too. */
+/** Accepted ends without a time, which stand for the entire period in UTC: days only, or also months and years. */
 export type DatePrecision = 'none' | 'days' | 'periods';
 
 const INSTANT_FORM = 'an RFC 3339 time with a zone';
@@ -29,7 +29,7 @@ const FORMS: Record<DatePrecision, string> = {
 };
 
 /**
- * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). Digits below a millisecond are cut off.
+ * Parses an instant, or an interval A/B of two, of which one may be open (`..` or empty). Digits below a millisecond are dropped.
  * Throws TW_QUERY_DATETIME.
  */
 export function parseDatetime(text: string, { dates = 'none' }: { dates?: DatePrecision } = {}): TimeRange {
@@ -49,7 +49,7 @@ export function parseDatetime(text: string, { dates = 'none' }: { dates?: DatePr
   return range;
 }
 
-/** A moment, milliseconds since 1970. Throws TW_QUERY_INSTANT, which names the parameter. */
+/** Parses an instant, in ms since 1970. Throws TW_QUERY_INSTANT with the name of the parameter. */
 export function parseInstant(text: string, parameter: string): number {
   const match = INSTANT_PATTERN.exec(text);
   const time = match ? instantOf(match) : undefined;
@@ -57,7 +57,7 @@ export function parseInstant(text: string, parameter: string): number {
   return time;
 }
 
-/** A range with times, as every API takes it. */
+/** Writes a range with times, a form that every API accepts. */
 export function writeDatetime({ start, end }: TimeRange): string {
   const iso = (time: number | undefined) =>
     time === undefined ? '..' : new Date(time).toISOString().replace('.000Z', 'Z');
@@ -82,7 +82,7 @@ function parseEnd(end: string, given: string, dates: DatePrecision): [first: num
   throw badDatetime(given, `has no ${dates === 'days' ? 'day' : 'time'} in "${end}"`, example);
 }
 
-/** Undefined where the calendar has none. */
+/** Undefined if the date does not exist. */
 function periodOf([, year, month, dayOfMonth]: RegExpExecArray): [first: number, last: number] | undefined {
   const first = dayOf(['', year, month ?? '01', dayOfMonth ?? '01']);
   if (first === undefined) return undefined;
@@ -96,7 +96,7 @@ function periodOf([, year, month, dayOfMonth]: RegExpExecArray): [first: number,
 function dayOf([, year, month, dayOfMonth]: readonly string[]): number | undefined {
   const text = `${year}-${month}-${dayOfMonth}`;
   const time = Date.parse(`${text}T00:00:00Z`);
-  // Some days that do not exist are read as days of the next month.
+  // `Date.parse` accepts some days that do not exist as days of the next month.
   return Number.isFinite(time) && new Date(time).toISOString().startsWith(text) ? time : undefined;
 }
 
@@ -104,8 +104,9 @@ function instantOf(match: RegExpExecArray): number | undefined {
   const first = dayOf(match);
   const [hours, minutes, seconds] = match.slice(4, 7).map(Number) as [number, number, number];
   const milliseconds = Number((match[7] ?? '').padEnd(4, '0').slice(1, 4));
-  const [zoneHours, zoneMinutes] = [Number(match[9] ?? 0), Number(match[10] ?? 0)];
-  // Second 60 is a leap second, which is counted as the first of the next minute.
+  const zoneHours = Number(match[9] ?? 0);
+  const zoneMinutes = Number(match[10] ?? 0);
+  // Second 60 is a leap second; it counts as the first second of the next minute.
   const inRange = hours < 24 && minutes < 60 && seconds <= 60 && zoneHours < 24 && zoneMinutes < 60;
   if (first === undefined || !inRange) return undefined;
   const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * MINUTE_MS;

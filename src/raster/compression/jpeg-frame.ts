@@ -1,4 +1,4 @@
-/** Checks the structure of a JPEG stream (ITU-T T.81, annex B) before a decoder allocates memory for what the stream says. */
+/** Checks the structure of a JPEG stream (ITU-T T.81, annex B) before a decoder allocates memory for its declared size. */
 
 const SOI = 0xd8;
 const EOI = 0xd9;
@@ -8,13 +8,13 @@ const DHT = 0xc4;
 const DRI = 0xdd;
 /** Baseline, extended and progressive, with Huffman codes. */
 const SUPPORTED_FRAMES = new Set([0xc0, 0xc1, 0xc2]);
-/** Frames of other kinds, and arithmetic codes. */
+/** Other frame types and arithmetic coding. */
 const UNSUPPORTED_FRAMES = new Set([
   0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcc, 0xcd, 0xce, 0xcf, 0xdc, 0xde, 0xdf,
 ]);
 const isRestart = (marker: number) => marker >= 0xd0 && marker <= 0xd7;
 
-/** libtiff's limit: each scan of a progressive image costs as much time as all pixels, however short it is. */
+/** libtiff's limit: each scan of a progressive image costs as much time as all pixels, even if it is short. */
 const MAX_SCANS = 100;
 
 export interface JpegFrame {
@@ -23,7 +23,7 @@ export interface JpegFrame {
   samples: number;
 }
 
-/** The only frame of a stream. Throws an Error if the stream is damaged, or not one that the decoder decodes in bounded time. */
+/** The only frame of a stream. Throws an Error if the stream is damaged, or if the decoder cannot decode it in bounded time. */
 export function jpegFrame(bytes: Uint8Array): JpegFrame {
   let frame: JpegFrame | undefined;
   let scans = 0;
@@ -76,7 +76,8 @@ function readFrame(segment: Uint8Array): JpegFrame {
   const ids = new Set<number>();
   for (let at = 6; at < segment.length; at += 3) {
     ids.add(segment[at]);
-    const [across, down] = [segment[at + 1] >> 4, segment[at + 1] & 15];
+    const across = segment[at + 1] >> 4;
+    const down = segment[at + 1] & 15;
     if (across < 1 || across > 4 || down < 1 || down > 4)
       throw new Error(`JPEG samples of ${across} x ${down} in a unit`);
   }
@@ -84,7 +85,7 @@ function readFrame(segment: Uint8Array): JpegFrame {
   return { height: view.getUint16(1), width: view.getUint16(3), samples };
 }
 
-/** A segment holds whole tables of quantization or of Huffman codes. */
+/** A segment holds complete tables of quantization or of Huffman codes. */
 function checkTables(marker: number, segment: Uint8Array): void {
   let at = 0;
   while (at < segment.length) {

@@ -1,4 +1,4 @@
-/** Checks the header of a LERC blob (Lerc2, versions 2 to 6) before a decoder allocates memory for what the blob says. */
+/** Checks the header of a LERC blob (Lerc2, versions 2 to 6) before a decoder allocates memory for its declared size. */
 import type { DataType } from '../types.js';
 
 const MAGIC = 'Lerc2 ';
@@ -23,9 +23,13 @@ export function lercHeader(bytes: Uint8Array): LercHeader {
     at += 4;
     return view.getInt32(at - 4, true);
   };
-  const [height, width] = [next(), next()];
+  const height = next();
+  const width = next();
   const samples = version >= 4 ? next() : 1;
-  const [valid, unit, length, type] = [next(), next(), next(), next()];
+  const valid = next();
+  const unit = next();
+  const length = next();
+  const type = next();
   const dataType = TYPES[type];
   if (!dataType) throw new Error(`a LERC blob of type ${type}`);
   if (!(valid >= 0 && valid <= width * height)) throw new Error(`${valid} valid pixels in a LERC blob`);

@@ -1,15 +1,17 @@
 /**
- * Codecs of libraries: Zstandard and LERC. Their decoders allocate what a block says of itself, so each block is checked against
- * the size that the header of the image gives it first, and never decodes to more.
+ * Codecs from libraries: Zstandard and LERC. Their decoders allocate the size that a block declares, so each block is first
+ * checked against the header of the image, and never decodes to more.
  */
 import { createRequire } from 'node:module';
 import { inflateSync } from 'node:zlib';
 import type * as Lerc from 'lerc';
-import { isFloat } from '../pixels/data-types.js';
+import { isFloat } from '../pixels/index.js';
 import type { DataType, TiffBlocks } from '../types.js';
 import { lercHeader } from './lerc-header.js';
 
-/** The shape that a block must decode to. The last strip of an image may have fewer rows than the others, but no fewer than `rows`. */
+/**
+ * The shape that a block must decode to. The last strip of an image may have fewer rows than the others, but at least `rows`.
+ */
 export interface BlockShape {
   width: number;
   height: number;
@@ -26,17 +28,17 @@ export type BlockCodec = (stored: Uint8Array, shape: BlockShape) => Uint8Array;
 export const JPEG = 7;
 export const LERC = 34887;
 const ZSTD = 50000;
-/** `LercParameters`: a further compression of the blob. */
+/** `LercParameters`: an additional compression of the blob. */
 const LERC_DEFLATE = 1;
 const LERC_ZSTD = 2;
 
-/** A blob is about as long as its pixels at most; some formats of it have tables in addition. */
+/** A blob is at most about as long as its pixels; some formats add tables. */
 const lercLimit = ({ bytes }: BlockShape) => 2 * bytes + 2 ** 16;
 /** The memory of the other libraries ends at 2 GiB. */
 const MAX_ZSTD_BYTES = 1.5 * 2 ** 30;
 const MAX_LERC_BYTES = 2 ** 29;
 
-/** The codec of an image; undefined if it is none of these. */
+/** The codec of an image; undefined for compressions without a library. */
 export async function libraryCodec({ compression, lerc }: TiffBlocks): Promise<BlockCodec | undefined> {
   switch (compression) {
     case ZSTD:
@@ -50,7 +52,7 @@ export async function libraryCodec({ compression, lerc }: TiffBlocks): Promise<B
 
 type Inflate = (stored: Uint8Array, limit: number) => Uint8Array;
 
-/** As `ZSTD_decompress`: all frames, and nothing else, within `limit` bytes. The library returns no bytes for damaged data. */
+/** Like `ZSTD_decompress`: all frames, nothing else, within `limit` bytes. The library returns no bytes for damaged data. */
 async function zstd(): Promise<Inflate> {
   const { ZSTDDecoder } = await import('zstddec');
   const decoder = new ZSTDDecoder();
@@ -81,7 +83,7 @@ async function lercCodec(compression: number): Promise<BlockCodec> {
     if (header.dataType !== shape.dataType) throw new Error(`a LERC blob of ${header.dataType}`);
     const { pixels, mask } = lerc.decode(blob, { returnInterleaved: true });
     const [values] = pixels;
-    // As libtiff: pixels that are not valid are NaN where there is such a number.
+    // As in libtiff, invalid pixels are NaN if the type has NaN.
     if (mask && isFloat(shape.dataType))
       for (let i = 0; i < values.length; i++) if (mask[Math.floor(i / shape.samples)] === 0) values[i] = NaN;
     return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
@@ -94,7 +96,7 @@ async function lercInflate(compression: number): Promise<Inflate> {
   return (stored) => stored;
 }
 
-/** Throws an Error if a block says another size of itself than the image does. */
+/** Throws an Error if the declared size of a block differs from that of the image. */
 export function requireSize(
   found: { width: number; height: number; samples: number },
   { width, height, rows, samples }: BlockShape,

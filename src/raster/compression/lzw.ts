@@ -1,10 +1,8 @@
 /**
- * LZW as TIFF uses it (TIFF 6.0, section 13): codes of 9 to 12 bits, most significant bit first, widened one code early.
- *
- * A table entry is the string of the code before and the first byte of the next string. Those bytes already stand one
- * after another in the output, so an entry is just a place in the output and a length.
- *
- * Files of before 1991 have the least significant bit first and widen a code later; libtiff knows them by their first code, and so does this.
+ * LZW of TIFF (TIFF 6.0, section 13): codes of 9 to 12 bits, most significant bit first, widened one code early. A table entry
+ * is the string of the previous code plus the first byte of the next string. The output already holds these bytes one after
+ * another, so an entry is an offset in the output and a length. Files from before 1991 have the least significant bit first
+ * and widen one code later; like libtiff, the decoder detects them by their first code.
  */
 const CLEAR = 256;
 const END = 257;
@@ -12,8 +10,8 @@ const FIRST = 258;
 const MAX_CODES = 4096;
 
 /**
- * Decodes into `output` until it is full, the data end, or the end code comes. Returns the number of bytes written.
- * Throws a RangeError where a code is used that does not exist yet.
+ * Decodes into `output` until it is full, the data end, or the end code occurs. Returns the number of bytes written. Throws a
+ * RangeError for a code that does not exist yet.
  */
 export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   const places = new Int32Array(MAX_CODES);
@@ -26,7 +24,7 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   let bitCount = 0;
   let next = 0;
   let at = 0;
-  /** The string before: where it stands in the output; length 0 after a clear code. */
+  /** The previous string: its offset in the output; length 0 after a clear code. */
   let lastPlace = 0;
   let lastLength = 0;
 
@@ -48,7 +46,7 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
       lastLength = 0;
       continue;
     }
-    // The entry that ends with the first byte of this string: it may be this very code.
+    // The entry that ends with the first byte of this string: it may be this code itself.
     if (lastLength > 0 && codes < MAX_CODES) {
       places[codes] = lastPlace;
       lengths[codes] = lastLength + 1;
@@ -64,7 +62,7 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
     if (code >= codes) throw new RangeError(`LZW code ${code} of ${codes}`);
     const length = Math.min(lengths[code], output.length - at);
     const from = places[code];
-    // Byte by byte: the string may overlap its own end.
+    // Byte by byte, because the string may overlap its own end.
     for (let i = 0; i < length; i++) output[at + i] = output[from + i];
     at += length;
     lastLength = length;

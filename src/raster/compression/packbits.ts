@@ -1,4 +1,4 @@
-/** PackBits (TIFF 6.0, section 9): runs of one byte, and runs of bytes as they are. */
+/** PackBits (TIFF 6.0, section 9): runs of one byte, and literal runs. */
 
 /**
  * Decodes into `output` until it is full or the input ends. Returns the number of bytes written. A run that exceeds the output is cut

@@ -1,26 +1,25 @@
 /**
- * TIFF predictors: neighbouring pixels differ little, so differences compress better than values.
- * 2 = horizontal differencing of integers (TIFF 6.0, section 14; its loops are among the kernels); 3 = floating point (Adobe
- * Photoshop TIFF note 3).
- * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
+ * TIFF predictors: neighbouring pixels differ little, so differences compress better than values. 2 is horizontal differencing
+ * of integers (TIFF 6.0, section 14; pixels/kernels.ts has its loops), 3 is for floating point numbers (Adobe Photoshop TIFF
+ * note 3). Values are in the byte order of this machine, which is little-endian on all common hardware that runs Node.
  */
 
-import { UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
-import { prefixSumRows } from './deflate/inflate.js';
+import { typedKernels, UNSIGNED_BY_SIZE } from '../pixels/index.js';
 
-/** Undoes horizontal differences in place: `samples` interleaved values a pixel, `width` pixels a row. Signed ones wrap alike. */
+/**
+ * Reverts horizontal differences in place: `samples` interleaved values per pixel, `width` pixels per row. Signed values wrap
+ * like unsigned ones.
+ */
 export function decodeHorizontalPredictor(
   values: Uint8Array | Uint16Array | Uint32Array,
   width: number,
   height: number,
   samples: number,
 ): void {
-  if (samples === 1 && prefixSumRows(values, width)) return;
   typedKernels[UNSIGNED_BY_SIZE[values.BYTES_PER_ELEMENT]].horizontalSums(values, width, height, samples);
 }
 
-/** Undoes horizontal differences of 64-bit values in place: `samples` interleaved values a pixel, `width` pixels a row. */
+/** Reverts horizontal differences of 64-bit values in place: `samples` interleaved values per pixel, `width` pixels per row. */
 export function decodeHorizontalPredictor64(
   values: BigUint64Array,
   width: number,
@@ -33,8 +32,8 @@ export function decodeHorizontalPredictor64(
 }
 
 /**
- * Floating point predictor of one row: the bytes of `width` little-endian values of `size` bytes are gathered by
- * significance, highest first, and the row of bytes is differenced.
+ * Floating point predictor of one row: groups the bytes of `width` little-endian values of `size` bytes by significance,
+ * highest first, and then takes the differences of the row of bytes.
  */
 export function encodeFloatPredictor(row: Uint8Array, width: number, size: number, out: Uint8Array): void {
   for (let plane = 0; plane < size; plane++) {
@@ -44,7 +43,7 @@ export function encodeFloatPredictor(row: Uint8Array, width: number, size: numbe
   for (let i = width * size - 1; i > 0; i--) out[i] = out[i] - out[i - 1];
 }
 
-/** Undoes `encodeFloatPredictor` for each row; `width` counts values (pixels times interleaved samples). */
+/** Reverts `encodeFloatPredictor` for each row; `width` counts values (pixels times interleaved samples). */
 export function decodeFloatPredictor(
   bytes: Uint8Array,
   width: number,

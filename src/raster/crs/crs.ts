@@ -1,14 +1,17 @@
-/** Coordinate systems by EPSG code, as proj4 strings, and conversion of points between them. */
+/** Coordinate reference systems by EPSG code or proj4 string, and conversion of points between them. */
 import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 import type { Datum } from './datum.js';
 import { datumFromEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
 
-/** Every thread needs it; an `import` of so large a CommonJS file first looks for its exports, for longer than it takes to run. */
+/**
+ * Loaded by `require`, because every thread needs it: an `import` of so large a CommonJS file first searches it for exports,
+ * which takes longer than running it.
+ */
 const proj4: typeof import('proj4') = createRequire(import.meta.url)('proj4');
 
-/** Codes that stand for the same system as another. */
+/** Codes that are aliases of another code. */
 const EPSG_ALIASES = new Map([
   [3785, 3857],
   [900913, 3857],
@@ -18,7 +21,7 @@ const EPSG_ALIASES = new Map([
   [32662, 4087],
 ]);
 
-/** The systems of all grids: a thread that needs no other does not read the table. */
+/** The systems of all grids. A thread that needs no other system does not read the table. */
 const GRID_DEFINITIONS: Record<number, EpsgEntry> = {
   4326: { proj4: '+proj=longlat +datum=WGS84', errorMetres: 0 },
   3857: {
@@ -52,20 +55,22 @@ function entryOf(epsg: number): EpsgEntry | undefined {
 function createCrs(words: string, errorMetres: number, epsg?: number): Crs {
   const geographic = words.startsWith('+proj=longlat ');
   return {
-    ...{ epsg, proj4: `${words} +no_defs`, geographic },
+    epsg,
+    proj4: `${words} +no_defs`,
+    geographic,
     ...(errorMetres > 0 && { datumErrorMetres: errorMetres }),
   };
 }
 
 /**
- * A system that a file defines itself: `projection` in the words of PROJ (`+proj=longlat` for longitudes and latitudes), without
- * datum. `name` is for the message. Throws TW_RASTER_UNKNOWN_CRS if nothing can be projected with it.
+ * A system that a file defines itself. `projection` is a PROJ string (`+proj=longlat` for longitudes and latitudes) without
+ * datum; `name` is for the message. Throws TW_RASTER_UNKNOWN_CRS if the system cannot project a point.
  */
 export function customCrs(projection: string, datum: Datum, name: string): Crs {
   try {
     const { proj4, errorMetres } = datumForProjection(projection, datum, name);
     const crs = createCrs(`${withDefaultParameters(projection.replace(' +R_A', ''))} ${proj4}`, errorMetres);
-    // Parameters that contradict each other, such as a scale factor of 0, leave no number.
+    // Parameters that contradict each other, such as a scale factor of 0, result in NaN.
     const [x, y] = createTransform(
       crs,
       'EPSG:4326',
@@ -78,7 +83,7 @@ export function customCrs(projection: string, datum: Datum, name: string): Crs {
   throw unknownCrs(name);
 }
 
-/** The datum with the ellipsoid on which PROJ calculates a projection. */
+/** The datum with the ellipsoid that PROJ uses for a projection. */
 function datumForProjection(projection: string, datum: Datum, name: string): Datum {
   const isKrovak = /^\+proj=krovak\b/.test(projection);
   const isOnAuthalicSphere = /^\+proj=mill\b|\+R_A\b/.test(projection);
@@ -87,7 +92,7 @@ function datumForProjection(projection: string, datum: Datum, name: string): Dat
   // proj4js calculates Krovak on the ellipsoid of Bessel, whichever is given.
   if (isKrovak && Math.abs(a - BESSEL_MAJOR) > 0.01) throw unknownCrs(name);
   if (isKrovak || a === b) return datum;
-  // Latitudes are those of the ellipsoid, used on a sphere: proj4js cannot shift these.
+  // Latitudes of the ellipsoid are used on a sphere, and proj4js cannot shift these.
   if (/\+towgs84=(?!(0,?)+( |$))/.test(datum.proj4)) throw unknownCrs(name);
   const meridian = /\+pm=\S+/.exec(datum.proj4)?.[0];
   return { ...datum, proj4: [`+R=${authalicRadius(a, b)}`, meridian].filter(Boolean).join(' ') };
@@ -101,7 +106,7 @@ function authalicRadius(a: number, b: number): number {
   return a * Math.sqrt((1 + ((1 - e * e) / e) * Math.atanh(e)) / 2);
 }
 
-/** proj4js does not take parameters that are left out for 0, as PROJ does. */
+/** PROJ uses 0 for missing parameters; proj4js does not. */
 function withDefaultParameters(projection: string): string {
   if (/^\+proj=(longlat|utm)\b/.test(projection)) return projection;
   const words = ['lat_0', projection.includes('+lonc=') ? 'lonc' : 'lon_0', 'x_0', 'y_0'];
@@ -109,7 +114,7 @@ function withDefaultParameters(projection: string): string {
   return [projection, ...missing.map((word) => `+${word}=0`)].join(' ');
 }
 
-/** A place near the origin of a projection, longitude and latitude: no projection is defined everywhere. */
+/** A point near the origin of a projection, longitude and latitude: no projection is defined everywhere. */
 function samplePoint(projection: string): [lon: number, lat: number] {
   const value = (word: string) => {
     const text = new RegExp(`\\+${word}=(\\S+)`).exec(projection)?.[1];
@@ -123,31 +128,31 @@ function samplePoint(projection: string): [lon: number, lat: number] {
   return [lon + 1e-3, Math.max(-89, Math.min(89, lat + 1e-3))];
 }
 
-/** The datum of a geographic system; undefined if the code is not known. */
+/** The datum of a geographic system; undefined if the code is unknown. */
 export function datumForEpsg(code: number): Datum | undefined {
   const entry = entryOf(code);
   return entry?.proj4.startsWith('+proj=longlat ') ? datumFromEntry(entry) : undefined;
 }
 
 /** Metres of one unit of the coordinates of a projected system. */
-export function metresPerUnit({ proj4: projDefinition }: Crs): number {
-  return (proj4.Proj(projDefinition) as { to_meter?: number }).to_meter ?? 1;
+export function metresPerUnit({ proj4: definition }: Crs): number {
+  return (proj4.Proj(definition) as { to_meter?: number }).to_meter ?? 1;
 }
 
-/** One of the systems in which cells lie. */
+/** The systems of grids. */
 export type GridEpsg = 'EPSG:4326' | 'EPSG:3857';
 
-/** Converts a point. Coordinates that have no counterpart become NaN. */
+/** Converts a point. Coordinates without a counterpart become NaN. */
 export type PointTransform = (x: number, y: number) => [x: number, y: number];
 
-/** Projections are costly to make and few; only hostile files bring ever new systems. */
+/** Transforms are few and expensive to create. Only hostile files use many systems. */
 const transforms = new Map<string, PointTransform>();
 const MAX_CACHED_TRANSFORMS = 200;
 
-/** Converts points from one system to another; x is easting or longitude (degrees), y northing or latitude. */
+/** Converts points between systems; x is easting or longitude (degrees), y northing or latitude. */
 export function createTransform(from: Crs | GridEpsg, to: Crs | GridEpsg): PointTransform {
-  const source = definition(from);
-  const target = definition(to);
+  const source = projDefinition(from);
+  const target = projDefinition(to);
   const key = `${source} > ${target}`;
   const known = transforms.get(key);
   if (known) return known;
@@ -162,13 +167,13 @@ function buildTransform(source: string, target: string): PointTransform {
   const converter = proj4(source, target);
   return (x, y) => {
     if (!(Number.isFinite(x) && Number.isFinite(y))) return [NaN, NaN];
-    // The axes of a system count: some reckon to the south and west.
+    // `true` applies the axes of a system: some point to the south and west.
     const [u, v] = converter.forward([x, y], true);
     return Number.isFinite(u) && Number.isFinite(v) ? [u, v] : [NaN, NaN];
   };
 }
 
-function definition(crs: Crs | GridEpsg): string {
+function projDefinition(crs: Crs | GridEpsg): string {
   if (typeof crs !== 'string') return crs.proj4;
   return crsFromEpsg(Number(crs.slice('EPSG:'.length))).proj4;
 }

@@ -1,21 +1,21 @@
-/** Datums: an ellipsoid, and how it is shifted to WGS 84. */
+/** Datums: an ellipsoid and its shift to WGS 84. */
 import { notEarthEllipsoid, unknownCrs } from '../errors.js';
 
 export interface Datum {
-  /** In the words of PROJ: `+datum=WGS84`, `+ellps=bessel +towgs84=...`, `+a=... +b=...`, also with `+pm=`. */
+  /** A PROJ string: `+datum=WGS84`, `+ellps=bessel +towgs84=...`, `+a=... +b=...`, optionally with `+pm=`. */
   proj4: string;
   /** See `Crs.datumErrorMetres`. */
   errorMetres: number;
 }
 
-/** Radii of the Earth, metres: every ellipsoid and every sphere of a map lies between them, no other planet does. */
+/** Range of the radius of the Earth, metres: it includes every ellipsoid and sphere of maps, and no other planet. */
 const MIN_EARTH_RADIUS_M = 6_300_000;
 const MAX_EARTH_RADIUS_M = 6_440_000;
 
 /**
- * A datum that is known by its ellipsoid alone (semi-axes in metres), with a shift of 3 or 7 parameters (metres, arc seconds, parts per million;
- * position vector convention) if the file gives one. Without it, longitudes and latitudes are taken as those of WGS 84.
- * Throws TW_RASTER_NOT_EARTH and TW_RASTER_UNKNOWN_CRS. `path` is for the messages.
+ * A datum given by its ellipsoid alone (semi-axes in metres), with a shift of 3 or 7 parameters (metres, arc seconds, parts
+ * per million; position vector convention) if the file has one. Without a shift, longitudes and latitudes are treated as those
+ * of WGS 84. Throws TW_RASTER_NOT_EARTH and TW_RASTER_UNKNOWN_CRS. `path` is for the messages.
  */
 export function datumFromEllipsoid(
   { major, minor }: { major: number; minor: number },
@@ -36,7 +36,7 @@ export function minorAxis(major: number, inverseFlattening: number): number {
   return inverseFlattening === 0 ? major : major - major / inverseFlattening;
 }
 
-/** GRS 80 and WGS 84 themselves, and the spheres and the ellipsoid of Hughes 1980 on which maps are drawn without a shift. */
+/** True for GRS 80 and WGS 84, and for the spheres and the ellipsoid of Hughes 1980, which maps use without a shift. */
 function isEquivalentToWgs84(major: number, minor: number): boolean {
   const isNear = (a: number, b: number, metres: number) =>
     Math.abs(major - a) < metres && Math.abs(minor - b) < metres;

@@ -1,9 +1,11 @@
-/** Coordinate systems of the EPSG registry as PROJ defines them: the table that tools/make-epsg-table.py writes. */
+/**
+ * Coordinate reference systems of the EPSG registry as PROJ defines them, from the table that tools/make-epsg-table.py writes.
+ */
 import { readFileSync } from 'node:fs';
 import type { Datum } from './datum.js';
 
 export interface EpsgEntry {
-  /** In the words of PROJ, with its shift to WGS 84, without `+no_defs`. */
+  /** A PROJ string with its shift to WGS 84, without `+no_defs`. */
   proj4: string;
   /** See `Crs.datumErrorMetres`. */
   errorMetres: number;
@@ -12,14 +14,14 @@ export interface EpsgEntry {
 let loaded: string | undefined;
 const table = () => (loaded ??= readFileSync(new URL('./epsg.tsv', import.meta.url), 'latin1'));
 
-/** The entry of a code; undefined if PROJ does not know it, or proj4js has no such projection. */
+/** The entry of a code; undefined if PROJ does not know it, or proj4js lacks its projection. */
 export function epsgEntry(code: number): EpsgEntry | undefined {
-  // Lines are searched and not parsed: few of the six thousand are ever needed.
+  // Searches lines instead of parsing them: few of the six thousand are ever needed.
   const start = table().indexOf(`\n${code}\t`);
   return start < 0 ? undefined : parseEntry(lineAt(start + 1));
 }
 
-/** The datum of a geographic system whose WKT spells its name so (WKT 1, WKT 2 or ESRI); undefined if there is none. */
+/** The datum of a geographic system by its name in WKT (WKT 1, WKT 2 or ESRI); undefined if it is unknown. */
 export function datumByName(name: string): Datum | undefined {
   const key = name.toLowerCase().replace(/[^a-z0-9]/g, '');
   if (key === '') return undefined;

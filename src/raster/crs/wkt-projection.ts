@@ -1,9 +1,12 @@
-/** Map projections of well-known text in the words of PROJ. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see `plainName`. */
+/**
+ * Converts map projections of well-known text to PROJ strings. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see
+ * `normaliseWktName`.
+ */
 import { child, normaliseWktName, type WktNode } from './wkt-tree.js';
 
 const DEGREE = Math.PI / 180;
 
-/** Parameters in the words of PROJ, by their names. */
+/** Names of parameters in WKT and in PROJ. */
 const PARAMETERS: Record<string, string> = {
   latitudeoforigin: 'lat_0',
   latitudeofnaturalorigin: 'lat_0',
@@ -41,7 +44,10 @@ const PARAMETERS: Record<string, string> = {
   northingatprojectioncentre: 'y_0',
 };
 
-/** Parameters that say nothing new: the ellipsoid, and what is the same in every Krovak projection or stands in its axes. */
+/**
+ * Parameters that add no information: the ellipsoid, and those that are equal in every Krovak projection or that the axes
+ * express.
+ */
 const IGNORED = new Set([
   'semimajor',
   'semiminor',
@@ -51,13 +57,13 @@ const IGNORED = new Set([
   'yscale',
 ]);
 
-/** Values by the names above: degrees, metres, or no unit. */
+/** Values by the names above, in degrees, metres, or without unit. */
 export type Parameters = Map<string, number>;
 
 /** Undefined if PROJ has no such projection with these values. */
 type Method = (parameters: Parameters) => string | undefined;
 
-/** A projection that takes these parameters, where they are given. */
+/** A projection with these parameters; missing ones are left out. */
 const plain =
   (proj: string, ...names: string[]): Method =>
   (values) =>
@@ -93,7 +99,7 @@ const mercator: Method = (values) => {
   return projString('merc', values, ['lon_0', 'lat_ts']);
 };
 
-/** At a pole; the latitude of true scale comes under three names, and a latitude of 90 degrees means a scale factor instead. */
+/** A stereographic projection at a pole. The latitude of true scale has three names; 90 degrees stands for a scale factor. */
 const polar =
   (pole?: 1 | -1): Method =>
   (values) => {
@@ -104,14 +110,14 @@ const polar =
     return `${projString('stere', values, ['lon_0', isPole ? 'k' : 'lat_ts'])} +lat_0=${90 * side}`;
   };
 
-/** `from` is the point of x_0 and y_0: the centre, or where the initial line crosses the equator. */
+/** `from` is the point of x_0 and y_0: the centre, or the point where the initial line crosses the equator. */
 const oblique =
   (from: 'centre' | 'equator'): Method =>
   (values) => {
     values.set('lonc', values.get('lon_0') ?? 0);
     const angle = values.get('alpha') ?? 0;
     if (!values.has('gamma')) values.set('gamma', angle);
-    // PROJ and proj4js take the special case of Switzerland and Hungary as a projection of its own.
+    // PROJ and proj4js have a separate projection for the special case of Switzerland and Hungary.
     if (from === 'centre' && angle === 90 && values.get('gamma') === 90)
       return projString('somerc', values, ['lat_0', 'lon_0', 'k']);
     const given = projString('omerc', values, ['lat_0', 'lonc', 'alpha', 'gamma', 'k']);
@@ -179,21 +185,21 @@ const METHODS: Record<string, Method> = {
   swissobliquemercator: plain('somerc', 'lat_0', 'lon_0', 'k'),
 };
 
-/** Methods of the sphere of web maps. */
+/** Methods that use the sphere of web maps. */
 export const WEB_MERCATOR = new Set(['mercatorauxiliarysphere', 'popularvisualisationpseudomercator']);
 
-/** Projections whose first axis is reckoned to the south or west, if the axes do not say it. */
+/** Projections whose first axis points to the south or west, unless the axes say otherwise. */
 const AXIS_ORDERS: Record<string, string> = { transversemercatorsouthorientated: 'wsu' };
 
-/** The name of the method of a projected system, for people. */
+/** The name of the method of a projected system, for messages. */
 export function projectionMethod(system: WktNode): string {
   const conversion = child(system, 'CONVERSION') ?? system;
   return child(conversion, 'METHOD', 'PROJECTION')?.texts[0] ?? 'no method';
 }
 
 /**
- * The projection of a PROJCS or PROJCRS, without its datum; undefined for methods, parameters and units that are not known. `degrees` is the size of
- * the angular unit of its geographic system, in which WKT 1 gives angles.
+ * The projection of a PROJCS or PROJCRS, without its datum. Undefined for unknown methods, parameters and units. `degrees` is
+ * the size of the angular unit of its geographic system, which WKT 1 uses for angles.
  */
 export function projectionFromWkt(system: WktNode, degrees: number): string | undefined {
   const conversion = child(system, 'CONVERSION') ?? system;
@@ -218,7 +224,7 @@ export function projectionFromWkt(system: WktNode, degrees: number): string | un
   return [projection, shift, units, axes && `+axis=${axes}`].filter((word) => word).join(' ');
 }
 
-/** By how much a parameter is multiplied to be in degrees or metres. */
+/** The factor of a parameter to degrees or metres. */
 function factorOf(node: WktNode, parameter: string, unit: number, degrees: number): number {
   const own = child(node, 'LENGTHUNIT', 'ANGLEUNIT', 'SCALEUNIT', 'UNIT')?.numbers[0];
   if (parameter === 'k') return own ?? 1;
@@ -232,7 +238,7 @@ export function toDegrees(radians: number): number {
   return Math.abs(degrees - 1) < 1e-9 ? 1 : degrees;
 }
 
-/** The Krovak of WKT 1 is reckoned to the south and west, unless axes say otherwise or ESRI's text turns X round. */
+/** The Krovak of WKT 1 points to the south and west, unless axes say otherwise or ESRI's text reverses X. */
 function axesOfKrovak(name: string, { children }: WktNode): string | undefined {
   const scale = children.find(({ texts }) => normaliseWktName(texts[0]) === 'xscale')?.numbers[0];
   const isTurned = scale === -1 || children.some(({ keyword }) => keyword === 'AXIS');
@@ -246,7 +252,7 @@ function linearUnit(system: WktNode): number {
   return unit?.numbers[0] ?? 1;
 }
 
-/** Directions of the axes if one is south or west and they are not along meridians from a pole; PROJ's letters. */
+/** Directions of the axes as PROJ's letters, if one is south or west and they are not along meridians from a pole. */
 function axesOf(system: WktNode): string | undefined {
   const axes = system.children.filter(({ keyword }) => keyword === 'AXIS').slice(0, 2);
   const letters = axes.map(({ texts }) => texts[1]?.[0]?.toLowerCase() ?? '').join('');

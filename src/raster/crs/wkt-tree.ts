@@ -1,4 +1,4 @@
-/** Well-known text of coordinate systems (WKT 1 and WKT 2, ISO 19162) as a tree. */
+/** Parses well-known text of coordinate systems (WKT 1 and WKT 2, ISO 19162) into a tree. */
 
 /** An element: `UNIT["degree", 0.0174]` has the keyword UNIT, one text and one number. */
 export interface WktNode {
@@ -14,12 +14,12 @@ const MAX_DEPTH = 30;
 const TOKEN =
   /\s*(?:"((?:[^"]|"")*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|([[(\]),]))/y;
 
-/** Undefined if the text is not one element, or is longer or deeper than any real one. */
+/** Undefined if the text is not one element, or is longer or deeper than real ones. */
 export function parseWkt(text: string): WktNode | undefined {
   if (text.length > MAX_CHARACTERS) return undefined;
   const root: WktNode = { keyword: '', texts: [], numbers: [], children: [] };
   const open = [root];
-  // A word becomes an element if a bracket follows; others are constants such as NORTH.
+  // A word is an element if a bracket follows; other words are constants such as NORTH.
   let word: string | undefined;
   TOKEN.lastIndex = 0;
   for (let end = 0; end < text.trimEnd().length; end = TOKEN.lastIndex) {
@@ -57,7 +57,7 @@ export function epsgFromNode(node: WktNode): number | undefined {
   return Number.isInteger(code) ? code : undefined;
 }
 
-/** A name as all writers spell it: small letters and digits only. */
+/** A name without differences of spelling: lower case letters and digits only. */
 export function normaliseWktName(name: string | undefined): string {
   return (name ?? '').toLowerCase().replace(/[^a-z0-9]/g, '');
 }

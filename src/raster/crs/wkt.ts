@@ -1,4 +1,6 @@
-/** Coordinate systems by well-known text: ENVI, netCDF and HDF files hold it, and ESRI's software in GeoTIFF. */
+/**
+ * Coordinate reference systems by well-known text, as in ENVI, netCDF and HDF files, and in GeoTIFF files of ESRI's software.
+ */
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 import { crsFromEpsg, customCrs, datumForEpsg } from './crs.js';
@@ -12,8 +14,8 @@ const BASE = ['GEOGCS', 'BASEGEOGCRS', 'BASEGEODCRS'];
 const PROJECTED = ['PROJCS', 'PROJCRS', 'PROJECTEDCRS'];
 
 /**
- * The system of a WKT 1 or 2, ESRI's spelling included: by its EPSG code, or else by what the text says. Of a compound system it is the
- * horizontal part. Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
+ * The system of WKT 1 or 2, including ESRI's spelling: by its EPSG code, or else by its definition. A compound system is
+ * reduced to its horizontal part. Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
  */
 export function crsFromWkt(wkt: string, path: string): Crs {
   const root = parseWkt(wkt);
@@ -26,7 +28,7 @@ function crsOfNode(node: WktNode, path: string): Crs {
   try {
     if (epsg !== undefined) return crsFromEpsg(epsg);
   } catch (error) {
-    // The text itself defines a system that the table lacks.
+    // The text defines a system that the table lacks.
     if (!unknownCrs.is(error)) throw error;
   }
   if (node.keyword === 'COMPD_CS' || node.keyword === 'COMPOUNDCRS') {
@@ -45,7 +47,7 @@ function customCrsFromNode(node: WktNode, path: string, shift?: number[]): Crs {
   const isProjected = PROJECTED.includes(node.keyword);
   const base = isProjected ? child(node, ...BASE) : node;
   if (!base || (!isProjected && !GEOGRAPHIC.includes(node.keyword))) throw unknownCrs(name);
-  // Systems derived from others, such as a rotated pole, have a conversion of their own.
+  // Systems derived from others, such as a rotated pole, have a conversion.
   if (!isProjected && child(node, 'CONVERSION', 'DERIVINGCONVERSION', 'BASEGEOGCRS')) throw unknownCrs(name);
   const datum = datumOfNode(base, path, shift);
   const degrees = angularUnit(base);
@@ -54,7 +56,8 @@ function customCrsFromNode(node: WktNode, path: string, shift?: number[]): Crs {
     return customCrs('+proj=longlat', datum, name);
   }
   if (isWebMercator(node)) return crsFromEpsg(3857);
-  // On an ellipsoid these use a sphere of the same area, with latitudes that proj4js would take for those of the ellipsoid.
+  // On an ellipsoid, these methods use a sphere of the same area with latitudes that proj4js would treat as those of the
+  // ellipsoid.
   const isOnSphereOnly = /spherical$/.test(normaliseWktName(projectionMethod(node)));
   const projection = isOnSphereOnly && !isSphere(datum) ? undefined : projectionFromWkt(node, degrees);
   if (projection === undefined) throw unknownCrs(`${name} with the projection ${projectionMethod(node)}`);
@@ -66,7 +69,7 @@ function isSphere({ proj4 }: Datum): boolean {
   return proj4.startsWith('+R=') || (a !== undefined && a === b);
 }
 
-/** GDAL writes a Mercator projection with what PROJ is to make of it. */
+/** GDAL adds the PROJ string to the text of a Mercator projection. */
 function isWebMercator(system: WktNode): boolean {
   const words = child(system, 'EXTENSION')?.texts[1] ?? '';
   return (
@@ -83,7 +86,7 @@ function angularUnit(base: WktNode): number {
   return radians === undefined ? 1 : toDegrees(radians);
 }
 
-/** By a shift in the text, by the code of the geographic system, by the name of the datum, or by the ellipsoid alone. */
+/** By a shift in the text, the code of the geographic system, the name of the datum, or the ellipsoid alone. */
 function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   const node = child(base, 'DATUM', 'ENSEMBLE', 'GEODETICDATUM', 'TRF');
   const ellipsoid = node && child(node, 'SPHEROID', 'ELLIPSOID');
@@ -97,7 +100,7 @@ function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   const given = shift ?? (inDatum?.length ? inDatum : undefined);
   const known = code === undefined ? undefined : datumForEpsg(code);
   const name = node?.texts[0] ?? '';
-  // The ellipsoid shows other planets, and spheres that bear the name of a datum.
+  // The ellipsoid reveals other planets, and spheres that have the name of a datum.
   const own = Number.isNaN(size) ? undefined : datumFromEllipsoid(axes, path, given);
   const named = datumByName(name) ?? datumByName(withoutMeridian(name, primeMeridian));
   const found = (given && own) ?? known ?? (axes.major === axes.minor ? own : (named ?? own));
@@ -107,20 +110,20 @@ function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   return { ...found, proj4: meridian === 0 ? words : `${words} +pm=${meridian}` };
 }
 
-/** "Nouvelle Triangulation Francaise (Paris)" is the datum without it. */
+/** Removes the meridian from names such as "Nouvelle Triangulation Francaise (Paris)". */
 function withoutMeridian(name: string, primeMeridian: WktNode | undefined): string {
   const meridian = normaliseWktName(primeMeridian?.texts[0]);
   const whole = normaliseWktName(name);
   return meridian !== '' && whole.endsWith(meridian) ? whole.slice(0, -meridian.length) : '';
 }
 
-/** Degrees east of Greenwich: WKT 2 has a unit, WKT 1 is read and written in degrees. */
+/** Degrees east of Greenwich. WKT 2 has a unit; WKT 1 is read and written in degrees. */
 function meridianOf(node: WktNode | undefined): number {
   const unit = node && child(node, 'ANGLEUNIT')?.numbers[0];
   return (node?.numbers[0] ?? 0) * (unit === undefined ? 1 : toDegrees(unit));
 }
 
-/** The shift of a BOUNDCRS to WGS 84 in the position vector convention; undefined if it is another kind of transformation. */
+/** The shift of a BOUNDCRS to WGS 84 in the position vector convention; undefined for other kinds of transformations. */
 function shiftFromBoundCrs(node: WktNode): number[] | undefined {
   const transformation = child(node, 'ABRIDGEDTRANSFORMATION');
   const method = normaliseWktName(transformation && child(transformation, 'METHOD')?.texts[0]);
@@ -132,6 +135,6 @@ function shiftFromBoundCrs(node: WktNode): number[] | undefined {
   const translation = ['xaxistranslation', 'yaxistranslation', 'zaxistranslation'].map(value);
   if (method.startsWith('geocentric')) return translation;
   const rotation = ['xaxisrotation', 'yaxisrotation', 'zaxisrotation'].map((name) => sign * value(name));
-  // In an abridged transformation the scale is a factor.
+  // In an abridged transformation, the scale is a factor.
   return [...translation, ...rotation, (value('scaledifference') - 1) * 1e6];
 }

@@ -1,4 +1,4 @@
-/** An ENVI image is two files: a text header, and numbers that say nothing of themselves. */
+/** Finds the two files of an ENVI image: a text header, and raw numbers without any metadata. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { sizeMismatch, unsupported } from '../errors.js';
@@ -7,8 +7,8 @@ const isHeaderName = (name: string) => extname(name).toLowerCase() === '.hdr';
 const stemOf = (name: string) => basename(name, extname(name));
 
 /**
- * The header beside an image: `cube.hdr` or `cube.bil.hdr` for `cube.bil`; undefined if there is none. Links are left out: a
- * file that is allowed must not lead to one that is not.
+ * The header beside an image: `cube.hdr` or `cube.bil.hdr` for `cube.bil`; undefined if there is none. Links are ignored: an
+ * allowed file must not lead to one that is not allowed.
  */
 export async function findHeader(image: string): Promise<string | undefined> {
   const name = basename(image);
@@ -21,9 +21,9 @@ export async function findHeader(image: string): Promise<string | undefined> {
 }
 
 /**
- * The image of a header: `cube`, `cube.bil`, `cube.dat` or of any other extension for `cube.hdr`, whichever has the
- * `bytes` that the header describes. Throws TW_RASTER_SIZE_DIFFERS if there is none, with the sizes that were found, and
- * TW_RASTER_UNSUPPORTED if several have this size.
+ * The image of a header: `cube`, `cube.bil`, `cube.dat` or any other extension for `cube.hdr`, whichever has the `bytes` that
+ * the header describes. Throws TW_RASTER_SIZE_DIFFERS, with the sizes of the candidates, if no file has this size, and
+ * TW_RASTER_UNSUPPORTED if several have it.
  */
 export async function findImage(header: string, bytes: number, described: string): Promise<string> {
   const stem = stemOf(header).toLowerCase();
@@ -50,7 +50,7 @@ export async function findImage(header: string, bytes: number, described: string
   throw sizeMismatch(header, described, bytes, found || `and no file ${stemOf(header)}.* is beside it`);
 }
 
-/** Such as "9175041 bytes, 1 more: is header offset right?". */
+/** For example "9175041 bytes, 1 more: is header offset right?". */
 export function describeSizeDifference(found: number, expected: number): string {
   const more = found - expected;
   return more > 0

@@ -1,7 +1,5 @@
-/** Position of an image (CRS and transform) from its ENVI header. */
-import { isInvertible } from '../crs/affine.js';
-import { crsFromEpsg } from '../crs/crs.js';
-import { crsFromWkt } from '../crs/wkt.js';
+/** Georeferencing (CRS and transform) of an image from its ENVI header. */
+import { crsFromEpsg, crsFromWkt, isInvertible } from '../crs/index.js';
 import { corrupt, noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
 import { type EnviFields, listField } from './header-fields.js';
@@ -14,8 +12,9 @@ export function enviGeoreferencing(fields: EnviFields, path: string): { crs: Crs
 }
 
 /**
- * `map info` is: projection, column and row of the tie point (the outer corner of the first pixel is 1, 1), its x and y, width and height of
- * a pixel, then what the projection needs. `rotation` turns the image counterclockwise around the tie point, degrees (as GDAL has it; ENVI does not say).
+ * `map info` holds: projection, column and row of the tie point (the outer corner of the first pixel is 1, 1), its x and y,
+ * width and height of a pixel, then parameters of the projection. `rotation` turns the image counterclockwise around the tie
+ * point, degrees (as in GDAL; ENVI does not define it).
  */
 function transformOf(info: string[], path: string): Affine {
   const [column, row, x, y, width, height] = info.slice(1, 7).map(Number) as [
@@ -54,7 +53,7 @@ function crsOf(fields: EnviFields, info: string[], path: string): Crs {
   throw unknownCrs(`${info[0]} on ${info.slice(7, 10).join(', ') || 'no datum'} of ${path}`);
 }
 
-/** UTM and longitudes and latitudes on WGS 84 need no WKT. */
+/** UTM, and longitudes and latitudes on WGS 84, need no WKT. */
 function epsgOf(info: string[]): number | undefined {
   const [projection] = info;
   const isWgs84 = (datum: string | undefined) => /^wgs[-_ ]?(19)?84$/i.test(datum ?? '');

@@ -1,20 +1,20 @@
-/** The text of an ENVI header: lines of `key = value`, where a value in braces may run over several lines. */
+/** Parses the text of an ENVI header: lines of `key = value`, where a value in braces may span several lines. */
 import { corrupt } from '../errors.js';
 
 /** Fields by their names in lower case, with single blanks. */
 export type EnviFields = ReadonlyMap<string, string>;
 
-/** Bytes of a header; the largest that are known, of 600 bands with all lists, have 60 kB. */
+/** Limit of a header in bytes. The largest known ones, with 600 bands and all lists, have 60 kB. */
 export const MAX_HEADER_BYTES = 2 ** 22;
 
-/** Whether bytes are the start of an ENVI header. Editors put a byte order mark before it. */
+/** True if bytes are the start of an ENVI header. Editors put a byte order mark before it. */
 export function isEnviHeader(start: Uint8Array): boolean {
   return /^(\xef\xbb\xbf)?ENVI\s/.test(Buffer.from(start.subarray(0, 8)).toString('latin1'));
 }
 
 /**
- * Parses a header. Lines that begin with `;` are comments. Of a field that occurs twice, the last one counts. Throws
- * TW_RASTER_CORRUPT for a brace that is not closed.
+ * Parses a header. Lines that start with `;` are comments. If a field occurs twice, the last one counts. Throws
+ * TW_RASTER_CORRUPT for an unclosed brace.
  */
 export function parseEnviHeader(text: string, path: string): EnviFields {
   const fields = new Map<string, string>();
@@ -44,8 +44,8 @@ export function listField(fields: EnviFields, name: string): string[] | undefine
 }
 
 /**
- * The numbers of a list of `count`; undefined if the field is missing. Some writers put the list into square brackets, with
- * blanks between its items. Throws TW_RASTER_CORRUPT for another count, and for what is no number.
+ * The numbers of a list of `count`; undefined if the field is missing. Some writers use square brackets, with blanks between
+ * the items. Throws TW_RASTER_CORRUPT for another count, and for items that are not numbers.
  */
 export function numberListField(
   fields: EnviFields,
@@ -64,12 +64,12 @@ export function numberListField(
   return items.map((item) => {
     const value = Number(item);
     if (Number.isNaN(value) && !/^[-+]?nan$/i.test(item))
-      throw corrupt(path, `"${name}" holds "${item.slice(0, 40)}", which is no number`);
+      throw corrupt(path, `"${name}" holds "${item.slice(0, 40)}", which is not a number`);
     return value;
   });
 }
 
-/** A whole number that is at least `least`. Throws TW_RASTER_CORRUPT if the field is missing or is none. */
+/** An integer of at least `least`. Throws TW_RASTER_CORRUPT if the field is missing or invalid. */
 export function integerField(
   fields: EnviFields,
   name: string,
@@ -85,7 +85,7 @@ export function integerField(
   if (!Number.isSafeInteger(value) || value < least)
     throw corrupt(
       path,
-      `its header says ${name} = ${text.slice(0, 40)}, which is no whole number from ${least} on`,
+      `its header says ${name} = ${text.slice(0, 40)}, which is not an integer of at least ${least}`,
     );
   return value;
 }

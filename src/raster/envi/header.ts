@@ -1,11 +1,16 @@
-/** The header of an ENVI image (NV5, "ENVI Header Files"). */
+/** Reads the header of an ENVI image (NV5, "ENVI Header Files"). */
 import { stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeMismatch, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
-import { withFile } from '../file/source-file.js';
-import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/wavelength-units.js';
-import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_BLOCK_BYTES,
+  MAX_SIDE_PIXELS,
+  withFile,
+} from '../file/index.js';
+import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/index.js';
+import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/index.js';
 import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
 import { describeSizeDifference, findHeader, findImage } from './files.js';
 import { enviGeoreferencing } from './georeferencing.js';
@@ -33,8 +38,8 @@ const TYPES: Record<number, StoredType> = {
 const COMPLEX = new Set([6, 9]);
 
 /**
- * Opens an image by its header, or by itself where its header lies beside it. A given position replaces that of the header. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _SIZE_DIFFERS,
- * _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Opens an image by the path of its header, or by its own if the header lies beside it. `position` replaces the georeferencing
+ * of the header. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function openEnvi(
   header: string,
@@ -64,7 +69,7 @@ export async function openEnvi(
   };
 }
 
-/** The numbers that a header describes, in a file beside it. */
+/** The raw image that a header describes, and the file beside it that holds it. */
 export type EnviRaster = Pick<
   RasterHeader,
   'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
@@ -92,7 +97,7 @@ export async function openEnviNumbers(
   return { path, fileBytes, width, height, bands, dataType: dataTypeOfStored(blocks.storedType), blocks };
 }
 
-/** The same for an image whose content tells nothing; undefined if no ENVI header lies beside it. */
+/** `openEnvi` for the path of an image; undefined if no ENVI header lies beside it. */
 export async function openEnviImage(
   image: string,
   position?: GeoreferencingOverride,
@@ -102,8 +107,8 @@ export async function openEnviImage(
 }
 
 /**
- * The other file of an ENVI image: the image of a header, or the header beside an image whose content tells nothing; undefined if
- * there is none. Throws as `openEnvi` does, except for its position.
+ * The other file of an ENVI image: the image of a header, or the header beside an image; undefined if there is none. Throws
+ * the errors of `openEnvi`, except those of its georeferencing.
  */
 export async function otherEnviFile(path: string, isHeader: boolean): Promise<string | undefined> {
   return isHeader ? (await openEnviNumbers(await readFields(path), path)).path : findHeader(path);
@@ -112,7 +117,7 @@ export async function otherEnviFile(path: string, isHeader: boolean): Promise<st
 /** Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _CORRUPT and _UNSUPPORTED. */
 export async function readFields(header: string): Promise<EnviFields> {
   const bytes = await withFile(header, async ({ size, handle }) => {
-    if (size > MAX_HEADER_BYTES) throw unsupported(header, `a header of ${size} bytes is none of an image`);
+    if (size > MAX_HEADER_BYTES) throw unsupported(header, `a header of ${size} bytes is too large`);
     return handle.readFile();
   });
   if (!isEnviHeader(bytes)) throw notTiff(header, 'its first line is not "ENVI"', 'Write the header again.');
@@ -141,14 +146,14 @@ function blockLayoutFor(fields: EnviFields, width: number, bands: number, header
   };
 }
 
-/** Headers without a byte order come from machines of today. */
+/** Headers without a byte order come from little-endian machines. */
 function isLittleEndian(fields: EnviFields, header: string): boolean {
   const order = integerField(fields, 'byte order', { least: 0, otherwise: 0 }, header);
   if (order > 1) throw corrupt(header, `its byte order is ${order} and not 0 or 1`);
   return order === 0;
 }
 
-/** Returns the factor from stored values to reflectance; undefined if the header has none. Throws TW_RASTER_CORRUPT. */
+/** The factor from stored values to reflectance; undefined if the header has none. Throws TW_RASTER_CORRUPT. */
 export function reflectanceScale(fields: EnviFields, header: string): number | undefined {
   const text = fields.get('reflectance scale factor');
   if (!text) return undefined;
@@ -161,7 +166,7 @@ export function reflectanceScale(fields: EnviFields, header: string): number | u
   return scale;
 }
 
-/** Names of fields that writers use for one list, the standard's first. */
+/** Names that writers use for the same list; that of the standard is first. */
 const WAVELENGTH_KEYS = ['wavelength', 'wavelengths'];
 const WAVELENGTH_UNIT_KEYS = ['wavelength units', 'wavelength_units', 'wavelength unit', 'wavelength_unts'];
 
@@ -174,7 +179,7 @@ export function readWavelengths(fields: EnviFields, count: number, header: strin
   return listed ? toNanometres(listed, unit) : wavelengthsInNames(listField(fields, 'band names'), count);
 }
 
-/** Reads names such as "418.24 Nanometers", in place of the wavelengths that GDAL leaves out when it cuts an ENVI file. */
+/** Reads wavelengths from band names such as "418.24 Nanometers". GDAL drops the wavelengths when it cuts an ENVI file. */
 function wavelengthsInNames(names: readonly string[] | undefined, count: number): Wavelengths | undefined {
   const found = (names ?? []).flatMap((name) => {
     const [, value, unit] = /^(\d+(?:\.\d+)?)\s*([a-zµμ]+)$/i.exec(name) ?? [];
@@ -219,14 +224,14 @@ function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings:
   });
 }
 
-/** By the names that GeoTIFFs have for the same. */
+/** Fields under the names that GeoTIFFs use. */
 function metadataOf(fields: EnviFields): Record<string, string> {
   const time = fields.get('acquisition time');
   const sensor = fields.get('sensor type');
   return {
     ...(time && { ACQUISITION_DATETIME: time }),
     ...(sensor && !/^unknown$/i.test(sensor) && { PLATFORM: sensor }),
-    // The names under which tiles of classes have them.
+    // The names that tiles of classes use.
     ...Object.fromEntries(
       (listField(fields, 'class names') ?? []).map((name, code) => [`CLASS_${code}`, name]),
     ),

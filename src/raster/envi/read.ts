@@ -1,8 +1,7 @@
-/** Reads pixels of ENVI images: bare numbers, band by band, row by row, or pixel by pixel. */
+/** Reads pixels of ENVI images: raw numbers, interleaved by band, row or pixel. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
-import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { bytesPerStored, readStoredNumbers, swapBytes, typedKernels } from '../pixels/index.js';
 import type { PixelArray, ReadTarget, Window } from '../types.js';
 import type { EnviRaster } from './header.js';
 
@@ -25,7 +24,7 @@ export function readEnvi(header: EnviRaster, bands: number[], window: Window, ta
   }
 }
 
-/** `count` numbers from number `first` of the image on, good until the next are read. */
+/** `count` numbers from number `first` of the image on, valid until the next read. */
 type SampleReader = (first: number, count: number) => PixelArray;
 
 const READERS = { bsq: readBsq, bil: readBil, bip: readBip };
@@ -49,7 +48,7 @@ function readBsq(
   }
 }
 
-/** Reads all bands between the first and the last that are wanted: mostly they are all wanted. */
+/** Reads all bands between the first and the last requested one: mostly all of them are requested. */
 function readBil(
   { width: samples, bands: count }: EnviRaster,
   read: SampleReader,

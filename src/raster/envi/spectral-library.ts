@@ -1,18 +1,20 @@
-/** Spectral libraries of ENVI: an image of one band, in which each line is a spectrum (file type "ENVI Spectral Library"). */
+/**
+ * Reads spectral libraries of ENVI: an image of one band in which each line is a spectrum (file type "ENVI Spectral Library").
+ */
 import { corrupt, notTiff, unsupported } from '../errors.js';
-import { withFile } from '../file/source-file.js';
-import { allocatePixels } from '../pixels/data-types.js';
+import { withFile } from '../file/index.js';
+import { allocatePixels } from '../pixels/index.js';
 import type { SpectralLibrary } from '../types.js';
 import { findHeader } from './files.js';
 import { openEnviNumbers, readFields, readWavelengths, reflectanceScale } from './header.js';
 import { listField } from './header-fields.js';
 import { readEnvi } from './read.js';
 
-/** Libraries are held in memory. The largest that are known have 20 MB. */
+/** Libraries are held in memory. The largest known ones have 20 MB. */
 const MAX_LIBRARY_BYTES = 2 ** 28;
 
 /**
- * Reads a library by its header, or by the file beside that. Throws TW_RASTER_NOT_TIFF if it is not a library, and
+ * Reads a library by the path of its header or of its image. Throws TW_RASTER_NOT_TIFF if it is not a library, and
  * TW_RASTER_UNREADABLE, _SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED.
  */
 export async function readEnviLibrary(path: string): Promise<SpectralLibrary> {

@@ -1,6 +1,6 @@
-/** What a file is by its first bytes, whatever its name says. */
+/** Detects the type of a file by its first bytes; its name does not count. */
 
-/** Kinds of files that something here can open. */
+/** Types of files that tilewright can open. */
 export type FileType =
   | 'tiff'
   | 'jp2'
@@ -14,13 +14,13 @@ export type FileType =
   | 'gzip'
   | 'tar';
 
-/** Kinds of files that hold pixels. */
+/** Types of files that hold pixels. */
 export type RasterType = Exclude<FileType, 'zip' | 'gzip' | 'tar'>;
 
-/** Bytes that are enough to tell. */
+/** Number of bytes that are enough to detect a type. */
 export const SIGNATURE_BYTES = 512;
 
-const DEFAULT_ADVICE = 'Give a GeoTIFF or a product that is known.';
+const DEFAULT_ADVICE = 'Use a GeoTIFF or a known product.';
 const ARCHIVE_ADVICE = 'Ingest it as it is, or unpack it.';
 
 const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileType; advice?: string }[] = [
@@ -64,15 +64,15 @@ function findSignature(start: Uint8Array) {
   return SIGNATURES.find(({ bytes, at = 0 }) => bytes.every((byte, i) => start[at + i] === byte));
 }
 
-/** What a file is that starts with these bytes; null where nothing here opens such files. */
+/** The type of a file that starts with these bytes; null if it is not supported. */
 export function detectFileType(start: Uint8Array): FileType | null {
   return findSignature(start)?.kind ?? null;
 }
 
-/** What the first bytes of a file look like, and what to do with it, for messages. */
+/** A description of the first bytes of an unsupported file, and advice, for error messages. */
 export function describeSignature(start: Uint8Array): { found: string; advice: string } {
   if (start.length === 0) return { found: 'it is empty', advice: 'Fetch or write the file again.' };
   const known = findSignature(start);
   if (known) return { found: `it looks like ${known.name}`, advice: known.advice ?? DEFAULT_ADVICE };
-  return { found: 'its content is of no known format', advice: DEFAULT_ADVICE };
+  return { found: 'its format is not known', advice: DEFAULT_ADVICE };
 }

@@ -1,4 +1,4 @@
-/** The position of a raster that does not say it itself, or says it wrongly, as its user gives it. */
+/** Georeferencing given by the user for a raster that has none, or a wrong one. */
 import { noCrs } from '../errors.js';
 import type { Affine, Crs, RasterHeader } from '../types.js';
 
@@ -8,7 +8,7 @@ export interface GeoreferencingOverride {
   corners: readonly [upperLeftX: number, upperLeftY: number, lowerRightX: number, lowerRightY: number];
 }
 
-/** The position of an image of this size. Throws TW_RASTER_NO_CRS if the corners enclose nothing. */
+/** The georeferencing of an image of this size. Throws TW_RASTER_NO_CRS if the corners enclose no area. */
 export function georeferenceByCorners(
   { crs, corners }: GeoreferencingOverride,
   { path, width, height }: Pick<RasterHeader, 'path' | 'width' | 'height'>,
@@ -16,8 +16,12 @@ export function georeferenceByCorners(
   const [left, top, right, bottom] = corners;
   if (!(right > left && top > bottom)) throw noCrs(path, 'its pixels have no extent');
   const transform = {
-    ...{ originX: left, originY: top },
-    ...{ xx: (right - left) / width, xy: 0, yx: 0, yy: (bottom - top) / height },
+    originX: left,
+    originY: top,
+    xx: (right - left) / width,
+    xy: 0,
+    yx: 0,
+    yy: (bottom - top) / height,
   };
   return { crs, transform, isDescribedOutside: true };
 }

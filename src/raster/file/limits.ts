@@ -1,7 +1,7 @@
-/** Sizes beyond which a file is not believed. */
+/** Limits on sizes in files; larger ones are errors. */
 
-/** No image of a real sensor is wider; it keeps sizes far from where arithmetic on them would lose bits. */
+/** No real sensor has wider images. The limit keeps arithmetic on sizes exact. */
 export const MAX_SIDE_PIXELS = 2 ** 24;
 export const MAX_BANDS = 4096;
-/** The most bytes that one block may decode to. */
+/** Largest decoded size of one block, bytes. */
 export const MAX_BLOCK_BYTES = 2 ** 30;

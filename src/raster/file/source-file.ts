@@ -1,9 +1,42 @@
-import type { FileHandle } from 'node:fs/promises';
+/** Opens files. */
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { notTiff, rasterUnreadable } from '../errors.js';
-import { openFile } from './open-file.js';
 
-/** An open file, its size, and its first bytes, read at once: signatures and most directories lie there. */
+/**
+ * Opens a regular file for reading. Throws system errors, and an error for pipes and devices: a plain open would wait for a
+ * pipe without end.
+ */
+export async function openFile(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const status = await file.stat();
+    if (!status.isFile() && !status.isDirectory()) throw new Error('it is a pipe or a device');
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/**
+ * Reads a complete small file. Throws the errors of `openFile`, and an error for a folder or if the file has more than `most`
+ * bytes.
+ */
+export async function readSmallFile(path: string, most: number): Promise<Buffer> {
+  const file = await openFile(path);
+  try {
+    const status = await file.stat();
+    if (!status.isFile()) throw new Error('it is a folder');
+    if (status.size > most) throw new Error(`it has ${status.size} bytes, and at most ${most} are read`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+/** An open file, its size, and its first bytes, which hold the signature and mostly the directory. */
 export interface SourceFile {
   path: string;
   size: number;
@@ -11,10 +44,10 @@ export interface SourceFile {
   handle: FileHandle;
 }
 
-/** A read of this size takes hardly longer than one of a few bytes, and the heads of most tiles and scenes fit into it. */
+/** A read of this size takes hardly longer than one of a few bytes, and it covers the headers of most tiles and scenes. */
 const PREFETCH_BYTES = 16_384;
 
-/** Opens a file for as long as `use` takes. Throws TW_RASTER_UNREADABLE, and TW_RASTER_NOT_TIFF for a folder. */
+/** Opens a file while `use` runs. Throws TW_RASTER_UNREADABLE, and TW_RASTER_NOT_TIFF for a folder. */
 export async function withFile<T>(path: string, use: (file: SourceFile) => Promise<T>): Promise<T> {
   let handle: FileHandle | undefined;
   try {

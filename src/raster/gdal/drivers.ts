@@ -1,13 +1,13 @@
 /** The formats that are read through GDAL, and the only drivers that may open them. */
-import type { RasterType } from '../file/file-signature.js';
+import type { RasterType } from '../file/index.js';
 
 export type GdalFileType = Exclude<RasterType, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
 
 interface Format {
-  /** For people. */
+  /** Name for users. */
   name: string;
   driver: string;
-  /** The driver of a single layer, where GDAL has one of its own for that. */
+  /** The driver of a single layer, if GDAL has a separate one. */
   layerDriver?: string;
 }
 
@@ -18,7 +18,7 @@ export const GDAL_FORMATS: Record<GdalFileType, Format> = {
   netcdf: { name: 'netCDF', driver: 'netCDF' },
 };
 
-/** The format that a driver reads, for messages. */
+/** The format of a driver, for messages. */
 export function formatOfGdalDriver(driver: string): string {
   const format = Object.values(GDAL_FORMATS).find((f) => f.driver === driver || f.layerDriver === driver);
   return format?.name ?? driver;

@@ -1,9 +1,11 @@
-/** Files that make GDAL's libraries open another file, wherever it lies: whoever sends one could read the server's disk by it. */
+/**
+ * Detects files that make GDAL's libraries open another file at any path: an upload could read the server's disk through them.
+ */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
 
-/** Throws TW_RASTER_UNSUPPORTED where a file that `driver` opens names a file elsewhere, TW_RASTER_CORRUPT. */
+/** Throws TW_RASTER_UNSUPPORTED if a file for `driver` refers to another file, and TW_RASTER_CORRUPT. */
 export async function rejectExternalReferences(path: string, driver: string): Promise<void> {
   if (driver.startsWith('HDF4')) await withFile(path, rejectExternalElements);
   if (driver === 'HFA') await withFile(path, rejectExternalRasters);
@@ -28,7 +30,7 @@ async function bytesAt(file: FileHandle, position: number, size: number): Promis
 
 const BLOCK_HEADER = 6;
 const DESCRIPTOR = 12;
-/** Set in the tag of an element that is stored in a special way; tags of users have `USER` as well, and are never special. */
+/** Bit in the tag of an element with special storage. Tags of users also have `USER`, and are never special. */
 const SPECIAL = 0x4000;
 const USER = 0x8000;
 const EXTERNAL = 2;
@@ -36,13 +38,13 @@ const MAX_DESCRIPTORS = 1_000_000;
 
 /**
  * HDF4 (HDF Specification and Developer's Guide, chapters 2 and 8): blocks of data descriptors, each a tag, a reference, an
- * offset and a length. Data of a special tag begin with a code: 2 is an element in another file.
+ * offset and a length. The data of a special tag starts with a code; 2 is an element in another file.
  */
 async function rejectExternalElements(file: FileHandle, path: string): Promise<void> {
   let seen = 0;
   for (let block = 4; block !== 0; ) {
     const header = await bytesAt(file, block, BLOCK_HEADER);
-    // GDAL says what is wrong with a file that ends here.
+    // GDAL reports the error of a file that ends here.
     if (header.length < BLOCK_HEADER) return;
     const descriptors = await bytesAt(file, block + BLOCK_HEADER, header.readUInt16BE(0) * DESCRIPTOR);
     seen += 1 + descriptors.length / DESCRIPTOR;
@@ -52,19 +54,19 @@ async function rejectExternalElements(file: FileHandle, path: string): Promise<v
       if (!(tag & SPECIAL) || tag & USER) continue;
       const code = await bytesAt(file, descriptors.readUInt32BE(at + 4), 2);
       if (code.length === 2 && code.readUInt16BE(0) === EXTERNAL)
-        throw unsupported(path, 'part of its data lies in another file (an HDF4 external element)');
+        throw unsupported(path, 'part of its data is in another file (an HDF4 external element)');
     }
     block = header.readUInt32BE(2);
   }
 }
 
 const EXTERNAL_RASTER = 'externalrasterdms\0';
-/** An entry of an Erdas Imagine file holds place and size of its data here, and its name there. */
+/** Offsets in an entry of an Erdas Imagine file: position and size of its data, and its name. */
 const DATA_IN_ENTRY = 16;
 const NAME_IN_ENTRY = 24;
 const MAX_DATASET_NAMES = 65_536;
 
-/** Erdas Imagine: an entry of this name says in which file the pixels are; only one beside it may be named. */
+/** Erdas Imagine: an entry of this name refers to the file with the pixels, which must be beside it. */
 async function rejectExternalRasters(file: FileHandle, path: string): Promise<void> {
   let start = 0;
   let text = '';
@@ -76,7 +78,7 @@ async function rejectExternalRasters(file: FileHandle, path: string): Promise<vo
       const size = place.readUInt32LE(4);
       const names = await bytesAt(file, place.readUInt32LE(0), Math.min(size, MAX_DATASET_NAMES));
       if (size > MAX_DATASET_NAMES || /[/\\]/.test(names.toString('latin1')))
-        throw unsupported(path, 'its pixels lie in a file of another folder (an Erdas external raster)');
+        throw unsupported(path, 'its pixels are in a file of another folder (an Erdas external raster)');
     }
     const kept = Math.min(text.length, EXTERNAL_RASTER.length - 1);
     start += text.length - kept;

@@ -1,4 +1,5 @@
-/** What `gdalinfo -json` says of a dataset, checked. */
+/** Runs `gdalinfo -json` on a dataset and checks its output. */
+import { Semaphore } from '../../async/index.js';
 import { gdalFailed } from '../errors.js';
 import { formatOfGdalDriver } from './drivers.js';
 import { rejectExternalReferences } from './external-references.js';
@@ -7,10 +8,10 @@ import { runGdal } from './run-gdal.js';
 export interface GdalInfo {
   width: number;
   height: number;
-  /** WKT 2 and PROJ string; empty where there is no coordinate system. */
+  /** WKT 2 and PROJ string; empty without a coordinate reference system. */
   wkt: string;
   proj4: string;
-  /** As in GDAL: origin x, xx, xy, origin y, yx, yy. Undefined where the dataset has no position. */
+  /** GDAL's order: origin x, xx, xy, origin y, yx, yy. Undefined if the dataset is not georeferenced. */
   geoTransform: number[] | undefined;
   /** Longitude and latitude of the corners, as PROJ computes them: upper left, lower left, lower right, upper right. */
   corners: number[][] | undefined;
@@ -21,12 +22,12 @@ export interface GdalInfo {
 }
 
 export interface GdalBand {
-  /** In GDAL's words, such as UInt16. */
+  /** GDAL's name, such as UInt16. */
   type: string;
   signedByte: boolean;
-  /** True where its values index a colour table. */
+  /** True if its values index a colour table. */
   palette: boolean;
-  /** True where its values say how opaque a pixel is. */
+  /** True for an alpha band. */
   alpha: boolean;
   /** Red, green, blue and alpha of each value, 0 to 255. */
   colours: number[][];
@@ -40,28 +41,15 @@ export interface GdalBand {
   offset: number | undefined;
 }
 
-/** A header of a few hundred layers has some 100 KB. */
+/** Limit of the output. A header of a few hundred layers has some 100 KB. */
 const MAX_JSON_BYTES = 64 * 2 ** 20;
 
-/** Asks GDAL about a dataset that no driver but one may open. `path` is the file, for messages. */
+/** Limits concurrent processes, for all inputs together. */
+const processes = new Semaphore(4);
+
+/** Describes a dataset that only one driver may open. `path` is the file, for messages. */
 export function runGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
-  return withProcessSlot(() => queryGdalInfo(path, dataset, driver));
-}
-
-/** Processes at once, however many files an input has. */
-let free = 4;
-const waiting: (() => void)[] = [];
-
-async function withProcessSlot<T>(work: () => Promise<T>): Promise<T> {
-  if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
-  else free--;
-  try {
-    return await work();
-  } finally {
-    const next = waiting.shift();
-    if (next) next();
-    else free++;
-  }
+  return processes.run(() => queryGdalInfo(path, dataset, driver));
 }
 
 async function queryGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
@@ -100,7 +88,7 @@ function parseInfo(value: unknown): GdalInfo {
   };
 }
 
-/** Of a GeoJSON polygon; undefined where a corner has no counterpart on the globe. */
+/** Corners of a GeoJSON polygon; undefined if a corner has no counterpart on the globe. */
 function cornersOf(polygon: unknown): number[][] | undefined {
   if (polygon === undefined) return undefined;
   const [ring] = list(object(polygon, 'wgs84Extent').coordinates, 'coordinates');
@@ -136,12 +124,12 @@ function coloursOf(table: unknown): number[][] {
 
 function object(value: unknown, what: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error(`${what} is no object`);
+    throw new Error(`${what} is not an object`);
   return value as Json;
 }
 
 function list(value: unknown, what: string): unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${what} is no list`);
+  if (!Array.isArray(value)) throw new Error(`${what} is not a list`);
   return value;
 }
 
@@ -160,7 +148,7 @@ function finite(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** The text items of a metadata domain. XML domains and absent ones have none. */
+/** The text items of a metadata domain; empty for XML domains and missing ones. */
 function items(domain: unknown): Record<string, string> {
   if (typeof domain !== 'object' || domain === null || Array.isArray(domain)) return {};
   const found = Object.entries(domain).filter(

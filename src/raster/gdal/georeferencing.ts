@@ -1,8 +1,14 @@
-/** Position and coordinate system of a raster, as GDAL reports them. */
-import { isInvertible } from '../crs/affine.js';
-import { createTransform, crsFromEpsg, customCrs, datumForEpsg, type PointTransform } from '../crs/crs.js';
-import type { Datum } from '../crs/datum.js';
-import { crsFromWkt } from '../crs/wkt.js';
+/** Georeferencing of a raster that GDAL reports. */
+import {
+  createTransform,
+  crsFromEpsg,
+  crsFromWkt,
+  customCrs,
+  type Datum,
+  datumForEpsg,
+  isInvertible,
+  type PointTransform,
+} from '../crs/index.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
 import type { GdalInfo } from './gdalinfo.js';
@@ -17,7 +23,7 @@ export function gdalTransform({ geoTransform }: GdalInfo, path: string): Affine 
 }
 
 const NO_SYSTEM = 'it names no coordinate system';
-/** GDAL needs a grid mapping; the reader of netCDF-4 knows latitudes and longitudes by their attributes. */
+/** GDAL needs a grid mapping. The reader of netCDF-4 also identifies latitudes and longitudes by their attributes. */
 const NO_SYSTEM_CLASSIC = `${NO_SYSTEM} (if its axes are latitude and longitude, "nccopy -k nc4 IN.nc OUT.nc" makes a netCDF-4 file, which can be ingested as it is)`;
 
 /** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. */
@@ -26,7 +32,7 @@ export function gdalCrs(info: GdalInfo, path: string): Crs {
   if (wkt === '') throw noCrs(path, info.bands[0]?.variable === undefined ? NO_SYSTEM : NO_SYSTEM_CLASSIC);
   const epsg = Number(/ID\["EPSG",(\d+)\]\]\s*$/.exec(wkt)?.[1]);
   const name = `"${/^\w+\["([^"]*)"/.exec(wkt)?.[1] ?? ''}" of ${path}`;
-  // A code that the table lacks has a definition in WKT and in PROJ's words; these are checked.
+  // A code that the table lacks has a definition in WKT and as a PROJ string; both are checked.
   const ways = [() => crsFromWkt(wkt, path), () => customCrs(...projDefinitionOf(info), name)];
   if (Number.isFinite(epsg)) ways.unshift(() => crsFromEpsg(epsg));
   for (const [i, way] of ways.entries()) {
@@ -43,7 +49,7 @@ export function gdalCrs(info: GdalInfo, path: string): Crs {
   throw unknownCrs(name);
 }
 
-/** GDAL's PROJ string in two parts, the projection and the datum. Shifts by grid files are left out, and found by the check. */
+/** Splits GDAL's PROJ string into projection and datum. Leaves out shifts by grid files, which the check detects. */
 function projDefinitionOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datum] {
   const words = proj4.split(' ').filter((word) => !/^\+(no_defs|type|nadgrids|wktext)/.test(word));
   const isDatum = (word: string) => /^\+(datum|ellps|a|b|rf|R|towgs84|pm)=/.test(word);
@@ -57,11 +63,14 @@ function projDefinitionOf({ proj4, corners }: GdalInfo): [projection: string, da
 /** EPSG code of its geographic system. */
 const NAD27 = 4267;
 
-/** A PROJ string says less than WKT: shifts of datums may be lost, and then positions are wrong by up to some 100 m. */
+/**
+ * Limit of the error. A PROJ string holds less than WKT: shifts of datums may be lost, and positions are then wrong by up to
+ * about 100 m.
+ */
 const MAX_DIFFERENCE_METRES = 10;
 const METRES_PER_DEGREE = 111_320;
 
-/** How far, in metres, our projection puts the corners from where PROJ puts them; 0 where PROJ can place none. */
+/** The largest distance, in metres, between the corners as projected here and by PROJ; 0 if PROJ can project none. */
 function maxDifferenceToProj(
   { corners, geoTransform, width, height }: GdalInfo,
   toGlobe: PointTransform,

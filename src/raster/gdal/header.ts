@@ -2,10 +2,15 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { gdalFailed, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
-import { type Pam, placeWithPam } from '../metadata/pam.js';
-import { bytesPerSample, parseNodata } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_BLOCK_BYTES,
+  MAX_SIDE_PIXELS,
+} from '../file/index.js';
+import { type Pam, placeWithPam } from '../metadata/index.js';
+import { bytesPerSample, parseNodata } from '../pixels/index.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
 import { GDAL_FORMATS, type GdalFileType } from './drivers.js';
 import { type GdalBand, type GdalInfo, runGdalInfo } from './gdalinfo.js';
@@ -13,9 +18,9 @@ import { gdalCrs, gdalTransform } from './georeferencing.js';
 import { subdatasetsOf } from './subdatasets.js';
 
 /**
- * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own; `pam` has what a
- * file of a single raster lacks.
- * Throws TW_RASTER_NO_GDAL, _GDAL_FAILED, _GDAL_TIMEOUT, _NO_LAYER, _SEVERAL_LAYERS, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. `position` replaces its
+ * georeferencing; `pam` supplies what a file of a single raster lacks. Throws TW_RASTER_NO_GDAL, _GDAL_FAILED, _GDAL_TIMEOUT,
+ * _NO_LAYER, _SEVERAL_LAYERS, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function openViaGdal(
   path: string,
@@ -57,7 +62,7 @@ async function headerOf(
       path,
       `a row of its blocks of ${blockWidth} x ${blockHeight} pixels is more than 1 GiB`,
     );
-  // An image of nothing but opacity has no data, so the first band is never taken for it.
+  // An image of only an alpha band has no data, so the first band never counts as alpha.
   const alpha = bands.findIndex((band, i) => i > 0 && band.alpha);
   return {
     path,
@@ -92,7 +97,7 @@ const DATA_TYPES: Record<string, DataType> = {
 };
 
 function dataTypeOf(bands: GdalBand[], path: string): DataType {
-  // Before GDAL 3.7 signed bytes are bytes with a note.
+  // Before GDAL 3.7, signed bytes are bytes with a metadata item.
   const types = new Set(bands.map(({ type, signedByte }) => (signedByte ? 'Int8' : type)));
   if (types.size > 1) throw unsupported(path, 'its bands are of different data types');
   const [type] = types;
@@ -107,7 +112,7 @@ function nodataOf(bands: GdalBand[], dataType: DataType, path: string): number |
   return parseNodata(bands[0].nodata, dataType);
 }
 
-/** In the order of TIFF's ColorMap; what has no colour is black. */
+/** In the order of TIFF's ColorMap; values without a colour are black. */
 function coloursOf({ palette, colours }: GdalBand): ColourTable | undefined {
   if (!palette || colours.length === 0) return undefined;
   return [0, 1, 2].flatMap((part) => Array.from({ length: 256 }, (_, i) => 257 * (colours[i]?.[part] ?? 0)));

@@ -1,7 +1,6 @@
-/** Pixels through gdal_translate, which writes them to a pipe as an uncompressed TIFF; no file lies between. */
+/** Reads pixels through gdal_translate, which writes an uncompressed TIFF to a pipe, without a temporary file. */
 import { gdalFailed } from '../errors.js';
-import { bytesPerSample, viewPixels } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { bytesPerSample, typedKernels, viewPixels } from '../pixels/index.js';
 import type { GdalBlocks, RasterHeader, ReadRequest, Window } from '../types.js';
 import { formatOfGdalDriver } from './drivers.js';
 import { runGdal } from './run-gdal.js';
@@ -12,10 +11,10 @@ type GdalHeader = RasterHeader & { blocks: GdalBlocks };
 
 export type GdalReadRequest = ReadRequest & { header: GdalHeader };
 
-/** Decoded pixels that one process may hold. Bands beyond that are read by another. */
+/** Decoded pixels that one process may hold. Other processes read more bands. */
 const MAX_CACHE_BYTES = 2 ** 28;
 
-/** Decodes windows of some rasters, one after another. The bands and windows lie within the images; there is at least one. */
+/** Decodes windows of one raster or more, in order. The bands and windows must lie within the images. */
 export async function readViaGdal(reads: GdalReadRequest[], signal: AbortSignal | undefined): Promise<void> {
   const parts = reads.flatMap(splitByCacheSize);
   const memory = parts.map(({ header, bands, window }) => memoryFor(header, bands.length, window));
@@ -44,7 +43,7 @@ export async function readViaGdal(reads: GdalReadRequest[], signal: AbortSignal 
     throw gdalFailed(header.path, 'gdal_translate', `${stream.rows} of ${window.height} rows`, '');
 }
 
-/** A read of many bands in several parts. */
+/** Splits a read of many bands into parts. */
 function splitByCacheSize(read: GdalReadRequest): GdalReadRequest[] {
   const { header, bands, window, target } = read;
   const atOnce = Math.max(1, Math.floor(MAX_CACHE_BYTES / memoryFor(header, 1, window).cache));
@@ -56,17 +55,17 @@ function splitByCacheSize(read: GdalReadRequest): GdalReadRequest[] {
   return parts;
 }
 
-/** Rows that GDAL copies at once from a part of an image, at the least: the blocks of its VRT driver. */
+/** GDAL copies at least this many rows at a time from a part of an image: the blocks of its VRT driver. */
 const MIN_SWATH_ROWS = 128;
-/** GDAL takes no swath below 1 MB. */
+/** GDAL requires a swath of at least 1 MB. */
 const MIN_SWATH_BYTES = 2 ** 20;
-/** The cache holds the rows that are written, too. */
+/** The cache also holds the rows that are written. */
 const CACHE_RESERVE_MB = 8;
 
 /**
- * Memory that a process needs, in bytes. GDAL copies whole rows only if a row of blocks fits into its swath, and only whole
- * rows can go to a pipe. Its cache must hold all blocks under a swath: else each is decoded for every swath that it touches,
- * and the JPEG 2000 driver opens the file anew for each.
+ * Memory that a process needs, in bytes. GDAL copies complete rows only if a row of blocks fits into its swath, and only
+ * complete rows can be written to a pipe. Its cache must hold all blocks of a swath. Otherwise each block is decoded for every
+ * swath that it touches, and the JPEG 2000 driver opens the file for each of them.
  */
 function memoryFor(
   { blocks, dataType }: GdalHeader,
@@ -99,9 +98,9 @@ function imageOf({
 function translateArgs({ header: { blocks, dataType }, bands, window }: GdalReadRequest): string[] {
   const { column, row, width, height } = window;
   const options = ['STREAMABLE_OUTPUT=YES', 'BIGTIFF=YES', 'ENDIANNESS=LITTLE', 'PROFILE=GeoTIFF'];
-  // A strip must not be written in two goes, and the swaths end where the blocks of the file do.
+  // A strip must not be written in two parts, and the swaths end where the blocks of the file do.
   options.push('INTERLEAVE=PIXEL', 'COMPRESS=NONE', 'BLOCKYSIZE=1');
-  // Else pixels of fewer bits, such as the 15 of Sentinel-2, come packed.
+  // Otherwise pixels of fewer bits, such as the 15 of Sentinel-2, are packed.
   if (dataType.startsWith('uint')) options.push(`NBITS=${bytesPerSample(dataType) * 8}`);
   return [
     '-q',

@@ -1,8 +1,7 @@
 /**
- * Runs GDAL's programs as processes of their own, so that neither a crash nor the memory of a decoder is ours.
- *
- * A process is given nothing but the file: no network, no files beside it, no writing of files, a limit on memory, and an
- * environment without anything of this process that it does not need.
+ * Runs GDAL's programs as separate processes, so that this process survives a crash and its memory stays its own. A process
+ * can access only its file: it has no network, no files beside it, no permission to write files, a limit of memory, and only
+ * the environment variables that it needs.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -22,9 +21,9 @@ export interface GdalCall {
 
 export interface GdalRun {
   program: GdalProgram;
-  /** One after another, as long as all goes well; at least one. */
+  /** Run one after another until one fails; at least one. */
   calls: GdalCall[];
-  /** Configuration options of GDAL besides those that every run has. */
+  /** Configuration options of GDAL in addition to those of every run. */
   config?: Record<string, string>;
   signal?: AbortSignal | undefined;
   limits?: Partial<GdalLimits>;
@@ -32,9 +31,9 @@ export interface GdalRun {
 
 /** In milliseconds and bytes. */
 export interface GdalLimits {
-  /** From start to end. */
+  /** Total time. */
   totalMs: number;
-  /** Without a byte of output. */
+  /** Time without a byte of output. */
   stallMs: number;
   outputBytes: number;
 }
@@ -42,56 +41,56 @@ export interface GdalLimits {
 /** A signal for all runs within some work, which need not pass it on. */
 const contextSignal = new AsyncLocalStorage<AbortSignal>();
 
-/** Ends the processes of GDAL that `work` starts, at any depth, when `signal` aborts. */
+/** Kills the GDAL processes that `work` starts, at any depth, when `signal` aborts. */
 export function withGdalSignal<T>(signal: AbortSignal, work: () => T): T {
   return contextSignal.run(signal, work);
 }
 
 const DEFAULT_LIMITS: GdalLimits = { totalMs: 30 * 60_000, stallMs: 5 * 60_000, outputBytes: Infinity };
 
-/** Address space of a process, in KiB: libraries and thread stacks take most of 1 GiB before any pixel is there. */
+/** Address space of a process, KiB. Libraries and thread stacks need most of 1 GiB before any pixel is read. */
 const ADDRESS_SPACE_KIB = 4 * 1024 * 1024;
 /** Threads of a process. */
 const THREADS = 2;
 /**
- * No core dumps, no files. macOS knows no limit of address space; then there is none. The CPU time that all threads could use within the
- * total limit ends a process whose parent was killed.
+ * No core dumps and no files. macOS has no limit of address space. The limit of CPU time, which all threads could use within
+ * the total time limit, ends a process whose parent was killed.
  */
 const limitsOf = ({ totalMs }: GdalLimits) =>
   `ulimit -c 0; ulimit -f 0; ulimit -t ${Math.ceil((THREADS * totalMs) / 1000)}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
-/** What the shell writes to stderr between two calls. */
+/** The shell writes this line to stderr between two calls. */
 const CALL_SEPARATOR = '\0';
 
-/** The end of what a program says on stderr that goes into an error, in characters. */
+/** Error messages include this many characters from the end of stderr. */
 const STDERR_LENGTH = 4096;
 
 const CONFIG = {
   GDAL_PAM_ENABLED: 'NO',
   GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
-  // No network: no file name may be a URL, and what asks all the same finds a proxy that nobody runs.
+  // No network: file names must not be URLs, and requests go to a proxy that does not exist.
   CPL_VSIL_CURL_ALLOWED_EXTENSIONS: 'none',
   GDAL_HTTP_PROXY: '127.0.0.1:1',
   PROJ_NETWORK: 'OFF',
-  // With 1 the JPEG 2000 driver opens the file anew for every tile, at three times the cost.
+  // With 1, the JPEG 2000 driver opens the file for every tile, at three times the cost.
   GDAL_NUM_THREADS: String(THREADS),
   LC_ALL: 'C',
 };
 
-/** What a program needs of our environment to start and to find its own data. */
+/** The environment variables that a program needs to start and to find its data. */
 const ENVIRONMENT_ALLOWLIST =
   /^(PATH|HOME|TMPDIR|LD_LIBRARY_PATH|DYLD_\w+|GDAL_DATA|GDAL_DRIVER_PATH|PROJ_LIB|PROJ_DATA|CONDA_PREFIX)$/;
 
-/** Those that have not ended: only these may be killed, because the system gives their ids to others later. */
+/** Running processes. Only these may be killed, because the system reuses process ids. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) killGroup(child);
 });
 
 /**
- * What the calls of a program write to stdout, as it comes; the program waits while the caller is busy. It is killed when the
- * caller stops early, when `signal` aborts (its reason is thrown) and at a limit, which is one for all calls together.
- * Several calls at once cost less than one at a time: to start a process, the system copies the table of our memory.
- * Throws TW_RASTER_NO_GDAL, TW_RASTER_GDAL_FAILED and TW_RASTER_GDAL_TIMEOUT.
+ * Yields the stdout of the calls of a program; the program waits while the caller is busy. The program is killed if the caller
+ * stops early, if `signal` aborts (its reason is thrown), or at a limit, which applies to all calls together. Several calls in
+ * one run are cheaper than one each: to start a process, the system copies the memory table of this process. Throws
+ * TW_RASTER_NO_GDAL, TW_RASTER_GDAL_FAILED and TW_RASTER_GDAL_TIMEOUT.
  */
 export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, undefined> {
   const { program, calls, signal = contextSignal.getStore() } = run;
@@ -129,13 +128,14 @@ export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, u
         stall.refresh();
       }
     } catch (error) {
-      // Ours, or the end of a stream that `kill` destroyed.
+      // The process's end, or that of a stream that `kill` destroyed.
       throw reason ?? error;
     }
     const end = await ended;
     if (reason !== undefined) throw reason;
     if (end !== 'exit code 0') throw gdalFailed(path(), program, end, words(stderr.at(-1)));
-    // The programs go on after some errors, and pixels are missing then; that a pipe holds no metadata is none.
+    // The programs continue after some errors, but pixels are then missing. The error that a pipe holds no metadata is
+    // harmless.
     for (const [i, said] of stderr.map(words).entries())
       if (/^ERROR \d+: (?!Read or update mode not supported on \/vsistdout)/m.test(said))
         throw gdalFailed(path(i), program, 'an error', said);
@@ -154,12 +154,12 @@ function start({ program, calls, config }: GdalRun, limits: GdalLimits): ChildPr
   return spawn('/bin/sh', ['-c', scriptOf(calls, limits), found, ...calls.flatMap(({ args }) => args)], {
     env: { ...Object.fromEntries(passedOn), ...CONFIG, ...config },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own: the shell is killed together with what it runs.
+    // A process group, so that the shell is killed together with its children.
     detached: true,
   });
 }
 
-/** For a shell that is given the program as $0 and the arguments of all calls after each other. */
+/** Script for a shell with the program as $0 and the concatenated arguments of all calls. */
 function scriptOf(calls: GdalCall[], limits: GdalLimits): string {
   let next = 1;
   const commands = calls.map(({ args }) => ['"$0"', ...args.map(() => `"\${${next++}}"`)].join(' '));
@@ -172,7 +172,7 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // All processes of the group have ended.
   }
 }
 
@@ -184,13 +184,13 @@ function onPath(program: string): string | undefined {
       else continue;
       return path;
     } catch {
-      // Not in this folder: look in the next.
+      // Not in this folder: search the next one.
     }
   }
   return undefined;
 }
 
-/** How a process ended, in words. */
+/** Describes how a process ended. */
 function waitForExit(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
@@ -198,7 +198,7 @@ function waitForExit(child: ChildProcess): Promise<string> {
   });
 }
 
-/** The end of what each call has said on stderr so far, up to the one that runs now. */
+/** The end of stderr of each call so far, including the running one. */
 function collectStderr(child: ChildProcess): string[] {
   const tails = [''];
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,11 +1,11 @@
-/** Files of several rasters: their layers, and GDAL's names for these. */
+/** Lists the layers of files with several rasters, with GDAL's names. */
 import { resolve } from 'node:path';
 import { unsupported } from '../errors.js';
 import type { MultiDatasetFile, Subdataset } from '../types.js';
 import { GDAL_FORMATS } from './drivers.js';
 import { type GdalInfo, runGdalInfo } from './gdalinfo.js';
 
-/** A layer and what GDAL calls it. */
+/** A layer and GDAL's name for it. */
 export interface GdalSubdataset extends Subdataset {
   dataset: string;
 }
@@ -20,15 +20,16 @@ export async function listGdalSubdatasets(path: string, kind: 'hdf4' | 'netcdf')
   return { path, kind, subdatasets, metadata: info.metadata };
 }
 
-/** GDAL's domain SUBDATASETS as layers. A file of a single raster has none there: it is the only layer. */
+/** GDAL's domain SUBDATASETS as layers. A file with a single raster has no such domain: the raster is its only layer. */
 export function subdatasetsOf(info: GdalInfo, path: string): GdalSubdataset[] {
   const file = resolve(path);
   const found: (GdalSubdataset & { group: string })[] = [];
   for (let i = 1; ; i++) {
     const dataset = info.subdatasets[`SUBDATASET_${i}_NAME`];
     if (dataset === undefined) break;
-    // GDAL knows no way to write a quote within a quoted path.
-    if (file.includes('"')) throw unsupported(path, 'its path holds a double quote, which GDAL cannot read');
+    // GDAL cannot escape a quote within a quoted path.
+    if (file.includes('"'))
+      throw unsupported(path, 'its path contains a double quote, which GDAL cannot read');
     found.push(parseSubdataset(dataset, info.subdatasets[`SUBDATASET_${i}_DESC`] ?? '', file));
   }
   if (found.length === 0 && info.bands.length > 0) return [singleSubdataset(info, file)];
@@ -41,7 +42,7 @@ export function subdatasetsOf(info: GdalInfo, path: string): GdalSubdataset[] {
   });
 }
 
-/** In netCDF, variables of two dimensions that hold the latitudes and longitudes of the others, by their CF standard names. */
+/** In netCDF, two-dimensional variables with the latitudes and longitudes of other variables, by their CF standard names. */
 function withoutCoordinates<L extends GdalSubdataset>(layers: L[]): L[] {
   const others = layers.filter(
     ({ dataset, description }) =>
@@ -51,8 +52,8 @@ function withoutCoordinates<L extends GdalSubdataset>(layers: L[]): L[] {
 }
 
 /**
- * Names are such as HDF4_EOS:EOS_GRID:"path":grid:field, HDF4_SDS:UNKNOWN:"path":index and NETCDF:"path":variable, texts
- * such as [2400x2400] field grid (8-bit unsigned integer).
+ * Names are such as HDF4_EOS:EOS_GRID:"path":grid:field, HDF4_SDS:UNKNOWN:"path":index and NETCDF:"path":variable, texts such
+ * as [2400x2400] field grid (8-bit unsigned integer).
  */
 function parseSubdataset(dataset: string, text: string, file: string): GdalSubdataset & { group: string } {
   const [, sizes = '', title = ''] = /^\[([\dx]*)\] *(.*?)(?: \([^()]*\))?$/.exec(text) ?? [];

@@ -1,24 +1,23 @@
-/** Takes uncompressed TIFFs apart as they come through a pipe. */
+/** Parses a stream of uncompressed TIFFs. */
 
-/** Bytes within which the directory and the place of the first row must be found. */
+/** The directory and the offset of the first row must lie within this many bytes. */
 const MAX_HEADER_BYTES = 1 << 16;
 const STRIP_OFFSETS = 273;
 const LONG8 = 16;
 
-/** What is expected of one TIFF. */
+/** Properties that one TIFF must have. */
 export interface StreamedImage {
   rowBytes: number;
   height: number;
-  /** Called with each row; the bytes are good until it returns, and aligned for any type. */
+  /** Called with each row; the bytes are valid until it returns, and aligned for any type. */
   take(bytes: Uint8Array, row: number): void;
 }
 
 /**
- * Little-endian BigTIFFs one after another, in each of which the directory comes first and rows follow each other to its end, as
- * GDAL writes them with STREAMABLE_OUTPUT=YES.
- *
- * Invariant: all images before number `image` are complete, and it is not, unless it is the last. Of it, `head` is kept until the place of the first row is
- * known; then `skip` bytes are left before it, and `row` holds the first `filled` bytes of row number `rows`.
+ * Parses consecutive little-endian BigTIFFs, in which the directory comes first and rows follow in order, as GDAL writes them
+ * with STREAMABLE_OUTPUT=YES. Invariant: all images before number `image` are complete; image number `image` is not, unless it
+ * is the last. `head` holds its start until the offset of the first row is known; then `skip` bytes remain before that row,
+ * and `row` holds the first `filled` bytes of row number `rows`.
  */
 export class TiffStreamParser {
   image = 0;
@@ -33,12 +32,12 @@ export class TiffStreamParser {
     this.row = new Uint8Array(images[0].rowBytes);
   }
 
-  /** Whether all rows of the last image have come. */
+  /** True if all rows of the last image have been parsed. */
   get complete(): boolean {
     return this.rows === this.images[this.image].height;
   }
 
-  /** Takes the next bytes; returns what is wrong with them. */
+  /** Parses the next bytes; returns a description of an error in them. */
   push(chunk: Uint8Array): string | undefined {
     let rest = chunk;
     while (rest.length > 0) {
@@ -66,7 +65,7 @@ export class TiffStreamParser {
     this.row = new Uint8Array(this.images[image].rowBytes);
   }
 
-  /** Takes what belongs to this image, and returns the rest. */
+  /** Parses bytes of the current image, and returns the rest. */
   private pixels(chunk: Uint8Array): Uint8Array {
     let at = Math.min(chunk.length, this.skip ?? 0);
     this.skip = (this.skip ?? 0) - at;
@@ -83,7 +82,7 @@ export class TiffStreamParser {
   }
 }
 
-/** Where the first row begins: undefined where more bytes are needed to tell, text where this is no such file. */
+/** Offset of the first row. Undefined if more bytes are needed; text if the file is not supported. */
 function firstStrip(head: Buffer): number | string | undefined {
   if (head.length < 24) return undefined;
   if (head.readUInt32LE(0) !== 0x002b4949) return 'something else than a TIFF';

@@ -1,29 +1,32 @@
-/** Opens cubes whose bands lie within rows or pixels (`Hdf5CubeBlocks`). Their formats know where they lie on Earth. */
+/**
+ * Opens cubes whose bands are interleaved by row or pixel (`Hdf5CubeBlocks`). The product format supplies their
+ * georeferencing.
+ */
 import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
-import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/limits.js';
+import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/index.js';
 import type { Affine, Crs, DataType, Hdf5CubeBlocks, MissingNumbers, RasterHeader } from '../types.js';
-import { missingData } from './cf/missing-data.js';
+import { missingData } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 import { readStoredDataset, type StoredDataset } from './stored-dataset.js';
 
-/** Facts about a cube that each product stores in its own way. */
+/** Properties of a cube that each product stores in its own way. */
 export interface CubeLayout
   extends Pick<Hdf5CubeBlocks, 'dataset' | 'bandAxis' | 'lookup' | 'errors' | 'fill'> {
   crs: Crs;
-  /** For the given size of the raster: its width and height. */
+  /** Georeferencing for the given width and height of the raster. */
   transform: (width: number, height: number) => Affine;
   nodata: number | undefined;
-  /** If values are read as another type than the stored one. */
+  /** Set if values are read as another type than the stored one. */
   dataType?: DataType;
 }
 
-/** Blocks of a raster that a lookup table makes have no meaning of their own; windows end at rows of this many pixels. */
+/** A raster that a lookup table makes has no natural blocks; windows end at rows of this many pixels. */
 const LOOKUP_BLOCK_PIXELS = 64;
 
 /**
- * The header of a cube. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, and _NO_LAYER if the cube or one of the datasets that
- * belong to it is missing.
+ * The header of a cube. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, and _NO_LAYER if the cube or one of its related
+ * datasets is missing.
  */
 export async function openHdf5Cube(path: string, layout: CubeLayout): Promise<RasterHeader> {
   const header = await withHdf5(path, (file) => headerOf(file, layout));
@@ -50,14 +53,20 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
   const blocks: Hdf5CubeBlocks = {
     reader: 'hdf5-cube',
     ...block,
-    ...{ dataset, bandAxis, shape },
+    dataset,
+    bandAxis,
+    shape,
     ...(fill !== undefined && { fill }),
     ...(missing && { missing }),
     ...(lookup && { lookup }),
     ...(errors && { errors }),
   };
   return {
-    ...{ path, width, height, bands, blocks },
+    path,
+    width,
+    height,
+    bands,
+    blocks,
     dataType: layout.dataType ?? dataType,
     crs: layout.crs,
     transform: layout.transform(width, height),
@@ -69,7 +78,7 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
   };
 }
 
-/** Missing data by the attributes of a cube; the nodata value of the raster is another one. */
+/** Missing data by the attributes of a cube. The nodata value of the raster is another number. */
 function missingNumbers(
   file: Hdf5File,
   dataset: string,

@@ -1,15 +1,17 @@
-/** Grids of HDF-EOS5 by their structural metadata (HDF-EOS5 Data Model, File Format and Library, ESDS-RFC-008). */
+/**
+ * Georeferencing of HDF-EOS5 grids by their structural metadata (HDF-EOS5 Data Model, File Format and Library, ESDS-RFC-008).
+ */
 
-import { crsFromEpsg } from '../crs/crs.js';
+import { crsFromEpsg } from '../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
-import { odlList, odlNodes, parseOdl } from '../metadata/odl.js';
+import { odlList, odlNodes, parseOdl } from '../metadata/index.js';
 import type { Crs } from '../types.js';
 import type { Hdf5File } from './file.js';
 import { type Georeferencing, gridGeoreferencing } from './georeferencing.js';
 
 export const STRUCT_METADATA_PREFIX = '/HDFEOS INFORMATION/StructMetadata.';
 
-/** The structural metadata, which long files split into parts; undefined where the file is no HDF-EOS. */
+/** The structural metadata, which long files split into parts; undefined if the file is not HDF-EOS. */
 export function readStructMetadata(file: Hdf5File): string | undefined {
   const parts: string[] = [];
   for (let i = 0; ; i++) {
@@ -19,7 +21,7 @@ export function readStructMetadata(file: Hdf5File): string | undefined {
   }
 }
 
-/** Undefined where the dataset belongs to no HDF-EOS grid. */
+/** Undefined if the dataset belongs to no HDF-EOS grid. */
 export function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferencing | undefined {
   const name = /^\/HDFEOS\/GRIDS\/([^/]+)\//.exec(dataset)?.[1];
   const structure = name === undefined ? undefined : readStructMetadata(file);
@@ -52,7 +54,7 @@ export function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferenci
   return gridGeoreferencing(crs, x, storedFrom(file.path, values.GridOrigin, y, bottom), height);
 }
 
-/** Rows go south from the upper left pixel unless the grid says that its first pixel is the lower left one. */
+/** Rows go south from the upper left pixel unless the grid declares that its first pixel is the lower left one. */
 function storedFrom(
   path: string,
   origin: string | undefined,
@@ -64,7 +66,7 @@ function storedFrom(
   throw unsupported(path, `its first pixel is at ${origin}`);
 }
 
-/** Sinusoidal alone: VIIRS and MODIS tiles. */
+/** Supports only the sinusoidal projection of VIIRS and MODIS tiles. */
 function projected(path: string, values: Record<string, string>): Crs {
   if (values.Projection !== 'HE5_GCTP_SNSOID')
     throw unsupported(path, `its projection is ${values.Projection}`);

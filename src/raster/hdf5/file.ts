@@ -1,4 +1,4 @@
-/** Opens HDF5 files in the calling thread. What is asked for is read from the disk, never the file as a whole. */
+/** Opens HDF5 files in the calling thread. Only requested data is read from the disk. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Dataset, File, Metadata } from 'h5wasm/node';
@@ -13,14 +13,14 @@ export type Attributes = Record<string, AttributeValue>;
 /** Classes of HDF5 types (H5T_class_t). */
 export const TypeClass = { integer: 0, float: 1, string: 3, enum: 8 } as const;
 
-/** Far more than the metadata of real products; a hostile file may declare any size. */
+/** Limit of the number of objects. Real products have far fewer, but a hostile file may declare any number. */
 const MAX_ATTRIBUTE_BYTES = 2 ** 20;
 const MAX_TEXT_BYTES = 2 ** 24;
 const MAX_OBJECTS = 100_000;
 
 /**
- * Opens a file, lets `use` read from it and closes it. `use` must not wait for anything: the library works for one file at a time.
- * Throws TW_RASTER_UNREADABLE and _CORRUPT, and whatever `use` throws.
+ * Opens a file, lets `use` read from it and closes it. `use` must be synchronous: the library works on one file at a time.
+ * Throws TW_RASTER_UNREADABLE and _CORRUPT, and the errors of `use`.
  */
 export async function withHdf5<T>(path: string, use: (file: Hdf5File) => T): Promise<T> {
   await stat(path).catch((error) => {
@@ -43,7 +43,7 @@ export async function withHdf5<T>(path: string, use: (file: Hdf5File) => T): Pro
   });
 }
 
-/** An open file; it is of use only within `withHdf5`. Paths are full paths within the file. */
+/** An open file, valid only within `withHdf5`. Paths are full paths within the file. */
 export class Hdf5File {
   constructor(
     readonly path: string,
@@ -51,7 +51,7 @@ export class Hdf5File {
     private readonly library: Hdf5Library,
   ) {}
 
-  /** Paths of the datasets, sorted. Links to elsewhere are not followed. */
+  /** Paths of the datasets, sorted. External links are not followed. */
   datasets(): string[] {
     const paths = this.callLibrary(() => this.file.paths());
     if (paths.length > MAX_OBJECTS) throw corrupt(this.path, `it has ${paths.length} groups and datasets`);
@@ -61,7 +61,7 @@ export class Hdf5File {
       .sort();
   }
 
-  /** Undefined where no dataset has this path. */
+  /** Undefined if no dataset has this path. */
   dataset(path: string): Dataset | undefined {
     const entity = this.entity(path);
     return entity && 'type' in entity && String(entity.type) === 'Dataset' ? (entity as Dataset) : undefined;
@@ -75,7 +75,7 @@ export class Hdf5File {
     return this.callLibrary(() => dataset.filters);
   }
 
-  /** Paths of the scales attached to each dimension (HDF5 Dimension Scales); netCDF's coordinate variables are such. */
+  /** Paths of the scales attached to each dimension (HDF5 Dimension Scales), such as netCDF's coordinate variables. */
   dimensionScales(dataset: Dataset): string[][] {
     const { shape } = this.metadata(dataset);
     return (shape ?? []).map((_, i) => this.callLibrary(() => dataset.get_attached_scales(i)));
@@ -86,12 +86,12 @@ export class Hdf5File {
     return this.callLibrary(() => dataset.slice(ranges)) as ArrayLike<number | bigint>;
   }
 
-  /** The text of a string dataset, of all its elements together; undefined where there is none. */
+  /** The text of a string dataset, with all its elements joined; undefined if there is none. */
   text(path: string): string | undefined {
     return this.texts(path)?.join('');
   }
 
-  /** The elements of a string dataset; undefined where there is none. */
+  /** The elements of a string dataset; undefined if there is none. */
   texts(path: string): string[] | undefined {
     const dataset = this.dataset(path);
     if (!dataset) return undefined;
@@ -118,12 +118,12 @@ export class Hdf5File {
     return attributes;
   }
 
-  /** Whether the netCDF library wrote the file (since its version 4.4.1). */
+  /** True if the netCDF library (version 4.4.1 or later) wrote the file. */
   get isNetcdf(): boolean {
     return this.attributes('/')._NCProperties !== undefined;
   }
 
-  /** How many bytes a floating point number of an attribute has; 0 if the attribute is missing or of another kind. */
+  /** Bytes of a floating point number of an attribute; 0 if the attribute is missing or of another type. */
   floatBytes(path: string, name: string): number {
     const entity = path === '/' ? this.file : this.entity(path);
     if (!entity || !('attrs' in entity) || !this.callLibrary(() => Object.hasOwn(entity.attrs, name)))
@@ -133,14 +133,14 @@ export class Hdf5File {
   }
 
   private entity(path: string) {
-    // That there is no such path is an answer; the library makes a diagnostic of it.
+    // A missing path is a valid answer, but the library reports a diagnostic for it.
     const entity = this.file.get(path);
     const absent = this.library.guard.lastFault() !== undefined;
     this.library.guard.clearDiagnostics();
     return absent ? null : entity;
   }
 
-  /** Asks the library, and throws what it complains of: its answer alone does not tell. */
+  /** Calls the library and throws its diagnostics, because its return value alone does not show errors. */
   private callLibrary<T>(question: () => T): T {
     const { guard } = this.library;
     guard.clearDiagnostics();

@@ -1,15 +1,17 @@
-/** Where the grid of a dataset lies. */
+/** Georeferencing of the grid of a dataset. */
 import type { Affine, Crs } from '../types.js';
 
 export interface Georeferencing {
   crs: Crs;
-  /** Of the rows from north to south, whatever their order in the file. */
+  /** Of the rows from north to south, even if the file stores them from south to north. */
   transform: Affine;
-  /** The first stored row is the southernmost. */
+  /** True if the first stored row is the southernmost. */
   bottomUp: boolean;
 }
 
-/** The position of a grid by its outer edges: the first column's and row's, and the steps between columns and rows. */
+/**
+ * The georeferencing of a grid by its outer edges: that of the first column and row, and the steps between columns and rows.
+ */
 export function gridGeoreferencing(crs: Crs, x: AxisOrigin, y: AxisOrigin, rows: number): Georeferencing {
   const bottomUp = y.step > 0;
   const north = bottomUp ? y.start + y.step * rows : y.start;

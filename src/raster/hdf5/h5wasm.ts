@@ -1,10 +1,10 @@
-/** The HDF5 library, once a thread. It is loaded when first needed: it is large, and most files do without. */
+/** Loads the HDF5 library once for each thread, on first use: it is large, and few files need it. */
 import type { File, Metadata } from 'h5wasm/node';
 import { type EmscriptenFs, Hdf5Sandbox } from './sandbox.js';
 
 export interface Hdf5Library {
   guard: Hdf5Sandbox;
-  /** The library may open `path` alone, and only while `Hdf5Sandbox.allowing` says so. */
+  /** The library may open only `path`, and only during `Hdf5Sandbox.allowing`. */
   open(path: string): File;
   attributeMetadata(file: File, path: string, name: string): Metadata;
 }

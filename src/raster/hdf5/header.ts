@@ -1,11 +1,10 @@
 /** Opens one dataset of an HDF5 file as a raster. */
 import { stat } from 'node:fs/promises';
 import { unsupported } from '../errors.js';
-import { MAX_SIDE_PIXELS } from '../file/limits.js';
-import { bytesPerSample } from '../pixels/data-types.js';
+import { MAX_SIDE_PIXELS } from '../file/index.js';
+import { bytesPerSample } from '../pixels/index.js';
 import type { BandTags, Hdf5Blocks, RasterHeader } from '../types.js';
-import { cfGeoreferencing } from './cf/georeferencing.js';
-import { missingData } from './cf/missing-data.js';
+import { cfGeoreferencing, missingData } from './cf/index.js';
 import { eosGeoreferencing } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './file.js';
 import { readStoredDataset, type StoredDataset } from './stored-dataset.js';
@@ -16,8 +15,8 @@ const MAX_BANDS = 16_384;
 const CONTIGUOUS_BLOCK_BYTES = 2 ** 20;
 
 /**
- * The header of a dataset. Its bands are all rows and columns that the dimensions before the last two count, the last of them
- * fastest. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, _NO_LAYER, _NO_CRS and _UNKNOWN_CRS.
+ * The header of a dataset. The dimensions before rows and columns count the bands, the last of them fastest. Throws
+ * TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, _NO_LAYER, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function openHdf5(path: string, layer: string): Promise<RasterHeader> {
   const header = await withHdf5(path, (file) => headerOf(file, layer));

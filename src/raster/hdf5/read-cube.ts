@@ -1,8 +1,8 @@
-/** Reads pixels of cubes whose bands lie within rows or pixels: chunk by chunk, so that each is decoded once. */
+/** Reads pixels of cubes whose bands are interleaved by row or pixel, chunk by chunk, so that each chunk is decoded once. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, fillValueFor } from '../pixels/data-types.js';
+import { bytesPerSample, fillValueFor } from '../pixels/index.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { isMissing } from './cf/missing-data.js';
+import { isMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 import { readHyperslab, readStoredDataset, type StoredDataset } from './stored-dataset.js';
 
@@ -10,7 +10,7 @@ export interface Hdf5CubeHeader extends RasterHeader {
   blocks: Hdf5CubeBlocks;
 }
 
-/** The library's memory holds about one piece at a time, or one chunk where chunks are larger. */
+/** The library's memory holds about one piece at a time, or one chunk if chunks are larger. */
 const HYPERSLAB_BYTES = 2 ** 22;
 
 /**
@@ -41,9 +41,9 @@ export async function readHdf5Cube(
   });
 }
 
-// --- where pixels come from ---------------------------------------------------------------------------------------
+// --- positions of pixels in the cube -----------------------------------------------------------------------------
 
-/** For each pixel of a window, row by row, its place in the cube: row * columns + column; -1 if it has none. */
+/** For each pixel of a window, row by row, its position in the cube: row * columns + column; -1 if it has none. */
 function sourcesOf(file: Hdf5File, { path, blocks }: Hdf5CubeHeader, window: Window): Int32Array {
   const { lookup } = blocks;
   const [height, width] = gridOf(blocks);
@@ -87,7 +87,7 @@ const gridOf = ({ shape, bandAxis }: Hdf5CubeBlocks) => [shape[0], shape[3 - ban
 
 type Range = [from: number, to: number];
 
-/** A part of the cube that is read at once, and which pixels of the window come from it. */
+/** A part of the cube that is read in one call, and the pixels of the window that come from it. */
 interface Hyperslab {
   rows: Range;
   columns: Range;
@@ -97,7 +97,7 @@ interface Hyperslab {
   sources: Int32Array;
 }
 
-/** Pieces are whole chunks, cut to what the window needs of them. */
+/** Pieces are complete chunks, cut to the part that the window needs. */
 function* planHyperslabs(
   { blocks }: Hdf5CubeHeader,
   cube: StoredDataset,
@@ -124,7 +124,7 @@ function* planHyperslabs(
   }
 }
 
-/** Rows, columns and bands of a piece: a chunk, or as many of them as fit; whole rows of a cube in one piece. */
+/** Rows, columns and bands of a piece: a chunk, or as many as fit; a cube without chunks is read by complete rows. */
 function hyperslabSize(
   { shape, bandAxis }: Hdf5CubeBlocks,
   { chunks, dataType }: StoredDataset,
@@ -134,14 +134,15 @@ function hyperslabSize(
     Math.min(whole, size * Math.max(1, Math.floor(room / size)));
   const chunk = chunks ?? [1, shape[1], shape[2]];
   const most = pieceBytes / bytesPerSample(dataType);
-  const [high, wide] = [chunk[0]!, chunk[3 - bandAxis]!];
+  const high = chunk[0]!;
+  const wide = chunk[3 - bandAxis]!;
   const bands = grow(chunk[bandAxis]!, shape[bandAxis]!, most / (high * wide));
   const columns = grow(wide, shape[3 - bandAxis]!, most / (high * bands));
   const rows = grow(high, shape[0], most / (columns * bands));
   return { rows, columns, bands };
 }
 
-/** Indexes of sources that are there, grouped by a key, each group in order. */
+/** Indexes of pixels with a position, grouped by a key, each group in ascending order. */
 function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
   const counts = new Map<number, number>();
   for (const source of sources)
@@ -162,7 +163,8 @@ function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): I
 }
 
 function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
-  let [least, most] = [Infinity, -Infinity];
+  let least = Infinity;
+  let most = -Infinity;
   for (const pixel of pixels) {
     const place = value(pixel);
     if (place < least) least = place;
@@ -186,7 +188,8 @@ function copyHyperslab(
   const { bandAxis, fill, missing, errors } = blocks;
   const ranges = bandAxis === 1 ? [rows, range, columns] : [rows, columns, range];
   const [, width] = gridOf(blocks);
-  const [across, deep] = [columns[1] - columns[0], range[1] - range[0]];
+  const across = columns[1] - columns[0];
+  const deep = range[1] - range[0];
   const read = ({ dataset, dataType }: StoredDataset) => {
     const values = readHyperslab(file, dataset, dataType, ranges);
     if (values.length !== (rows[1] - rows[0]) * across * deep)
@@ -195,8 +198,9 @@ function copyHyperslab(
   };
   const values = read(cube);
   const flags = errors && read(readStoredDataset(file, errors.dataset));
-  // Where the first band of each pixel lies in the piece, and where the pixel goes.
-  const [places, targets] = [new Int32Array(pixels.length), new Int32Array(pixels.length)];
+  // Offset of each pixel's first band in the piece, and the destination of the pixel.
+  const places = new Int32Array(pixels.length);
+  const targets = new Int32Array(pixels.length);
   for (const [i, pixel] of pixels.entries()) {
     const source = sources[pixel]!;
     const row = Math.floor(source / width) - rows[0];

@@ -1,15 +1,15 @@
-/** Few values of HDF5 files: short lists, such as the wavelengths of a cube's bands, and single ones of a table. */
+/** Reads small datasets of HDF5 files: lists such as the wavelengths of a cube's bands, and single values of a table. */
 import { corrupt } from '../errors.js';
-import { isMissing, missingData } from './cf/missing-data.js';
+import { isMissing, missingData } from './cf/index.js';
 import { TypeClass, withHdf5 } from './file.js';
 import { readHyperslab, readStoredDataset } from './stored-dataset.js';
 
-/** More values than an instrument has bands are no list of them. */
+/** Limit of a list: no instrument has more bands. */
 const MAX_VALUES = 16_384;
 
 /**
- * The numbers or texts of datasets with one dimension, by path; a dataset that is not there has no entry.
- * Throws TW_RASTER_UNREADABLE, and TW_RASTER_CORRUPT for datasets of another shape.
+ * The numbers or texts of one-dimensional datasets, by path; missing datasets have no entry. Throws TW_RASTER_UNREADABLE, and
+ * TW_RASTER_CORRUPT for datasets of another shape.
  */
 export function readHdf5Lists(path: string, datasets: string[]): Promise<Map<string, (number | string)[]>> {
   return withHdf5(path, (file) => {
@@ -29,8 +29,8 @@ export function readHdf5Lists(path: string, datasets: string[]): Promise<Map<str
 }
 
 /**
- * Numbers of a dataset with two dimensions, at places (row, column); NaN for missing data. Throws as `openRaster` does, and
- * TW_RASTER_CORRUPT.
+ * Numbers of a two-dimensional dataset at positions (row, column); NaN for missing data. Throws the errors of `openRaster`,
+ * and TW_RASTER_CORRUPT.
  */
 export function readHdf5Points(path: string, layer: string, places: [number, number][]): Promise<number[]> {
   return withHdf5(path, (file) => {

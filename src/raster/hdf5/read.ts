@@ -1,8 +1,8 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, fillValueFor } from '../pixels/data-types.js';
+import { bytesPerSample, fillValueFor } from '../pixels/index.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { replaceMissing } from './cf/missing-data.js';
+import { replaceMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 import { readHyperslab } from './stored-dataset.js';
 
@@ -63,7 +63,7 @@ function readBand(
   }
 }
 
-/** The place of a band among the dimensions before rows and columns, the last of which runs fastest. */
+/** The indexes of a band in the dimensions before rows and columns, the last of which runs fastest. */
 function indexOf(band: number, dimensions: number[]): [number, number][] {
   const ranges: [number, number][] = [];
   for (const size of dimensions.toReversed()) {
@@ -73,7 +73,7 @@ function indexOf(band: number, dimensions: number[]): [number, number][] {
   return ranges;
 }
 
-/** Runs of rows that end where blocks end, so that no block is decoded twice. */
+/** Runs of rows that end at block boundaries, so that no block is decoded twice. */
 function* planHyperslabs(
   from: number,
   to: number,

@@ -1,7 +1,7 @@
 /**
- * The HDF5 library is C in WebAssembly that sees the file system through one object. Two of its functions are replaced, so
- * that a hostile file cannot make the library open other files (by external links, external storage or virtual datasets), and so that its
- * diagnostics become part of our errors instead of lines on stderr.
+ * The HDF5 library is C compiled to WebAssembly. It accesses files through one object, two of whose functions are replaced
+ * here. A hostile file then cannot make the library open other files (by external links, external storage or virtual
+ * datasets), and its diagnostics become part of tilewright's errors instead of lines on stderr.
  */
 
 /** The functions of Emscripten's `FS` that are replaced. */
@@ -20,11 +20,11 @@ export interface EmscriptenFs {
 /** EACCES in the numbering of WASI, which Emscripten uses. */
 const PERMISSION_DENIED = 2;
 const STDERR = 2;
-/** An error prints a few hundred lines at most; a hostile file may cause many errors. */
+/** An error prints at most a few hundred lines; a hostile file may cause many errors. */
 const MAX_DIAGNOSTICS_LENGTH = 64_000;
 
 export class Hdf5Sandbox {
-  /** The only file that may be opened now; null between uses. */
+  /** The only file that may be opened; null between calls. */
   private allowed: string | null = null;
   private diagnostics = '';
 
@@ -42,7 +42,7 @@ export class Hdf5Sandbox {
     };
   }
 
-  /** Runs `work`, during which the library may open `path` and nothing else. */
+  /** Runs `work`, during which the library may open only `path`. */
   withAllowedFile<T>(path: string, work: () => T): T {
     this.allowed = path;
     try {
@@ -53,15 +53,15 @@ export class Hdf5Sandbox {
     }
   }
 
-  /** Forgets earlier diagnostics: of questions to which "no" is a fair answer. */
+  /** Discards earlier diagnostics, such as those of queries that may fail. */
   clearDiagnostics(): void {
     this.diagnostics = '';
   }
 
-  /** The innermost cause of what failed since the last `clear`; undefined where nothing did. */
+  /** The innermost cause of errors since the last `clear`; undefined if there was none. */
   lastFault(): string | undefined {
     if (!this.diagnostics) return undefined;
-    // Lines such as "  #007: src/H5Z.c line 1435 in H5Z_pipeline(): required filter 'lzf' is not registered".
+    // Matches lines such as " #007: src/H5Z.c line 1435 in H5Z_pipeline(): required filter 'lzf' is not registered".
     const first = this.diagnostics.split('HDF5-DIAG')[1] ?? this.diagnostics;
     const causes = [...first.matchAll(/^\s*#\d+: .*?\(\): (.*)$/gm)].map(([, cause]) => cause);
     return (

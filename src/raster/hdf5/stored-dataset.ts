@@ -1,22 +1,22 @@
-/** What a dataset of an HDF5 file holds, and whether it can be read. */
+/** Type and layout of a dataset in an HDF5 file, and checks that it can be read. */
 import type { Dataset, Metadata } from 'h5wasm/node';
 import { corrupt, subdatasetNotFound, unsupported } from '../errors.js';
-import { bytesPerSample } from '../pixels/data-types.js';
+import { bytesPerSample } from '../pixels/index.js';
 import type { DataType, PixelArray } from '../types.js';
-import { decodedType, type NumberTypes, viewAsDecoded } from './cf/missing-data.js';
+import { decodedType, type NumberTypes, viewAsDecoded } from './cf/index.js';
 import { type Hdf5File, TypeClass } from './file.js';
 
 export interface StoredDataset {
   dataset: Dataset;
   shape: number[];
-  /** The type that the numbers stand for. */
+  /** The type that the numbers represent. */
   dataType: DataType;
   types: NumberTypes;
-  /** Undefined for a dataset in one piece. */
+  /** Undefined for a contiguous dataset. */
   chunks: number[] | undefined;
 }
 
-/** The library holds a chunk in memory as a whole, and its memory ends at 2 GiB. */
+/** The library holds a complete chunk in memory, which ends at 2 GiB. */
 const MAX_CHUNK_BYTES = 2 ** 28;
 /** H5Z_FILTER_*: deflate, shuffle, fletcher32, szip, nbit, scaleoffset. */
 const SUPPORTED_FILTERS = new Set([1, 2, 3, 4, 5, 6]);
@@ -31,7 +31,7 @@ const UNSUPPORTED_FILTERS: Record<number, string> = {
   32026: 'Blosc2',
 };
 
-/** A dataset of numbers. Throws TW_RASTER_NO_LAYER, _CORRUPT and _UNSUPPORTED. */
+/** A numeric dataset. Throws TW_RASTER_NO_LAYER, _CORRUPT and _UNSUPPORTED. */
 export function readStoredDataset(file: Hdf5File, layer: string): StoredDataset {
   const { path } = file;
   const dataset = file.dataset(layer);
@@ -47,7 +47,7 @@ export function readStoredDataset(file: Hdf5File, layer: string): StoredDataset 
   return { dataset, shape, dataType, types, chunks: chunksOf(path, layer, stored, dataType) };
 }
 
-/** Numbers of a hyperslab, [from, to) along each dimension, as the type that they stand for. */
+/** Numbers of a hyperslab, [from, to) along each dimension, as the type that they represent. */
 export function readHyperslab(
   file: Hdf5File,
   dataset: Dataset,

@@ -1,18 +1,18 @@
-/** Lists what an HDF5 or netCDF-4 file holds. */
-import { odlNodes, parseOdl } from '../metadata/odl.js';
+/** Lists the datasets of an HDF5 or netCDF-4 file. */
+import { odlNodes, parseOdl } from '../metadata/index.js';
 import type { MultiDatasetFile, Subdataset } from '../types.js';
 import { readStructMetadata } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, TypeClass, withHdf5 } from './file.js';
 
-/** Key of the metadata under which the structure of an HDF-EOS file stands, as text. */
+/** Key of the metadata for the structural metadata of an HDF-EOS file, as text. */
 const STRUCTURE_KEY = 'StructMetadata';
 const FILE_ATTRIBUTES = '/HDFEOS/ADDITIONAL/FILE_ATTRIBUTES';
 const INVENTORY_METADATA = /^\/HDFEOS INFORMATION\/(Core|Archive)Metadata\.\d+$/i;
 
 /**
- * Every dataset of numbers with two dimensions or more, and all that the file says of itself: the attributes of the whole,
- * the items of HDF-EOS inventories by their names, and its structural metadata under "StructMetadata".
- * Throws TW_RASTER_UNREADABLE and _CORRUPT.
+ * Lists every numeric dataset with two dimensions or more, and the metadata of the file: its global attributes, the items of
+ * HDF-EOS inventories by their names, and its structural metadata under "StructMetadata". Throws TW_RASTER_UNREADABLE and
+ * _CORRUPT.
  */
 export function listHdf5Subdatasets(path: string): Promise<MultiDatasetFile> {
   return withHdf5(path, (file) => {

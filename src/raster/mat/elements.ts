@@ -1,16 +1,16 @@
 /**
- * The variables of a MATLAB 5 file (MathWorks, "MAT-File Format", version 5): a header of 128 bytes, then data elements, each with a
- * type and a length. The element of a variable may be compressed by zlib.
+ * Lists the variables of a MATLAB 5 file (MathWorks, "MAT-File Format", version 5): a header of 128 bytes, then data elements,
+ * each with a type and a length. The element of a variable may be compressed by zlib.
  */
 import { constants, inflateSync } from 'node:zlib';
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file/source-file.js';
+import type { SourceFile } from '../file/index.js';
 import type { StoredType } from '../types.js';
 
 const HEADER_BYTES = 128;
-/** Names have 63 characters at most, so dimensions and name end well before this many bytes of an element. */
+/** Names have at most 63 characters, so dimensions and name end well before this many bytes of an element. */
 const ELEMENT_HEAD_BYTES = 1024;
-/** More variables than any file of pixels has. */
+/** Limit of the variables; files of pixels have fewer. */
 const MAX_ELEMENTS = 1000;
 
 /** Types of data elements. */
@@ -29,29 +29,29 @@ const NUMBERS: Record<number, StoredType> = {
   13: 'uint64',
 };
 
-/** Classes of arrays of numbers: double, single and eight kinds of integers. Others are text, cells, structures ... */
+/** Classes of numeric arrays: double, single and eight kinds of integers. Others are text, cells, structures ... */
 const FIRST_NUMERIC = 6;
 const LAST_NUMERIC = 15;
 const COMPLEX = 0x800;
 
-/** An array of numbers, of any number of dimensions, and where its numbers are. */
+/** A numeric array of any number of dimensions, and the position of its numbers. */
 export interface MatArray {
   name: string;
   dimensions: number[];
   isComplex: boolean;
-  /** As the numbers are stored, which may be a smaller type than that of the variable. */
+  /** The stored type, which may be smaller than that of the variable. */
   storedType: StoredType;
-  /** Where the bytes of the element begin in the file, and how many there are. */
+  /** Offset and length of the element in the file, bytes. */
   start: number;
   bytes: number;
   isCompressed: boolean;
-  /** Where its numbers begin in the element, decompressed, and how many bytes they have. */
+  /** Offset and length of the numbers in the decompressed element, bytes. */
   dataOffset: number;
   dataBytes: number;
   littleEndian: boolean;
 }
 
-/** Whether the numbers of a file are little-endian. Throws TW_RASTER_CORRUPT if its header does not say it. */
+/** True if the numbers of a file are little-endian. Throws TW_RASTER_CORRUPT if its header does not say so. */
 function byteOrder({ path, start }: SourceFile): boolean {
   const mark = Buffer.from(start.subarray(126, 128)).toString('latin1');
   if (mark !== 'IM' && mark !== 'MI') throw corrupt(path, 'its header does not say its byte order');
@@ -59,7 +59,7 @@ function byteOrder({ path, start }: SourceFile): boolean {
 }
 
 /**
- * The arrays of numbers in a file; variables of other kinds are left out. Reads the start of each. Throws TW_RASTER_CORRUPT and
+ * The numeric arrays of a file; skips variables of other kinds. Reads the start of each. Throws TW_RASTER_CORRUPT and
  * TW_RASTER_TRUNCATED.
  */
 export async function matArrays(file: SourceFile): Promise<MatArray[]> {
@@ -125,8 +125,11 @@ function readHead(
     if (!storedType) throw new Error(`its numbers are of type ${numbers.type}`);
     return {
       name: head.toString('latin1', name.data, name.data + name.bytes),
-      ...{ dimensions, isComplex: (word & COMPLEX) !== 0, storedType },
-      ...{ dataOffset: numbers.data, dataBytes: numbers.bytes },
+      dimensions,
+      isComplex: (word & COMPLEX) !== 0,
+      storedType,
+      dataOffset: numbers.data,
+      dataBytes: numbers.bytes,
     };
   } catch (error) {
     // Buffer throws a RangeError for a read beyond the head.
@@ -137,7 +140,7 @@ function readHead(
 interface Tag {
   type: number;
   bytes: number;
-  /** Where its data begin, and where the next element begins. */
+  /** Offsets of its data and of the next element. */
   data: number;
   next: number;
 }

@@ -1,18 +1,23 @@
-/** A cube in a MATLAB 5 file: an array of numbers with rows, columns and bands. */
+/** Opens a cube in a MATLAB 5 file: a numeric array with rows, columns and bands. */
 import { corrupt, noCrs, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
-import { withFile } from '../file/source-file.js';
-import { bytesPerStored, dataTypeOfStored } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_BLOCK_BYTES,
+  MAX_SIDE_PIXELS,
+  withFile,
+} from '../file/index.js';
+import { bytesPerStored, dataTypeOfStored } from '../pixels/index.js';
 import type { RasterHeader } from '../types.js';
 import { type MatArray, matArrays } from './elements.js';
 
-/** Deflate cannot shrink data by more than this. */
+/** Deflate cannot compress data by more than this factor. */
 const MAX_DEFLATE_RATIO = 1032;
 
 /**
- * Opens the array called `layer`, or the only one with three dimensions. The file says neither position nor wavelengths.
- * Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and _NO_CRS without a position.
+ * Opens the array named `layer`, or the only one with three dimensions. The file has neither georeferencing nor wavelengths.
+ * Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and _NO_CRS without `position`.
  */
 export function openMat(
   path: string,
@@ -41,14 +46,23 @@ export function openMat(
     return {
       path,
       fileBytes: file.size,
-      ...{ width, height, bands },
+      width,
+      height,
+      bands,
       dataType: dataTypeOfStored(storedType),
       ...georeferenceByCorners(position, { path, width, height }),
       nodata: undefined,
       palette: false,
       blocks: {
-        ...{ reader: 'mat', width, height: 1 },
-        ...{ storedType, start, bytes, isCompressed, dataOffset, littleEndian },
+        reader: 'mat',
+        width,
+        height: 1,
+        storedType,
+        start,
+        bytes,
+        isCompressed,
+        dataOffset,
+        littleEndian,
       },
       bandTags: Array.from({ length: bands }, () => ({})),
       metadata: {},
@@ -65,7 +79,7 @@ function chooseArray(arrays: MatArray[], path: string, layer: string | undefined
     if (cubes[0]) return cubes[0];
     const found = arrays.map(({ name, dimensions }) => `${name} (${dimensions.join(' x ')})`);
     const others = found.length > 0 ? `, but ${found.join(', ')}` : '';
-    throw unsupported(path, `it has no array of numbers with rows, columns and bands${others}`);
+    throw unsupported(path, `it has no numeric array with rows, columns and bands${others}`);
   }
   const chosen = cubes.find(({ name }) => name === layer);
   if (!chosen) throw subdatasetNotFound(path, layer, names);

@@ -1,20 +1,20 @@
-/** Reads pixels of an array in a MATLAB file: column by column of the first band, then of the next. */
+/** Reads pixels of an array in a MATLAB file, which is stored in column order, band after band. */
 import { createReadStream } from 'node:fs';
 import { createInflate } from 'node:zlib';
 import { TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable, truncated } from '../errors.js';
-import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
+import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/index.js';
 import type { MatBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 
 export type MatHeader = RasterHeader & { blocks: MatBlocks };
 
-/** An element ends with up to so many bytes of padding. */
+/** Limit of the padding at the end of an element, bytes. */
 const PADDING = 7;
 const READ_BUFFER_BYTES = 2 ** 18;
 
 /**
- * Reads a window of some bands (from 0); both lie within the image. The array is read from its start to its end, a column at a time, so
- * that memory is bounded and its checksum is verified. Throws TW_RASTER_UNREADABLE, _CORRUPT and _TRUNCATED.
+ * Reads a window of some bands (from 0); both lie within the image. Reads the array from its start to its end, one column at a
+ * time, so that memory is bounded and its checksum is verified. Throws TW_RASTER_UNREADABLE, _CORRUPT and _TRUNCATED.
  */
 export async function readMat(
   header: MatHeader,
@@ -42,15 +42,15 @@ export async function readMat(
 }
 
 /**
- * Takes the bytes of an element in pieces, and puts the pixels of a window into the target. Invariant: `done` columns of all bands are
- * complete, and of the next one the first `filled` bytes are in `column`.
+ * Accepts the bytes of an element in pieces, and writes the pixels of a window to the target. Invariant: `done` columns of all
+ * bands are complete; `column` holds the first `filled` bytes of the next one.
  */
 class ColumnReader {
   private readonly arrays: ReadonlyMap<number, PixelArray>;
-  /** In memory of its own, so that numbers of every size are aligned. */
+  /** Separate memory, so that numbers of every size are aligned. */
   private readonly column: Buffer;
   private readonly count: number;
-  /** Bytes before the first number that are still to come, and bytes that came after the last one. */
+  /** Remaining bytes before the first number, and bytes after the last one. */
   private before: number;
   private after = 0;
   private done = 0;

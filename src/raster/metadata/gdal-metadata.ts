@@ -1,12 +1,12 @@
 /**
- * The XML of TIFF tag 42112, in which GDAL keeps items of the dataset and what bands say of themselves.
- * GDAL escapes the text of an item twice, and expects that of others.
+ * The XML of TIFF tag 42112, in which GDAL keeps metadata items of the dataset and properties of bands. GDAL escapes the text
+ * of an item twice, and expects other writers to do the same.
  */
 
 import type { BandTags } from '../types.js';
 import { parseSpectralTags, spectralMetadataItems } from './spectral-tags.js';
 
-/** Undefined where there is nothing to say. */
+/** The XML text; undefined if it would be empty. */
 export function gdalMetadataXml(metadata: Record<string, string>, bandTags: BandTags[]): string | undefined {
   const items = Object.entries(metadata).map(([name, value]) => item(name, '', value));
   for (const [band, { description, scale, offset, ...spectral }] of bandTags.entries()) {
@@ -27,7 +27,7 @@ function item(name: string, attributes: string, value: string): string {
 
 const ENTITY_OF: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Control characters that XML 1.0 cannot hold become blanks. */
+/** Replaces control characters that XML 1.0 cannot hold by blanks. */
 function escapeXml(text: string): string {
   return text
     .replace(/[^\t\n\r\x20-\uFFFD\u{10000}-\u{10FFFF}]/gu, ' ')
@@ -38,19 +38,19 @@ function escapeXml(text: string): string {
 export interface GdalMetadata {
   metadata: Record<string, string>;
   bandTags: BandTags[];
-  /** GDAL's colour interpretation of each band in lower case, where it is not that of the TIFF tags. */
+  /** GDAL's colour interpretation of each band in lower case, if it differs from that of the TIFF tags. */
   interpretations: (string | undefined)[];
-  /** Guesses that were made. */
+  /** Guesses that the parser made. */
   warnings: string[];
 }
 
-/** Reads the XML back. Items of domains other than the default are left out, except those of the spectrum. */
+/** Parses the XML. Leaves out items of other domains than the default, except those of the spectrum. */
 export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
   const metadata: Record<string, string> = {};
   const bandTags: BandTags[] = Array.from({ length: bands }, () => ({}));
   const interpretations: (string | undefined)[] = new Array(bands).fill(undefined);
   const bandItems = Array.from({ length: bands }, () => new Map<string, string>());
-  // Patterns that cannot overlap with what follows them: hostile text must not take quadratic time.
+  // These patterns cannot overlap with the text after them: hostile text must not take quadratic time.
   for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^<>]*)>([^<]*)<\/Item>/g)) {
     const attributes = new Map<string, string>();
     for (const [, name = '', value = ''] of attributeText.matchAll(/(?<![\w:])([\w:]+)\s*=\s*"([^"]*)"/g)) {

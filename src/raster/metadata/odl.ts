@@ -1,19 +1,19 @@
 /**
- * Object Description Language, as HDF-EOS and Landsat write their metadata: GROUP and OBJECT, each with an END_GROUP or
+ * Parses the Object Description Language of the metadata of HDF-EOS and Landsat: GROUP and OBJECT, each with an END_GROUP or
  * END_OBJECT, and KEY=value lines; END ends the text (HDF-EOS Library User's Guide, "Structural Metadata").
  */
 export interface OdlNode {
   /** Empty for the root. */
   name: string;
-  /** As written, without quotes around the whole. */
+  /** Values as written, without enclosing quotes. */
   values: Record<string, string>;
   children: OdlNode[];
 }
 
-/** Real metadata is nested a few deep. */
+/** Real metadata is nested a few levels deep. */
 const MAX_DEPTH = 64;
 
-/** Never fails: lines that are no ODL are passed over. */
+/** Never fails: it skips lines that are not ODL. */
 export function parseOdl(text: string): OdlNode {
   const root: OdlNode = { name: '', values: {}, children: [] };
   const open = [root];
@@ -35,13 +35,13 @@ export function parseOdl(text: string): OdlNode {
   return root;
 }
 
-/** The node itself and all below it, each before its children. */
+/** The node itself and all nodes below it, each before its children. */
 export function* odlNodes(node: OdlNode): Generator<OdlNode> {
   yield node;
   for (const child of node.children) yield* odlNodes(child);
 }
 
-/** The parts of a value such as `(1, "a")`; a value without brackets is its only part. */
+/** The elements of a value such as `(1, "a")`; a value without brackets is its only element. */
 export function odlList(value: string): string[] {
   return value
     .replace(/^\((.*)\)$/s, '$1')

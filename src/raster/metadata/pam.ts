@@ -1,15 +1,13 @@
 /**
- * GDAL's Persistent Auxiliary Metadata (PAM): facts about a raster in the file of the same name and `.aux.xml` beside it, which GDAL
- * writes if the format has no place for them. Position and nodata values are read, where the raster has none of its own.
+ * GDAL's Persistent Auxiliary Metadata (PAM): properties of a raster in a file of the same name and `.aux.xml`, which GDAL
+ * writes if the format cannot hold them. Georeferencing and nodata values are read, if the raster has none of its own.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { messageOf } from '../../errors.js';
-import { isInvertible } from '../crs/affine.js';
-import { crsFromEpsg } from '../crs/crs.js';
-import { crsFromWkt } from '../crs/wkt.js';
+import { crsFromEpsg, crsFromWkt, isInvertible } from '../crs/index.js';
 import { noCrs } from '../errors.js';
-import { parseNodata } from '../pixels/data-types.js';
+import { parseNodata } from '../pixels/index.js';
 import type { Affine, Crs, RasterHeader } from '../types.js';
 import { elementsOf, parseXmlTree, type XmlElement } from './xml-tree.js';
 
@@ -22,28 +20,28 @@ export interface Pam {
   nodata: Map<number, string>;
 }
 
-/** Histograms and attribute tables make such files larger than the facts that are read. */
+/** Histograms and attribute tables make these files larger than the properties that are read. */
 const MAX_BYTES = 16e6;
 
-/** Links are refused, and opening a named pipe does not wait for a writer. */
+/** Refuses links, and does not wait for a writer of a named pipe. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Codes of `open` if nothing, a link or a socket has the name. FreeBSD has EMLINK for a link. */
+/** Codes of `open` if the name does not exist, or is a link or a socket. FreeBSD returns EMLINK for a link. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EMLINK', 'ENXIO']);
 
-/** The name of the PAM file of a raster. */
+/** The path of the PAM file of a raster. */
 export const pamPath = (path: string) => `${path}.aux.xml`;
 
 /**
- * Undefined if there is no such file. Adds to `warnings` if it cannot be read or is too large. Links are not followed: they could lead
- * out of an allowed folder.
+ * Undefined if the file does not exist. Adds to `warnings` if it cannot be read or is too large. Links are not followed: they
+ * could lead out of an allowed folder.
  */
 export async function readPam(raster: string, warnings: string[]): Promise<Pam | undefined> {
   const path = pamPath(raster);
   let file: FileHandle | undefined;
   try {
     file = await open(path, FLAGS);
-    // The check is of the opened file, because another file may take its name at any time.
+    // Checks the opened file, because another file may take its name at any time.
     const info = await file.stat();
     if (!info.isFile()) return undefined;
     if (info.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1e6} MB`);
@@ -68,7 +66,7 @@ function pamOf(root: XmlElement | undefined, path: string): Pam {
   return { path, srs: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
 }
 
-/** The decimal text is rounded; GDAL adds the bytes of the number if that matters. */
+/** The text is a rounded decimal. GDAL adds the bytes of the number if the rounding matters. */
 function exactNumber({ text, attributes }: XmlElement): string {
   const bytes = Buffer.from(attributes.le_hex_equiv ?? '', 'hex');
   return bytes.length === 8 ? String(bytes.readDoubleLE()) : text;
@@ -90,10 +88,13 @@ function crsOfText(srs: string, path: string): Crs {
   return epsg === undefined ? crsFromWkt(srs, path) : crsFromEpsg(Number(epsg));
 }
 
-/** The position of a raster. */
+/** Georeferencing of a raster. */
 type Place = Pick<RasterHeader, 'crs' | 'transform' | 'isDescribedOutside'>;
 
-/** The raster's own position, and from PAM what it lacks. Throws as `crs` and `transform` do, and TW_RASTER_UNKNOWN_CRS. */
+/**
+ * The raster's own georeferencing, completed by that of PAM. Throws the errors of `crs` and `transform`, and
+ * TW_RASTER_UNKNOWN_CRS.
+ */
 export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, pam: Pam | undefined): Place {
   const { srs, transform } = pam ?? {};
   let described: Pick<Place, 'isDescribedOutside'> = {};
@@ -114,8 +115,8 @@ export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, p
 }
 
 /**
- * The nodata value of all bands but alpha; undefined if PAM has none that their type can hold. Adds to `warnings` if it has different
- * values.
+ * The nodata value of all bands but alpha; undefined if PAM has none that their type can hold. Adds to `warnings` if the bands
+ * have different values.
  */
 export function nodataOfPam(
   { nodata, path }: Pam,

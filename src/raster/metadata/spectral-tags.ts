@@ -1,19 +1,19 @@
-/** Wavelengths of bands as GDAL metadata items hold them, and as ENVI and EnMAP-Box write and read them. */
+/** Wavelengths of bands in GDAL metadata items, in the forms that ENVI and EnMAP-Box write and read. */
 
 import type { SpectralTags } from '../types.js';
 import { roundNanometres, toNanometres, toNanometreWidths } from './wavelength-units.js';
 
-/** Instruments with fewer bands are no imaging spectrometers. */
+/** Instruments with fewer bands are not imaging spectrometers. */
 const MIN_SPECTRUM_BANDS = 16;
 
-/** Whether bands are those of an imaging spectrometer: many, each with its wavelength. */
+/** True for the bands of an imaging spectrometer: many, each with its wavelength. */
 export function isHyperspectral(bands: readonly SpectralTags[]): boolean {
   return bands.length >= MIN_SPECTRUM_BANDS && bands.every(({ wavelength }) => wavelength !== undefined);
 }
 
 /**
- * The index of the good band whose centre is nearest to a wavelength, at most `tolerance` away, both nm; -1 if there is none. Where
- * detectors overlap and two are equally near, the one with the smaller FWHM.
+ * The index of the good band whose centre is nearest to a wavelength, at most `tolerance` away (both nm); -1 if there is none.
+ * If detectors overlap and two bands are equally near, the one with the smaller FWHM wins.
  */
 export function nearestBand(bands: readonly SpectralTags[], nanometres: number, tolerance: number): number {
   const far = ({ wavelength = Infinity }: SpectralTags) => Math.abs(wavelength - nanometres);
@@ -30,7 +30,7 @@ export function nearestBand(bands: readonly SpectralTags[], nanometres: number, 
   return best;
 }
 
-/** The spectral tags of something that has others, too. */
+/** The spectral tags of an object that may have other properties. */
 export function spectralTags({ wavelength, fwhm, good }: SpectralTags): SpectralTags {
   return {
     ...(wavelength !== undefined && { wavelength }),
@@ -39,7 +39,7 @@ export function spectralTags({ wavelength, fwhm, good }: SpectralTags): Spectral
   };
 }
 
-/** Items of a band by their names; those of the domain IMAGERY (GDAL 3.10 and later) as `IMAGERY:name`. */
+/** Items of a band by name. Items of the domain IMAGERY (GDAL 3.10 and later) are named `IMAGERY:name`. */
 export type BandItems = ReadonlyMap<string, string>;
 
 /** Returns the tags of each band. Adds guesses to `warnings`. */
@@ -48,7 +48,7 @@ export function parseSpectralTags(
   warnings: string[],
 ): SpectralTags[] {
   const tags: SpectralTags[] = bands.map(() => ({}));
-  // From the most exact source to the least: IMAGERY has three decimals of a micrometre.
+  // From the most exact source to the least exact one: IMAGERY has three decimals of a micrometre.
   const found = [plainItems, imageryItems, descriptions].some((source) => {
     const values = bands.map(source);
     const known = values.flatMap((value, band) => (value ? [{ ...value, band }] : []));
@@ -94,13 +94,13 @@ const imageryItems: Source = ({ items }) => {
   return { wavelength: Number(text), fwhm: Number(items.get('IMAGERY:FWHM_UM')), unit: 'um' };
 };
 
-/** Such as "band 1 (418.24 Nanometers)". */
+/** For example "band 1 (418.24 Nanometers)". */
 const descriptions: Source = ({ description }) => {
   const [, value, unit] = /\(\s*(\d+(?:\.\d+)?)\s*([A-Za-zµμ]+)\s*\)\s*$/.exec(description ?? '') ?? [];
   return value === undefined ? undefined : { wavelength: Number(value), fwhm: NaN, unit };
 };
 
-/** The items of a band, each with its domain; none for a band without a wavelength. */
+/** The items of a band, each with its domain; empty for a band without a wavelength. */
 export function spectralMetadataItems(
   tags: SpectralTags,
 ): { name: string; value: string; domain?: string }[] {

@@ -1,6 +1,6 @@
-/** Wavelengths in nanometres, whatever their unit is called in a file. */
+/** Converts wavelengths to nanometres. */
 
-/** Nanometres in one unit. Names as ENVI, GDAL and the writers of other tools spell them, in lower case. */
+/** Nanometres in one unit, by the names that ENVI, GDAL and other tools write, in lower case. */
 const NANOMETRES_PER_UNIT: Record<string, number> = {
   ...unitAliases(['nanometers', 'nanometer', 'nanometres', 'nanometre', 'nm'], 1),
   ...unitAliases(
@@ -17,24 +17,24 @@ function unitAliases(names: string[], factor: number): Record<string, number> {
   return Object.fromEntries(names.map((name) => [name, factor]));
 }
 
-/** Units of lists that hold no wavelengths. */
+/** Units of other quantities than wavelength. */
 const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
 
-/** Optical instruments measure between these, nm. */
-const MIN_WAVELENGTH_NM = 100;
-const MAX_WAVELENGTH_NM = 100_000;
+/** Range of optical instruments, nm. */
+export const MIN_WAVELENGTH_NM = 100;
+export const MAX_WAVELENGTH_NM = 100_000;
 
 export interface Wavelengths {
   nanometres: number[];
-  /** Nanometres in one unit of the file, which its FWHM has, too. */
+  /** Nanometres in one unit of the file. The FWHM has the same unit. */
   factor: number;
-  /** For the user: a guess about the units, and that all wavelengths are the same. */
+  /** For the user: a guess about the units, or a remark that all wavelengths are equal. */
   warning?: string;
 }
 
 /**
- * Wavelengths of a file in nanometres. A unit that is missing or unknown is guessed from the values, and so is one that is
- * impossible: nobody measures light of 0.4 nm. Undefined if the values are no wavelengths.
+ * Wavelengths of a file in nanometres. The unit is guessed from the values if it is missing, unknown or impossible (such as
+ * light of 0.4 nm). Undefined if the values cannot be wavelengths.
  */
 export function toNanometres(values: number[], unit: string | undefined): Wavelengths | undefined {
   const name = unit?.trim().toLowerCase() ?? '';
@@ -47,7 +47,7 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
   const guess = largest <= 30 ? 1e3 : 1;
   if (!isIn(guess)) return undefined;
   const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
-  const warning = `wavelengths from ${least} to ${largest} with ${said} are taken as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
+  const warning = `wavelengths from ${least} to ${largest} with ${said} are treated as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
   return inNanometres(values, guess, warning);
 }
 
@@ -60,8 +60,8 @@ function inNanometres(values: readonly number[], factor: number, guess?: string)
 }
 
 /**
- * The FWHM of bands in nm, from values in the unit of their wavelengths. NaN stands for a width that is not known. A width that is not
- * above 0, or not below twice the wavelength, is left out, and `warnings` says so.
+ * The FWHM of bands in nm, from values in the unit of their wavelengths. NaN stands for an unknown width. A width that is not
+ * above 0, or not below twice the wavelength, is left out with an entry in `warnings`.
  */
 export function toNanometreWidths(
   values: readonly number[],
@@ -80,13 +80,14 @@ export function toNanometreWidths(
   return widths;
 }
 
-function isWavelength(nanometres: number): boolean {
+export function isWavelength(nanometres: number): boolean {
   return nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
 }
 
-/** Without arguments for each value: a call takes fewer than long lists have. */
+/** Avoids `Math.min(...values)`: a call cannot take as many arguments as long lists have. */
 function minMax(values: readonly number[]): [least: number, largest: number] {
-  let [least, largest] = [Infinity, -Infinity];
+  let least = Infinity;
+  let largest = -Infinity;
   for (const value of values) {
     least = Math.min(least, value);
     largest = Math.max(largest, value);
@@ -94,7 +95,7 @@ function minMax(values: readonly number[]): [least: number, largest: number] {
   return [least, largest];
 }
 
-/** Without the noise of a multiplication by 1,000. */
+/** Removes the rounding error of a multiplication by 1,000. */
 export function roundNanometres(nanometres: number): number {
   return Number(nanometres.toPrecision(9));
 }

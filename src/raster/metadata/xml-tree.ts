@@ -1,4 +1,4 @@
-/** XML as a plain tree. Entities and document types are refused, sizes and depths are bounded. */
+/** Parses XML into a plain tree. Refuses entities and document types, and limits size and depth. */
 import { SaxesParser } from 'saxes';
 
 export interface XmlElement {
@@ -10,11 +10,11 @@ export interface XmlElement {
   text: string;
 }
 
-/** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 20,000 elements. */
+/** Far above real metadata: the largest tile metadata of Sentinel-2 has about 20,000 elements. */
 const MAX_ELEMENTS = 400_000;
 const MAX_DEPTH = 64;
 
-/** The root of a document. Throws an Error with what is wrong. */
+/** The root of a document. Throws an Error with the reason. */
 export function parseXmlTree(text: string): XmlElement {
   const document: XmlElement = { name: '', attributes: {}, children: [], text: '' };
   const path = [document];
@@ -24,7 +24,7 @@ export function parseXmlTree(text: string): XmlElement {
     throw error;
   });
   parser.on('doctype', () => {
-    throw new Error('it has a document type, which metadata has no need of');
+    throw new Error('it has a document type, which metadata must not have');
   });
   parser.on('opentag', ({ name, attributes }) => {
     if (++elements > MAX_ELEMENTS) throw new Error(`it has more than ${MAX_ELEMENTS} elements`);
@@ -46,14 +46,14 @@ export function parseXmlTree(text: string): XmlElement {
   return document.children[0];
 }
 
-/** All elements of a name below an element, in the order of the document. */
+/** All elements with a name below an element, in document order. */
 export function elementsOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.flatMap((child) =>
     child.name === name ? [child, ...elementsOf(child, name)] : elementsOf(child, name),
   );
 }
 
-/** The text of the first element of a name below an element; undefined where there is none or it is empty. */
+/** The text of the first element with a name below an element; undefined if there is none or it is empty. */
 export function textOf(element: XmlElement, name: string): string | undefined {
   return elementsOf(element, name)[0]?.text || undefined;
 }

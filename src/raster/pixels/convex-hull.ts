@@ -4,9 +4,9 @@
 export type PixelCorner = [column: number, row: number];
 
 /**
- * Convex hull of all pixels that are not 0, through their outer corners: a closed ring, counter-clockwise as seen with north up
- * (rows running south). Null where there are none.
- * Monotone chain (Andrew 1979) over the outermost corners of each row, which are already in order.
+ * Convex hull of all pixels that are not 0, through their outer corners: a closed ring, counter-clockwise as seen with north
+ * up (rows run south). Null if all pixels are 0. Monotone chain (Andrew 1979) over the outermost corners of each row, which
+ * are already sorted.
  */
 export function convexHull(mask: Uint8Array, width: number, height: number): PixelCorner[] | null {
   const left: PixelCorner[] = [];
@@ -22,12 +22,12 @@ export function convexHull(mask: Uint8Array, width: number, height: number): Pix
     right.push([end, row], [end, row + 1]);
   }
   if (left.length === 0) return null;
-  // Down the left side and up the right one.
+  // Down the left side and up the right side.
   const ring = [...monotoneChain(left), ...monotoneChain(right.reverse())];
   return [...ring, ring[0]];
 }
 
-/** Keeps the points of a side of the hull, which turns left (rows running south) all the way. */
+/** Keeps the points of one side of the hull, which always turns left (rows run south). */
 function monotoneChain(points: PixelCorner[]): PixelCorner[] {
   const kept: PixelCorner[] = [];
   for (const point of points) {
@@ -38,7 +38,7 @@ function monotoneChain(points: PixelCorner[]): PixelCorner[] {
   return kept;
 }
 
-/** Negative for a turn to the left, as seen with rows running south; 0 for none. */
+/** Negative for a turn to the left (rows run south); 0 for a straight line. */
 function crossProduct(a: PixelCorner, b: PixelCorner, c: PixelCorner): number {
   return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }

@@ -24,7 +24,7 @@ export function bytesPerSample(dataType: DataType): number {
   return CONSTRUCTORS[dataType].BYTES_PER_ELEMENT;
 }
 
-/** `length` zeros. */
+/** Returns `length` zeros. */
 export function allocatePixels(dataType: DataType, length: number): PixelArray {
   return new CONSTRUCTORS[dataType](length);
 }
@@ -39,7 +39,7 @@ export function viewPixels(
   return new CONSTRUCTORS[dataType](buffer, byteOffset, length);
 }
 
-/** How numbers of a stored type are read: 64-bit integers become float64, in which they are exact up to 2^53. */
+/** The pixel type of a stored type: 64-bit integers become float64, which is exact up to 2^53. */
 export function dataTypeOfStored(type: StoredType): DataType {
   return type === 'int64' || type === 'uint64' ? 'float64' : type;
 }
@@ -48,7 +48,7 @@ export function bytesPerStored(type: StoredType): number {
   return bytesPerSample(dataTypeOfStored(type));
 }
 
-/** `length` stored numbers, of this machine's byte order, as pixels; a view of the bytes if they need no conversion. */
+/** Stored numbers in this machine's byte order as `length` pixels; a view of the bytes if they need no conversion. */
 export function readStoredNumbers(
   type: StoredType,
   buffer: ArrayBufferLike,
@@ -60,7 +60,7 @@ export function readStoredNumbers(
   return viewPixels(type, buffer, byteOffset, length);
 }
 
-/** Turns numbers of `size` bytes into the other byte order, in place. */
+/** Swaps the byte order of numbers of `size` bytes, in place. */
 export function swapBytes(bytes: Buffer, size: number): void {
   if (size === 2) bytes.swap16();
   else if (size === 4) bytes.swap32();
@@ -76,8 +76,8 @@ export function dataTypeOf(pixels: PixelArray): DataType {
 }
 
 /**
- * The nodata value as a pixel of this type can hold it: undefined where none can (such as -9999 in uint16 and 1e300 in float32), so that
- * `pixel === nodataAsType` is exact. NaN stays NaN: NaN in a float raster is always nodata.
+ * The nodata value as stored in a pixel of this type. Undefined if the type cannot hold it (such as -9999 in uint16 or 1e300
+ * in float32), so that `pixel === nodataAsType` is exact. NaN stays NaN, which is always nodata in a float raster.
  */
 export function nodataAsType(dataType: DataType, nodata: number | undefined): number | undefined {
   if (nodata === undefined) return undefined;
@@ -92,12 +92,14 @@ export function nodataAsType(dataType: DataType, nodata: number | undefined): nu
   return probe[0] === nodata ? nodata : undefined;
 }
 
-/** What a pixel without data is set to: the nodata value, or where there is none NaN for floats, else 0. */
+/** The value of pixels without data: the nodata value; without one, NaN for floats and 0 for integers. */
 export function fillValueFor(dataType: DataType, nodata: number | undefined): number {
   return nodataAsType(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
 }
 
-/** The nodata value that files of a group declare: floats without one have NaN, because their pixels without data are NaN. */
+/**
+ * The nodata value that the files of a group declare: NaN for floats without one, because their pixels without data are NaN.
+ */
 export function declaredNodata(dataType: DataType, nodata: number | null | undefined): number | undefined {
   return nodata ?? (isFloat(dataType) ? NaN : undefined);
 }
@@ -108,14 +110,14 @@ export function minValue(dataType: DataType): number {
   return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }
 
-/** The number next to a nodata value: pixels with data that are computed take it where they would be nodata. */
+/** The number next to the nodata value. It replaces a computed pixel that happens to equal nodata. */
 export function nodataReplacementFor(dataType: DataType, nodata: number): number {
   return nodata === minValue(dataType) ? nodata + 1 : nodata - 1;
 }
 
 /**
- * A nodata value as GDAL writes it in text; undefined where there is none, or it is not a number that pixels of this type can hold: as in
- * GDAL, such a value marks no pixel.
+ * Parses a nodata value as GDAL writes it. Undefined if there is none, or if pixels of this type cannot hold it: as in GDAL,
+ * it then marks no pixel.
  */
 export function parseNodata(text: string | undefined, dataType: DataType): number | undefined {
   const value = parseGdalNumber(text);
@@ -132,5 +134,5 @@ function parseGdalNumber(text: string | undefined): number | undefined {
   return Number.isNaN(value) ? undefined : value;
 }
 
-/** The unsigned type of a size in bytes: differences wrap alike for signed ones. */
+/** The unsigned type of a size in bytes. Differences of signed and unsigned values wrap in the same way. */
 export const UNSIGNED_BY_SIZE: Record<number, DataType> = { 1: 'uint8', 2: 'uint16', 4: 'uint32' };

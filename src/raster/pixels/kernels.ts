@@ -1,86 +1,14 @@
 /**
- * Loops over pixels that must be fast. Each data type gets its own copy of this module (see typed-kernels.ts), because
- * V8's code for a loop that has met more than four types of arrays is ten times slower.
+ * Inner loops over pixels. Each data type gets its own copy of this module (see typed-kernels.ts), because V8's code for a
+ * loop that has met more than four types of arrays is ten times slower.
  */
 
 import type { PixelArray } from '../types.js';
-import type { ControlGrid } from '../warp/control-grid.js';
-import { lerpRows, PIXEL_EPSILON } from '../warp/grid-squares.js';
-
-/** A rectangle of a source image. */
-export interface SourceWindow {
-  pixels: PixelArray;
-  width: number;
-  height: number;
-  /** Where the rectangle begins in the image. */
-  column: number;
-  row: number;
-  /** The value of pixels without data; NaN where there is none. NaN pixels hold no data anyway. */
-  nodata: number;
-}
 
 /**
- * Nearest pixel. `empty` is written where the source holds no data, and 0 to `valid` there; elsewhere `valid` stays.
- * Returns the number of pixels with data.
+ * Halves an image in both directions. A pixel becomes the mean of those of four pixels that hold data, or `nodataReplacement`
+ * if the mean equals `nodata`.
  */
-export function nearest(
-  { pixels, width, height, column, row, nodata }: SourceWindow,
-  grid: ControlGrid,
-  out: PixelArray,
-  valid: Uint8Array,
-  fillValue: number,
-): number {
-  const { step, columns, x: nodesX, y: nodesY } = grid;
-  const outWidth = grid.width;
-  let missing = 0;
-  let o = 0;
-  for (let y = 0; y < grid.height; y++) {
-    const nodeRow = Math.floor(y / step) * columns;
-    const part = (y % step) / step;
-    let endX = lerpRows(nodesX, nodeRow, columns, part) - column + PIXEL_EPSILON;
-    let endY = lerpRows(nodesY, nodeRow, columns, part) - row + PIXEL_EPSILON;
-    for (let x = 0, node = nodeRow + 1; x < outWidth; x += step, node++) {
-      const startX = endX;
-      const startY = endY;
-      endX = lerpRows(nodesX, node, columns, part) - column + PIXEL_EPSILON;
-      endY = lerpRows(nodesY, node, columns, part) - row + PIXEL_EPSILON;
-      const dx = (endX - startX) / step;
-      const dy = (endY - startY) / step;
-      const count = Math.min(step, outWidth - x);
-      const lastX = startX + dx * (count - 1);
-      const lastY = startY + dy * (count - 1);
-      const left = Math.min(startX, lastX);
-      const right = Math.max(startX, lastX);
-      const top = Math.min(startY, lastY);
-      const bottom = Math.max(startY, lastY);
-      if (right < 0 || bottom < 0 || left >= width || top >= height) {
-        out.fill(fillValue, o, o + count);
-        valid.fill(0, o, o + count);
-        o += count;
-        missing += count;
-        continue;
-      }
-      const inside = left >= 0 && top >= 0 && right < width && bottom < height;
-      for (let i = 0; i < count; i++, o++) {
-        const sourceX = startX + dx * i;
-        const sourceY = startY + dy * i;
-        if (inside || (sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height)) {
-          const value = pixels[(sourceY | 0) * width + (sourceX | 0)];
-          if (value !== nodata && !Number.isNaN(value)) {
-            out[o] = value;
-            continue;
-          }
-        }
-        out[o] = fillValue;
-        valid[o] = 0;
-        missing++;
-      }
-    }
-  }
-  return o - missing;
-}
-
-/** Half of an image in both directions: each pixel the mean of those of four that hold data; `nodataReplacement` where the mean is `hole`. */
 export function downsampleMean(
   source: PixelArray,
   width: number,
@@ -100,7 +28,7 @@ export function downsampleMean(
       const b = source[upper + right];
       const c = source[lower + column];
       const d = source[lower + right];
-      // A pixel at the edge stands for its missing neighbour too, which leaves the mean as it is.
+      // A pixel at the edge also stands for its missing neighbour, which does not change the mean.
       let sum = a + b + c + d;
       let count = 4;
       if (a === nodata || b === nodata || c === nodata || d === nodata || Number.isNaN(sum)) {
@@ -119,7 +47,7 @@ export function downsampleMean(
   }
 }
 
-/** As `downsampleMean`, where a mask tells which pixels hold data; 0 where none of the four does. */
+/** `downsampleMean` with a mask that marks the pixels with data. Pixels without data become 0. */
 export function downsampleMeanMasked(
   source: PixelArray,
   mask: Uint8Array,
@@ -154,7 +82,7 @@ export function downsampleMeanMasked(
   }
 }
 
-/** One sample of each of `count` pixels of `samples` interleaved values. */
+/** Copies one sample of each of `count` pixels with `samples` interleaved values. */
 export function deinterleave(
   source: PixelArray,
   from: number,
@@ -167,7 +95,8 @@ export function deinterleave(
 }
 
 /**
- * Copies rows of `width` pixels, `stride` apart in the source and in `validity` and `width` in `out`; `hole` where the validity is 0.
+ * Copies rows of `width` pixels. Rows are `stride` apart in the source and in `validity`, and `width` in `out`. Pixels become
+ * `nodata` if their validity is 0.
  */
 export function applyValidity(
   source: PixelArray,
@@ -185,7 +114,7 @@ export function applyValidity(
   }
 }
 
-/** Copies pixels that hold data into a narrower type, rounded half up; `empty` for those that are `hole` or NaN. */
+/** Copies pixels with data into a narrower type, rounded half up. Those that are `nodata` or NaN become `fillValue`. */
 export function roundToType(source: PixelArray, nodata: number, out: PixelArray, fillValue: number): void {
   for (let i = 0; i < out.length; i++) {
     const value = source[i];
@@ -195,7 +124,7 @@ export function roundToType(source: PixelArray, nodata: number, out: PixelArray,
 
 /**
  * Horizontal differences (TIFF 6.0, section 14) of one block: rows of `width` values at `stride` in `source`, starting at
- * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
+ * `start`, become rows of `outWidth` in `out`. The rest of a row stays 0, which repeats its last value.
  */
 export function horizontalDifferences(
   source: PixelArray,
@@ -218,7 +147,7 @@ export function horizontalDifferences(
   }
 }
 
-/** Undoes `horizontalDifferences` in place: `samples` interleaved values a pixel, `width` pixels a row. */
+/** Reverts `horizontalDifferences` in place: `samples` interleaved values per pixel, `width` pixels per row. */
 export function horizontalSums(values: PixelArray, width: number, height: number, samples: number): void {
   const rowLength = width * samples;
   if (samples === 1) {

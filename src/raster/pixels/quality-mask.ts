@@ -1,10 +1,10 @@
-/** The group `mask`: what a tile knows of clouds, and the figures that follow from it. All percentages are 0-100. */
+/** The group `mask` of a tile: codes for clouds, and statistics of them. All percentages are 0-100. */
 import { invalidImage } from '../errors.js';
 import { Mask } from '../types.js';
 
 /**
- * Fills the pixels of a mask that are not assessed yet (255) by quality codes, through a table with an entry for every code:
- * 256 for uint8, 65,536 for uint16. A table's 255 leaves the pixel to the next quality band, and so does 0 in `known`.
+ * Fills the pixels of a mask that are not assessed (255) by quality codes, through a table with an entry for every code: 256
+ * for uint8, 65,536 for uint16. A 255 in the table, or a 0 in `known`, leaves the pixel to the next quality band.
  */
 export function applyQualityLookup(
   quality: Uint8Array | Uint16Array,
@@ -17,53 +17,11 @@ export function applyQualityLookup(
       `a mask of ${mask.length} pixels from ${quality.length} and a table of ${table.length} codes`,
     );
   }
-  const start = applyLookupToWords(quality, known, table, mask);
-  for (let i = start; i < quality.length; i++)
+  for (let i = 0; i < quality.length; i++)
     if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
-/** Four pixels at a time, as far as that goes; returns where it ends. Most neighbours have the same code. */
-function applyLookupToWords(
-  quality: Uint8Array | Uint16Array,
-  known: Uint8Array,
-  table: Uint8Array,
-  mask: Uint8Array,
-): number {
-  const codes = quality.BYTES_PER_ELEMENT === 1 ? wordsOf(quality as Uint8Array) : undefined;
-  const knowns = wordsOf(known);
-  const out = wordsOf(mask);
-  if (!codes || !knowns || !out) return 0;
-  let last = 0;
-  let found = table[0] * ONE_IN_EACH_BYTE;
-  for (let word = 0; word < out.length; word++) {
-    const code = codes[word];
-    if (knowns[word] === ONE_IN_EACH_BYTE && out[word] === Mask.notAssessed * ONE_IN_EACH_BYTE) {
-      if (code !== last) {
-        last = code;
-        found =
-          table[code & 255] |
-          (table[(code >>> 8) & 255] << 8) |
-          (table[(code >>> 16) & 255] << 16) |
-          (table[code >>> 24] << 24);
-      }
-      out[word] = found;
-    } else {
-      for (let i = word * 4; i < word * 4 + 4; i++)
-        if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
-    }
-  }
-  return out.length * 4;
-}
-
-/** Four bytes of 1. */
-const ONE_IN_EACH_BYTE = 0x01010101;
-
-/** The whole words of some bytes; undefined where these do not begin at a word. */
-function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | undefined {
-  return byteOffset % 4 === 0 ? new Uint32Array(buffer, byteOffset, byteLength >>> 2) : undefined;
-}
-
-/** A mask for what nothing can assess: 255 where there is data (1 in `valid`), 0 where there is none. */
+/** The initial mask: 255 (not assessed) for pixels with data (1 in `valid`), 0 for others. */
 export function initialMask(valid: Uint8Array): Uint8Array {
   const mask = new Uint8Array(valid.length);
   for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
@@ -73,25 +31,17 @@ export function initialMask(valid: Uint8Array): Uint8Array {
 /** Number of pixels of each code: 256 entries. */
 export function maskHistogram(mask: Uint8Array): Uint32Array {
   const histogram = new Uint32Array(256);
-  const words = wordsOf(mask) ?? new Uint32Array(0);
-  // Four equal pixels at a time: most neighbours are equal.
-  for (let word = 0; word < words.length; ) {
-    const value = words[word];
-    const first = word++;
-    while (word < words.length && words[word] === value) word++;
-    for (let shift = 0; shift < 32; shift += 8) histogram[(value >>> shift) & 255] += word - first;
-  }
-  for (let i = words.length * 4; i < mask.length; i++) histogram[mask[i]]++;
+  for (let i = 0; i < mask.length; i++) histogram[mask[i]]++;
   return histogram;
 }
 
-/** Percent of pixels that hold data: those that are not 0. 0 without pixels. */
+/** Percent of pixels that hold data (codes other than 0). 0 for an empty mask. */
 export function coveragePercent(histogram: Uint32Array): number {
   const size = histogram.reduce((sum, count) => sum + count, 0);
   return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
 }
 
-/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null where none is assessed. */
+/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null if no pixel is assessed. */
 export function cloudCoverPercent(histogram: ArrayLike<number>): number | null {
   let assessed = 0;
   for (let code = Mask.clear; code <= Mask.filled; code++) assessed += histogram[code];

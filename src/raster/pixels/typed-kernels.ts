@@ -1,15 +1,15 @@
-/** One copy of the kernels for each data type: a module imported under different names is compiled once for each. */
-
+/** One copy of the kernels for each data type: a module imported under different names is compiled once for each of them. */
 import type { DataType } from '../types.js';
 import { DATA_TYPES } from './data-types.js';
 
-type Kernels = typeof import('./kernels.js') & typeof import('../warp/bilinear.js');
+/** Calls `load` for each data type. `load` imports a module with the data type as the query of its URL. */
+export async function loadPerDataType<Kernels>(
+  load: (dataType: DataType) => Promise<Kernels>,
+): Promise<Record<DataType, Kernels>> {
+  const loaded = DATA_TYPES.map(async (dataType) => [dataType, await load(dataType)]);
+  return Object.fromEntries(await Promise.all(loaded));
+}
 
-export const typedKernels = Object.fromEntries(
-  await Promise.all(
-    DATA_TYPES.map(async (dataType) => [
-      dataType,
-      { ...(await import(`./kernels.js?${dataType}`)), ...(await import(`../warp/bilinear.js?${dataType}`)) },
-    ]),
-  ),
-) as Record<DataType, Kernels>;
+export const typedKernels = await loadPerDataType<typeof import('./kernels.js')>(
+  (dataType) => import(`./kernels.js?${dataType}`),
+);

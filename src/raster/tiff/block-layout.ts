@@ -1,15 +1,15 @@
-/** How the blocks of one image of a TIFF lie in the file, checked against its size. */
+/** The block layout of one image of a TIFF, checked against its size. */
 
-import { JPEG, LERC } from '../compression/library-codecs.js';
+import { JPEG, LERC } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { MAX_BLOCK_BYTES } from '../file/limits.js';
-import { bytesPerSample } from '../pixels/data-types.js';
+import { MAX_BLOCK_BYTES } from '../file/index.js';
+import { bytesPerSample } from '../pixels/index.js';
 import type { RasterHeader, TiffBlocks } from '../types.js';
 import { blockRowBytes } from './read-block.js';
 import type { Ifd } from './read-ifd.js';
 import { TAG } from './tags.js';
 
-/** Codecs that are decoded, and names for those that are not. */
+/** Codecs that are decoded, and names of others for messages. */
 const SUPPORTED_COMPRESSIONS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
 const UNSUPPORTED_COMPRESSIONS: Record<number, string> = {
   2: 'CCITT',
@@ -27,14 +27,11 @@ export type ImageShape = Pick<
   RasterHeader,
   'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
 > & {
-  /** Set for masks of one bit a pixel. */
+  /** Set for masks of one bit per pixel. */
   bits?: 1;
 };
 
-/**
- * The blocks of the image that is directory number `number` of its file.
- * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED.
- */
+/** The blocks of the image with directory index `number`. Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED. */
 export function blockLayout(directory: Ifd, number: number, shape: ImageShape): TiffBlocks {
   const { path, width, height, bands, dataType, bits } = shape;
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
@@ -106,9 +103,9 @@ function jpegLayout(directory: Ifd): TiffBlocks['jpeg'] {
   return { isYcbcr, ...(tables && { tables: Uint8Array.from(tables) }) };
 }
 
-/** Colours that need another model than red, green and blue, by PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
+/** Colour models other than red, green and blue, by PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
 const UNSUPPORTED_PHOTOMETRIC: Record<number, string> = { 5: 'CMYK', 8: 'CIELab', 9: 'ICCLab', 10: 'ITULab' };
-/** Colours as brightness and two differences from it, as JPEG mostly stores them. */
+/** YCbCr, in which most JPEG blocks are stored. */
 const YCBCR = 6;
 
 function requireKnownColours(path: string, photometric: number, isJpegOfThree: boolean): void {
@@ -116,7 +113,7 @@ function requireKnownColours(path: string, photometric: number, isJpegOfThree: b
   if (model) throw unsupported(path, `its colours are stored as ${model}, not as red, green and blue`);
 }
 
-/** Old writers leave the byte counts of uncompressed strips out. */
+/** Old writers omit the byte counts of uncompressed strips. */
 function uncompressedCounts(
   { width, height, dataType, bits }: ImageShape,
   blockWidth: number,

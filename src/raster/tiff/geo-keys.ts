@@ -1,11 +1,17 @@
-/** GeoTIFF keys (OGC 19-008r4): the coordinate system of a TIFF. */
-import { crsFromEpsg, customCrs, datumForEpsg } from '../crs/crs.js';
-import { type Datum, datumFromEllipsoid, minorAxis } from '../crs/datum.js';
-import { crsFromWkt } from '../crs/wkt.js';
+/** GeoTIFF keys (OGC 19-008r4): the coordinate reference system of a TIFF. */
+import {
+  crsFromEpsg,
+  crsFromWkt,
+  customCrs,
+  type Datum,
+  datumForEpsg,
+  datumFromEllipsoid,
+  minorAxis,
+} from '../crs/index.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 
-/** Values by key id: a number, several (the shift of a datum), or text. */
+/** Values by key id: a number, several numbers (the shift of a datum), or text. */
 export type GeoKeys = Map<number, number | string | number[]>;
 
 const KEY = {
@@ -35,8 +41,7 @@ const USER_DEFINED = 32767;
 const RASTER_PIXEL_IS_POINT = 2;
 
 /**
- * Reads the key directory (tag 34735) with its doubles (34736) and text (34737). Entries that point beyond their values are
- * left out.
+ * Reads the key directory (tag 34735) with its doubles (34736) and text (34737). Skips entries that point beyond their values.
  */
 export function parseGeoKeys(
   directory: ArrayLike<number>,
@@ -63,13 +68,14 @@ export function parseGeoKeys(
   return keys;
 }
 
-/** True where coordinates name the centre of a pixel, not its corner. */
+/** True if coordinates refer to the centre of a pixel and not to its corner. */
 export function pixelIsPoint(keys: GeoKeys): boolean {
   return keys.get(KEY.rasterType) === RASTER_PIXEL_IS_POINT;
 }
 
 /**
- * The coordinate system. Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. `path` is for the messages.
+ * The coordinate reference system. Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. `path` is for the
+ * messages.
  */
 export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   const projected = keys.get(KEY.projectedType);
@@ -102,7 +108,7 @@ function nameOf(keys: GeoKeys, path: string): string {
   return `${typeof name === 'string' && name !== '' ? `"${name.split('|', 1)[0]}" ` : ''}of ${path}`;
 }
 
-/** ESRI's software writes the whole system as a text, among other names between bars. */
+/** ESRI's software writes the complete system as text, between bars among other names. */
 function wktOfEsri(keys: GeoKeys): string | undefined {
   for (const key of [KEY.projectedCitation, KEY.citation, KEY.geographicCitation]) {
     const text = keys.get(key);
@@ -171,7 +177,7 @@ const MERIDIANS: Record<number, number> = {
   8914: 2.33720833333, // Paris RGS
 };
 
-/** By its own code, or by the ellipsoid, with the shift to WGS 84 if the file gives one. */
+/** The datum by its own code, or by the ellipsoid, with the shift to WGS 84 if the file has one. */
 function datumOfUser(keys: GeoKeys, path: string): Datum {
   const shift = keys.get(KEY.toWgs84);
   // The datum of a system EPSG:4xxx mostly has the code 6xxx.
@@ -202,7 +208,7 @@ function linearUnit(keys: GeoKeys, path: string): number {
 /** By EPSG code: metre, international foot, US survey foot, kilometre. */
 const LINEAR_UNITS: Record<number, number> = { 9001: 1, 9002: 0.3048, 9003: 1200 / 3937, 9036: 1000 };
 
-/** Keys of each PROJ parameter: writers differ in the key that they use for an origin. */
+/** Keys of each PROJ parameter: writers use different keys for an origin. */
 const PARAMETER = {
   lat_1: [3078],
   lat_2: [3079],
@@ -218,7 +224,7 @@ const PARAMETER = {
 
 type Parameter = keyof typeof PARAMETER;
 
-/** ProjCoordTransGeoKey -> projection of PROJ and the parameters it takes besides the false easting and northing. */
+/** For each ProjCoordTransGeoKey: the projection of PROJ, and its parameters besides the false easting and northing. */
 const METHODS: Record<number, { name: string; parameters: Parameter[] }> = {
   1: { name: 'tmerc', parameters: ['lat_0', 'lon_0', 'k'] },
   3: { name: 'omerc', parameters: ['lat_0', 'lonc', 'alpha', 'gamma', 'k'] },
@@ -276,14 +282,15 @@ function specialParameters(keys: GeoKeys): string[] {
   const method = numberOf(keys, KEY.method);
   const latitude = numberOf(keys, ...PARAMETER.lat_0) ?? 0;
   const parallel = numberOf(keys, ...PARAMETER.lat_1);
-  // Oblique Mercator (Hotine, variant A): false easting and northing are where the initial line crosses the equator.
+  // Oblique Mercator (Hotine, variant A): false easting and northing are at the point where the initial line crosses the
+  // equator.
   if (method === 3) return ['+no_uoff'];
   if (method === 27) return ['+axis=wsu'];
   // Conic with one parallel: it is the latitude of origin.
   if (method === 9) return [`+lat_1=${latitude}`];
   if (method === 7 || method === 17 || method === 28)
     return parallel === undefined ? [] : [`+lat_ts=${parallel}`];
-  // Polar stereographic: the "origin" is the latitude of true scale, or the pole where a scale factor is given.
+  // Polar stereographic: the "origin" is the latitude of true scale, or the pole if there is a scale factor.
   if (method === 15) {
     const pole = latitude < 0 ? -90 : 90;
     const scale = numberOf(keys, ...PARAMETER.k) ?? 1;

@@ -1,12 +1,15 @@
-/** Everything that is known of a GeoTIFF before its pixels are read. */
-import { isInvertible } from '../crs/affine.js';
+/** Reads the header of a GeoTIFF. */
+import { isInvertible } from '../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/limits.js';
-import type { SourceFile } from '../file/source-file.js';
-import { parseGdalMetadata } from '../metadata/gdal-metadata.js';
-import { type Pam, placeWithPam } from '../metadata/pam.js';
-import { parseNodata } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_SIDE_PIXELS,
+  type SourceFile,
+} from '../file/index.js';
+import { type Pam, parseGdalMetadata, placeWithPam } from '../metadata/index.js';
+import { parseNodata } from '../pixels/index.js';
 import type { Affine, DataType, RasterHeader } from '../types.js';
 import { blockLayout } from './block-layout.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
@@ -18,7 +21,8 @@ import { ALL_TAGS, TAG } from './tags.js';
 const PALETTE_COLOUR = 3;
 
 /**
- * Reads the header of a GeoTIFF. A given position replaces its own; `pam` has what it lacks. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Reads the header of a GeoTIFF. `position` replaces its georeferencing; `pam` supplies what it lacks. Throws
+ * TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function readTiffHeader(
   file: SourceFile,
@@ -91,7 +95,7 @@ function dataTypeOf(directory: Ifd, path: string): DataType {
   if (bits.size > 1 || formats.size > 1) throw unsupported(path, 'its bands are of different data types');
   const [bit] = bits;
   const [format] = formats;
-  // 4 is "undefined", which readers take as unsigned.
+  // 4 is "undefined", which readers treat as unsigned.
   const dataType = DATA_TYPES[`${format === 4 ? 1 : format}/${bit}`];
   if (dataType) return dataType;
   const kind =
@@ -99,11 +103,14 @@ function dataTypeOf(directory: Ifd, path: string): DataType {
   throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`);
 }
 
-/** ExtraSamples: colour is multiplied by opacity, or is not. */
+/** ExtraSamples: associated alpha (premultiplied colours), or unassociated alpha. */
 const ASSOCIATED_ALPHA = 1;
 const UNASSOCIATED_ALPHA = 2;
 
-/** The band that GDAL takes as alpha: the last samples of a pixel are those that ExtraSamples describes, and GDAL's own note wins. */
+/**
+ * The band that GDAL treats as alpha: ExtraSamples describes the last samples of a pixel, and GDAL's own metadata takes
+ * precedence.
+ */
 function findAlphaBand(
   directory: Ifd,
   bands: number,
@@ -146,7 +153,7 @@ function transformFromTiepoint(directory: Ifd): Affine | undefined {
   const tie = directory.numbers(TAG.tiepoints);
   if (!scale || !tie || scale.length < 2 || tie.length < 6) return undefined;
   const xx = scale[0];
-  // Rows run south; the sign of a negative scale is a known mistake of writers and is ignored, as GDAL does.
+  // Rows run south. A negative scale is a known mistake of writers, and its sign is ignored, as in GDAL.
   const yy = -Math.abs(scale[1]);
   return { originX: tie[3] - tie[0] * xx, originY: tie[4] - tie[1] * yy, xx, xy: 0, yx: 0, yy };
 }

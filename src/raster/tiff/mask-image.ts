@@ -1,31 +1,30 @@
 /**
- * The mask of an image: a further image of the file, of the same size, that says which pixels hold data (TIFF 6.0, section 8:
- * NewSubfileType 4). GDAL writes it with one bit a pixel and calls it PER_DATASET.
+ * The mask of an image: another image of the same size in the file that marks the pixels with data (TIFF 6.0, section 8:
+ * NewSubfileType 4). GDAL writes it with one bit per pixel and calls it PER_DATASET.
  */
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { rasterUnreadable, unsupported } from '../errors.js';
-import { detectFileType } from '../file/file-signature.js';
-import { type SourceFile, withFile } from '../file/source-file.js';
+import { detectFileType, type SourceFile, withFile } from '../file/index.js';
 import type { RasterHeader } from '../types.js';
 import { blockLayout, type ImageShape } from './block-layout.js';
 import { type Ifd, readIfd } from './read-ifd.js';
 import { ALL_TAGS, TAG } from './tags.js';
 
-/** Enough to know a mask: the offsets of all blocks of all overviews would be many. */
+/** The tags that identify a mask. The offsets of the blocks of all overviews would be many. */
 const SIZE_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);
 
 /** NewSubfileType of a mask of the full image. Overviews have masks of their own (5). */
 const MASK = 4;
-/** The most directories that are looked at: images, their overviews and their masks. */
+/** Limit of the directories to search: images, their overviews and their masks. */
 const MAX_IFDS = 1024;
 
-/** Header of a mask without its position. */
+/** Header of a mask without georeferencing. */
 type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
 
 /**
- * Follows the directories from the one at byte `first` on. Adds to `warnings` if a directory cannot be read.
- * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED if there is a mask that cannot be read.
+ * Searches the directories from byte `first` on. Adds to `warnings` if a directory cannot be read. Throws TW_RASTER_TRUNCATED,
+ * _CORRUPT and _UNSUPPORTED if the mask cannot be read.
  */
 export async function findMaskImage(
   file: SourceFile,
@@ -49,14 +48,13 @@ export async function findMaskImage(
   return undefined;
 }
 
-/** The name of the mask file of a raster. */
+/** The path of the mask file of a raster. */
 export const maskPath = (path: string) => `${path}.msk`;
 
 /**
- * The mask in the file of the same name and `.msk` beside a raster, as GDAL writes it for formats and options without an internal
- * one; undefined if there is no such file, or its image is of another size. Adds to `warnings` in the latter
- * case, and if the file is not a TIFF.
- * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
+ * The mask in the file of the same name and `.msk`, which GDAL writes for formats and options without an internal mask.
+ * Undefined if there is no such file or its image has another size. Adds to `warnings` in the latter case, and if the file is
+ * not a TIFF. Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export async function openExternalMask(
   image: RasterHeader,
@@ -68,7 +66,7 @@ export async function openExternalMask(
   if (kind !== 'file') return undefined;
   return withFile(path, async (file) => {
     if (detectFileType(file.start) !== 'tiff') {
-      warnings.push(`${path} is no TIFF, so it is not used as a mask`);
+      warnings.push(`${path} is not a TIFF, so it is not used as a mask`);
       return undefined;
     }
     const directory = await readIfd(file, ALL_TAGS);
@@ -113,11 +111,21 @@ function headerOf(
   if ((bands !== 1 && bands !== imageBands) || (bits !== 1 && bits !== 8))
     throw unsupported(path, `its mask has ${bands} bands of ${bits} bits`);
   const shape: ImageShape = {
-    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' },
+    path,
+    fileBytes,
+    width,
+    height,
+    bands,
+    dataType: 'uint8',
     ...(bits === 1 && { bits: 1 }),
   };
   return {
-    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' as const },
+    path,
+    fileBytes,
+    width,
+    height,
+    bands,
+    dataType: 'uint8' as const,
     nodata: undefined,
     palette: false,
     blocks: blockLayout(directory, number, shape),

@@ -1,29 +1,30 @@
 /** Reads and decodes single blocks (tiles or strips) of a TIFF. */
 import { readSync } from 'node:fs';
 import { TilewrightError } from '../../errors.js';
-import { inflate } from '../compression/deflate/inflate.js';
-import { decodeJpeg } from '../compression/jpeg.js';
-import type { BlockCodec, BlockShape } from '../compression/library-codecs.js';
-import { decodeLzw } from '../compression/lzw.js';
-import { decodePackbits } from '../compression/packbits.js';
+import { inflate } from '../compression/deflate/index.js';
 import {
+  type BlockCodec,
+  type BlockShape,
   decodeFloatPredictor,
   decodeHorizontalPredictor,
   decodeHorizontalPredictor64,
-} from '../compression/predictor.js';
+  decodeJpeg,
+  decodeLzw,
+  decodePackbits,
+} from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/data-types.js';
+import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/index.js';
 import type { DataType, PixelArray, RasterHeader, TiffBlocks } from '../types.js';
 
 /** A raster that this reader decodes. */
 export type TiffHeader = RasterHeader & { blocks: TiffBlocks };
 
-/** How many blocks an image has across and down. */
+/** Number of blocks across and down an image. */
 function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
   return { across: Math.ceil(width / blocks.width), down: Math.ceil(height / blocks.height) };
 }
 
-/** Rows [from, to) widened to whole blocks and clipped to the image. */
+/** Rows [from, to) extended to complete blocks and clipped to the image. */
 export function alignToBlocks(
   { height, blocks }: RasterHeader,
   from: number,
@@ -33,7 +34,7 @@ export function alignToBlocks(
   return [Math.min(start, height), Math.min(height, Math.ceil(to / blocks.height) * blocks.height)];
 }
 
-/** Samples that lie side by side for each pixel of a block. */
+/** Samples that a block interleaves for each pixel. */
 export function samplesPerBlock({ bands, blocks }: TiffHeader): number {
   return blocks.planar ? 1 : bands;
 }
@@ -44,21 +45,21 @@ export function blockRowBytes(width: number, samples: number, dataType: DataType
 }
 
 let reused = Buffer.alloc(0);
-/** Larger blocks are too rare for their memory to be kept. */
+/** The memory of larger blocks is not kept. */
 const MAX_REUSED_BYTES = 2 ** 24;
 
-/** Bytes for one stored block. Threads read many, and garbage of that size is collected late. */
+/** A buffer for one stored block. Threads read many blocks, and the garbage collector frees such memory late. */
 function reuseBuffer(bytes: number): Buffer {
   if (bytes > MAX_REUSED_BYTES) return Buffer.allocUnsafeSlow(bytes);
   if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
   return reused.subarray(0, bytes);
 }
 
-/** A block of a file and what it must decode to. */
+/** A block of a file and the shape that it must decode to. */
 interface BlockSource {
   /** Stored bytes. */
   count: number;
-  /** Reads them. Throws TW_RASTER_TRUNCATED. */
+  /** Reads the stored bytes. Throws TW_RASTER_TRUNCATED. */
   read(into: Uint8Array): void;
   shape: BlockShape;
   /** For messages. */
@@ -95,9 +96,10 @@ function locateBlock(
 }
 
 /**
- * The pixels of one block, good until the next one is decoded: rows of `blocks.width` pixels, samples interleaved. `band` matters where bands have blocks of their
- * own. `codec` is that of `libraryCodec`. Undefined for a block that was never written (a sparse file). The last block of a strip file may be shorter.
- * Throws TW_RASTER_CORRUPT or TW_RASTER_TRUNCATED naming the block.
+ * The pixels of one block, valid until the next one is decoded: rows of `blocks.width` pixels, samples interleaved. `band`
+ * matters if bands have blocks of their own. `codec` is that of `libraryCodec`. Undefined for a block that was never written
+ * (a sparse file). The last block of a strip file may be shorter. Throws TW_RASTER_CORRUPT or TW_RASTER_TRUNCATED naming the
+ * block.
  */
 export function decodeBlock(
   file: number,
@@ -126,7 +128,7 @@ export function decodeBlock(
   return viewPixels(dataType, aligned.buffer, aligned.byteOffset, shape.width * samples * rows);
 }
 
-/** As `decodeBlock`, for images whose blocks are JPEG. The pixels stay good. */
+/** `decodeBlock` for images with JPEG blocks. The pixels stay valid. */
 export async function decodeJpegBlock(
   file: number,
   header: TiffHeader,
@@ -175,7 +177,7 @@ function decompress(
   return out.subarray(0, decode(stored, out));
 }
 
-/** Bits as pixels of 0 and 1, the highest bit first; rows begin at whole bytes. */
+/** Expands bits to pixels of 0 and 1, the highest bit first; rows start at whole bytes. */
 function expandBits(bytes: Uint8Array, rowBytes: number, width: number, rows: number): Uint8Array {
   const out = new Uint8Array(width * rows);
   for (let row = 0, to = 0; row < rows; row++) {
@@ -185,7 +187,7 @@ function expandBits(bytes: Uint8Array, rowBytes: number, width: number, rows: nu
   return out;
 }
 
-/** Turns stored bytes into pixels in the byte order of this machine, in place. */
+/** Converts stored bytes to pixels in the byte order of this machine, in place. */
 function undoPredictor(
   bytes: Uint8Array,
   header: TiffHeader,
@@ -196,8 +198,11 @@ function undoPredictor(
   const { predictor, width, littleEndian } = header.blocks;
   const used = Buffer.from(bytes.buffer, bytes.byteOffset, width * samples * size * rows);
   if (predictor === 3 && !isFloat(header.dataType))
-    throw unsupported(header.path, 'its predictor 3 is for floating point numbers, and its pixels are none');
-  // The floating point predictor defines its own byte order; that of the file does not apply.
+    throw unsupported(
+      header.path,
+      'its predictor 3 is for floating point numbers, but its pixels are integers',
+    );
+  // The floating point predictor defines its own byte order, so that of the file does not apply.
   if (predictor === 3) decodeFloatPredictor(used, width, rows, samples, size);
   else if (!littleEndian) swapBytes(used, size);
   if (predictor === 1 || predictor === 3) return;

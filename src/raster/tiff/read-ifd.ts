@@ -1,9 +1,9 @@
 /**
- * Directories of TIFF (TIFF 6.0) and BigTIFF files, either byte order. Every offset is checked against the file before
- * it is followed, and nothing larger than the file is allocated.
+ * Reads directories (IFDs) of TIFF (TIFF 6.0) and BigTIFF files in either byte order. Every offset is checked against the file
+ * before it is used, and no allocation is larger than the file.
  */
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file/source-file.js';
+import type { SourceFile } from '../file/index.js';
 
 /** Fields of one directory, by tag. */
 export interface Ifd {
@@ -20,17 +20,17 @@ interface RawIfdEntry {
   bytes: DataView;
 }
 
-/** Bytes of a value by its type code; 0 where the code is not used. */
+/** Bytes of a value by its type code; 0 for unused codes. */
 const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8];
 const ASCII = 2;
-/** The most fields that a sane directory has. */
+/** Limit of the fields of a directory. */
 const MAX_ENTRIES = 4096;
-/** The most bytes of one value: the offsets of 16 million blocks. */
+/** Limit of the bytes of one value: the offsets of 16 million blocks. */
 const MAX_VALUE_BYTES = 2 ** 27;
 
 /**
- * Reads the fields with the given tags from the directory at a byte of a TIFF: by default the first one, which is the full image.
- * Throws TW_RASTER_TRUNCATED and TW_RASTER_CORRUPT.
+ * Reads the fields with the given tags from the directory at a byte offset of a TIFF, by default the first one, which is the
+ * full image. Throws TW_RASTER_TRUNCATED and TW_RASTER_CORRUPT.
  */
 export async function readIfd(
   { path, size, start: ahead, handle }: SourceFile,
@@ -66,7 +66,7 @@ export async function readIfd(
   const entriesBytes = fieldCount * entryBytes;
   const nextBytes = big ? 8 : 4;
   const entries = await bytesAt(entriesAt, entriesBytes, 'its directory');
-  // Some writers end a file of one directory without this number.
+  // Some writers omit this number in a file with one directory.
   const isCut = entriesAt + entriesBytes + nextBytes > size;
   const next = isCut ? 0 : offsetAt(await bytesAt(entriesAt + entriesBytes, nextBytes, 'its directory'), 0);
 
@@ -92,7 +92,7 @@ export async function readIfd(
     numbers(tag) {
       const field = fields.get(tag);
       if (!field || field.type === ASCII || field.bytes.byteLength === 0) return undefined;
-      // Several times as fast as `from`; files have thousands of these.
+      // Several times as fast as `from`; files have thousands of these values.
       const numbers = new Float64Array(field.count);
       for (let i = 0; i < numbers.length; i++) numbers[i] = numberAt(field, i, littleEndian);
       return numbers;

@@ -1,13 +1,12 @@
 /** Reads pixels of TIFFs block by block. */
 import { closeSync, openSync } from 'node:fs';
-import { libraryCodec } from '../compression/library-codecs.js';
+import { libraryCodec } from '../compression/index.js';
 import { rasterUnreadable } from '../errors.js';
-import { nodataAsType } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { nodataAsType, typedKernels } from '../pixels/index.js';
 import type { PixelArray, ReadTarget, TiffBlocks, Window } from '../types.js';
 import { decodeBlock, decodeJpegBlock, samplesPerBlock, type TiffHeader } from './read-block.js';
 
-/** Decodes a window of some bands; both lie within the image. */
+/** Decodes a window of some bands; both must lie within the image. */
 export async function readTiff(
   header: TiffHeader,
   bands: number[],
@@ -22,7 +21,7 @@ export async function readTiff(
   try {
     for (const place of blocksIn(window, blocks)) {
       const decode = (band: number) => decodeBlock(file, header, ...place, band, codec);
-      // Between other blocks nothing is awaited: they are decoded into memory that all reads of the thread share.
+      // Other blocks are decoded into memory that all reads of the thread share, so nothing may be awaited between them.
       const decodeJpeg = (band: number) => decodeJpegBlock(file, header, ...place, band);
       const whole = blocks.planar ? undefined : blocks.jpeg ? await decodeJpeg(0) : decode(0);
       for (const [i, band] of bands.entries()) {
@@ -35,9 +34,10 @@ export async function readTiff(
   }
 }
 
-/** Column and row of the blocks that touch a window. */
+/** Columns and rows of the blocks that touch a window. */
 function* blocksIn(window: Window, { width, height }: TiffBlocks): Generator<[column: number, row: number]> {
-  const [right, bottom] = [window.column + window.width, window.row + window.height];
+  const right = window.column + window.width;
+  const bottom = window.row + window.height;
   for (let row = Math.floor(window.row / height); row * height < bottom; row++)
     for (let column = Math.floor(window.column / width); column * width < right; column++)
       yield [column, row];
@@ -51,7 +51,7 @@ function openForBlocks(path: string): number {
   }
 }
 
-/** Copies the part of a block that lies in the window; a block that was never written counts as nodata. */
+/** Copies the part of a block that lies in the window. A block that was never written counts as nodata. */
 function copyBlock(
   block: PixelArray | undefined,
   header: TiffHeader,

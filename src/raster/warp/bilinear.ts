@@ -1,155 +1,80 @@
-/** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see typed-kernels.ts. */
-
-import type { SourceWindow } from '../pixels/kernels.js';
+/** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see warp-kernels.ts. */
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
-import {
-  type GridSquares,
-  lerpRows,
-  MAX_SQUARE_SPAN,
-  PIXEL_EPSILON,
-  POSITION_TOLERANCE,
-  SUBPIXEL_ONE,
-} from './grid-squares.js';
-
-/** Pixels of 8 and 16 bits: half a unit of the weights, of 14 bits along a row and 13 between rows, so that these are rounded. */
-const ROUNDING_ALONG = 2 ** 5;
-const ROUNDING_DOWN = 2 ** 6;
+import { type GridSquares, lerpRows, PIXEL_EPSILON } from './grid-squares.js';
+import type { SourceWindow } from './nearest.js';
 
 /**
- * Mean of the four pixels around a point, weighted by distance; pixels without data are left out. A point holds data where its
- * nearest pixel does. `round` for integers. A mean that happens to equal the hole becomes `nodataReplacement`. Else as `nearest`.
- * Only rows of squares that are `blank` or yet `todo` are written; all pixels of others count as data.
+ * Weighted mean of the four pixels around each position, leaving out pixels without data. A position holds data if its nearest
+ * pixel does. Integer pixels are rounded (`round`). A mean equal to `nodata` becomes `nodataReplacement`. Fills the rows of squares
+ * that are `outside`, interpolates the `pending` ones, and leaves all others as they are: they count as pixels with data.
+ * Returns the number of pixels with data.
  */
 export function bilinear(
   { pixels, width, height, column, row, nodata }: SourceWindow,
   grid: ControlGrid,
-  { interior, outside, pending, x: unitsX, y: unitsY }: GridSquares,
+  { outside, pending }: Pick<GridSquares, 'outside' | 'pending'>,
   out: PixelArray,
   valid: Uint8Array,
   fillValue: number,
   round: boolean,
   nodataReplacement: number,
 ): number {
-  const { step, columns, x: nodesX, y: nodesY } = grid;
-  const small = round && pixels.BYTES_PER_ELEMENT <= 2;
-  const halfAlong = small ? ROUNDING_ALONG : 0;
-  const halfDown = small ? ROUNDING_DOWN : 0;
-  /** Bits that are added to 8-bit pixels, so that they fill 16. */
-  const scale = pixels.BYTES_PER_ELEMENT === 1 ? 8 : 0;
-  const places = 14 + scale;
-  const half = 1 << (places - 1);
-  /** As a whole number; one that no such pixel has where there is no hole. */
-  const wholeHole = Number.isNaN(nodata) ? -(2 ** 30) : nodata | 0;
+  const { step, columns, x: gridX, y: gridY } = grid;
   // Centres of pixels are at .5, but weights count from centre to centre.
   const shiftX = column + 0.5;
   const shiftY = row + 0.5;
   let missing = fillOutside(grid, outside, out, valid, fillValue);
-  for (let j = 0, square = 0; j < grid.rows - 1; j++) {
-    const rows = Math.min(step, grid.height - j * step);
-    for (let i = 0; i < columns - 1; i++, square++) {
+  for (let outRow = 0; outRow < grid.height; outRow++) {
+    const j = Math.floor(outRow / step);
+    const bit = outRow % step;
+    const part = bit / step;
+    for (let i = 0; i < columns - 1; i++) {
+      if (((pending[j * (columns - 1) + i] >>> bit) & 1) === 0) continue;
+      const point = j * columns + i;
+      const startX = lerpRows(gridX, point, columns, part) - shiftX;
+      const startY = lerpRows(gridY, point, columns, part) - shiftY;
+      const dx = (lerpRows(gridX, point + 1, columns, part) - shiftX - startX) / step;
+      const dy = (lerpRows(gridY, point + 1, columns, part) - shiftY - startY) / step;
       const count = Math.min(step, grid.width - i * step);
-      const node = j * columns + i;
-      if (pending[square] === 0) continue;
-      for (let y = 0; y < rows; y++) {
-        if (((pending[square] >>> y) & 1) === 0) continue;
-        let o = (j * step + y) * grid.width + i * step;
-        const part = y / step;
-        const startX = lerpRows(nodesX, node, columns, part) - shiftX;
-        const startY = lerpRows(nodesY, node, columns, part) - shiftY;
-        const dx = (lerpRows(nodesX, node + 1, columns, part) - shiftX - startX) / step;
-        const dy = (lerpRows(nodesY, node + 1, columns, part) - shiftY - startY) / step;
-        // From these on to the end pixels lie between four pixels of the window; where a node is NaN, none does.
-        let from = 0;
-        let end = count;
-        if (interior[square] === 0) {
-          from = Math.max(firstWithin(startX, dx, width), firstWithin(startY, dy, height));
-          end = Math.min(count, endWithin(startX, dx, width), endWithin(startY, dy, height));
-          if (!(from < end && (Math.abs(dx) + Math.abs(dy)) * step < MAX_SQUARE_SPAN)) from = end = 0;
-          for (let k = 0; k < count; k++) {
-            if (k >= from && k < end) continue;
-            const mean = meanOfValid(pixels, width, height, nodata, startX + dx * k, startY + dy * k);
-            missing += store(mean, out, valid, o + k, fillValue, round, nodata, nodataReplacement);
-          }
-        }
-        o += from;
-        const firstX = lerpRows(unitsX, node, columns, part);
-        const firstY = lerpRows(unitsY, node, columns, part);
-        const stepX = Math.floor((lerpRows(unitsX, node + 1, columns, part) - firstX) / step + 0.5) | 0;
-        const stepY = Math.floor((lerpRows(unitsY, node + 1, columns, part) - firstY) / step + 0.5) | 0;
-        const left = Math.floor(firstX / SUBPIXEL_ONE);
-        const top = Math.floor(firstY / SUBPIXEL_ONE);
-        const first = (Math.imul(top, width) + left) | 0;
-        let countX = (firstX - left * SUBPIXEL_ONE + halfAlong + stepX * from) | 0;
-        let countY = (firstY - top * SUBPIXEL_ONE + halfDown + stepY * from) | 0;
-        if (small) {
-          // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
-          for (let k = from; k < end; k++, o++) {
-            const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
-            const below = (at + width) | 0;
-            const a = pixels[at];
-            const b = pixels[at + 1];
-            const c = pixels[below];
-            const d = pixels[below + 1];
-            if (a !== wholeHole && b !== wholeHole && c !== wholeHole && d !== wholeHole) {
-              const along = (countX & (SUBPIXEL_ONE - 1)) >> 6;
-              const upper = (((a << 14) + Math.imul(b - a, along)) << scale) | 0;
-              const lower = (((c << 14) + Math.imul(d - c, along)) << scale) | 0;
-              const change = Math.imul((lower - upper + 2048) >> 12, (countY & (SUBPIXEL_ONE - 1)) >> 7) >> 1;
-              const rounded = (upper + change + half) >> places;
-              out[o] = rounded === wholeHole ? nodataReplacement : rounded;
-            } else {
-              const mean = meanOfValid(pixels, width, height, nodata, startX + dx * k, startY + dy * k);
-              missing += store(mean, out, valid, o, fillValue, round, nodata, nodataReplacement);
-            }
-            countX = (countX + stepX) | 0;
-            countY = (countY + stepY) | 0;
-          }
-          continue;
-        }
-        for (let k = from; k < end; k++, o++) {
-          const at = (first + Math.imul(countY >> 20, width) + (countX >> 20)) | 0;
-          const below = (at + width) | 0;
+      let o = outRow * grid.width + i * step;
+      for (let k = 0; k < count; k++, o++) {
+        const x = startX + dx * k;
+        const y = startY + dy * k;
+        const left = Math.floor(x);
+        const top = Math.floor(y);
+        let mean = NaN;
+        if (left >= 0 && top >= 0 && left < width - 1 && top < height - 1) {
+          const at = top * width + left;
           const a = pixels[at];
           const b = pixels[at + 1];
-          const c = pixels[below];
-          const d = pixels[below + 1];
-          let mean = NaN;
+          const c = pixels[at + width];
+          const d = pixels[at + width + 1];
           if (a !== nodata && b !== nodata && c !== nodata && d !== nodata) {
-            const along = (countX & (SUBPIXEL_ONE - 1)) / SUBPIXEL_ONE;
-            const upper = a + (b - a) * along;
-            const lower = c + (d - c) * along;
-            mean = upper + ((lower - upper) * (countY & (SUBPIXEL_ONE - 1))) / SUBPIXEL_ONE;
+            const upper = a + (b - a) * (x - left);
+            const lower = c + (d - c) * (x - left);
+            mean = upper + (lower - upper) * (y - top);
           }
-          if (Number.isNaN(mean)) {
-            mean = meanOfValid(pixels, width, height, nodata, startX + dx * k, startY + dy * k);
-          }
-          missing += store(mean, out, valid, o, fillValue, round, nodata, nodataReplacement);
-          countX = (countX + stepX) | 0;
-          countY = (countY + stepY) | 0;
         }
+        if (Number.isNaN(mean)) mean = meanOfValid(pixels, width, height, nodata, x, y);
+        if (Number.isNaN(mean)) {
+          out[o] = fillValue;
+          valid[o] = 0;
+          missing++;
+          continue;
+        }
+        const value = round ? Math.floor(mean + 0.5) : mean;
+        out[o] = value === nodata ? nodataReplacement : value;
       }
     }
   }
   return grid.width * grid.height - missing;
 }
 
-/** The first pixel of a row that lies within a window of `size` pixels on one axis; NaN of NaN. */
-function firstWithin(start: number, step: number, size: number): number {
-  const way = step >= 0 ? POSITION_TOLERANCE - start : start - (size - 1 - POSITION_TOLERANCE);
-  return Math.max(0, Math.ceil(way / Math.abs(step)));
-}
-
-/** The pixel after the last of them. */
-function endWithin(start: number, step: number, size: number): number {
-  const way = step >= 0 ? size - 1 - POSITION_TOLERANCE - start : start - POSITION_TOLERANCE;
-  return Math.floor(way / Math.abs(step)) + 1;
-}
-
-/** Empties the rows of squares that are blank, those side by side in one go. Returns the number of their pixels. */
+/** Fills the rows of squares that are outside of the window, neighbours together. Returns the number of their pixels. */
 function fillOutside(
   { width, height, step, columns }: ControlGrid,
-  blank: Int32Array,
+  outside: Int32Array,
   out: PixelArray,
   valid: Uint8Array,
   fillValue: number,
@@ -161,7 +86,7 @@ function fillOutside(
     const bit = row % step;
     for (let i = 0; i < last; i++) {
       const from = i;
-      while (i < last && (blank[squares + i] >>> bit) & 1) i++;
+      while (i < last && (outside[squares + i] >>> bit) & 1) i++;
       if (i === from) continue;
       const left = from * step;
       const right = Math.min(i * step, width);
@@ -173,28 +98,7 @@ function fillOutside(
   return cleared;
 }
 
-/** Writes a mean; NaN is a pixel without data. Returns the number of such pixels: 0 or 1. */
-function store(
-  mean: number,
-  out: PixelArray,
-  valid: Uint8Array,
-  at: number,
-  fillValue: number,
-  round: boolean,
-  nodata: number,
-  nodataReplacement: number,
-): number {
-  if (Number.isNaN(mean)) {
-    out[at] = fillValue;
-    valid[at] = 0;
-    return 1;
-  }
-  const value = round ? Math.floor(mean + 0.5) : mean;
-  out[at] = value === nodata ? nodataReplacement : value;
-  return 0;
-}
-
-/** Weighted mean of those of the four pixels around a point that hold data; NaN where its nearest pixel does not. */
+/** Weighted mean of those of the four pixels around a position that hold data; NaN if its nearest pixel holds none. */
 function meanOfValid(
   pixels: PixelArray,
   width: number,

@@ -1,10 +1,11 @@
-;; The inner part of bilinear.ts for pixels of 8 and 16 bits, eight pixels at a time; the numbers are the same to the last bit.
-;; In here a pixel is a signed 16-bit number: unsigned ones are moved down by half their range, those of 8 bits are multiplied
-;; by 256. Mean, weights and rounding do not mind.
+;; Bilinear interpolation for pixels of 8 and 16 bits, eight pixels at a time. Its means differ from those of bilinear.ts by at
+;; most one unit and 2 ** -13 of the difference between neighbouring pixels. Internally a pixel is a signed 16-bit number:
+;; unsigned pixels are moved down by half their range, and those of 8 bits are multiplied by 256. This does not affect mean,
+;; weights and rounding.
 (module
   (memory (export "memory") 1)
 
-  ;; What `begin` says, the same for all squares of a band.
+  ;; Set by `begin`, the same for all squares of a band.
   (global $source (mut i32) (i32.const 0))    ;; address of pixel (0, 0) of the window, which need not be in memory itself
   (global $stride (mut i32) (i32.const 0))    ;; bytes from a row of the source to the next
   (global $outStride (mut i32) (i32.const 0))
@@ -15,7 +16,7 @@
   (global $holes (mut i32) (i32.const 0))           ;; 1 where there is a hole, else 0
   (global $half (mut v128) (v128.const i64x2 0 0))  ;; half of the last digit of a mean, as a count of 2 ** -15
   (global $digits (mut v128) (v128.const i64x2 0 0)) ;; of a mean: those of 8-bit pixels are multiples of 256
-  ;; Which bytes at a pixel's address make it and its right neighbour, for four of them; 0x80 and more make a zero.
+  ;; Byte indexes of a pixel and its right neighbour, for four pixels; 0x80 and more select a zero.
   (global $pair (mut v128) (v128.const i64x2 0 0))
   (global $second (mut v128) (v128.const i64x2 0 0)) ;; all ones where a pixel has a second byte, else 0
 
@@ -37,10 +38,10 @@
     (global.set $pair (i32x4.splat (select (i32.const 0x03020100) (i32.const 0x01800080) (local.get $wide))))
     (global.set $second (i32x4.splat (i32.sub (i32.const 0) (local.get $wide)))))
 
-  ;; One square of the control grid: `rows` x `count` pixels, at least 8 a row, to the address `out`; the step of the grid is
-  ;; 2 ** logStep. All positions lie in the source. The nodes of the square are a b above c d, in whole numbers of 2 ** -20 of a
-  ;; source pixel. The result has a bit for each row that touched a hole, from the lowest bit on: such a row is not right.
-  ;; `blank` then has a bit for those of them that touched nothing else.
+  ;; Interpolates one square of the control grid: `rows` x `count` pixels, at least 8 in a row, to the address `out`; the step
+  ;; of the grid is 2 ** logStep. All positions lie in the source. The corners of the square are a b above c d, in integers of
+  ;; 2 ** -20 source pixels. The result has a bit for each row that touched a pixel without data, from the lowest bit on: such
+  ;; a row is invalid. `blank` then has a bit for those rows that touched no pixel with data.
   (global $blank (export "blank") (mut i32) (i32.const 0))
   (func (export "square")
     (param $out i32) (param $rows i32) (param $count i32) (param $logStep i32)
@@ -50,15 +51,15 @@
     (local $touched i32) (local $row i32) (local $left i32) (local $to i32)
     (local $firstX i64) (local $firstY i64) (local $acrossX i64) (local $acrossY i64)
     (local $downX i64) (local $downY i64) (local $turnX i64) (local $turnY i64) (local $once i64) (local $twice i64)
-    ;; Of pixels: x counts 2 ** -24 of a source pixel, so that bytes of it can be picked, and y 2 ** -32. A name with 4 belongs
-    ;; to the second four of eight pixels.
+    ;; State of the current pixels: x counts 2 ** -24 source pixels, so that its bytes can be selected, and y 2 ** -32. Names
+    ;; with 4 refer to the second four of eight pixels.
     (local $x i64) (local $y i64) (local $x4 i64) (local $y4 i64) (local $stepX i64) (local $stepY i64) (local $limit i64)
     (local $lanesX v128) (local $lanesY v128) (local $next4Y v128)
     (local $partX v128) (local $partX4 v128) (local $partY v128) (local $partY4 v128)
     (local $at i32) (local $at4 i32) (local $again i32) (local $offsets v128) (local $offsets4 v128)
     (local $upper v128) (local $upper4 v128) (local $lower v128) (local $lower4 v128) (local $seen v128)
     (local $weights v128) (local $weights4 v128) (local $mean v128) (local $mean4 v128)
-    ;; Copies of what is used for every pixel: V8 loads a global anew each time.
+    ;; Local copies of globals: V8 loads a global again for every use.
     (local $bytes i32) (local $stride i32)
     (local $bias v128) (local $hole v128) (local $half v128) (local $pair v128) (local $second v128)
     (local.set $bytes (global.get $bytes))
@@ -69,8 +70,8 @@
     (local.set $pair (global.get $pair))
     (local.set $second (global.get $second))
     (global.set $blank (i32.const 0))
-    ;; `first`: the position of a row's first pixel; `across`: the way to the square's right side. Both times the step of the
-    ;; grid, so that `down` and `turn`, what they change from row to row, are whole.
+    ;; `first`: the position of a row's first pixel; `across`: the distance to the right side of the square. Both are
+    ;; multiplied by the step of the grid, so that `down` and `turn`, their changes from row to row, are integers.
     (local.set $once (i64.extend_i32_s (local.get $logStep)))
     (local.set $twice (i64.shl (local.get $once) (i64.const 1)))
     (local.set $firstX (i64.trunc_f64_s (local.get $ax)))
@@ -83,7 +84,7 @@
       (i64.sub (i64.trunc_f64_s (f64.sub (local.get $dx) (local.get $cx))) (local.get $acrossX)))
     (local.set $turnY
       (i64.sub (i64.trunc_f64_s (f64.sub (local.get $dy) (local.get $cy))) (local.get $acrossY)))
-    ;; Half a unit of the weights is added, so that these are rounded, and half a unit of the steps.
+    ;; Adds half a unit of the weights, so that these are rounded, and half a unit of the steps.
     (local.set $firstX (i64.shl (i64.add (local.get $firstX) (i64.const 32)) (local.get $once)))
     (local.set $firstY (i64.shl (i64.add (local.get $firstY) (i64.const 64)) (local.get $once)))
     (local.set $acrossX
@@ -104,7 +105,7 @@
       (local.set $lanesY
         (i32x4.mul (i32x4.splat (i32.wrap_i64 (local.get $stepY))) (v128.const i32x4 0 1 2 3)))
       (local.set $next4Y (i32x4.shl (i32x4.splat (i32.wrap_i64 (local.get $stepY))) (i32.const 2)))
-      ;; 0 for steps of more than 2 pixels, or backwards: then pairs of four are not sure to lie among eight pixels from the first.
+      ;; 0 for steps of more than 2 pixels, or backwards: pairs of four pixels may then not lie among the eight from the first.
       (local.set $limit
         (select (i64.const 0x100000000) (i64.const 0) (i64.le_u (local.get $stepX) (i64.const 0x2000000))))
       (local.set $seen (v128.const i64x2 0 0))
@@ -120,7 +121,8 @@
           (i32x4.add
             (i32x4.splat (i32.and (i32.wrap_i64 (local.get $x4)) (i32.const 0xffffff)))
             (local.get $lanesX)))
-        ;; Which bytes of 16 from the first pixel on are the pairs of four: the whole part of a position is its highest byte.
+        ;; Byte indexes, among 16 from the first pixel on, of the pairs of four pixels: the integer part of a position is its
+        ;; highest byte.
         (local.set $offsets
           (i8x16.swizzle (local.get $partX) (v128.const i8x16 3 3 3 3 7 7 7 7 11 11 11 11 15 15 15 15)))
         (local.set $offsets
@@ -133,7 +135,7 @@
           (i8x16.add
             (i8x16.add (local.get $offsets4) (local.get $pair))
             (v128.and (local.get $offsets4) (local.get $second))))
-        ;; Where all eight lie between the same two rows, and near enough.
+        ;; All eight lie between the same two rows, and close enough.
         (if
           (i64.lt_u
             (i64.xor (local.get $y) (i64.add (local.get $y) (i64.mul (local.get $stepY) (i64.const 7))))
@@ -158,7 +160,7 @@
             (local.set $lower4
               (i8x16.swizzle (v128.load (i32.add (local.get $at4) (local.get $stride))) (local.get $offsets4))))
           (else
-            ;; One by one: the first four, then, as these move on, the second.
+            ;; Pixel by pixel: the first four, then the second four.
             (local.set $x4 (local.get $x))
             (local.set $y4 (local.get $y))
             (local.set $offsets
@@ -224,8 +226,8 @@
               (i16x8.add
                 (i16x8.eq (local.get $upper4) (local.get $hole))
                 (i16x8.eq (local.get $lower4) (local.get $hole))))))
-        ;; Along the rows with weights of 14 bits, doubled and negative, because of 16 bits only -2 ** 15 can stand for 1: w - 1
-        ;; for the left pixel and -w for the right one.
+        ;; Along the rows, with weights of 14 bits, doubled and negated, because in 16 bits only -2 ** 15 can stand for 1: w -
+        ;; 1 for the left pixel and -w for the right one.
         (local.set $weights
           (v128.or
             (i16x8.mul
@@ -246,7 +248,7 @@
             (v128.const i16x8 0x8000 0 0x8000 0 0x8000 0 0x8000 0)))
         (local.set $upper4 (i32x4.dot_i16x8_s (local.get $upper4) (local.get $weights4)))
         (local.set $lower4 (i32x4.dot_i16x8_s (local.get $lower4) (local.get $weights4)))
-        ;; Between the rows with 13 bits.
+        ;; Between the rows, with weights of 13 bits.
         (local.set $partY (i32x4.add (i32x4.splat (i32.wrap_i64 (local.get $y))) (local.get $lanesY)))
         (local.set $partY4 (i32x4.add (local.get $partY) (local.get $next4Y)))
         (local.set $mean
@@ -291,7 +293,7 @@
         (local.set $y (i64.add (local.get $y) (i64.shl (local.get $stepY) (i64.const 3))))
         (local.set $left (i32.sub (local.get $left) (i32.const 8)))
         (br_if $eight (i32.ge_s (local.get $left) (i32.const 8)))
-        ;; Where 1 to 7 pixels are left: back, so that the last eight of the row come next, some for the second time.
+        ;; If 1 to 7 pixels are left, steps back, so that the last eight of the row come next, some of them again.
         (if (i32.gt_s (local.get $left) (i32.const 0))
           (then
             (local.set $left (i32.sub (local.get $left) (i32.const 8)))

@@ -1,29 +1,31 @@
-/** Positions of the pixels of a destination in a source image: exact at the nodes of a grid, interpolated between them. */
+/** Positions of the pixels of a destination in a source image: exact at the points of a grid, interpolated between them. */
 import type { GridBounds } from '../../grid/index.js';
-import { mapToPixel } from '../crs/affine.js';
-import type { PointTransform } from '../crs/crs.js';
+import { mapToPixel, type PointTransform } from '../crs/index.js';
 import type { Affine } from '../types.js';
 
 /**
- * Node (i, j) stands for the centre of destination pixel (i * step, j * step). `x` and `y` are its position in the source in
- * pixels: pixel c covers [c, c + 1). Nodes go past the last pixel, so that every pixel lies between four of them. A node
- * without a counterpart in the source is NaN, and then so are the pixels around it; if the step is 1, it is `OFF_MAP`, and only its own
- * pixel has no counterpart.
+ * Grid point (i, j) is the centre of destination pixel (i * step, j * step). `x` and `y` are its position in the source in
+ * pixels: pixel c covers [c, c + 1). The grid extends beyond the last pixel, so that every pixel lies between four points. A
+ * point without a counterpart in the source is NaN, and so are the pixels around it. If the step is 1, it is `OFF_MAP`
+ * instead, and only its own pixel has no counterpart.
  */
 export interface ControlGrid {
   /** Size of the destination. */
   width: number;
   height: number;
-  /** Pixels between nodes: a power of two, 32 where that is exact enough, never more. */
+  /** Pixels between grid points: a power of two, at most 32, the largest that is exact enough. */
   step: number;
   columns: number;
   rows: number;
-  /** Float64: at column 10,000, float32 keeps no more than a thousandth of a pixel. */
+  /** Float64: at column 10,000, float32 resolves only a thousandth of a pixel. */
   x: Float64Array;
   y: Float64Array;
 }
 
-/** Far from every image, but a number: a pixel at the rim of a map is interpolated between its own node and this with a weight of 0. */
+/**
+ * Far from every image, but a number: a pixel at the edge of a map is interpolated between its own point and this one with a
+ * weight of 0.
+ */
 export const OFF_MAP = -1e15;
 
 export interface WarpTarget {
@@ -33,17 +35,22 @@ export interface WarpTarget {
   height: number;
 }
 
-/** Pixels between nodes, where one step does for all of a grid. */
+/** Steps to try, in pixels, if one step is exact enough for the entire grid. */
 const UNIFORM_STEPS = [32, 16, 8];
 const MAX_STEP = 32;
-/** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
+/**
+ * The largest error of interpolation, in source pixels. At most one nearest pixel in two thousand is then a wrong neighbour.
+ */
 const MAX_ERROR_PIXELS = 5e-4;
-/** Second difference of nodes, in source pixels. Interpolation errs by an eighth of it: four times the tolerance, since most squares lie between tested ones. */
+/**
+ * Limit of the second difference of grid points, in source pixels. The error of interpolation is an eighth of it. The limit
+ * allows four times the tolerance, because most squares lie between tested ones.
+ */
 const MAX_SECOND_DIFFERENCE = 8 * 4 * MAX_ERROR_PIXELS;
 
 /**
- * `project` converts from the destination's system to the source's; `transform` is the position of the source image. If its size is given, pixels
- * beyond it may be placed less exactly, but never in it.
+ * `project` converts from the destination's system to the source's; `transform` is the georeferencing of the source image. If
+ * the size of the image is given, pixels beyond it may be positioned less exactly, but never inside it.
  */
 export function buildControlGrid(
   destination: WarpTarget,
@@ -57,7 +64,7 @@ export function buildControlGrid(
   return step !== undefined && hasNoGaps(grid) && isSmooth(grid) ? grid : subdivide(grid, locate, source);
 }
 
-/** Pixels. */
+/** In pixels. */
 export interface ImageSize {
   width: number;
   height: number;
@@ -91,8 +98,8 @@ function sampleGrid({ width, height }: WarpTarget, locate: Locator, step: number
 }
 
 /**
- * The part of a grid for rows [from, to) of the destination; `from` is a multiple of 32. It gives its pixels the same positions as the
- * whole, so that a destination can be made piece by piece.
+ * The part of a grid for rows [from, to) of the destination; `from` is a multiple of 32. Pixels have the same positions as in
+ * the complete grid, so that a destination can be made in parts.
  */
 export function sliceRows(
   { width, step, columns, x, y }: ControlGrid,
@@ -104,14 +111,14 @@ export function sliceRows(
   return { width, height: to - from, step, columns, rows, x: x.subarray(...nodes), y: y.subarray(...nodes) };
 }
 
-/** True if all nodes have a counterpart in the source. */
+/** True if all grid points have a counterpart in the source. */
 function hasNoGaps({ x, y }: ControlGrid): boolean {
   return x.every((position, node) => !Number.isNaN(position + y[node]!));
 }
 
 /**
- * True if the distances between nodes change as little everywhere as in the squares that `isExact` tests. They jump at a seam of the source, at
- * which x goes on from the other end of the map.
+ * True if the distances between grid points change everywhere as little as in the squares that `isExact` tests. They jump at a
+ * seam of the source, where x continues from the other end of the map.
  */
 function isSmooth({ columns, rows, x, y }: ControlGrid): boolean {
   const bends = (nodes: Float64Array, node: number, next: number) =>
@@ -140,15 +147,18 @@ function middlesOf(column: number, row: number, size: number, locate: Locator): 
 }
 
 /**
- * How far the middles lie from where interpolation puts them, at most; NaN if one of the points has no counterpart. The sides count as well:
- * between two conformal projections, the errors along columns and along rows cancel out in the middle.
+ * The largest distance of the middles from their interpolated positions; NaN if one of the points has no counterpart. The
+ * sides count as well: between two conformal projections, the errors along columns and along rows cancel out in the middle.
  */
 function interpolationError(corners: Corners, middles: Middles): number {
   const [a, b, c, d] = corners;
   const error = (axis: 0 | 1, i: number, mean: number) => middles[i]![axis] - mean;
   let worst = 0;
   for (const axis of [0, 1] as const) {
-    const [p, q, r, s] = [a[axis], b[axis], c[axis], d[axis]];
+    const p = a[axis];
+    const q = b[axis];
+    const r = c[axis];
+    const s = d[axis];
     const errors = [
       error(axis, 0, (p + q + r + s) / 4),
       error(axis, 1, (p + q) / 2),
@@ -161,7 +171,7 @@ function interpolationError(corners: Corners, middles: Middles): number {
   return worst;
 }
 
-/** True if interpolation is good enough in nine squares of a grid with this step. */
+/** True if interpolation is exact enough in nine squares of a grid with this step. */
 function isExact({ width, height }: WarpTarget, locate: Locator, step: number): boolean {
   const lastColumn = Math.ceil(width / step) - 1;
   const lastRow = Math.ceil(height / step) - 1;
@@ -183,8 +193,8 @@ interface Leaf {
 }
 
 /**
- * The grid with the largest step that does everywhere. Only those squares are divided that need it (at a pole, at the rim of a map), and of
- * these again only the quarters that need it; the nodes within others are interpolated.
+ * The grid with the largest step that is exact enough everywhere. Divides only squares that need it (at a pole, at the edge of
+ * a map), and again only those of their quarters that need it. The points within undivided squares are interpolated.
  */
 function subdivide(coarse: ControlGrid, locate: Locator, source: ImageSize | undefined): ControlGrid {
   const { width, height } = coarse;
@@ -217,15 +227,16 @@ function subdivide(coarse: ControlGrid, locate: Locator, source: ImageSize | und
   };
   for (let j = 0; j < coarse.rows - 1; j++)
     for (let i = 0; i < coarse.columns - 1; i++) {
-      const [column, row] = [i * coarse.step, j * coarse.step];
+      const column = i * coarse.step;
+      const row = j * coarse.step;
       pointAt = cachedLocator(locate, column, row, coarse.step);
       divide({ column, row, size: coarse.step, corners: cornersOf(coarse, i, j) });
     }
-  // The nodes on a common side are those of the square that is exact.
+  // The points on a common side are those of the square that is exact.
   return gridOfLeaves(coarse, [...beyond, ...leaves]);
 }
 
-/** Quarters share the points on their sides: each point of a square is projected once. */
+/** Quarters share the points on their sides, so each point of a square is projected once. */
 function cachedLocator(locate: Locator, left: number, top: number, size: number): Locator {
   const found = new Array<[x: number, y: number] | undefined>((size + 1) ** 2);
   return (column, row) =>
@@ -240,7 +251,7 @@ function cornersOf({ columns, x, y }: ControlGrid, i: number, j: number): Corner
 
 const isUnplaced = ([x, y]: Position) => Number.isNaN(x + y);
 
-/** True if a square lies beyond an image by more than half of its own extent, false if one of its points has no counterpart. */
+/** True if a square lies beyond an image by more than half of its own extent; false if one of its points has no counterpart. */
 function isBeyond(points: Position[], image: ImageSize | undefined): boolean {
   if (!image || points.some(isUnplaced)) return false;
   return ([0, 1] as const).some((axis) => {
@@ -262,7 +273,8 @@ function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGr
     const [a, b, c, d] = corners;
     if (isUnplaced(a)) continue;
     const nodes = size / step;
-    // A node has several squares; without its right and lower side, a square of one pixel does not touch the nodes of its neighbours.
+    // A point belongs to several squares. A square of one pixel does not write its right and lower side, which belong to its
+    // neighbours.
     const last = size === 1 ? 0 : nodes;
     const lastRow = Math.min(last, rows - 1 - row / step);
     const lastColumn = Math.min(last, columns - 1 - column / step);
@@ -282,7 +294,7 @@ function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGr
   return { width, height, step, columns, rows, x, y };
 }
 
-/** A corner that has no weight is not touched: it may be NaN. */
+/** Ignores a corner that has no weight, because it may be NaN. */
 export function lerp(a: number, b: number, part: number): number {
   return part === 0 ? a : a + (b - a) * part;
 }

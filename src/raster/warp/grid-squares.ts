@@ -1,43 +1,43 @@
-/** Squares of a control grid: the pixels between four of its nodes, `step` x `step`, fewer at the right and lower edges. */
+/** Squares of a control grid: the pixels between four of its points, `step` x `step`, fewer at the right and lower edges. */
 
 import type { Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 
-/** Noise of projections is far below, real differences are far above: a pixel centre on an edge goes to the right pixel. */
+/**
+ * Far above the noise of projections and far below real differences, so that a pixel centre on an edge belongs to the
+ * right-hand pixel.
+ */
 export const PIXEL_EPSILON = 1e-10;
 
-/** What is known of the squares of a grid over a window of pixels, row by row. */
+/** State of the squares of a grid over a window of pixels, row by row. */
 export interface GridSquares {
-  /** 1 where each pixel lies between the centres of four pixels of the window, so that its edges need not be looked for. */
+  /** 1 if each pixel lies between the centres of four pixels of the window, so that the edges need no checks. */
   interior: Uint8Array;
-  /** A bit for each row of pixels of each square, from the lowest on: that row holds no data. */
+  /** A bit for each row of pixels of a square, from the lowest bit on: the row holds no data. */
   outside: Int32Array;
-  /** Likewise: the row is yet to be interpolated. */
+  /** A bit for each row: the row is not interpolated yet. */
   pending: Int32Array;
-  /**
-   * Where the nodes lie, from the centre of the window's first pixel on: whole numbers of `UNIT`. So the kernels reckon
-   * without rounding, and agree to the last bit.
-   */
+  /** Position of the grid points from the centre of the window's first pixel, in integers of 1 / `SUBPIXEL_ONE` pixel. */
   x: Float64Array;
   y: Float64Array;
   /** The pixels of the window that interior squares need. */
   sourceBounds: { left: number; top: number; right: number; bottom: number };
 }
 
-/** Positions along a row of pixels are counted in 2 ** -20 of a source pixel: adding integers is fast. */
+/** The WebAssembly kernel counts positions along a row in 2 ** -20 of a source pixel: adding integers is fast. */
 export const SUBPIXEL_ONE = 2 ** 20;
 
-/** The longest way across a square, in source pixels: positions along it are counted in 2 ** -20 of them, in 32 bits. */
+/** The longest way across a square, in source pixels, that the kernel can count in 32 bits. */
 export const MAX_SQUARE_SPAN = 2000;
-/** More than what rounding does to positions. */
+/** Larger than the rounding of positions. */
 export const POSITION_TOLERANCE = 0.01;
 
-/** The same squares, of which the kernels may change what is blank and to do. */
+/** A copy whose `outside` and `pending` the kernels may change. */
 export function cloneForWarp(squares: GridSquares): GridSquares {
   return { ...squares, outside: squares.outside.slice(), pending: squares.pending.slice() };
 }
 
-/** Squares beyond the window are blank, all rows of others are yet to do. */
+/** Rows of squares beyond the window are outside, all others are pending. */
 export function prepareSquares(grid: ControlGrid, { column, row, width, height }: Window): GridSquares {
   const { step, columns } = grid;
   const size = (columns - 1) * (grid.rows - 1);
@@ -83,7 +83,7 @@ interface Span {
   high: number;
 }
 
-/** Puts the lowest and the highest position of a square's four corner pixels into `into`; NaN where a node is. */
+/** Writes the lowest and the highest position of a square's four corner pixels to `into`; NaN if a grid point is NaN. */
 function cornerRange(
   nodes: Float64Array,
   node: number,
@@ -101,7 +101,7 @@ function cornerRange(
   into.high = Math.max(start, upper, left, lower);
 }
 
-/** Between a node and the one below it. */
+/** Interpolates between a grid point and the one below it. */
 export function lerpRows(nodes: Float64Array, node: number, columns: number, part: number): number {
   const above = nodes[node];
   return above + (nodes[node + columns] - above) * part;

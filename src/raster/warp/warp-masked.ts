@@ -1,12 +1,18 @@
-/** Warps sources of which a mask or an alpha band says which pixels hold data. */
+/** Warps sources whose valid pixels are marked by a mask or an alpha band. */
 
-import { allocatePixels, dataTypeOf, fillValueFor, minValue, nodataAsType } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import {
+  allocatePixels,
+  dataTypeOf,
+  fillValueFor,
+  minValue,
+  nodataAsType,
+  typedKernels,
+} from '../pixels/index.js';
 import type { DataType, PixelArray, Resampling, Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import { sourceExtent, type WarpSource, warp } from './warp.js';
 
-/** A type in which a number stands for no data that no pixel of the other type has. */
+/** A type that has a number for missing data that no pixel of the other type has. */
 const WIDER_TYPES: Record<DataType, DataType> = {
   uint8: 'int16',
   int8: 'int16',
@@ -22,8 +28,8 @@ const WIDER_TYPES: Record<DataType, DataType> = {
 const NEIGHBOUR_MARGIN = 2;
 
 /**
- * As `warp`, where pixels hold no data that are 0 in `validity`, an array of the window's size, or nodata. They take no part in
- * bilinear means.
+ * `warp` for a source with a validity band: an array of the window's size whose zeros mark pixels without data, in addition to
+ * nodata. These pixels do not contribute to bilinear means.
  */
 export function warpMasked(
   resampling: Resampling,
@@ -41,8 +47,14 @@ export function warpMasked(
   const start = (window.row - source.window.row) * source.window.width + window.column - source.window.column;
   const part = allocatePixels(type, window.width * window.height);
   typedKernels[dataType].applyValidity(
-    ...([source.pixels, validity, start, source.window.width] as const),
-    ...([window.width, window.height, part, hole] as const),
+    source.pixels,
+    validity,
+    start,
+    source.window.width,
+    window.width,
+    window.height,
+    part,
+    hole,
   );
   const input = { ...source, pixels: part, window, nodata: hole };
   if (type === dataType) return warp(resampling, input, grid, out, valid);
@@ -60,7 +72,7 @@ function requiredWindow(window: Window, grid: ControlGrid): Window {
   return { column: fromX, row: fromY, width: toX - fromX, height: toY - fromY };
 }
 
-/** Whole numbers around [from, to], with a margin, within a span of `length` from `start` on; one at least. */
+/** Integer range around [from, to] with a margin, clipped to `length` pixels from `start` on; at least one pixel. */
 function clip(from: number, to: number, start: number, length: number): [number, number] {
   const end = start + length;
   const low = Math.max(start, Math.min(end - 1, Math.floor(from) - NEIGHBOUR_MARGIN));

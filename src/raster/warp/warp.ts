@@ -1,38 +1,32 @@
-/** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
+/** Resamples source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
 
 import { invalidImage, windowOutside } from '../errors.js';
-import {
-  dataTypeOf,
-  fillValueFor,
-  isFloat,
-  nodataAsType,
-  nodataReplacementFor,
-} from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { dataTypeOf, fillValueFor, isFloat, nodataAsType, nodataReplacementFor } from '../pixels/index.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearWasm } from './bilinear-wasm.js';
 import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';
 import { cloneForWarp, type GridSquares, prepareSquares } from './grid-squares.js';
+import { warpKernels } from './warp-kernels.js';
 
-/** A window of a scene, of which all pixels are in memory. */
+/** A window of a scene whose pixels are in memory. */
 export interface WarpSource {
   pixels: PixelArray;
-  /** Which part of the scene the pixels are. */
+  /** The part of the scene that the pixels cover. */
   window: Window;
-  /** Size of the whole scene: what lies beyond it holds no data. */
+  /** Size of the scene. There is no data beyond it. */
   rasterWidth: number;
   rasterHeight: number;
   nodata: number | undefined;
 }
 
 /**
- * Warps one band into `out` (grid.width x grid.height, of the source's type) and returns the number of pixels that hold data.
+ * Warps one band into `out` (grid.width x grid.height, of the source's type) and returns the number of pixels with data.
  *
- * A pixel holds data where the source pixel that its centre falls into does. Elsewhere `out` becomes the nodata value (where the
- * source has none: NaN for floats, else 0) and `valid` becomes 0; where there is data, `valid` is left as it is. So fill it
- * with 1 before the first band, and after the last it says which pixels hold data in every band.
- * `simd` false takes the plain kernel, which gives the same and is slower.
- * Throws TW_RASTER_WINDOW_OUTSIDE where the window lacks pixels of the scene that are needed.
+ * A pixel holds data if the source pixel that contains its centre does. Otherwise `out` becomes the nodata value (without one:
+ * NaN for floats, else 0) and `valid` becomes 0. Pixels with data do not change `valid`, so fill it with 1 before the first
+ * band; after the last band it marks the pixels that hold data in every band.
+ * If `simd` is false, only the plain kernel is used, which is slower and differs by rounding.
+ * Throws TW_RASTER_WINDOW_OUTSIDE if the window lacks pixels of the scene that are needed.
  */
 export function warp(
   resampling: Resampling,
@@ -59,12 +53,12 @@ export function warp(
   const fillValue = fillValueFor(dataType, nodata);
   const kernelSource = { pixels, ...window, nodata: typedNodata };
   if (resampling === 'nearest')
-    return typedKernels[dataType].nearest(kernelSource, grid, out, valid, fillValue);
+    return warpKernels[dataType].nearest(kernelSource, grid, out, valid, fillValue);
   const nodataReplacement = nodataReplacementFor(dataType, typedNodata);
   const work = cloneForWarp(squares());
   if (simd) bilinearWasm(kernelSource, grid, work, out, nodataReplacement);
   const round = !isFloat(dataType);
-  return typedKernels[dataType].bilinear(
+  return warpKernels[dataType].bilinear(
     kernelSource,
     grid,
     work,
@@ -76,7 +70,7 @@ export function warp(
   );
 }
 
-/** What depends on the grid and the window alone. */
+/** Values that depend only on the grid and the window. */
 interface WarpGeometry {
   grid: ControlGrid;
   window: Window;
@@ -84,7 +78,7 @@ interface WarpGeometry {
   squares: () => GridSquares;
 }
 
-/** Of the last call: the bands of a group follow each other over one grid and one window. */
+/** Cache of the last geometry: consecutive bands of a group share the same grid and window. */
 let cachedGeometry: WarpGeometry | undefined;
 
 function warpGeometry(grid: ControlGrid, window: Window): WarpGeometry {
@@ -99,13 +93,14 @@ function sameWindow(a: Window, b: Window): boolean {
   return a.column === b.column && a.row === b.row && a.width === b.width && a.height === b.height;
 }
 
-/** Checks that no pixel needed lies in the scene but not in the window. `margin`: how far neighbours are used, in pixels. */
+/** Checks that the window has all needed pixels of the scene. `margin`: distance of the neighbours that are used, in pixels. */
 function checkWindow(
   { window, rasterWidth, rasterHeight }: WarpSource,
   { left, top, right, bottom }: SourceExtent,
   margin: number,
 ): void {
-  const [endColumn, endRow] = [window.column + window.width, window.row + window.height];
+  const endColumn = window.column + window.width;
+  const endRow = window.row + window.height;
   const isInScene =
     right + margin > 0 && left - margin < rasterWidth && bottom + margin > 0 && top - margin < rasterHeight;
   const missing =
@@ -130,7 +125,9 @@ export interface SourceExtent {
   bottom: number;
 }
 
-/** The part of the source that the centres of a grid's pixels cover, in source pixels. Empty (left > right) if none. */
+/**
+ * The part of the source that the centres of a grid's pixels cover, in source pixels. Empty (left > right) if there is none.
+ */
 export function sourceExtent({ width, height, step, columns, rows, x, y }: ControlGrid): SourceExtent {
   const extent = {
     left: Infinity,
@@ -138,7 +135,7 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
     right: -Infinity,
     bottom: -Infinity,
   };
-  // Positions are bilinear between nodes, so the extremes are at nodes, or where the last pixels cut the last squares.
+  // Positions are bilinear between grid points, so the extremes are at points, or where the last pixels cut the last squares.
   for (let j = 0; j < rows; j++) {
     const row = Math.min(j, (height - 1) / step);
     const above = Math.floor(row);
@@ -158,7 +155,7 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
   return extent;
 }
 
-/** The position in the square that begins at a node. Nodes that have no part in it are not touched: they may be NaN. */
+/** The position in the square that starts at a grid point. Ignores points that have no weight, because they may be NaN. */
 function interpolate(
   nodes: Float64Array,
   node: number,

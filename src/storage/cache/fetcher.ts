@@ -1,27 +1,35 @@
-/** Files of tiles and models that were made on other nodes: fetched from the shared store when they are wanted, and kept in the cache. */
+/** Fetches files of tiles and models that other nodes made from the object store into the cache. */
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { GroupRecord } from '../catalogue/records.js';
-import { onDisk, storeLost, storeNotFound } from '../errors.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from '../files/paths.js';
-import { scratchFile } from '../files/scratch.js';
-import { checksumFile } from '../object-store/byte-streams.js';
-import type { ObjectStore } from '../object-store/object-store.js';
+import { scratchFile } from '../data-folder/index.js';
+import { storeLost, storeNotFound } from '../errors.js';
+import {
+  checksumFile,
+  type DiskReserve,
+  isIntact,
+  type ModelVersion,
+  modelFile,
+  onDisk,
+  type TileVersion,
+  tileFile,
+  tileFolder,
+} from '../files/index.js';
+import type { ObjectStore } from '../object-store/index.js';
+import type { GroupRecord } from '../records/index.js';
 import type { FileCache } from './file-cache.js';
 
 export type GroupFile = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
 
-/** While a folder is made, room that is made elsewhere may remove one above it. */
+/** An eviction may remove a parent folder between two attempts. */
 const MAX_RENAME_ATTEMPTS = 5;
 
 /**
- * Invariant: a file has its name only when it is whole, and is used only when its checksum is that of the record. One that lay there
- * when the process began, or was fetched for nobody in particular, is summed before its first use, and fetched again where it is
- * damaged. A file is fetched once, however many ask for it at the same time.
+ * Invariant: a file has its final name only when it is complete, and is used only if its checksum matches its record. A file that
+ * predates this process, or was prefetched, has its checksum verified before first use and is fetched again if it does not
+ * match. Concurrent requests share one fetch of a file.
  */
 export class Fetcher {
-  /** Fetches that somebody waits for. */
+  /** Number of fetches that a reader waits for. */
   foregroundFetches = 0;
   private readonly inFlight = new Map<string, Promise<void>>();
 
@@ -33,34 +41,34 @@ export class Fetcher {
   ) {}
 
   /**
-   * Sees to it that files of a tile are in the folder, where they stay until the function is called that it resolves to, and for
-   * ten seconds more. Throws the TW_STORE_ errors, TW_STORAGE_DISK_LOW.
+   * Fetches the files of a tile that are not local. All stay until the returned function is called, and for ten seconds more. Throws
+   * the TW_STORE_ errors, TW_STORAGE_DISK_LOW.
    */
   async fetchAndPin(tile: TileVersion, groups: GroupFile[]): Promise<() => void> {
     const release = this.cache.pin(tileFolder(tile));
-    // All of them have ended before the folder is released: a failed one must not leave others that still write into it.
-    const brought = await Promise.allSettled(groups.map((group) => this.ensureLocal(tile, group)));
-    const failed = brought.find((one) => one.status === 'rejected');
+    // All must have ended before the folder is released: others may still write into it when one fails.
+    const results = await Promise.allSettled(groups.map((group) => this.ensureLocal(tile, group)));
+    const failed = results.find((one) => one.status === 'rejected');
     if (!failed) return release;
     release();
     throw failed.reason;
   }
 
-  /** Fetches the files of a tile that are not here, for nobody in particular; returns how many bytes. */
+  /** Fetches the files of a tile that are not local, before a reader needs them; returns their bytes. */
   async prefetch(tile: TileVersion, groups: GroupFile[]): Promise<number> {
     const release = this.cache.pin(tileFolder(tile), false);
     try {
-      const lacking = this.missing(tile, groups);
-      // A reader may have brought it meanwhile.
-      for (const group of lacking)
+      const missing = this.missing(tile, groups);
+      // A reader may have fetched one in the meantime.
+      for (const group of missing)
         if (this.missing(tile, [group]).length > 0) await this.fetchOnce(tile, group, false);
-      return totalBytes(lacking);
+      return totalBytes(missing);
     } finally {
       release();
     }
   }
 
-  /** Files of a tile that are not known to be here. */
+  /** Files of a tile that are not known to be local. */
   missing(tile: TileVersion, groups: GroupFile[]): GroupFile[] {
     const folder = tileFolder(tile);
     return groups.filter(({ name, bytes }) => this.cache.file(folder, `${name}.tif`)?.bytes !== bytes);
@@ -75,14 +83,14 @@ export class Fetcher {
     this.foregroundFetches++;
     try {
       await this.fetchOnce(tile, group, true);
-      // Who came first may have fetched it for nobody in particular.
+      // It may have been prefetched, without a verified checksum.
       if (!(await this.isLocal(tile, group))) await this.fetchOnce(tile, group, true);
     } finally {
       this.foregroundFetches--;
     }
   }
 
-  /** Whether a file is here, whole. */
+  /** True if a file is local and intact. */
   private async isLocal(tile: TileVersion, group: GroupFile): Promise<boolean> {
     const { name, bytes } = group;
     const folder = tileFolder(tile);
@@ -98,7 +106,7 @@ export class Fetcher {
     return this.cache.file(folder, `${name}.tif`)?.isVerified === true;
   }
 
-  /** Notes that a file is sound, where it is. */
+  /** Marks a file as verified if its checksum matches. */
   private async verifyChecksum(
     tile: TileVersion,
     { name, bytes, crc32 }: GroupFile,
@@ -108,45 +116,41 @@ export class Fetcher {
     this.cache.set(tileFolder(tile), `${name}.tif`, { bytes, isVerified: true });
   }
 
-  private fetchOnce(tile: TileVersion, group: GroupFile, isSound: boolean): Promise<void> {
+  private fetchOnce(tile: TileVersion, group: GroupFile, isVerified: boolean): Promise<void> {
     const name = tileFile(tile, group.name);
-    return this.once(name, () => this.fetch(name, tile, group, isSound));
+    return this.once(name, () => this.fetch(name, tile, group, isVerified));
   }
 
   private async fetch(name: string, tile: TileVersion, group: GroupFile, isVerified: boolean): Promise<void> {
     const folder = tileFolder(tile);
     const { bytes, crc32 } = group;
     await this.cache.evictionDone(folder);
-    const arrived = this.cache.reserveBytes(bytes);
+    const unreserve = this.cache.reserveBytes(bytes);
     try {
       await this.cache.makeRoom();
       await this.download(name, isVerified ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
       this.cache.set(folder, `${group.name}.tif`, { bytes, isVerified });
     } finally {
-      arrived();
+      unreserve();
     }
   }
 
-  /** Sees to it that a file of a model is here, where it stays. It is small, and summed every time. Throws the same. */
+  /** Fetches a file of a model unless an intact copy is local, where it stays. Files are small, so each call verifies the checksum. */
   async ensureModelFile(model: ModelVersion, file: GroupFile): Promise<void> {
     const name = modelFile(model, file.name);
-    const path = join(this.dir, name);
-    // Whatever keeps it from being read: the download replaces the file, or reports why it cannot.
-    const info = await stat(path).catch(() => undefined);
-    if (info?.size === file.bytes && (await onDisk(this.dir, () => checksumFile(path))) === file.crc32)
-      return;
+    if (await onDisk(this.dir, () => isIntact(join(this.dir, name), file))) return;
     await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));
   }
 
   private once(name: string, work: () => Promise<void>): Promise<void> {
-    const known = this.inFlight.get(name);
-    if (known) return known;
-    const coming = work().finally(() => this.inFlight.delete(name));
-    this.inFlight.set(name, coming);
-    return coming;
+    const running = this.inFlight.get(name);
+    if (running) return running;
+    const started = work().finally(() => this.inFlight.delete(name));
+    this.inFlight.set(name, started);
+    return started;
   }
 
-  /** `owner` is what the file is of, for the message. */
+  /** `owner` names the tile or model of the file for the message. */
   private async download(
     name: string,
     file: { bytes: number; crc32?: number },
@@ -164,7 +168,7 @@ export class Fetcher {
   }
 }
 
-/** Gives a file its name, and makes the folders above it where they are missing. */
+/** Gives a file its name, and creates missing folders above it. */
 async function moveTo(path: string, temporary: string): Promise<void> {
   for (let attempt = 1; ; attempt++)
     try {

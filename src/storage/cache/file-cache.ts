@@ -1,49 +1,47 @@
-/** Which files of tiles lie in the data folder of a node whose tiles are in a shared store, and which of them go when room is needed. */
-
+/** The local tile files of a node with an object store, and their eviction. */
 import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SerialQueue } from '../../async/index.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { onDisk } from '../errors.js';
-import { VERSION_DEPTH } from '../files/version-folder.js';
+import type { Catalogue } from '../catalogue/index.js';
+import { onDisk, VERSION_DEPTH } from '../files/index.js';
 
-/** Who has asked for a file has it for so long at least, ms. */
+/** Minimum time for which a requested file stays. */
 const MIN_AGE_MS = 10_000;
-/** Where room is made, this share of the limit becomes free, so that it need not be made for every file. */
+/** Extra fraction of the limit that an eviction frees, so that not every file causes one. */
 const EVICTION_SLACK = 0.01;
 
 interface CachedFile {
   bytes: number;
-  /** This process has seen that its checksum fits: what lay there at start may be of a power cut. */
+  /** True if this process has verified the checksum. A power cut may have damaged files that were present at start. */
   isVerified: boolean;
 }
 
 interface CacheEntry {
   files: Map<string, CachedFile>;
   bytes: number;
-  /** Who reads it now. */
+  /** Number of current readers. */
   pins: number;
-  /** It stays until then, by `performance.now()`. */
+  /** Not evicted before this time, by `performance.now()`. */
   keepUntil: number;
 }
 
 export interface CacheStats {
-  /** Bytes that files take which are in the shared store as well. */
+  /** Bytes of local files that are also in the object store. */
   bytes: number;
-  /** The most that they may take; undefined where only the reserve of the disk bounds them. */
+  /** Maximum of `bytes`; undefined if only the reserve of the disk limits them. */
   limit: number | undefined;
-  /** Files that were wanted and were here. */
+  /** Requested files that were local. */
   hits: number;
-  /** Files that were wanted and had to be fetched. */
+  /** Requested files that had to be fetched. */
   misses: number;
   /** Version folders that were removed to make room. */
   evicted: number;
 }
 
 /**
- * Folders of tile versions, with what is in each. Invariants: a folder that is named here is in the shared store as a whole, since
- * it is named when it was fetched or committed; `bytes` is the sum of all entries; the entries of `own` and of `spare` are in the
- * order of their last use. `spare` are old versions and tiles of other nodes' slots; they go first.
+ * Folders of tile versions and their files. Invariants: each folder here is complete in the object store, because it is added when it
+ * was fetched or committed; `bytes` is the sum of all entries; `ownEntries` and `evictFirst` are in the order of their
+ * last use. `evictFirst` has old versions and tiles of other nodes' slots.
  */
 export class FileCache {
   hits = 0;
@@ -61,13 +59,13 @@ export class FileCache {
   constructor(
     private readonly dir: string,
     private readonly catalogue: Catalogue,
-    /** Whether this node answers for a tile. */
+    /** True if this node owns the tile. */
     private readonly isOwn: (tileId: string) => boolean,
     private readonly limit = Infinity,
     private readonly minAgeMs = MIN_AGE_MS,
   ) {}
 
-  /** Folders that are named here: those with files, and those that somebody is about to fetch into. */
+  /** Number of folders: those with files, and those into which a file is being fetched. */
   get size(): number {
     return this.ownEntries.size + this.evictFirst.size;
   }
@@ -77,59 +75,53 @@ export class FileCache {
     return { bytes, limit: limit === Infinity ? undefined : limit, hits, misses, evicted: this.evicted };
   }
 
-  /** Names what lies there from before, by the time of its last use. */
+  /** Adds the folders that were present at start, in the order of their last use. */
   async load(): Promise<void> {
     const superseded = new Set<string>();
     for await (const key of this.catalogue.superseded.keys()) superseded.add(key);
     const found: { folder: string; files: Map<string, CachedFile>; used: number }[] = [];
     await this.walk('tiles', 0, async (folder) => {
-      // What is used already is known.
-      if (
-        this.ownEntries.has(folder) ||
-        this.evictFirst.has(folder) ||
-        (await this.catalogue.pending.has(folder))
-      )
-        return;
+      // Folders that are in use already are known.
+      if (this.find(folder) || (await this.catalogue.pending.has(folder))) return;
       const { files, used } = await this.filesOf(folder);
       if (files.size > 0) found.push({ folder, files, used });
     });
     if (this.isClosed) return;
     found.sort((a, b) => a.used - b.used);
-    // What is used already has come later than all of these.
-    const used = [...this.ownEntries, ...this.evictFirst];
+    // Folders that are in use already were used later than all of these.
+    const inUse = [...this.ownEntries, ...this.evictFirst];
     this.ownEntries.clear();
     this.evictFirst.clear();
     for (const { folder, files } of found) {
       const entry = this.entry(folder, !superseded.has(folder) && this.isOwn(tileOf(folder)));
-      for (const [name, file] of files) this.note(entry, name, file);
+      for (const [name, file] of files) this.setFile(entry, name, file);
     }
-    for (const [folder, entry] of used) {
+    for (const [folder, entry] of inUse) {
       this.forget([folder]);
       (this.isOwn(tileOf(folder)) ? this.ownEntries : this.evictFirst).set(folder, entry);
       this.bytes += entry.bytes;
     }
   }
 
-  /** Files that were made here, when their commit is done. */
+  /** Adds files that were made on this node, after their commit. */
   async add(folders: string[]): Promise<void> {
     for (const folder of folders) {
       const { files } = await this.filesOf(folder);
       const entry = this.entry(folder);
-      for (const [name, { bytes }] of files) this.note(entry, name, { bytes, isVerified: true });
+      for (const [name, { bytes }] of files) this.setFile(entry, name, { bytes, isVerified: true });
     }
     await this.makeRoom();
   }
 
-  /** What is known of a file. */
   file(folder: string, name: string): CachedFile | undefined {
-    return (this.ownEntries.get(folder) ?? this.evictFirst.get(folder))?.files.get(name);
+    return this.find(folder)?.files.get(name);
   }
 
   set(folder: string, name: string, file: CachedFile): void {
-    this.note(this.entry(folder), name, file);
+    this.setFile(this.entry(folder), name, file);
   }
 
-  /** Until the function is called that it returns, the folder stays; where somebody is to read it then, for a while longer. */
+  /** Keeps a folder until the returned function is called, and for the minimum time after that if it `isToBeRead`. */
   pin(folder: string, isToBeRead = true): () => void {
     const entry = this.entry(folder);
     entry.pins++;
@@ -138,17 +130,17 @@ export class FileCache {
       if (isHeld) entry.pins--;
       isHeld = false;
       if (isToBeRead) entry.keepUntil = performance.now() + this.minAgeMs;
-      // No file was fetched, so that there is nothing to keep or to evict.
+      // No file was fetched, so there is nothing to keep or evict.
       if (entry.pins === 0 && entry.files.size === 0) this.drop(folder, entry);
     };
   }
 
-  /** Resolves when a folder that is just being removed is gone. */
+  /** Resolves when the removal of a folder that is being evicted has ended. */
   async evictionDone(folder: string): Promise<void> {
     await this.evicting.get(folder);
   }
 
-  /** Folders that others have removed. */
+  /** Drops the entries of folders that other code has removed. */
   forget(folders: string[]): void {
     for (const folder of folders)
       for (const entries of [this.ownEntries, this.evictFirst]) {
@@ -157,7 +149,7 @@ export class FileCache {
       }
   }
 
-  /** Folders that no record names any more. */
+  /** Moves folders that no record names any more to those that are evicted first. */
   markEvictFirst(folders: string[]): void {
     for (const folder of folders) {
       const entry = this.ownEntries.get(folder);
@@ -167,12 +159,12 @@ export class FileCache {
     }
   }
 
-  /** Whether so much more fits without removing anything. */
+  /** True if this many more bytes fit without an eviction. */
   hasRoom(bytes: number): boolean {
     return this.bytes + this.reservedBytes + bytes <= this.limit;
   }
 
-  /** Counts bytes of a file that is being fetched, so that fetches at one time do not take the same room. Returns how to stop counting. */
+  /** Reserves room for a file that is being fetched. Returns a function that ends the reservation. */
   reserveBytes(bytes: number): () => void {
     this.reservedBytes += bytes;
     return () => {
@@ -180,13 +172,13 @@ export class FileCache {
     };
   }
 
-  /** Makes room for what is here and expected, as far as there is something to remove. */
+  /** Evicts folders if local and reserved bytes exceed the limit. */
   async makeRoom(): Promise<void> {
-    const tooMuch = this.bytes + this.reservedBytes - this.limit;
-    if (tooMuch > 0) await this.evict(tooMuch + EVICTION_SLACK * this.limit);
+    const excess = this.bytes + this.reservedBytes - this.limit;
+    if (excess > 0) await this.evict(excess + EVICTION_SLACK * this.limit);
   }
 
-  /** Removes what was not used for longest, at least so many bytes if there are. */
+  /** Removes the least recently used folders, at least this many bytes if possible. */
   evict(bytes: number): Promise<void> {
     const goal = this.bytes - bytes;
     return this.queue.run(() => this.evictTo(goal));
@@ -202,51 +194,49 @@ export class FileCache {
       for (const [folder, entry] of entries) {
         if (this.bytes <= goal || this.isClosed) return;
         if (entry.files.size === 0 || isInUse(entry) || (await this.catalogue.pending.has(folder))) continue;
-        // Somebody may have come meanwhile.
+        // It may have been requested in the meantime.
         if (isInUse(entry) || entries.get(folder) !== entry) continue;
         this.forget([folder]);
         this.evicted++;
-        const going = this.remove(folder).finally(() => this.evicting.delete(folder));
-        this.evicting.set(folder, going);
-        await going;
+        const removal = this.remove(folder).finally(() => this.evicting.delete(folder));
+        this.evicting.set(folder, removal);
+        await removal;
       }
   }
 
   private async remove(folder: string): Promise<void> {
     await onDisk(this.dir, async () => {
       await rm(join(this.dir, folder), { recursive: true, force: true });
-      // A folder above that has something else in it stays, and so does one that is just being used.
+      // A parent folder with other entries stays.
       for (let at = dirname(folder); at.includes('/'); at = dirname(at))
         if (!(await rmdir(join(this.dir, at)).then(yes, isNotEmpty))) return;
     });
   }
 
-  /** The entry of a folder, which counts as used now. */
+  private find(folder: string): CacheEntry | undefined {
+    return this.ownEntries.get(folder) ?? this.evictFirst.get(folder);
+  }
+
+  /** Returns or creates the entry of a folder, and marks it as used now. */
   private entry(folder: string, isOwn = this.isOwn(tileOf(folder))): CacheEntry {
-    const entry = this.ownEntries.get(folder) ??
-      this.evictFirst.get(folder) ?? {
-        files: new Map<string, CachedFile>(),
-        bytes: 0,
-        pins: 0,
-        keepUntil: 0,
-      };
+    const entry = this.find(folder) ?? { files: new Map(), bytes: 0, pins: 0, keepUntil: 0 };
     this.ownEntries.delete(folder);
     this.evictFirst.delete(folder);
     (isOwn ? this.ownEntries : this.evictFirst).set(folder, entry);
     return entry;
   }
 
-  /** Removes the entry of a folder, unless another one has taken its place. */
+  /** Removes the entry of a folder, unless a new one has replaced it. */
   private drop(folder: string, entry: CacheEntry): void {
     for (const entries of [this.ownEntries, this.evictFirst])
       if (entries.get(folder) === entry) entries.delete(folder);
   }
 
-  private note(entry: CacheEntry, name: string, file: CachedFile): void {
-    const more = file.bytes - (entry.files.get(name)?.bytes ?? 0);
+  private setFile(entry: CacheEntry, name: string, file: CachedFile): void {
+    const growth = file.bytes - (entry.files.get(name)?.bytes ?? 0);
     entry.files.set(name, file);
-    entry.bytes += more;
-    this.bytes += more;
+    entry.bytes += growth;
+    this.bytes += growth;
   }
 
   private async walk(path: string, depth: number, visit: (folder: string) => Promise<void>): Promise<void> {
@@ -270,15 +260,15 @@ export class FileCache {
     });
   }
 
-  /** The whole files of a folder, and when one was last used. */
+  /** The complete files of a folder, and the time of the last use of one. */
   private async filesOf(folder: string): Promise<{ files: Map<string, CachedFile>; used: number }> {
     const files = new Map<string, CachedFile>();
     let used = 0;
     for (const { name } of await this.list(folder)) {
-      // It may be removed just now. A file that cannot be looked at for another reason is not counted; its reader reports why.
+      // It may have been removed. If `stat` fails for another reason, the file is not counted; its reader reports the error.
       const info = await stat(join(this.dir, folder, name)).catch(() => undefined);
       if (!info?.isFile()) continue;
-      // A fetch of an older version that was cut off.
+      // `.tmp`: an interrupted fetch of an older version of this program.
       if (!name.endsWith('.tmp')) files.set(name, { bytes: info.size, isVerified: false });
       used = Math.max(used, info.atimeMs, info.mtimeMs);
     }

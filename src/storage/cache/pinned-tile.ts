@@ -1,47 +1,45 @@
+/** Keeps the files of tiles on this node while they are read. */
 import { access } from 'node:fs/promises';
-import type { GroupRecord, TileRecord } from '../catalogue/records.js';
-import type { Storage } from '../storage.js';
+import type { TileVersion } from '../files/index.js';
+import type { GroupRecord } from '../records/index.js';
 
 export interface PinnedTile {
-  /** Bytes that had to come from the shared store. */
+  /** Bytes that had to be fetched from the object store. */
   fetched: number;
-  /** The files may go now. */
+  /** Allows the files to be evicted. */
   release(): void;
 }
 
-/** Sees to it that files of a tile are on this node and stay there. Throws the TW_STORE_ errors. */
-export async function pinTile(
-  storage: Storage,
-  tile: TileRecord,
-  groups: GroupRecord[],
-): Promise<PinnedTile> {
-  const isHere = await Promise.all(
-    groups.map(({ name }) =>
-      access(storage.tilePath(tile, name)).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
-  const release = await storage.pinFiles(tile, groups);
-  return {
-    fetched: groups.reduce((bytes, group, i) => (isHere[i] ? bytes : bytes + group.bytes), 0),
-    release,
-  };
+/** The methods of `Storage` that are used here. */
+interface TileFiles {
+  tilePath(tile: TileVersion, group: string): string;
+  pinFiles(tile: TileVersion, groups: GroupRecord[]): Promise<() => void>;
 }
 
-/** The same of several; all are released where one fails. */
+/** Fetches missing files of tiles and pins them. If one fails, all are released. Throws the TW_STORE_ errors. */
 export async function pinTiles(
-  storage: Storage,
-  tiles: { tile: TileRecord; groups: GroupRecord[] }[],
+  files: TileFiles,
+  tiles: { tile: TileVersion; groups: GroupRecord[] }[],
 ): Promise<PinnedTile> {
-  const held: PinnedTile[] = [];
+  const releases: (() => void)[] = [];
   const release = () => {
-    for (const one of held) one.release();
+    for (const one of releases) one();
   };
+  let fetched = 0;
   try {
-    for (const { tile, groups } of tiles) held.push(await pinTile(storage, tile, groups));
-    return { fetched: held.reduce((sum, { fetched }) => sum + fetched, 0), release };
+    for (const { tile, groups } of tiles) {
+      const isLocal = await Promise.all(
+        groups.map(({ name }) =>
+          access(files.tilePath(tile, name)).then(
+            () => true,
+            () => false,
+          ),
+        ),
+      );
+      releases.push(await files.pinFiles(tile, groups));
+      fetched += groups.reduce((bytes, group, i) => (isLocal[i] ? bytes : bytes + group.bytes), 0);
+    }
+    return { fetched, release };
   } catch (error) {
     release();
     throw error;

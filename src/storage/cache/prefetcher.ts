@@ -1,27 +1,25 @@
-/** Fetches the files of a node's own tiles before somebody asks for them. */
+/** Fetches the files of a node's own tiles before readers need them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mapConcurrent } from '../../async/index.js';
-import type { TileRecord } from '../catalogue/records.js';
-import type { ColumnIndex } from '../column-index/column-index.js';
-import type { Cursor } from '../column-index/query/sort-order.js';
+import type { ColumnIndex, Cursor } from '../column-index/index.js';
 import { storeLost } from '../errors.js';
+import type { TileRecord } from '../records/index.js';
 import { type Fetcher, totalBytes } from './fetcher.js';
 import type { FileCache } from './file-cache.js';
 
-/** Files on their way at once. */
+/** Maximum number of concurrent fetches. */
 const CONCURRENCY = 2;
-/** Bytes a second: readers and ingest come first. */
+/** Maximum rate: readers and ingest come first. */
 const BYTES_PER_S = 50e6;
-/** The same while this node writes, so that it gets somewhere also where that never ends. */
+/** Maximum rate while this node writes. It is above 0, so that prefetching progresses even if the writes never end. */
 const BYTES_PER_S_WHILE_WRITING = 2e6;
 const PAGE_TILES = 64;
-/** New tiles that are remembered one by one; more are found by a look at all. */
+/** Maximum length of the queue of new tiles. If more arrive, all tiles are scanned again. */
 const MAX_NEW_TILES = 10_000;
 const POLL_INTERVAL_MS = 20;
-/** After an error of the store, ms. */
 const ERROR_PAUSE_MS = 10_000;
 
-/** The tiles of the node. */
+/** The tiles of a node. */
 export interface PrefetchSource {
   readonly index: ColumnIndex;
   getTiles(ids: string[]): Promise<TileRecord[]>;
@@ -31,20 +29,21 @@ export interface PrefetcherOptions {
   storage: PrefetchSource;
   files: Fetcher;
   cache: FileCache;
-  /** When it is known what is here. */
+  /** Resolves when the local files are known. */
   begin: Promise<void>;
-  /** Whether this node takes in scenes, or makes tiles. */
+  /** True while this node ingests scenes or derives tiles. */
   isWriting: () => boolean;
   onFailure: (error: unknown) => void;
 }
 
 /**
- * New tiles come first, the newest before the others; then all tiles, newest first, as long as nothing has to go for them. It
- * waits while readers wait for files, and goes slowly while the node writes. What it has done is seen by what is there, so it may be stopped and begun again.
+ * Fetches new tiles first, in descending order; then all tiles, newest first, as long as nothing has to be evicted for them. It
+ * pauses while readers wait for files, and is slow while the node writes. It keeps no state besides the cached files, so it can be
+ * stopped and restarted at any time.
  */
 export class Prefetcher {
   private newTiles: TileRecord[] = [];
-  /** Where the look at all tiles goes on; null where none is due. */
+  /** Next page of the scan of all tiles; undefined at its start, null if no scan is due. */
   private scanCursor: Cursor | undefined | null = undefined;
   private tokenDebtBytes = 0;
   private debtUpdatedAt = performance.now();
@@ -56,7 +55,7 @@ export class Prefetcher {
     this.running = options.begin.then(() => this.run());
   }
 
-  /** Tiles that have come. */
+  /** Adds new tiles. */
   add(tiles: TileRecord[]): void {
     if (tiles.length === 0) return;
     if (this.newTiles.length + tiles.length <= MAX_NEW_TILES) this.newTiles.push(...tiles);
@@ -96,19 +95,19 @@ export class Prefetcher {
     }
     const { storage } = this.options;
     const { ids, next } = storage.index.query({ after: this.scanCursor, limit: PAGE_TILES, count: false });
-    // Where many tiles come meanwhile, all are looked at anew.
+    // Before the await: `add` may start a new scan in the meantime.
     this.scanCursor = next ?? null;
     if (!(await this.prefetch(await storage.getTiles(ids), false))) this.scanCursor = null;
   }
 
-  /** False where no room was left and nothing may go for these. */
+  /** Returns false if no room is left and nothing may be evicted for these tiles. */
   private async prefetch(tiles: TileRecord[], mayReplace: boolean): Promise<boolean> {
     const { files, cache, storage } = this.options;
-    const lacking = tiles.filter(
+    const incomplete = tiles.filter(
       (tile) => storage.index.has(tile.id) && files.missing(tile, tile.groups).length > 0,
     );
     let hasRoom = true;
-    await mapConcurrent(lacking, CONCURRENCY, async (tile) => {
+    await mapConcurrent(incomplete, CONCURRENCY, async (tile) => {
       const bytes = totalBytes(files.missing(tile, tile.groups));
       if (!mayReplace && !cache.hasRoom(bytes)) hasRoom = false;
       if (!hasRoom) return;
@@ -116,7 +115,7 @@ export class Prefetcher {
       try {
         await files.prefetch(tile, tile.groups);
       } catch (error) {
-        // The others are there to be fetched.
+        // The other files can still be fetched.
         if (!storeLost.is(error)) throw error;
         this.options.onFailure(error);
       }
@@ -124,17 +123,17 @@ export class Prefetcher {
     return hasRoom;
   }
 
-  /** Waits until nobody else waits for files, and so long that the rate is kept. */
+  /** Waits until no reader waits for files, and the rate allows more bytes. */
   private async waitForTurn(bytes: number): Promise<void> {
     const { signal } = this.closing;
-    // In short steps: a node that stops writing may go on faster.
+    // In short steps, because the rate rises when the node stops writing.
     while (this.currentDebtBytes() > 0) await sleep(POLL_INTERVAL_MS, undefined, { signal });
     this.tokenDebtBytes += bytes;
     while (this.options.files.foregroundFetches > 0) await sleep(POLL_INTERVAL_MS, undefined, { signal });
     signal.throwIfAborted();
   }
 
-  /** Bytes that were fetched faster than the rate allows. */
+  /** Bytes fetched in excess of the rate. */
   private currentDebtBytes(): number {
     const now = performance.now();
     const rate = this.options.isWriting() ? BYTES_PER_S_WHILE_WRITING : BYTES_PER_S;

@@ -1,7 +1,7 @@
-/** The files of tiles on a node whose tiles are in a shared store: a cache, with what fetches into it and what makes room. */
-import type { Catalogue } from '../catalogue/catalogue.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import type { ObjectStore } from '../object-store/object-store.js';
+/** The tile files of a node with an object store: the cache, and the fetches into it. */
+import type { Catalogue } from '../catalogue/index.js';
+import type { DiskReserve } from '../files/index.js';
+import type { ObjectStore } from '../object-store/index.js';
 import { Fetcher } from './fetcher.js';
 import { FileCache } from './file-cache.js';
 import { Prefetcher, type PrefetchSource } from './prefetcher.js';
@@ -17,10 +17,10 @@ export class TileCache {
   readonly cache: FileCache;
   readonly fetcher: Fetcher;
   readonly prefetcher: Prefetcher;
-  /** The names of what lay there at start. */
+  /** Resolves when the files that were present at start are known. */
   private readonly loaded: Promise<void>;
 
-  /** `limit` is how many bytes they may take; `onFailure` is told what goes wrong in the background, which makes room for writes. */
+  /** `limit` is in bytes. `onFailure` gets the errors of background work. */
   constructor(
     storage: CacheFolder,
     readonly objects: ObjectStore,
@@ -38,9 +38,9 @@ export class TileCache {
     this.prefetcher = new Prefetcher({ storage, files, cache, begin: this.loaded, isWriting, onFailure });
   }
 
-  /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
+  /** Adds folders of committed tiles, which are in the object store: they may be evicted. */
   async addCommitted(folders: string[]): Promise<void> {
-    // They are durable already, so that nobody has to hear of it here.
+    // The tiles are durable already, so an error here does not concern the caller.
     await this.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(this.onFailure);
   }
 

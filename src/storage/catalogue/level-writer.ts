@@ -1,6 +1,7 @@
+/** Batched writes to LevelDB. */
 import type { Level } from 'level';
 import { SerialQueue } from '../../async/index.js';
-import { asStorageError, onDisk, writesStopped } from '../errors.js';
+import { asStorageError, onDisk, writesStopped } from '../files/index.js';
 
 /** One put or delete. */
 export type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'del'; key: string };

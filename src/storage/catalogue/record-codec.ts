@@ -1,7 +1,7 @@
 /**
- * A record on disk: the CRC-32 of its key and its JSON (4 bytes, big endian), then the JSON as UTF-8. LevelDB hands out
- * flipped bytes without a word, so each record carries its own proof; the key is part of it, because a flipped byte of a
- * key puts a sound record in another's place.
+ * A record on disk: the CRC-32 of its key and its JSON (4 bytes, big endian), then the JSON as UTF-8. LevelDB returns
+ * flipped bytes without an error, so each record has its own checksum. It includes the key, because a flipped byte in a
+ * key would put an intact record in the place of another.
  */
 import { crc32 } from 'node:zlib';
 import { storageCorrupt } from '../errors.js';

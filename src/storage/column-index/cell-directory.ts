@@ -1,34 +1,34 @@
-/** Which sorted rows are of which cell, and which of these can be of a time. */
+/** Finds the sorted rows of a cell, and those of them that can overlap a time range. */
 import type { Columns } from './columns.js';
 import type { CodedKeyRange } from './key-range.js';
 
-/** Milliseconds since 1970, ends included; either end may be infinite. */
+/** A time range in ms since 1970, ends included; either end may be infinite. */
 export interface TimeBound {
   start: number;
   end: number;
 }
 
-/** Cells for which a directory has room by default. */
+/** Initial capacity. */
 const INITIAL_CELLS = 1_024;
 
-/** Is told of the rows from one to before another. */
+/** Called with the rows from `from` to before `to`. */
 type VisitRun = (from: number, to: number) => void;
 
 /**
  * The cells of the first rows of some columns, which are sorted by (grid, key, precision, start).
- * Invariants: cell `i` has the rows from `first[i]` to before `first[i + 1]` or, the last one, to before `rows`; all cells
- * differ; a tile of cell `i` lasts `longest[i]` ms at most.
+ * Invariants: cell `i` has the rows from `first[i]` to before `first[i + 1]` or, for the last one, to before `rows`; all cells
+ * differ; a tile of cell `i` lasts at most `longest[i]` ms.
  */
 export class CellDirectory {
   rows = 0;
-  /** No tile lasts longer, ms. */
+  /** Duration of the longest tile, ms. */
   longestOfAll = 0;
   /** Number of cells. */
   size = 0;
   private first: Uint32Array;
   private longest: Float64Array;
 
-  /** `columns` may be replaced by a copy that has the same rows. More cells than `capacity` cost a copy of the directory. */
+  /** `columns` may be replaced by a copy with the same rows. The directory grows beyond `capacity` by copying. */
   constructor(
     public columns: Columns,
     capacity = INITIAL_CELLS,
@@ -37,7 +37,7 @@ export class CellDirectory {
     this.longest = new Float64Array(capacity);
   }
 
-  /** Takes in the rows that follow those it has, up to before `to`. */
+  /** Adds the rows from `rows` to before `to`. */
   extend(to: number): void {
     const { grid, key, precision, start, end } = this.columns;
     for (let row = this.rows; row < to; row++) {
@@ -48,7 +48,7 @@ export class CellDirectory {
         precision[row] !== precision[before] ||
         grid[row] !== grid[before];
       if (isNew) this.addCell(row);
-      // A tile that ends before it begins makes all of its cell be looked at.
+      // A tile that ends before it begins: all rows of its cell have to be tested.
       const length = end[row] < start[row] ? Infinity : end[row] - start[row];
       if (length > this.longest[this.size - 1]) this.longest[this.size - 1] = length;
       if (length > this.longestOfAll) this.longestOfAll = length;
@@ -68,7 +68,7 @@ export class CellDirectory {
     return [0, 0];
   }
 
-  /** Calls `visit` for the rows that are in a range and of the time, in their order: each run of them once. */
+  /** Calls `visit` for the rows in the ranges that overlap the time, in ascending order: once for consecutive rows. */
   visit(ranges: readonly CodedKeyRange[], time: TimeBound | undefined, visit: VisitRun): void {
     for (const { grid, from, to } of ranges) {
       const cell = this.firstAt(grid, from);
@@ -78,27 +78,27 @@ export class CellDirectory {
     }
   }
 
-  /** The same without ranges. */
+  /** Like `visit`, for all cells. */
   visitAll(time: TimeBound | undefined, visit: VisitRun): void {
     if (time) this.visitTime(0, this.size, time, visit);
     else visit(0, this.rows);
   }
 
-  /** In each cell only the rows that begin neither too late nor so early that they must have ended. */
+  /** Visits the rows of each cell that overlap the time. It skips rows that begin too late, or so early that they must have ended. */
   private visitTime(from: number, to: number, time: TimeBound, visit: VisitRun): void {
     const { first, longest } = this;
     const { start, end } = this.columns;
-    // Neighbours mostly have the same dates, so the place in one cell is the first guess in the next one.
-    let place = 0;
+    // Neighbouring cells mostly have the same dates, so the offset in one cell is the first guess in the next.
+    let offset = 0;
     for (let cell = from; cell < to; cell++) {
       const begin = first[cell];
       const last = this.endRow(cell);
       const since = time.start - longest[cell];
-      let row = begin + place;
+      let row = begin + offset;
       const fits =
         row <= last && (row === last || start[row] >= since) && (row === begin || start[row - 1] < since);
       if (!fits) row = this.firstSince(begin, last, since);
-      place = row - begin;
+      offset = row - begin;
       let stop = row;
       if (longest[cell] === 0) while (stop < last && start[stop] <= time.end) stop++;
       for (; stop < last && start[stop] <= time.end; stop++) {
@@ -110,7 +110,7 @@ export class CellDirectory {
     }
   }
 
-  /** The first row from `low` to before `high`, all of one cell, that begins at a time or later; else `high`. */
+  /** The first row from `low` to before `high`, all of one cell, that begins at `time` or later; `high` if there is none. */
   private firstSince(low: number, high: number, time: number): number {
     const { start } = this.columns;
     while (low < high) {
@@ -121,7 +121,7 @@ export class CellDirectory {
     return low;
   }
 
-  /** The first cell of this key or a later one. */
+  /** The first cell with this key or a greater one. */
   private firstAt(grid: number, key: number): number {
     const { columns, first } = this;
     let low = 0;

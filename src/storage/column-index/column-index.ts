@@ -1,33 +1,39 @@
-/** The columns of all tiles that searches read, in memory. */
+/** The in-memory columns of all tiles, for searches. */
 import { setImmediate } from 'node:timers/promises';
-import type { TileRecord } from '../catalogue/records.js';
-import { type CompactionResult, compactRuns } from './compaction/compaction.js';
+import type { TileRecord } from '../records/index.js';
 import {
   type CompactionLimits,
+  type CompactionResult,
+  compactRuns,
   DEFAULT_LIMITS,
   isMostlyDeleted,
   isTailCompactionDue,
   runsToCompact,
-} from './compaction/compaction-policy.js';
+} from './compaction/index.js';
 import { IndexRun, type RowRef } from './index-run.js';
-import type { IndexPage, IndexQuery, Selection } from './query/index-query.js';
-import { mergePages, type RunMatches } from './query/merge-results.js';
-import { countInTime, firstNewest } from './query/newest-first.js';
-import { type RowVisit, visitSelected } from './query/select-rows.js';
 import {
   type Cursor,
+  countInTime,
   cursorComparator,
+  firstNewest,
+  type IndexPage,
+  type IndexQuery,
   isNewestFirst,
+  mergePages,
+  type RowVisit,
+  type RunMatches,
   rowComparator,
+  type Selection,
   type SortOrder,
-} from './query/sort-order.js';
-import { TopK } from './query/top-k.js';
+  TopK,
+  visitSelected,
+} from './query/index.js';
 import type { RunImage } from './run-image.js';
 import { parseTileId } from './tile-id-parser.js';
 import { rewind, UndoLog } from './undo-log.js';
 
 const NEWEST_FIRST: SortOrder = [];
-/** A longer tail is merged at once if it is also longer than all other runs together. */
+/** A longer tail is merged immediately if it is also longer than all other runs together. */
 const MAX_UNSORTED_ROWS = 65_536;
 
 interface CompactionState {
@@ -36,22 +42,22 @@ interface CompactionState {
 }
 
 /**
- * All tiles as runs of columns. New tiles go to the tail, a run that is not sorted. Merges turn the tail and shorter runs into
- * longer ones, so that there are few (`compaction-policy.ts`).
+ * All tiles as runs of columns. New tiles are appended to the tail, an unsorted run. Compaction merges the tail and shorter runs into
+ * longer ones, which keeps the number of runs small (`compaction-policy.ts`).
  *
- * Invariants: each present tile has one present row, in any of the runs. Rows are added to `tail` only, so the sources of a merge
+ * Invariants: each present tile has one present row, in any of the runs. Rows are added to `tail` only, so the sources of a compaction
  * do not grow. Queries are synchronous and see one state of the index; a row number is valid until the index changes or a
- * merge ends, which happens in a later turn of the event loop.
+ * compaction ends, which happens in a later turn of the event loop.
  */
 export class ColumnIndex {
-  /** All runs but the tail. */
+  /** All runs except the tail. */
   private runs: IndexRun[] = [];
   private tail = IndexRun.empty();
   private present = 0;
   private changed = 0;
   private compaction: CompactionState | undefined;
   private readonly undoLog = new UndoLog();
-  /** During `asOf`: restored rows that are not found by their cell. */
+  /** During `asOf`: restored rows that cannot be found by their cell. */
   private restoredById: Map<string, RowRef> | undefined;
 
   constructor(private readonly limits: CompactionLimits = DEFAULT_LIMITS) {}
@@ -61,7 +67,7 @@ export class ColumnIndex {
     return this.present;
   }
 
-  /** Increases with every change of the content: a result computed at the same number is still valid. */
+  /** Increases with every change of the content: a result that was computed at the same number is still valid. */
   get changes(): number {
     return this.changed;
   }
@@ -70,7 +76,7 @@ export class ColumnIndex {
     return this.find(id) !== undefined;
   }
 
-  /** Whether the index has the same values of a tile as its record. */
+  /** True if the index has the values of this record. */
   agrees(record: TileRecord): boolean {
     const found = this.find(record.id);
     return found?.rows.agrees(found.row, record) ?? false;
@@ -83,10 +89,10 @@ export class ColumnIndex {
     this.compactTail();
   }
 
-  /** Replaces everything by the content of an index when it made these images, whose arrays become its own. */
+  /** Replaces everything by the content of these images. The index takes over their arrays. */
   restore(images: readonly RunImage[]): void {
     const runs = images.map((image) => new IndexRun(image));
-    // What was the tail remains it, so that restarts do not leave many short runs.
+    // The former tail remains the tail, so that restarts do not leave many short runs.
     const tail = runs.findLast(({ cells }) => cells.rows === 0);
     this.replace(
       runs.filter((run) => run !== tail),
@@ -94,12 +100,12 @@ export class ColumnIndex {
     );
   }
 
-  /** The present content, for `restore`: an image of each run that has rows. They do not change with the index. */
+  /** The current content, for `restore`: an image of each run that has rows. Later changes of the index do not affect the images. */
   images(): RunImage[] {
     return this.filledRuns().map((run) => run.image());
   }
 
-  /** Adds tiles; a tile with a known id replaces the former one. */
+  /** Adds tiles. A tile replaces the former one with the same id. */
   add(records: Iterable<TileRecord>): void {
     for (const record of records) this.append(record);
     const sorted = this.runs.reduce((sum, { used }) => sum + used, 0);
@@ -114,8 +120,8 @@ export class ColumnIndex {
   // As of a commit
 
   /**
-   * Applies commit `seq` of a cluster. Its changes are kept for a while. If it does not follow the last commit, earlier changes are
-   * forgotten.
+   * Applies commit `seq` of a cluster. Its changes are kept for a while, for `asOf`. If it does not follow the last commit, earlier
+   * changes are dropped.
    */
   commit(seq: number, removed: Iterable<string>, added: Iterable<TileRecord>, now = performance.now()): void {
     this.undoLog.begin(seq, { size: this.size, changes: this.changes }, now);
@@ -127,7 +133,7 @@ export class ColumnIndex {
     }
   }
 
-  /** Declares the index to be as of commit `seq`; it cannot be read as of earlier ones. */
+  /** Declares that the index is as of commit `seq`; it cannot be read as of earlier ones. */
   startAt(seq: number): void {
     this.undoLog.restart(seq);
   }
@@ -137,21 +143,21 @@ export class ColumnIndex {
     return this.undoLog.oldest;
   }
 
-  /** Whether a commit is the one after the last. */
+  /** True if a commit follows the last one. */
   isNext(seq: number): boolean {
     return this.undoLog.isNext(seq);
   }
 
   /**
-   * Runs `work`, which is synchronous and changes nothing, on the index as it was after commit `seq`, and returns its result. The time
-   * to undo later commits grows with the number of their rows. Throws TW_STORAGE_TOO_OLD.
+   * Runs `work` on the index as it was after commit `seq`, and returns its result. `work` is synchronous and changes nothing. The time
+   * to undo later commits is proportional to the number of their rows. Throws TW_STORAGE_TOO_OLD.
    */
   asOf<T>(seq: number, work: () => T): T {
     const later = this.undoLog.changesAfter(seq);
     if (later.length === 0) return work();
     const { present, changed } = this;
-    const { formerById, redo } = rewind(later);
-    this.restoredById = formerById;
+    const { restoredById, redo } = rewind(later);
+    this.restoredById = restoredById;
     this.present = later[0].size;
     this.changed = later[0].changes;
     try {
@@ -192,18 +198,18 @@ export class ColumnIndex {
     return mergePages(parts, matched, order, limit, withCursors);
   }
 
-  /** The first newest rows of each run, without reading the others. */
-  private walk({ where, time, after, count = true }: IndexQuery, most: number) {
+  /** Reads only the newest rows of each run. */
+  private walk({ where, time, after, count = true }: IndexQuery, limit: number) {
     const parts = this.filledRuns().map((rows): RunMatches => {
       const follows = after && rowsAfter(rows, NEWEST_FIRST, after);
-      return { rows, found: firstNewest(rows, where?.(rows), time, most, follows) };
+      return { rows, found: firstNewest(rows, where?.(rows), time, limit, follows) };
     });
     if (!count) return { parts, matched: parts.reduce((sum, { found }) => sum + found.length, 0) };
     if (!time) return { parts, matched: this.size };
     return { parts, matched: parts.reduce((sum, { rows }) => sum + countInTime(rows, time), 0) };
   }
 
-  /** The first rows of each run, of all that are selected. */
+  /** Reads all selected rows, and keeps the first ones of each run. */
   private scan(query: IndexQuery, order: SortOrder, limit: number) {
     const { after } = query;
     let matched = 0;
@@ -221,9 +227,9 @@ export class ColumnIndex {
   }
 
   private find(id: string): RowRef | undefined {
-    const former = this.restoredById?.get(id);
+    const restored = this.restoredById?.get(id);
     // A tile of a later commit may have the same id.
-    if (former && !former.rows.removed[former.row]) return former;
+    if (restored && !restored.rows.removed[restored.row]) return restored;
     const inTail = this.tail.findById(id);
     if (inTail !== undefined) return { rows: this.tail, row: inTail };
     for (const rows of this.runs) {
@@ -272,30 +278,30 @@ export class ColumnIndex {
     this.changed++;
   }
 
-  // Merging
+  // Compaction
 
-  /** Whether queries would gain from a merge: the tail is long, or most rows of a run are gone. */
+  /** True if the tail is long, or most rows of a run are removed. */
   get needsCompaction(): boolean {
     const runs = this.filledRuns();
     return isTailCompactionDue(runs, this.limits) || runs.some((run) => isMostlyDeleted(run, this.limits));
   }
 
-  /** Sorts the tail at once. */
+  /** Sorts the tail synchronously. */
   compactTail(): void {
     if (this.compaction) this.finishCompaction(this.compaction);
     while (this.filledRuns().some(({ unsorted }) => unsorted > 0))
       this.finishCompaction(this.beginCompaction());
   }
 
-  /** Merges runs, if the index is untidy, in steps between which the event loop turns. */
+  /** Merges runs as long as the index needs compaction, in steps between turns of the event loop. */
   async compact(): Promise<void> {
     while (!this.compaction && this.needsCompaction) {
-      const merging = this.beginCompaction();
-      this.compaction = merging;
-      // `merge` may end this merge and others.
-      while (this.compaction === merging) {
-        const step = merging.steps.next();
-        if (step.done) this.endCompaction(merging, step.value);
+      const current = this.beginCompaction();
+      this.compaction = current;
+      // `compactTail` may end this compaction.
+      while (this.compaction === current) {
+        const step = current.steps.next();
+        if (step.done) this.endCompaction(current, step.value);
         await setImmediate();
       }
     }
@@ -304,8 +310,8 @@ export class ColumnIndex {
   private beginCompaction(): CompactionState {
     const runs = this.filledRuns();
     const isDue = isTailCompactionDue(runs, this.limits);
-    const mostlyGone = runs.find((run) => isMostlyDeleted(run, this.limits));
-    const sources = mostlyGone && !isDue ? [mostlyGone] : runsToCompact(runs);
+    const mostlyDeleted = runs.find((run) => isMostlyDeleted(run, this.limits));
+    const sources = mostlyDeleted && !isDue ? [mostlyDeleted] : runsToCompact(runs);
     if (sources.includes(this.tail)) {
       this.runs = runs;
       this.tail = IndexRun.empty();
@@ -313,10 +319,10 @@ export class ColumnIndex {
     return { sources, steps: compactRuns(sources, this.limits.step) };
   }
 
-  private finishCompaction(merging: CompactionState): void {
-    let step = merging.steps.next();
-    while (!step.done) step = merging.steps.next();
-    this.endCompaction(merging, step.value);
+  private finishCompaction(compaction: CompactionState): void {
+    let step = compaction.steps.next();
+    while (!step.done) step = compaction.steps.next();
+    this.endCompaction(compaction, step.value);
   }
 
   private endCompaction({ sources }: CompactionState, { rows, moved }: CompactionResult): void {

@@ -1,6 +1,6 @@
-/** Typed arrays of equal length, one a field of a tile. */
+/** Typed arrays of equal length, one for each field of a tile. */
 
-/** One array a field, indexed by row. */
+/** The columns, indexed by row. */
 export interface Columns {
   /** Index of the grid in `grids`. */
   grid: Uint8Array;
@@ -11,22 +11,22 @@ export interface Columns {
   start: Float64Array;
   end: Float64Array;
   created: Float64Array;
-  /** Percent; NaN where unknown. */
+  /** Percent; NaN if unknown. */
   cloud: Float32Array;
   coverage: Float32Array;
-  /** Of all files of the tile; 2^32 - 1 where there are more. */
+  /** Total size of the tile's files, at most 2^32 - 1. */
   bytes: Uint32Array;
-  /** Codes of the index's dictionaries. */
+  /** Codes of the run's dictionaries. */
   collection: Uint16Array;
   platform: Uint16Array;
   source: Uint8Array;
   scene: Uint32Array;
   wavelengths: Uint16Array;
-  /** Where the row's `StringHeap` has what the other columns do not say of the tile's id. */
+  /** Offset in the `StringHeap` of the part of the tile's id that does not follow from the other columns. */
   suffix: Uint32Array;
 }
 
-/** Small numbers for strings that many rows share. `null` is a value as well. */
+/** Numbers for strings that many rows share. `null` is a value as well. */
 export class Dictionary {
   readonly names: (string | null)[] = [];
   private readonly codes = new Map<string | null, number>();
@@ -39,7 +39,6 @@ export class Dictionary {
     for (const name of names) this.add(name);
   }
 
-  /** The code of a name that rows have or had. */
   codeOf(name: string | null): number | undefined {
     return this.codes.get(name);
   }
@@ -79,8 +78,8 @@ export function allocateColumns(rows: number): Columns {
 export const columnNames = Object.keys(allocateColumns(0)) as (keyof Columns)[];
 
 /**
- * The same, with a yield after each column. A large array often makes V8 collect garbage, so allocating all of them in one turn of
- * the event loop would block it for long.
+ * Like `allocateColumns`, with a yield after each column. A large array often triggers garbage collection in V8, so allocating all of
+ * them in one turn would block the event loop for long.
  */
 export function* allocateColumnsInSteps(rows: number): Generator<void, Columns> {
   const columns = allocateColumns(0);
@@ -92,7 +91,7 @@ export function* allocateColumnsInSteps(rows: number): Generator<void, Columns> 
   return columns;
 }
 
-/** The same rows with room for more. */
+/** A copy of columns with room for `rows` rows. */
 export function resizeColumns(old: Columns, rows: number): Columns {
   const columns = allocateColumns(rows);
   for (const name of columnNames) columns[name].set(old[name]);

@@ -1,8 +1,7 @@
-/** A run: columns, dictionaries and orders of some of the tiles of the index. */
+/** A run: columns, dictionaries and orders of a part of the tiles of the index. */
 import { grids } from '../../grid/index.js';
-import type { TileRecord } from '../catalogue/records.js';
-import { rangeName, wavelengthRange } from '../catalogue/wavelength-range.js';
-import { tileId } from '../files/names.js';
+import { tileId } from '../files/index.js';
+import { rangeName, type TileRecord, wavelengthRange } from '../records/index.js';
 import { CellDirectory } from './cell-directory.js';
 import { allocateColumns, type Columns, Dictionary, resizeColumns } from './columns.js';
 import { gridCodes } from './key-range.js';
@@ -12,31 +11,31 @@ import type { TileIdParts } from './tile-id-parser.js';
 
 const MAX_BYTES = 2 ** 32 - 1;
 
-/** Rows for which an empty run has room. */
+/** Initial capacity of an empty run. */
 const INITIAL_ROWS = 1_024;
 
-/** A text that begins with this is a tile's whole id. */
+/** First character of a text that is a tile's entire id. */
 const CUSTOM_ID_MARK = '\0';
 
 const PRESENT = 0;
-/** Marks a row that nobody needs any more; the next merge leaves it out. */
+/** Marks a row that is not needed any more; the next compaction drops it. */
 export const GONE = 1;
-/** Marks a row of a tile that has gone, but that a read as of an earlier commit may need. */
+/** Marks a removed row that a read as of an earlier commit may need. */
 export const KEPT_FOR_UNDO = 2;
 export type Mark = typeof GONE | typeof KEPT_FOR_UNDO;
 
-/** A row of one of several runs. */
+/** A row and its run. */
 export interface RowRef {
   rows: IndexRun;
   row: number;
 }
 
 /**
- * The rows of a run. Rows are added at the end. A row never changes and keeps its number; if its tile goes, only its mark in
+ * The rows of a run. Rows are added at the end. A row never changes and keeps its number; if its tile is removed, only its mark in
  * `removed` changes. Codes and text offsets refer to the dictionaries and texts of the same run.
- * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start). `newest` holds each of these rows
- * once, newest first; `rank` is its inverse. `byId` holds the present rows that cannot be found by their cell: those that
- * are not sorted, and those with an odd id. `gone` and `former` count the rows with these marks.
+ * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start). `newest` has each of these rows
+ * once, newest first; `rank` is its inverse. `byId` has the present rows that cannot be found by their cell: unsorted ones,
+ * and those with an unusual id. `gone` and `keptForUndo` count the rows with these marks.
  */
 export class IndexRun {
   columns: Columns;
@@ -51,21 +50,21 @@ export class IndexRun {
   readonly platforms: Dictionary;
   readonly sources: Dictionary;
   readonly scenes: Dictionary;
-  /** As `rangeName` writes them. */
+  /** Names made by `rangeName`. */
   readonly wavelengthRanges: Dictionary;
   readonly texts: StringHeap;
   gone = 0;
   keptForUndo = 0;
-  /** Rows that were marked since a merge began to read this run; undefined if none does. */
+  /** Rows that were marked since a compaction began to read this run; undefined if none is running. */
   marked: number[] | undefined;
   private readonly byId = new Map<string, number>();
 
-  /** The rows of an image, whose arrays become theirs. `mostCells` is the number of cells for which to make room. */
-  constructor(image: RunImage, mostCells?: number) {
+  /** Takes over the arrays of an image. `cellCapacity` is the initial capacity of the cell directory. */
+  constructor(image: RunImage, cellCapacity?: number) {
     this.columns = image.columns;
     this.removed = image.removed;
     this.used = image.rows;
-    this.cells = new CellDirectory(this.columns, mostCells);
+    this.cells = new CellDirectory(this.columns, cellCapacity);
     this.cells.extend(image.sorted);
     this.newest = image.newest;
     this.rank = new Uint32Array(image.sorted);
@@ -88,11 +87,11 @@ export class IndexRun {
     this.hasGaps = this.gone > 0;
   }
 
-  /** No rows, with room in these columns and for `mostCells` cells. */
-  static empty(columns = allocateColumns(INITIAL_ROWS), mostCells?: number): IndexRun {
+  /** An empty run with the capacity of these columns. */
+  static empty(columns = allocateColumns(INITIAL_ROWS), cellCapacity?: number): IndexRun {
     const names = { collections: [], platforms: [], sources: [], scenes: [], wavelengthRanges: [] };
     const removed = new Uint8Array(columns.grid.length);
-    return new IndexRun({ ...emptyImage(0, 0, 0, names), columns, removed }, mostCells);
+    return new IndexRun({ ...emptyImage(0, 0, 0, names), columns, removed }, cellCapacity);
   }
 
   /** Number of present rows. */
@@ -105,7 +104,7 @@ export class IndexRun {
     return this.used - this.cells.rows;
   }
 
-  /** The rows as they are now. The image does not change when rows are added or removed later. */
+  /** An image of the current rows, which later changes do not affect. */
   image(): RunImage {
     const { collections, platforms, sources, scenes, wavelengthRanges, used } = this;
     return {
@@ -127,7 +126,7 @@ export class IndexRun {
 
   // Changes
 
-  /** Adds the row of a tile, which `findById` finds after `register`. Throws TW_GEOCODE_INVALID and adds nothing if the grid has no such geocode. */
+  /** Adds the row of a tile; `findById` finds it after `register`. Throws TW_GEOCODE_INVALID, and adds nothing, for an invalid geocode. */
   append(record: TileRecord): number {
     const grid = gridCodes.get(record.grid)!;
     const { key } = grids[grid].key(record.geocode);
@@ -151,12 +150,12 @@ export class IndexRun {
     return row;
   }
 
-  /** Lets `findById` find a row, if its cell does not lead to it. */
+  /** Enables `findById` to find a row that cannot be found by its cell. */
   register(row: number, id?: string): void {
     if (!this.isFoundByCell(row)) this.byId.set(id ?? this.idOf(row), row);
   }
 
-  /** Adds rows that the caller fills, and returns the first of them. */
+  /** Adds rows that the caller fills, and returns the number of the first. */
   reserve(count: number): number {
     const first = this.used;
     this.used += count;
@@ -170,7 +169,7 @@ export class IndexRun {
     return first;
   }
 
-  /** Marks a present row, or a former one as gone. */
+  /** Marks a present row, or changes the mark of a row that is kept for undo. */
   mark(row: number, mark: Mark): void {
     if (this.removed[row] === KEPT_FOR_UNDO) this.keptForUndo--;
     else if (!this.isFoundByCell(row)) this.forgetId(row);
@@ -181,7 +180,7 @@ export class IndexRun {
     this.marked?.push(row);
   }
 
-  /** Another row may have the same id by now. */
+  /** Keeps the entry if another row has the same id by now. */
   private forgetId(row: number): void {
     const id = this.idOf(row);
     if (this.byId.get(id) === row) this.byId.delete(id);
@@ -189,7 +188,7 @@ export class IndexRun {
 
   // Reading
 
-  /** Whether `append` would make the same row of a record. */
+  /** True if `append` would make the same row of a record. */
   agrees(row: number, record: TileRecord): boolean {
     const { columns } = this;
     return (
@@ -234,19 +233,19 @@ export class IndexRun {
     return { grid: grids[this.columns.grid[row]].name, geocode: this.geocodeOf(row) };
   }
 
-  /** Whether the row's cell leads to it: it is sorted, and its id follows from its other columns and a suffix. */
+  /** True if the row can be found by its cell: it is sorted, and its id follows from its other columns and a suffix. */
   isFoundByCell(row: number): boolean {
     return row < this.cells.rows && !this.texts.beginsWith(this.columns.suffix[row], 0);
   }
 
-  /** The present row of an id, if its cell does not lead to it. */
+  /** The present row of an id, if it cannot be found by its cell. */
   findById(id: string): number | undefined {
     const row = this.byId.size > 0 ? this.byId.get(id) : undefined;
-    // During a read as of an earlier commit `byId` may lead to a later row.
+    // During a read as of an earlier commit, `byId` may refer to a later row.
     return row !== undefined && this.removed[row] === PRESENT ? row : undefined;
   }
 
-  /** The present row of an id, if its cell leads to it. */
+  /** The present row of an id, if it can be found by its cell. */
   findInCell({ grid, key, precision, names, suffix }: TileIdParts): number | undefined {
     const [from, to] = this.cells.rowsOf(grid, key, precision);
     if (from === to) return undefined;
@@ -291,7 +290,7 @@ export function compareCells(
   );
 }
 
-/** The same newest first: by start descending, then collection, then id. */
+/** Compares row `i` of `a` with row `j` of `b`, newest first: by start descending, then collection, then id. */
 export function compareNewest(a: IndexRun, i: number, b: IndexRun, j: number): number {
   return b.columns.start[j] - a.columns.start[i] || compareIds(a, i, b, j);
 }
@@ -304,7 +303,7 @@ function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
     b.collections.names[q.collection[j]]!,
   );
   if (difference !== 0) return difference;
-  // Most ids can be compared without making them.
+  // Most ids can be compared without building them.
   if (p.suffix[i] === 0 && q.suffix[j] === 0) {
     const [one, other] = [a.scenes.names[p.scene[i]]!, b.scenes.names[q.scene[j]]!];
     if (one === other) {
@@ -314,12 +313,12 @@ function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
   return compareText(a.idOf(i), b.idOf(j));
 }
 
-/** By code units: the same everywhere, whatever the locale. */
+/** Compares by code units, independent of the locale. */
 export function compareText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** What a tile's id has beyond its collection, scene and cell: nothing, or `_...`; else `WHOLE` and the id. */
+/** The part of a tile's id after its collection, scene and cell: empty, or `_...`. For other ids, `CUSTOM_ID_MARK` and the id. */
 function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string {
   const usual = tileId(collection, scene, grid, geocode);
   const rest = id.slice(usual.length);

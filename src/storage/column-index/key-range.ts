@@ -6,11 +6,11 @@ export interface CellKeyRange {
   grid: GridName;
   from: number;
   to: number;
-  /** Only cells of this precision are meant, where it is given. What looks at keys alone may pass over it. */
+  /** If set, only cells of this precision. Code that compares only keys may ignore it. */
   precision?: number;
 }
 
-/** The place of a grid in `grids`, as it stands in columns. */
+/** The index of a grid in `grids`, which columns store. */
 export const gridCodes = new Map<GridName, number>(grids.map((grid, code) => [grid.name, code]));
 
 /** A range with the grid's code. */
@@ -20,7 +20,7 @@ export interface CodedKeyRange {
   to: number;
 }
 
-/** The same keys as ranges that do not touch, in ascending order. */
+/** The union of the ranges as disjoint, non-adjacent ranges in ascending order. */
 export function mergeRanges(ranges: readonly CellKeyRange[]): CodedKeyRange[] {
   const sorted = ranges
     .map(({ grid, from, to }) => ({ grid: gridCodes.get(grid)!, from, to }))
@@ -34,7 +34,7 @@ export function mergeRanges(ranges: readonly CellKeyRange[]): CodedKeyRange[] {
   return merged;
 }
 
-/** Whether one of the merged ranges holds a key. */
+/** True if one of the merged ranges contains a key. */
 export function isWithin(ranges: readonly CodedKeyRange[], grid: number, key: number): boolean {
   let low = 0;
   let high = ranges.length;

@@ -1,4 +1,4 @@
-/** The rows of one run as plain arrays, for a snapshot. */
+/** The rows of one run as arrays, for a snapshot. */
 import { allocateColumns, type Columns } from './columns.js';
 
 /** The names of each dictionary, by code. */
@@ -11,24 +11,24 @@ export interface RunNames {
 }
 
 /**
- * The rows of a run at one moment. Its arrays may be longer than `rows`. All but `removed` stay equal as long as the run has
+ * The rows of a run at one moment. Its arrays may be longer than `rows`. All except `removed` stay equal while the run has
  * the same `columns` and the same number of rows.
  */
 export interface RunImage {
   rows: number;
-  /** The first rows, so many, are sorted, and `newest` has as many entries. */
+  /** Number of sorted rows, which come first, and of entries of `newest`. */
   sorted: number;
   columns: Columns;
-  /** Not 0 if the tile has gone. */
+  /** 0 for each present row. */
   removed: Uint8Array;
   newest: Uint32Array;
   texts: Uint8Array;
   names: RunNames;
-  /** True if a file of an older version did not say them, so that all rows have none. */
+  /** True if a file of an older version did not contain the wavelengths, so all rows have none. */
   lacksWavelengths?: true;
 }
 
-/** An image to be filled. `texts` is a size in bytes. */
+/** An empty image for the caller to fill. `texts` is a size in bytes. */
 export function emptyImage(rows: number, sorted: number, texts: number, names: RunNames): RunImage {
   return {
     rows,

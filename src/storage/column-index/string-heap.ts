@@ -1,11 +1,11 @@
-/** Short texts in one piece of memory. */
+/** Short texts in one buffer. */
 
-/** Bytes before a text, which hold its length. */
+/** Bytes before a text that contain its length. */
 const LENGTH_BYTES = 2;
 
 /**
- * Texts are added and never change; each is found by its offset. Offset 0 is the empty text.
- * Invariant: `bytes` up to `used` are texts in UTF-8, each behind its length in bytes (little endian).
+ * Texts are added and never change; each is identified by its offset. Offset 0 is the empty text.
+ * Invariant: `bytes` up to `used` are texts in UTF-8, each after its length in bytes (little endian).
  */
 export class StringHeap {
   private constructor(
@@ -13,7 +13,7 @@ export class StringHeap {
     private used: number,
   ) {}
 
-  /** A heap of what `contents` has given, or an empty one. */
+  /** A heap with the `contents` of another one, or an empty heap. */
   static of({ buffer, byteOffset, length }: Uint8Array): StringHeap {
     return length === 0
       ? new StringHeap(Buffer.alloc(1024), LENGTH_BYTES)
@@ -40,7 +40,7 @@ export class StringHeap {
     return this.bytes.toString('utf8', from, from + this.bytes.readUInt16LE(offset));
   }
 
-  /** Whether the text begins with the ASCII character of this code. */
+  /** True if the text begins with the ASCII character of this code. */
   beginsWith(offset: number, code: number): boolean {
     return offset !== 0 && this.bytes[offset + LENGTH_BYTES] === code;
   }

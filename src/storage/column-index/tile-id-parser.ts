@@ -1,9 +1,9 @@
-/** Reading a tile's id as collection, scene, cell and suffix. */
+/** Parses a tile's id into collection, scene, cell and suffix. */
 import { grids } from '../../grid/index.js';
 
-/** One way to read an id as `<collection>_<scene>_<grid letter><geocode><suffix>`. */
+/** One way to parse an id as `<collection>_<scene>_<grid letter><geocode><suffix>`. */
 export interface TileIdParts {
-  /** The cell: code of the grid, key and precision of the geocode. */
+  /** The cell: code of the grid, then key and precision of the geocode. */
   grid: number;
   key: number;
   precision: number;
@@ -14,8 +14,8 @@ export interface TileIdParts {
 }
 
 /**
- * The way to read an id in which its cell ends before `end` and as late as possible; undefined if there is none. Names may
- * contain words that look like cells: to get the next way, pass the length of the former `names` as `end`.
+ * Parses an id so that its cell ends before `end` and as late as possible; returns undefined if this is impossible. Names may
+ * contain words that look like cells: for the next alternative, pass the length of the previous `names` as `end`.
  */
 export function parseTileId(id: string, end = id.length): TileIdParts | undefined {
   for (let to = end; to > 0; ) {

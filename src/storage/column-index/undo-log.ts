@@ -1,10 +1,10 @@
-/** The rows that the latest commits of a replica have added and removed, so that its index can be read as of an earlier commit. */
+/** Rows that the latest commits of a replica have added and removed, so that the index can be read as of an earlier commit. */
 import { commitTooOld } from '../errors.js';
 import { GONE, KEPT_FOR_UNDO, type RowRef } from './index-run.js';
 
 /** Minimum time for which a commit is kept, unless too many rows change in the meantime. */
 const MIN_KEPT_MS = 60_000;
-/** Maximum number of rows that are kept, and of removed ones among them: the records of their tiles are kept, too. */
+/** Maximum number of kept rows, and of removed ones among them: the records of their tiles are kept as well. */
 const MAX_ROWS = 100_000;
 const MAX_REMOVED_ROWS = 20_000;
 
@@ -14,7 +14,7 @@ interface IndexState {
   changes: number;
 }
 
-export interface RowChange extends IndexState {
+interface RowChange extends IndexState {
   seq: number;
   /** Time of the commit, ms. */
   at: number;
@@ -23,9 +23,9 @@ export interface RowChange extends IndexState {
 }
 
 /**
- * Invariants: outside of a commit `list` holds the changes of consecutive commits, of which `newest` is the last one, and these are
+ * Invariants: outside of a commit `list` has the changes of consecutive commits, of which `newest` is the last one, and these are
  * all changes of the index since the first of them; any other change of the index clears the list. The rows that they have
- * removed have the mark `FORMER`, and no other rows have it.
+ * removed have the mark `KEPT_FOR_UNDO`, and no other rows have it.
  */
 export class UndoLog {
   private list: RowChange[] = [];
@@ -39,12 +39,12 @@ export class UndoLog {
     return this.newest - this.list.length;
   }
 
-  /** Whether a commit is the one after the last. */
+  /** True if a commit follows the last one. */
   isNext(seq: number): boolean {
     return seq === this.newest + 1;
   }
 
-  /** Begins a commit: rows that are added and removed until `end` belong to it. A commit that does not follow the last one is not kept. */
+  /** Begins a commit: rows that are added and removed before `end` belong to it. A commit that does not follow the last one is not kept. */
   begin(seq: number, before: IndexState, at: number): void {
     if (this.isNext(seq)) {
       this.open = { ...before, seq, at, added: [], removed: [] };
@@ -72,14 +72,14 @@ export class UndoLog {
     else this.clear();
   }
 
-  /** Marks the row of a tile that goes. */
+  /** Marks the row of a removed tile. */
   remove(ref: RowRef): void {
     if (this.open) this.open.removed.push(ref);
     else this.clear();
     ref.rows.mark(ref.row, this.open ? KEPT_FOR_UNDO : GONE);
   }
 
-  /** The index is as of commit `seq`, and nothing is known of earlier ones. */
+  /** Declares that the index is as of commit `seq`; earlier ones cannot be read. */
   restart(seq: number): void {
     this.clear();
     this.newest = seq;
@@ -90,13 +90,13 @@ export class UndoLog {
     this.list = [];
   }
 
-  /** The changes after a commit, in their order. Throws TW_STORAGE_TOO_OLD. */
+  /** The changes after a commit, in ascending order. Throws TW_STORAGE_TOO_OLD. */
   changesAfter(seq: number): readonly RowChange[] {
     if (seq < this.oldest) throw commitTooOld(seq, this.oldest);
     return seq >= this.newest ? [] : this.list.slice(seq - this.newest);
   }
 
-  /** Follows rows that a merge has moved. `moved` returns the row itself if it was not moved. */
+  /** Updates rows that a compaction has moved. `moved` returns the new row, or the row itself if it was not moved. */
   move(moved: (ref: RowRef) => RowRef): void {
     for (const change of this.list) {
       change.added = change.added.map(moved);
@@ -112,16 +112,16 @@ export class UndoLog {
 }
 
 /**
- * Marks rows as they were before some changes, until `redo`. `restoredById` has those of the restored rows that are not found by
+ * Marks rows as they were before some changes, until `redo` is called. `restoredById` has the restored rows that cannot be found by
  * their cell.
  */
 export function rewind(changes: readonly RowChange[]) {
-  const formerById = new Map<string, RowRef>();
+  const restoredById = new Map<string, RowRef>();
   for (const { added, removed } of changes.toReversed()) {
     for (const ref of removed.toReversed()) {
       const { rows, row } = ref;
       rows.removed[row] = 0;
-      if (!rows.isFoundByCell(row)) formerById.set(rows.idOf(row), ref);
+      if (!rows.isFoundByCell(row)) restoredById.set(rows.idOf(row), ref);
     }
     for (const { rows, row } of added) {
       rows.removed[row] = GONE;
@@ -134,5 +134,5 @@ export function rewind(changes: readonly RowChange[]) {
       for (const { rows, row } of removed) rows.removed[row] = KEPT_FOR_UNDO;
     }
   };
-  return { formerById, redo };
+  return { restoredById, redo };
 }

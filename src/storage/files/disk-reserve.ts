@@ -1,18 +1,19 @@
-/** Stops writes before the disk is full, so that the catalogue always has room to record what has happened. */
+/** Refuses writes before the disk is full, so that the catalogue always has room to record what has happened. */
 import { statfs } from 'node:fs/promises';
-import { diskLow, onDisk } from '../errors.js';
+import { diskLow } from '../errors.js';
+import { onDisk } from './disk-errors.js';
 
-/** Kept free unless told otherwise: this share of the disk, and no more than so many bytes. */
+/** Default reserve: this fraction of the disk, and at most this many bytes. */
 const RESERVE_FRACTION = 0.02;
 const MAX_RESERVE_BYTES = 2e9;
-/** Where room is made, this share of the reserve more becomes free, so that it need not be made for every file. */
+/** Extra fraction of the reserve that an eviction frees, so that not every file causes one. */
 const EXTRA_FRACTION = 0.1;
-/** The disk is asked at most this often, ms: one second of writing is far less than the reserve of a disk. */
+/** The free space is read at most this often: one second of writing is far less than the reserve. */
 const REFRESH_INTERVAL_MS = 1000;
 
-/** Invariant: `free` is what the disk said at `refreshedAt`, less what callers have announced since. */
+/** Invariant: `free` is the free space at `refreshedAt`, less the bytes that callers have announced since. */
 export class DiskReserve {
-  /** Frees so many bytes if it can: where there is a cache, it shrinks before a write is refused. */
+  /** Frees up to this many bytes. Set by the cache, which shrinks before a write is refused. */
   evict: ((bytes: number) => Promise<void>) | undefined;
   private free = 0;
   private refreshedAt = -Infinity;
@@ -20,11 +21,11 @@ export class DiskReserve {
 
   constructor(
     private readonly dir: string,
-    /** Bytes to keep free; 0 keeps none. By default 2 % of the disk, 2 GB at most. */
+    /** Bytes to keep free; 0 disables the check. By default 2 % of the disk, 2 GB at most. */
     private bytes?: number,
   ) {}
 
-  /** Throws TW_STORAGE_DISK_LOW where `bytesToCome` more would leave less than the reserve free. Cheap. */
+  /** Announces a write of `bytesToCome`. Throws TW_STORAGE_DISK_LOW if it would leave less than the reserve free. Cheap. */
   async check(bytesToCome = 0): Promise<void> {
     if (this.bytes === 0) return;
     if (performance.now() - this.refreshedAt >= REFRESH_INTERVAL_MS) await this.refresh();
@@ -33,12 +34,18 @@ export class DiskReserve {
     this.free -= bytesToCome;
   }
 
-  /** Asks the disk now, and announces nothing: for what will be announced as it is written. Throws TW_STORAGE_DISK_LOW. */
+  /** Like `check`, but reads the free space now and announces nothing: each part of the write announces itself. */
   async require(bytes: number): Promise<void> {
     if (this.bytes === 0) return;
     await this.refresh();
     await this.makeRoom(bytes);
     this.refuseTooMany(bytes);
+  }
+
+  /** Free bytes of the disk, at most a second old, and those of them that writes leave free. Throws the TW_STORAGE_ errors of the disk. */
+  async state(): Promise<{ freeBytes: number; reserveBytes: number }> {
+    if (performance.now() - this.refreshedAt >= REFRESH_INTERVAL_MS) await this.refresh();
+    return { freeBytes: Math.max(0, this.free), reserveBytes: this.bytes ?? 0 };
   }
 
   private async makeRoom(bytes: number): Promise<void> {
@@ -54,7 +61,7 @@ export class DiskReserve {
     if (this.free - bytes < kept) throw diskLow(this.dir, Math.max(0, this.free), kept + bytes);
   }
 
-  /** Callers that come meanwhile wait for the same answer. */
+  /** Concurrent callers wait for the same result. */
   private refresh(): Promise<void> {
     this.refreshing ??= this.readFreeBytes().finally(() => {
       this.refreshing = undefined;

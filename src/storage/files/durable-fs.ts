@@ -1,9 +1,9 @@
-/** Writing files so that they are there after a power cut: bytes, then name, then the folder that holds the name. */
+/** Writes files that survive a power cut: first the bytes, then the name, then the folder that contains the name. */
 import { mkdir, open, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 
-/** Makes the bytes of a file durable, or the names in a folder. */
+/** Makes the bytes of a file or the names in a folder durable. */
 export async function fsyncPath(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -13,7 +13,7 @@ export async function fsyncPath(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder, and those above it that are missing. If it was missing, its path is durable when this resolves. */
+/** Creates a folder and missing folders above it. If it was missing, its path is durable when this resolves. */
 export async function makeFolderDurably(path: string): Promise<void> {
   const folder = resolve(path);
   const first = await mkdir(folder, { recursive: true });
@@ -24,7 +24,7 @@ export async function makeFolderDurably(path: string): Promise<void> {
   }
 }
 
-/** Each of these folders once, those that have been removed meanwhile left out. */
+/** Syncs each of these folders once; skips those that have been removed in the meantime. */
 export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
   await mapConcurrent([...new Set(paths)], 4, async (path) => {
     try {
@@ -46,7 +46,7 @@ export async function writeFileSynced(path: string, bytes: Uint8Array | string, 
   }
 }
 
-/** Writes or replaces a file as a whole: after a crash at any moment there is the old one or the new one. */
+/** Writes or replaces a file atomically: after a crash at any moment, the file is either the old or the new one. */
 export async function writeFileDurably(
   path: string,
   bytes: Uint8Array | string,

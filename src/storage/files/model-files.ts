@@ -1,18 +1,19 @@
-/** The files of a model as they were written, or an error: nothing is made of one that is damaged. */
+/** Reads the files of a model. A damaged file is an error. */
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { ModelFile, ModelVersionRecord } from '../catalogue/records.js';
-import { modelDamaged, onDisk } from '../errors.js';
+import { modelDamaged } from '../errors.js';
+import type { ModelFile, ModelVersionRecord } from '../records/index.js';
+import { onDisk } from './disk-errors.js';
 
-/** One file of a version of a model: where it lies, and what its record says of it. */
+/** One file of a version of a model: its path and its record. */
 export interface ModelFileLocation {
   path: string;
   file: ModelFile;
   model: Pick<ModelVersionRecord, 'id' | 'version'>;
 }
 
-/** Its bytes, compared with its record. Throws TW_STORAGE_MODEL_DAMAGED. */
+/** The bytes of a file, verified with its record. Throws TW_STORAGE_MODEL_DAMAGED. */
 export async function readModelFile({ path, file, model }: ModelFileLocation): Promise<Buffer> {
   const damaged = (detail: string) => modelDamaged(model.id, model.version, file.name, detail);
   const bytes = await onDisk(dirname(path), () =>

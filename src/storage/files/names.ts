@@ -1,8 +1,8 @@
-/** Ids and the names of files. Whatever comes from a request is checked here before it becomes part of a path. */
+/** Ids and names of files. Names from requests are checked here before they become part of a path. */
 import { randomInt } from 'node:crypto';
 import { type GridName, gridByName } from '../../grid/index.js';
-import type { TileRecord } from '../catalogue/records.js';
 import { storageBadName } from '../errors.js';
+import type { TileRecord } from '../records/index.js';
 
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
 /** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */
@@ -14,7 +14,7 @@ const PATTERNS = {
   'model name': new RegExp(`^(?=.{1,64}$)${WORD}$`),
   'band group': new RegExp(`^(?=.{1,64}$)${WORD}$`),
   'file name': new RegExp(`^(?=.{1,120}$)${WORD}$`),
-  // S3 takes keys of up to 1024 bytes, the prefix of the store included; a file name has at most 255.
+  // S3 allows keys of up to 1024 bytes, including the prefix of the store; a file name has at most 255.
   'object name': new RegExp(`^(?=.{1,800}$)(?!.*[^/]{256})${WORD}(/${WORD})*$`),
   'start of an object name': new RegExp(`^(?=.{0,800}$)(${WORD}/)*(${WORD})?$`),
   version: /^[0-9a-z]{6,40}$/,
@@ -23,7 +23,7 @@ const PATTERNS = {
   grid: /^(geohash|quadtile)$/,
 } as const;
 
-/** JSON Schema of a version, and of the id of a job or of a run of one. */
+/** JSON Schema of a version, of the id of a job, and of the id of a run of a job. */
 export const VERSION_SCHEMA = { type: 'string', pattern: PATTERNS.version.source } as const;
 
 /** JSON Schema of the name of a file that a job made. */
@@ -36,11 +36,15 @@ export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
   return name;
 }
 
-/** Whether a name is that of a version, a job, or a run of one. */
+/** True if a name can be that of a version, a job, or a run of a job. */
 export const isVersion = (name: string) => PATTERNS.version.test(name);
 
-/** Whether an object of a tile store may have this name. */
+/** True if an object of a tile store may have this name. */
 export const isObjectName = (name: string) => PATTERNS['object name'].test(name);
+
+const WORD_PATTERN = new RegExp(`^${WORD}$`);
+/** True if a name can be one part of an object name. */
+export const isWord = (name: string) => WORD_PATTERN.test(name);
 
 /** A cell in an id: the letter of its grid, then its geocode. */
 function cellName(grid: GridName, geocode: string): string {
@@ -62,10 +66,10 @@ export function derivedTileId(
 
 type DerivedName = Pick<TileRecord, 'collection' | 'scene' | 'grid' | 'geocode' | 'source'>;
 
-/** The place of a model that no one cell covers. */
+/** The cell of a model whose area no single cell covers. */
 export const WORLD_CELL = 'world';
 
-/** The smallest cell that holds all of some cells of one grid, or `world`. */
+/** The smallest cell that contains all the given cells of one grid, or `world`. */
 export function commonCell(geocodes: string[]): string {
   let prefix = geocodes[0]!;
   for (const geocode of geocodes) while (!geocode.startsWith(prefix)) prefix = prefix.slice(0, -1);
@@ -81,7 +85,7 @@ let lastTime = 0;
 
 /**
  * A new version: milliseconds in 9 digits of base 36, then 6 random digits. Versions made by one process sort in the
- * order they were made, also where the clock steps back.
+ * order they were made, even if the clock steps back.
  */
 export function newVersion(): string {
   lastTime = Math.max(Date.now(), lastTime + 1);
@@ -91,7 +95,7 @@ export function newVersion(): string {
   return firstVersionAt(lastTime) + random;
 }
 
-/** Sorts before all versions that are made at `time` (ms since 1970) or later, and after all earlier ones. */
+/** Sorts before all versions made at `time` (ms since 1970) or later, and after all earlier ones. */
 export function firstVersionAt(time: number): string {
   return time.toString(36).padStart(9, '0');
 }

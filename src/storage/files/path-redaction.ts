@@ -1,10 +1,13 @@
-/** What people hear of files in the data folder: their paths in it, and not where it lies. */
+/** Removes the path of the data folder from texts that users of a server see. */
 import { join, resolve } from 'node:path';
 
-/** The folders and files that the data folder has of its own. Others may lie beside them where it is a folder of the user. */
+/** Entries of a data folder that tilewright creates. The folder may be one of the user's, with other entries. */
 const OWN_ENTRIES = 'catalogue|columns|tiles|models|results|scratch|lock|node\\.json';
 
-/** Takes the data folder `dir` out of paths of its own files, in any text of a JSON value; gives a new value. Throws where it is no JSON. */
+/**
+ * Returns a function that makes paths below the data folder `dir` relative, in all texts of a JSON value, and returns a new
+ * value. It throws if the value is not JSON.
+ */
 export function redactDataFolder(dir: string): <T>(value: T) => T {
   const folders = [...new Set([dir, resolve(dir)])].map((one) =>
     join(one, '/').replace(/[.*+?^${}()|[\]\\]/g, '\\$&'),

@@ -1,11 +1,10 @@
 /**
- * Where the versions of tiles and models lie, relative to the data folder:
+ * Paths of the versions of tiles and models, relative to the data folder:
  * `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>/<group>.tif` and
  * `models/<model>/<collection>/<grid>/<geocode>/<version>/<file>`.
  * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
  */
-
-import type { ModelVersionRecord, TileRecord } from '../catalogue/records.js';
+import type { ModelVersionRecord, TileRecord } from '../records/index.js';
 import { checkedName, WORLD_CELL } from './names.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
@@ -15,8 +14,8 @@ export type ModelVersion = Pick<ModelVersionRecord, 'model' | 'collection' | 'gr
 export function tileFolder({ id, grid, geocode, version }: TileVersion): string {
   checkedName('grid', grid);
   checkedName(`${grid} geocode`, geocode);
-  const place = `tiles/${grid}/${geocode.slice(0, 3)}/${geocode}`;
-  return `${place}/${checkedName('tile id', id)}/${checkedName('version', version)}`;
+  const cell = `tiles/${grid}/${geocode.slice(0, 3)}/${geocode}`;
+  return `${cell}/${checkedName('tile id', id)}/${checkedName('version', version)}`;
 }
 
 /** File of one band group of a tile. */

@@ -1,15 +1,16 @@
 /**
- * Immutable version folders: what a tile or a model consists of. A version is written in `<version>.tmp` and published by
+ * Immutable version folders with the files of a tile or a model. A version is written in `<version>.tmp` and published by
  * one rename, so a folder without `.tmp` is complete. Paths are relative to the data folder, with `/`, five names below
  * `tiles` or `models`.
  */
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import { onDisk, storageBadName } from '../errors.js';
+import { storageBadName } from '../errors.js';
+import { onDisk } from './disk-errors.js';
 import { fsyncFolders } from './durable-fs.js';
 
-/** Folders between `tiles` or `models` and the files of a version, the version's own included. */
+/** Number of folders between `tiles` or `models` and the files of a version, including the version folder. */
 export const VERSION_DEPTH = 5;
 
 const VERSION_PATH = /^(tiles|models)(\/[A-Za-z0-9][A-Za-z0-9._+-]*){5}$/;
@@ -19,7 +20,7 @@ export function stagingPath(path: string): string {
   return `${path}.tmp`;
 }
 
-/** Makes the empty folder in which the files of a version are written, and returns its absolute path. */
+/** Creates the empty folder in which the files of a version are written, and returns its absolute path. */
 export async function stageVersion(dir: string, path: string): Promise<string> {
   const staging = join(dir, stagingPath(path));
   await onDisk(dir, () => mkdir(staging, { recursive: true }));
@@ -28,7 +29,7 @@ export async function stageVersion(dir: string, path: string): Promise<string> {
 
 /**
  * Renames staged versions to their final names, then makes every name from `tiles` or `models` down durable, each folder
- * once. The files must have been synced by who wrote them. Without `sync` the names are those of a cache.
+ * once. The files must have been synced before. A cache needs no `sync`.
  */
 export async function publishVersions(dir: string, paths: string[], sync = true): Promise<void> {
   await onDisk(dir, async () => {
@@ -42,7 +43,7 @@ export async function publishVersions(dir: string, paths: string[], sync = true)
   });
 }
 
-/** Removes versions, staged or published, and the folders that are empty then. What is not there is no error. */
+/** Removes versions, staged or published, and the folders that become empty. Missing ones are ignored. */
 export async function removeVersions(dir: string, paths: string[]): Promise<void> {
   await onDisk(dir, async () => {
     const shrunk = new Set<string>();
@@ -56,7 +57,7 @@ export async function removeVersions(dir: string, paths: string[]): Promise<void
   });
 }
 
-/** Removes `folder` and the folders above it as far as they are empty; returns the first that stays. */
+/** Removes empty folders from `folder` upwards; returns the first that stays. */
 async function pruneEmpty(dir: string, folder: string): Promise<string> {
   while (folder.includes('/')) {
     try {

@@ -1,39 +1,14 @@
-/** Bytes on their way into a store and out of it: chunks, and what they sum to. */
+/** Bytes on their way to and from an object store. */
 import { once } from 'node:events';
 import { constants, copyFile, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
-import { asStorageError, storeCorrupt } from '../errors.js';
+import { storeCorrupt } from '../errors.js';
+import { asStorageError, type Chunks, fileChunks } from '../files/index.js';
 import type { Content, ReadOptions } from './object-store.js';
 
-export type Chunks = AsyncGenerator<Uint8Array, void>;
-
-export interface ContentSum {
-  bytes: number;
-  crc32: number;
-}
-
-const CHUNK_BYTES = 1 << 20;
-
-/** The bytes of a file from `offset` on, at most `length`. */
-export async function* fileChunks(path: string, offset = 0, length = Number.POSITIVE_INFINITY): Chunks {
-  const handle = await open(path, 'r');
-  try {
-    const end = Math.min((await handle.stat()).size, offset + length);
-    for (let at = offset; at < end; ) {
-      const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - at));
-      const { bytesRead } = await handle.read(chunk, 0, chunk.length, at);
-      if (bytesRead === 0) return;
-      at += bytesRead;
-      yield chunk.subarray(0, bytesRead);
-    }
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The bytes that are to be put. Errors of the local disk are TW_STORAGE_ errors, so that they are not taken for the store's. */
+/** The bytes to put. Errors of the local disk become TW_STORAGE_ errors, which callers can tell from errors of the store. */
 export async function* contentChunks(content: Content, signal?: AbortSignal): Chunks {
   if (content instanceof Uint8Array) yield content;
   else
@@ -47,12 +22,12 @@ export async function* contentChunks(content: Content, signal?: AbortSignal): Ch
     }
 }
 
-/** One call of the system where it can: no bytes come through this process, and none are written where file systems share blocks. */
+/** Lets the system copy, and share blocks if the file system can, so that no bytes pass through this process. */
 const COPY_FLAGS = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
 
 /**
- * Makes a new file of another one, whose `chunks` are read only where the system cannot copy it, as mounts that know no modes. Errors of
- * `chunks` are those of the source, all others are of the new file.
+ * Copies a file to a new file. `chunks` reads the source; it is used only if the system cannot copy the file, as on mounts
+ * without modes. Errors of `chunks` belong to the source, all others to the new file.
  */
 export async function copyFileExclusive(source: string, path: string, chunks: () => Chunks): Promise<void> {
   try {
@@ -64,7 +39,7 @@ export async function copyFileExclusive(source: string, path: string, chunks: ()
   }
 }
 
-/** Makes a new file of chunks. */
+/** Writes chunks to a new file. */
 export async function writeChunks(path: string, chunks: Chunks): Promise<void> {
   const handle = await open(path, 'wx');
   try {
@@ -74,38 +49,19 @@ export async function writeChunks(path: string, chunks: Chunks): Promise<void> {
   }
 }
 
-/** What chunks sum to; each is also given to `use`. */
-export async function checksumOf(
-  chunks: AsyncIterable<Uint8Array>,
-  use: (chunk: Uint8Array) => void = () => {},
-): Promise<ContentSum> {
-  const sum = { bytes: 0, crc32: 0 };
-  for await (const chunk of chunks) {
-    sum.bytes += chunk.length;
-    sum.crc32 = crc32(chunk, sum.crc32);
-    use(chunk);
-  }
-  return sum;
-}
-
-/** CRC-32 of a file. */
-export async function checksumFile(path: string): Promise<number> {
-  return (await checksumOf(fileChunks(path))).crc32;
-}
-
-/** Throws TW_STORE_CORRUPT where bytes do not sum to what their record says. */
+/** Throws TW_STORE_CORRUPT if the CRC-32 of the bytes differs from the expected one. */
 export function requireChecksum(
-  found: number,
+  actual: number,
   expected: number | undefined,
   name: string,
   url: string,
 ): void {
-  if (expected === undefined || found === expected) return;
-  const [is, should] = [found, expected].map((crc) => crc.toString(16).padStart(8, '0'));
+  if (expected === undefined || actual === expected) return;
+  const [is, should] = [actual, expected].map((crc) => crc.toString(16).padStart(8, '0'));
   throw storeCorrupt(name, url, `its checksum is ${is}, but ${should} was written`);
 }
 
-/** Passes chunks on as they come, and checks at their end what they sum to. */
+/** Passes chunks on as they arrive, and verifies their checksum at the end. */
 export async function* withChecksum(
   chunks: Chunks,
   expected: ReadOptions,
@@ -127,7 +83,7 @@ export async function concatChunks(chunks: Chunks): Promise<Buffer> {
   return all.length === 1 ? Buffer.from(all[0].buffer, all[0].byteOffset, all[0].length) : Buffer.concat(all);
 }
 
-/** A stream of chunks whose first one is there, or which is known to be empty. */
+/** A stream of chunks. It resolves when the first chunk has arrived, or the stream is known to be empty. */
 export async function streamOf(chunks: Chunks): Promise<Readable> {
   const stream = Readable.from(chunks, { objectMode: false });
   await once(stream, 'readable');

@@ -1,10 +1,11 @@
-/** What the file system says about the folder of a tile store, as errors that a user can act on. */
+/** Errors of the file system of a tile store, as errors that a user can act on. */
 import { TilewrightError } from '../../errors.js';
 import { storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
+import { isMissingFile } from '../files/index.js';
 
 const FULL = ['ENOSPC', 'EDQUOT'];
 const DENIED = ['EACCES', 'EPERM', 'EROFS'];
-/** What NFS, Lustre and FUSE answer while their server or network is away. */
+/** Codes that NFS, Lustre and FUSE return while their server or network is down. */
 const UNAVAILABLE = [
   'EIO',
   'ESTALE',
@@ -18,19 +19,10 @@ const UNAVAILABLE = [
   'ENXIO',
 ];
 
-/** Also what a name is that has a file where a folder would have to be. */
-export function isMissingFile(error: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
-}
-
-function codeOf(error: unknown): string {
-  return String((error as NodeJS.ErrnoException).code ?? '');
-}
-
-/** `what` names the object or the operation. What the file system has not said is returned as it is. */
+/** `what` names the object or the operation. Other errors than those of the file system are returned unchanged. */
 export function asFsStoreError(error: unknown, folder: string, what: string): unknown {
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
-  const code = codeOf(error);
+  const code = String((error as NodeJS.ErrnoException).code ?? '');
   const url = `file://${folder}`;
   if (isMissingFile(error) || code === 'EISDIR') return storeNotFound.because(error, url, `object ${what}`);
   if (FULL.includes(code)) return storeFull.because(error, url);

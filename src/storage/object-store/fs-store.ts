@@ -1,4 +1,4 @@
-/** A tile store in a folder: local, or a mount of NFS, Lustre, CephFS and the like that all nodes of a cluster share. */
+/** A tile store in a folder: local, or on a mount (NFS, Lustre, CephFS ...) that all nodes of a cluster share. */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { access, link, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
@@ -6,22 +6,28 @@ import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { mapConcurrent } from '../../async/index.js';
-import { onDisk, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
-import { fsyncPath, writeFileSynced } from '../files/durable-fs.js';
-import { checkedName } from '../files/names.js';
+import { storeExists, storeNotFound, storeUnavailable } from '../errors.js';
 import {
   type Chunks,
+  checkedName,
   checksumFile,
   checksumOf,
+  fileChunks,
+  fsyncPath,
+  isMissingFile,
+  isWord,
+  onDisk,
+  writeFileSynced,
+} from '../files/index.js';
+import {
   concatChunks,
   contentChunks,
   copyFileExclusive,
-  fileChunks,
   requireChecksum,
   streamOf,
   withChecksum,
 } from './byte-streams.js';
-import { asFsStoreError, isMissingFile } from './fs-errors.js';
+import { asFsStoreError } from './fs-errors.js';
 import { GroupFsync } from './group-fsync.js';
 import type {
   Cancellable,
@@ -33,18 +39,18 @@ import type {
   ReadOptions,
 } from './object-store.js';
 
-/** No name of an object begins with a dot, so what is in here is never listed. */
+/** No object name begins with a dot, so files in this folder are never listed. */
 const TEMP_FOLDER = '.tmp';
-/** A temporary that has not been written to for so long was left by a process that has been killed, ms. */
+/** Age from which a temporary file counts as a leftover of a killed process. */
 const STALE_TEMP_MS = 86_400_000;
 const CONCURRENCY = 16;
-/** A delete of the last other object may remove a folder that is just about to be used. */
+/** Another process that deletes the last object of a folder may remove the folder between two attempts. */
 const PUBLISH_ATTEMPTS = 10;
 
 /**
- * Invariant: what lies below the root outside of `.tmp` is whole. An object is written and synced in `.tmp`, then
- * renamed, then all folders above it are synced. `.tmp` is made when the store is opened and never again: where it is
- * missing, the mount has gone, and nothing may be written below its mount point or taken for deleted.
+ * Invariant: files below the root outside of `.tmp` are complete. An object is written and synced in `.tmp`, then renamed,
+ * then all folders above it are synced. `.tmp` is created only when the store is opened: if it is missing later, the mount
+ * has gone, and nothing may be written below its mount point or considered deleted.
  */
 export class FsStore implements ObjectStore {
   readonly url: string;
@@ -56,7 +62,7 @@ export class FsStore implements ObjectStore {
     this.temporaries = join(root, TEMP_FOLDER);
   }
 
-  /** Opens a store in a folder that exists, and removes what killed processes have left. */
+  /** Opens a store in an existing folder, and removes what killed processes have left. */
   static async open(root: string): Promise<FsStore> {
     const store = new FsStore(root);
     try {
@@ -89,13 +95,13 @@ export class FsStore implements ObjectStore {
       }
       await this.folders.sync(this.foldersAbove(path));
     } catch (error) {
-      // What cannot be removed now is removed as a leftover.
+      // If it cannot be removed now, a later open removes it as a leftover.
       await rm(temporary, { force: true }).catch(() => {});
       throw await this.explainError(error, name);
     }
   }
 
-  /** The name is there, perhaps from a process that was killed before it had synced the folders. */
+  /** For a name that exists, perhaps by a process that was killed before it synced the folders. Throws TW_STORE_EXISTS. */
   private async confirmExisting(
     name: string,
     content: Content,
@@ -104,8 +110,8 @@ export class FsStore implements ObjectStore {
     const path = this.location(name);
     const sum = await checksumOf(contentChunks(content, signal));
     requireChecksum(sum.crc32, crc32, name, this.url);
-    const there = await checksumOf(withChecksum(fileChunks(path), { signal }, name, this.url));
-    if (there.bytes !== sum.bytes || there.crc32 !== sum.crc32) throw storeExists(name, this.url);
+    const stored = await checksumOf(withChecksum(fileChunks(path), { signal }, name, this.url));
+    if (stored.bytes !== sum.bytes || stored.crc32 !== sum.crc32) throw storeExists(name, this.url);
     await this.folders.sync(this.foldersAbove(path));
   }
 
@@ -166,7 +172,7 @@ export class FsStore implements ObjectStore {
     }
   }
 
-  /** `folder` is empty or ends with `/`, as the names of folders do among those to be sorted: so the order is that of bytes. */
+  /** `folder` is empty or ends with `/`. Names of folders are sorted with their `/`, so the order is that of the bytes. */
   private async *walk(folder: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ObjectInfo> {
     const names = (await entries(join(this.root, folder)))
       .filter((entry) => isWord(entry.name) && (entry.isDirectory() || entry.isFile()))
@@ -206,7 +212,7 @@ export class FsStore implements ObjectStore {
 
   close(): void {}
 
-  /** Removes folders from `folder` upwards as far as they are empty; returns the first that stays. */
+  /** Removes empty folders from `folder` upwards; returns the first that stays. */
   private async pruneEmpty(folder: string): Promise<string> {
     for (let at = folder; at !== this.root; at = dirname(at))
       try {
@@ -247,7 +253,7 @@ export class FsStore implements ObjectStore {
     }
   }
 
-  /** An object that is not there is one thing, a mount that is not there another. */
+  /** Tells a missing object from a missing mount. */
   private async explainError(error: unknown, what: string): Promise<unknown> {
     try {
       if (isMissingFile(error)) await this.requireMounted();
@@ -257,9 +263,6 @@ export class FsStore implements ObjectStore {
     }
   }
 }
-
-const WORD = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
-const isWord = (name: string) => WORD.test(name);
 
 async function entries(folder: string): Promise<Dirent[]> {
   try {
@@ -276,7 +279,7 @@ async function writeTemporary(path: string, content: Content, signal?: AbortSign
   await fsyncPath(path);
 }
 
-/** Makes a folder and those above it, but not `root`: where a mount is away, nothing is put into its place. */
+/** Creates a folder and those above it, but not `root`: nothing may be written in place of a missing mount. */
 async function makeFolder(path: string, root: string): Promise<void> {
   const make = () =>
     mkdir(path).catch((error) => {
@@ -292,10 +295,10 @@ async function makeFolder(path: string, root: string): Promise<void> {
   }
 }
 
-/** What mounts say that have no hard links. */
+/** Codes of mounts without hard links. */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Gives a file its name where the name is free. */
+/** Gives a file its name if the name is free. Throws EEXIST otherwise, or replaces the file on mounts without hard links. */
 async function linkNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
@@ -306,7 +309,7 @@ async function linkNew(temporary: string, path: string): Promise<void> {
   await unlink(temporary);
 }
 
-/** Gives a file its name by `move`, and makes the folders above it where they are missing. False where the name is taken. */
+/** Gives a file its name by `move`, and creates missing folders above it. False if the name is taken. */
 async function publish(
   temporary: string,
   path: string,

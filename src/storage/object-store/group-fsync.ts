@@ -1,10 +1,10 @@
-import { fsyncFolders } from '../files/durable-fs.js';
+import { fsyncFolders } from '../files/index.js';
 
 /**
- * Makes names in folders durable for many writers at once: while one round of fsync is under way, what is asked for
- * gathers for the next, which syncs each folder once.
+ * Syncs folders for many writers at the same time. Requests that arrive during one round of fsync are collected for the
+ * next, which syncs each folder once.
  *
- * Invariant: `sync` ends only after a round that began after its call, so everything that the caller had done is in it.
+ * Invariant: `sync` resolves only after a round that began after the call, so that round covers everything the caller did.
  */
 export class GroupFsync {
   private pending = new Set<string>();
@@ -18,7 +18,7 @@ export class GroupFsync {
       this.pending = new Set();
       this.next = undefined;
       const done = fsyncFolders(round);
-      // Its callers are told of its errors; the round after it is not concerned.
+      // The callers of this round get its errors; the next round runs anyway.
       this.last = done.catch(() => {});
       return done;
     });

@@ -3,8 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storeBadUrl, storeInDataFolder } from '../errors.js';
-import { isObjectName } from '../files/names.js';
-import { isMissingFile } from './fs-errors.js';
+import { isMissingFile, isObjectName } from '../files/index.js';
 import { FsStore } from './fs-store.js';
 import type { ObjectStore } from './object-store.js';
 import type { S3Options } from './s3-client.js';
@@ -12,37 +11,37 @@ import type { S3Options } from './s3-client.js';
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
-/** S3 takes keys of up to 1024 bytes, names of objects up to 800. */
+/** S3 allows keys of up to 1024 bytes; names of objects have up to 800. */
 const MAX_PREFIX_LENGTH = 200;
 
 type StoreLocation = { folder: string } | { bucket: string; prefix: string };
 
 /**
- * Opens `file:///mount/folder`, which must exist, or `s3://bucket/prefix`. Of S3, endpoint, region and credentials come
- * from where the AWS SDK looks for them: AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, profiles, the instance.
- * Throws TW_STORE_BAD_URL, and TW_STORE_ errors of the folder; a bucket is first asked by the first operation.
+ * Opens `file:///mount/folder`, which must exist, or `s3://bucket/prefix`. For S3, the AWS SDK finds endpoint, region and
+ * credentials: AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, profiles, the instance. Throws TW_STORE_BAD_URL, and the
+ * TW_STORE_ errors of a folder; a bucket is first contacted by the first operation.
  */
 export async function openObjectStore(url: string, options: S3Options = {}): Promise<ObjectStore> {
-  const place = parseLocation(url);
-  if ('folder' in place) return FsStore.open(place.folder);
-  // The SDK takes long to load, so it is loaded by those who need it. It also warns of Node versions, which is for us to do.
+  const location = parseLocation(url);
+  if ('folder' in location) return FsStore.open(location.folder);
+  // The SDK loads slowly, so it is loaded only if needed. Its warnings about Node versions do not concern users of this program.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
   const { S3Store } = await import('./s3-store.js');
-  return S3Store.open(place.bucket, place.prefix, options);
+  return S3Store.open(location.bucket, location.prefix, options);
 }
 
 /**
- * To be asked before a data folder is opened whose files are a cache of the store: it removes them to make room, and would remove the
- * store's. Symbolic links are followed. Throws TW_STORE_IN_DATA_FOLDER where the store is the folder, or one is within the other.
+ * Call this before a data folder is opened whose files are a cache of the store: the cache removes files to make room, and would remove
+ * those of the store. Symbolic links are followed. Throws TW_STORE_IN_DATA_FOLDER if both are the same folder, or one is within the other.
  */
 export async function requireDisjoint(dir: string, url: string): Promise<void> {
-  const place = parseLocation(url);
-  if (!('folder' in place)) return;
-  const [data, store] = await Promise.all([realPathOf(resolve(dir)), realPathOf(place.folder)]);
+  const location = parseLocation(url);
+  if (!('folder' in location)) return;
+  const [data, store] = await Promise.all([realPathOf(resolve(dir)), realPathOf(location.folder)]);
   if (isAtOrBelow(data, store) || isAtOrBelow(store, data)) throw storeInDataFolder(url, dir);
 }
 
-/** Of a path whose end is not made yet, too. */
+/** Like `realpath`, also for a path whose last parts do not exist yet. */
 async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -75,5 +74,5 @@ function parseBucketLocation(text: string, bucket: string, prefix: string): Stor
   return { bucket, prefix: prefix && `${prefix}/` };
 }
 
-/** Credentials that somebody has put into a URL must not get into a log. */
+/** Credentials in a URL must not get into a log. */
 const redactUrl = (text: string) => (/[@?]/.test(text) ? `${text.split(':')[0]}:...` : JSON.stringify(text));

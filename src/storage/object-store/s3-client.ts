@@ -1,28 +1,28 @@
-/** Requests to an S3 server through the AWS SDK: so many at once, again after errors that pass. */
+/** Requests to an S3 server through the AWS SDK, with a limit of concurrent requests and retries of transient errors. */
 import { S3Client } from '@aws-sdk/client-s3';
 import { Semaphore } from '../../async/index.js';
 import { asS3Error, credentialsLabel, isDenied } from './s3-errors.js';
 import { RetryState } from './s3-retry.js';
 
 export interface S3Options {
-  /** Longest time without a byte in either direction, ms. */
+  /** Maximum time without a byte in either direction, ms. */
   timeout?: number;
-  /** Times that a request is sent until it is given up. */
+  /** Maximum number of attempts for one request. */
   attempts?: number;
-  /** Most requests at once. */
+  /** Maximum number of concurrent requests. */
   inFlight?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 3000;
 
-/** The client of one store. What it throws is a TW_STORE_ error, or what a signal was aborted with. */
+/** The client of one store. It throws TW_STORE_ errors, or the reason of an aborted signal. */
 export class RetryingS3Client {
   readonly concurrency: number;
-  /** Holds a place for each request, until the last byte of its answer. */
+  /** Acquired by each request until the last byte of its response. */
   readonly semaphore: Semaphore;
   readonly client: S3Client;
   private readonly maxAttempts: number;
-  /** Of the last request; the SDK knows it only then. */
+  /** Origin of the last request; the SDK resolves it only then. */
   private endpoint = 'its endpoint';
 
   static async open(url: string, bucket: string, options: S3Options = {}): Promise<RetryingS3Client> {
@@ -40,13 +40,13 @@ export class RetryingS3Client {
     this.maxAttempts = attempts;
     this.client = new S3Client({
       region,
-      // Virtual hosts need DNS names for buckets, which servers of one's own seldom have.
+      // Virtual hosts need DNS names for buckets, which self-hosted servers seldom have.
       forcePathStyle: true,
       maxAttempts: 1,
-      // A checksum in a trailer is refused by older servers; MD5 and SHA-256 are in every one.
+      // Older servers refuse a checksum in a trailer; all of them support MD5 and SHA-256.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      // Would take a connection of its own for each request.
+      // It would use a separate connection for each request.
       expectContinueHeader: false,
       requestHandler: {
         connectionTimeout: CONNECT_TIMEOUT_MS,
@@ -54,7 +54,7 @@ export class RetryingS3Client {
         httpAgent: { keepAlive: true, maxSockets: inFlight },
         httpsAgent: { keepAlive: true, maxSockets: inFlight },
       },
-      // What it would say is thrown, too.
+      // The SDK also throws what it logs.
       logger: { debug() {}, info() {}, warn() {}, error() {} },
     });
     this.client.middlewareStack.add(
@@ -70,7 +70,7 @@ export class RetryingS3Client {
     return new RetryState(this.maxAttempts, signal);
   }
 
-  /** Sends one request whose answer has no long body. `what` names the object or the operation. */
+  /** Sends one request whose response has no long body. `what` names the object or the operation. */
   async send<T>(what: string, send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.semaphore.acquire(signal);
     const attempts = this.retryState(signal);
@@ -91,18 +91,18 @@ export class RetryingS3Client {
   async explainError(error: unknown, what: string, signal?: AbortSignal): Promise<unknown> {
     if (signal?.aborted) return signal.reason;
     const credentials = isDenied(error) ? credentialsLabel(await this.client.config.credentials()) : '';
-    const place = { url: this.url, bucket: this.bucket, endpoint: this.endpoint };
-    return asS3Error(error, place, what, credentials);
+    const location = { url: this.url, bucket: this.bucket, endpoint: this.endpoint };
+    return asS3Error(error, location, what, credentials);
   }
 }
 
-/** The region that is configured. Servers of one's own have none, but the SDK does not go without. */
-async function regionOr(other: string): Promise<string> {
+/** The configured region, or `fallback`. Self-hosted servers have none, but the SDK requires one. */
+async function regionOr(fallback: string): Promise<string> {
   const client = new S3Client({});
   try {
     return await client.config.region();
   } catch (error) {
-    if ((error as Error).message === 'Region is missing') return other;
+    if ((error as Error).message === 'Region is missing') return fallback;
     throw error;
   } finally {
     client.destroy();

@@ -1,20 +1,20 @@
-/** What an S3 server and the AWS SDK say, as errors that a user can act on. Secrets are in none of them. */
+/** Errors of an S3 server and of the AWS SDK, as errors that a user can act on. They contain no secrets. */
 import { TilewrightError } from '../../errors.js';
 import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 import { isTransient, type S3Failure, statusOf } from './s3-retry.js';
 
 const FULL = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
 
-export interface S3Location {
+interface S3Location {
   url: string;
   bucket: string;
-  /** Where requests went, as far as one has been made. */
+  /** Origin of the requests so far. */
   endpoint: string;
 }
 
-/** HEAD has no body in which a server could say more than `NotFound`. */
+/** A response to HEAD has no body, so servers report only `NotFound`. */
 const ABSENT = ['NoSuchKey', 'NotFound'];
-/** Some come with another status than 403. */
+/** Some have another status than 403. */
 const DENIED = [
   'AccessDenied',
   'InvalidAccessKeyId',
@@ -31,11 +31,11 @@ export function isDenied(error: unknown): boolean {
 }
 
 /** `what` names the object or the operation, `credentials` says which were used. */
-export function asS3Error(error: unknown, place: S3Location, what: string, credentials: string): unknown {
+export function asS3Error(error: unknown, location: S3Location, what: string, credentials: string): unknown {
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
-  const { url, bucket, endpoint } = place;
+  const { url, bucket, endpoint } = location;
   const status = statusOf(error);
-  const said = [...new Set([error.name, status || '', error.message])].filter(Boolean).join(' ');
+  const text = [...new Set([error.name, status || '', error.message])].filter(Boolean).join(' ');
   if (error.name === 'CredentialsProviderError')
     return storeDenied.because(
       error,
@@ -46,7 +46,7 @@ export function asS3Error(error: unknown, place: S3Location, what: string, crede
     return storeDenied.because(
       error,
       url,
-      `${endpoint} answered ${said} to ${credentials}; check them and what they allow`,
+      `${endpoint} answered ${text} to ${credentials}; check them and what they allow`,
     );
   if (error.name === 'NoSuchBucket')
     return storeNotFound.because(error, url, `bucket ${bucket} at ${endpoint}; make it first`);
@@ -54,13 +54,13 @@ export function asS3Error(error: unknown, place: S3Location, what: string, crede
   if (status === 507 || FULL.includes(error.name)) return storeFull.because(error, url);
   if (error.name === 'BadDigest')
     return storeCorrupt.because(error, what, url, 'its bytes changed on the way');
-  if (isTransient(error)) return storeUnavailable.because(error, url, endpoint, said);
+  if (isTransient(error)) return storeUnavailable.because(error, url, endpoint, text);
   if (status === 301 || status === 307)
-    return storeIo.because(error, url, what, `${said}; the bucket is in another region: set AWS_REGION`);
-  return status ? storeIo.because(error, url, what, said) : error;
+    return storeIo.because(error, url, what, `${text}; the bucket is in another region: set AWS_REGION`);
+  return status ? storeIo.because(error, url, what, text) : error;
 }
 
-/** Which credentials the SDK has found, by the marks that its providers leave. */
+/** Name of the credentials that the SDK uses, from the marks that its providers leave. */
 export function credentialsLabel(identity: object): string {
   const marks = '$source' in identity ? Object.keys(identity.$source as object) : [];
   if (marks.includes('CREDENTIALS_ENV_VARS'))

@@ -1,7 +1,7 @@
-/** Which errors of an S3 server pass by themselves, and how long to wait for that. */
+/** Transient errors of an S3 server, and how long to wait before a retry. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Wait after the first failed attempt, ms; twice as long after each further one. */
+/** Delay after the first failed attempt; it doubles after each further one. */
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 5000;
 
@@ -19,7 +19,7 @@ const NETWORK_CODES = [
   'EAI_AGAIN',
   'ERR_STREAM_PREMATURE_CLOSE',
 ];
-/** Codes of S3 that come with a status that says otherwise. */
+/** Codes that are transient although their status is not. */
 const TRANSIENT_CODES = [
   'TimeoutError',
   'RequestTimeout',
@@ -29,7 +29,7 @@ const TRANSIENT_CODES = [
   'ConditionalRequestConflict',
 ];
 
-/** What the AWS SDK throws, as far as it is looked at. */
+/** The members of the AWS SDK's errors that are used here. */
 export interface S3Failure extends Error {
   code?: string;
   $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean };
@@ -37,7 +37,7 @@ export interface S3Failure extends Error {
 
 export const statusOf = (error: S3Failure) => error.$metadata?.httpStatusCode ?? 0;
 
-/** Whether the same request may well succeed a moment later. */
+/** True if the same request may succeed a moment later. */
 export function isTransient(error: S3Failure): boolean {
   const status = statusOf(error);
   if (status === 501 || status === 507) return false;
@@ -48,8 +48,8 @@ export function isTransient(error: S3Failure): boolean {
 
 /**
  * Counts the failed attempts of one request and waits between them, with exponential back-off and jitter, so that many
- * clients do not come back at once. The AWS SDK repeats neither a body that it has begun to send from a stream nor one
- * that breaks off while it is read, so its own attempts are switched off.
+ * clients do not retry at the same time. The AWS SDK retries neither an upload from a stream that it has begun to send nor a
+ * download that breaks off, so its own retries are switched off.
  */
 export class RetryState {
   private failed = 0;
@@ -59,16 +59,16 @@ export class RetryState {
     private readonly signal?: AbortSignal,
   ) {}
 
-  /** Something has arrived: what fails from now on is counted anew. */
+  /** Call it when data has arrived: the count of failed attempts starts again. */
   reset(): void {
     this.failed = 0;
   }
 
-  /** Waits for the next attempt. Throws the error where there is none, or where it would be of no use. */
+  /** Waits for the next attempt. Throws the error if it is not transient or no attempt is left. */
   async waitAfter(error: unknown): Promise<void> {
     this.signal?.throwIfAborted();
     if (!(error instanceof Error) || !isTransient(error) || ++this.failed >= this.maxAttempts) throw error;
-    const longest = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.failed - 1));
-    await sleep(longest * (0.5 + Math.random() / 2), undefined, { signal: this.signal });
+    const maxDelayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.failed - 1));
+    await sleep(maxDelayMs * (0.5 + Math.random() / 2), undefined, { signal: this.signal });
   }
 }

@@ -1,4 +1,4 @@
-/** A tile store in a bucket of S3: MinIO, Ceph, SeaweedFS, Garage, a cloud's. Only PUT, GET, HEAD, DELETE and LIST are used. */
+/** A tile store in an S3 bucket: AWS, MinIO, Ceph, SeaweedFS, Garage. It uses PUT, GET, HEAD, DELETE and LIST only. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -13,12 +13,17 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { mapConcurrent } from '../../async/index.js';
-import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
-import { checkedName, isObjectName } from '../files/names.js';
+import { storeExists, storeIo } from '../errors.js';
 import {
+  asStorageError,
+  type Checksum,
   type Chunks,
-  type ContentSum,
+  checkedName,
   checksumOf,
+  isObjectName,
+  onDisk,
+} from '../files/index.js';
+import {
   concatChunks,
   contentChunks,
   requireChecksum,
@@ -39,21 +44,20 @@ import { RetryingS3Client, type S3Options } from './s3-client.js';
 import { isMissingObject } from './s3-errors.js';
 import { type S3Failure, statusOf } from './s3-retry.js';
 
-/** Files up to here are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
+/** Files up to this size are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
 const MAX_IN_MEMORY_BYTES = 4 << 20;
 
-/** What is to be sent: bytes in memory, or a file and its MD5. */
-type UploadBody = ContentSum & ({ memory: Uint8Array } | { file: string; md5: string });
+/** Body of an upload: bytes in memory, or a file and its MD5. */
+type UploadBody = Checksum & ({ memory: Uint8Array } | { file: string; md5: string });
 
 /**
- * An object is sent by one PUT, also a large one (S3 takes 5 GB): it is visible as a whole or not at all, and no parts
- * are left behind by a process that is killed. A request is sent again after errors that pass; a download goes on where
- * it broke off.
+ * An object is sent by one PUT, even a large one (S3 allows 5 GB): it becomes visible as a whole, and a killed process leaves
+ * no parts. A request is repeated after transient errors; a download resumes where it broke off.
  */
 export class S3Store implements ObjectStore {
   readonly url: string;
   private readonly client: S3Client;
-  /** A HEAD answers the same for a missing bucket as for a missing object, so the bucket is asked for once. */
+  /** HEAD returns the same for a missing bucket as for a missing object, so the bucket is checked once. */
   private isBucketVerified = false;
 
   /** `prefix` is empty or ends with `/`. */
@@ -77,16 +81,16 @@ export class S3Store implements ObjectStore {
     signal?.throwIfAborted();
     const body = await bodyOf(content, signal);
     requireChecksum(body.crc32, crc32, name, this.url);
-    let there = await this.head(name, { signal });
-    if (!there && ifAbsent && 'memory' in body) {
+    let existing = await this.head(name, { signal });
+    if (!existing && ifAbsent && 'memory' in body) {
       if (await this.requests.send(name, () => this.uploadIfAbsent(key, body.memory, signal), signal)) return;
-      there = await this.head(name, { signal });
+      existing = await this.head(name, { signal });
     }
-    if (!there) await this.requests.send(name, () => this.upload(key, body, signal), signal);
-    else if (!(await this.hasSameContent(there, body, signal))) throw storeExists(name, this.url);
+    if (!existing) await this.requests.send(name, () => this.upload(key, body, signal), signal);
+    else if (!(await this.hasSameContent(existing, body, signal))) throw storeExists(name, this.url);
   }
 
-  /** False where the key is taken, or the server knows no conditional writes: it says 501 then, or writes always. */
+  /** False if the key is taken, or the server returns 501 because it has no conditional writes. Other such servers always write. */
   private async uploadIfAbsent(key: string, memory: Uint8Array, signal?: AbortSignal): Promise<boolean> {
     const target = { Bucket: this.bucket, Key: key, ContentLength: memory.length };
     try {
@@ -124,7 +128,7 @@ export class S3Store implements ObjectStore {
 
   private async hasSameContent(
     { name, bytes }: ObjectInfo,
-    sum: ContentSum,
+    sum: Checksum,
     signal?: AbortSignal,
   ): Promise<boolean> {
     return bytes === sum.bytes && (await checksumOf(this.read(name, { signal }))).crc32 === sum.crc32;
@@ -173,7 +177,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** The bytes from `start` to before `end`; none beyond the end of the object. */
+  /** The bytes from `start` to before `end`; none behind the end of the object. */
   private async open(
     key: string,
     start: number,
@@ -181,8 +185,8 @@ export class S3Store implements ObjectStore {
     signal?: AbortSignal,
   ): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array>> {
     if (start >= end) return [];
-    const whole = start === 0 && end === Number.POSITIVE_INFINITY;
-    const range = whole ? undefined : `bytes=${start}-${end === Number.POSITIVE_INFINITY ? '' : end - 1}`;
+    const isEntire = start === 0 && end === Number.POSITIVE_INFINITY;
+    const range = isEntire ? undefined : `bytes=${start}-${end === Number.POSITIVE_INFINITY ? '' : end - 1}`;
     try {
       const { Body, ContentRange } = await this.client.send(
         new GetObjectCommand({ Bucket: this.bucket, Key: key, Range: range }),

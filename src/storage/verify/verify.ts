@@ -1,26 +1,36 @@
-/** Checks a whole data folder: records against files, files against records. Streams; memory does not grow with it. */
-
-import { lstat, open, opendir } from 'node:fs/promises';
+/** Checks an entire data folder: records against files, and files against records. Memory use does not depend on its size. */
+import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { type GridName, grids } from '../../grid/index.js';
-import { sceneKey, type Table } from '../catalogue/catalogue.js';
-import type { SceneRecord, TileRecord } from '../catalogue/records.js';
-import type { Cursor } from '../column-index/query/sort-order.js';
-import { onDisk, storageCorrupt } from '../errors.js';
-import { modelId, tileId } from '../files/names.js';
-import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';
-import { stagingPath, VERSION_DEPTH } from '../files/version-folder.js';
+import { sceneKey, type Table } from '../catalogue/index.js';
+import type { Cursor } from '../column-index/index.js';
+import { storageCorrupt } from '../errors.js';
+import {
+  type Checksum,
+  checksumOf,
+  fileChunks,
+  isMissingFile,
+  modelFile,
+  modelFolder,
+  modelId,
+  onDisk,
+  stagingPath,
+  tileFile,
+  tileFolder,
+  tileId,
+  VERSION_DEPTH,
+} from '../files/index.js';
+import type { SceneRecord, TileRecord } from '../records/index.js';
 import type { Storage } from '../storage.js';
-import { versionsOf } from '../write/model-versions.js';
+import { versionsOf } from '../write/index.js';
 import { type ExpectedFile, ObjectVerifier } from './object-verifier.js';
 import type { Problem } from './problem.js';
 
-/** At most this many problems and as many orphans are listed; all are counted. */
+/** Maximum number of listed problems, and of listed orphans; all are counted. */
 const MAX_LISTED = 10_000;
 const INDEX_PAGE_TILES = 1000;
 
-/** A file or folder that no record names. It takes up space and does no harm. */
+/** A file or folder that no record names. It uses space but does no harm. */
 export interface Orphan {
   /** Relative to the data folder. */
   path: string;
@@ -42,15 +52,15 @@ export interface VerifyReport extends VerifyProgress {
 }
 
 export interface VerifyOptions {
-  /** Where other nodes have tiles as well: whether this one has those of a cell. */
+  /** In a cluster: true if this node owns the tiles of a cell. */
   isOwn?: (cell: { grid: GridName; geocode: string }) => boolean;
-  /** How long an object that is missing in a shared store is looked for, ms; a minute. */
+  /** Time for which a missing object is looked up again before it is reported, ms; a minute by default. */
   missingTimeoutMs?: number;
 }
 
 /**
- * Reads every record and every file once. `onProgress` is called after each tile. Nothing is changed, but that of a node with a shared store,
- * whose objects are read then, damaged local files are removed.
+ * Reads every record and every file once, and calls `onProgress` after each tile. It changes nothing, except on a node with an
+ * object store: there it reads the objects, and removes damaged local copies.
  */
 export async function verify(
   storage: Storage,
@@ -62,16 +72,11 @@ export async function verify(
   return run.report;
 }
 
-/** Whether the operating system says that there is nothing of this name. */
-function isGone(error: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
-}
-
 const MISSING_TIMEOUT_MS = 60_000;
 
 /**
- * One run. The node may write meanwhile: a version moves from `pending` to a record to `superseded`, and is looked up in
- * this order, so that it cannot slip by; a file that is gone is a problem only if its record is still the same.
+ * One run. The node may write at the same time: a version moves from `pending` to a record to `superseded`, and is looked up
+ * in this order, so it cannot be missed. A missing file is a problem only if its record has not changed.
  */
 class Verification {
   readonly report: VerifyReport = {
@@ -86,8 +91,7 @@ class Verification {
   };
   private readonly dir: string;
   private readonly isOwn: NonNullable<VerifyOptions['isOwn']>;
-  private readonly stored: ObjectVerifier | undefined;
-  private readonly buffer = Buffer.allocUnsafe(1 << 20);
+  private readonly objects: ObjectVerifier | undefined;
   private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
 
   constructor(
@@ -97,24 +101,32 @@ class Verification {
   ) {
     this.dir = storage.dir;
     this.isOwn = isOwn;
-    const { sharedStore: objects } = storage;
-    if (objects)
-      this.stored = new ObjectVerifier(
+    const { sharedStore } = storage;
+    if (sharedStore)
+      this.objects = new ObjectVerifier(
         this.dir,
-        objects,
+        sharedStore,
         (kind, what) => this.problem(kind, what),
         missingTimeoutMs,
       );
   }
 
   async all(): Promise<void> {
-    const { collections, scenes, tiles, layouts, tileLayouts, models, jobs, pending, superseded, commits } =
-      this.storage.catalogue;
-    const { textures, clusterings } = this.storage.catalogue;
-    for (const table of [collections, layouts, jobs, pending, superseded, commits, textures, clusterings])
-      await this.each<unknown>(table, async () => {});
+    const { catalogue } = this.storage;
+    const { scenes, tiles, layouts, models } = catalogue;
+    const onlyRead = [
+      catalogue.collections,
+      layouts,
+      catalogue.jobs,
+      catalogue.pending,
+      catalogue.superseded,
+      catalogue.commits,
+      catalogue.textures,
+      catalogue.clusterings,
+    ];
+    for (const table of onlyRead) await this.each<unknown>(table, async () => {});
     await this.each(tiles, (tile) => this.tile(tile));
-    for (const digest of tileLayouts.missing)
+    for (const digest of catalogue.tileLayouts.missing)
       if (!(await layouts.has(digest))) this.problem('missing', `layouts ${digest}`);
     await this.verifyNoExtraRows();
     await this.each(scenes, (scene) => this.verifySceneTiles(scene));
@@ -129,11 +141,11 @@ class Verification {
           await this.file({ path: modelFile(version, name), bytes, crc32, record, isCurrent });
       }
     });
-    if (this.stored) {
-      await this.stored.end();
-      this.report.files = this.stored.files;
-      this.report.bytes = this.stored.bytes;
-      // What lies here is a cache of them, and may be of other nodes' tiles.
+    if (this.objects) {
+      await this.objects.end();
+      this.report.files = this.objects.files;
+      this.report.bytes = this.objects.bytes;
+      // The local files are a cache, which may have files of other nodes' tiles.
       return;
     }
     await this.walk('tiles', 0);
@@ -160,7 +172,7 @@ class Verification {
     this.onProgress({ tiles, files, bytes });
   }
 
-  /** Names a tile where the index differs, unless it only differed because a commit was under way. */
+  /** Reports a tile if the index differs, unless it differed only because a commit was in progress. */
   private async verifyIndexed(id: string): Promise<void> {
     if (!(await this.storage.isIndexConsistent(id))) this.problem('index', `tiles ${id}`);
   }
@@ -177,7 +189,7 @@ class Verification {
     }
   }
 
-  /** Tiles come in the order of their ids, so scenes are read about once. */
+  /** True if the tile's scene names it. Tiles arrive in the order of their ids, so each scene is read about once. */
   private async sceneNames(tile: TileRecord): Promise<boolean> {
     const { collection, scene, version } = tile;
     const cached = this.scene?.record;
@@ -203,38 +215,22 @@ class Verification {
   }
 
   private async file(file: ExpectedFile): Promise<void> {
-    if (this.stored) return this.stored.check(file);
-    let found: { bytes: number; crc: number };
+    if (this.objects) return this.objects.check(file);
+    let sum: Checksum;
     try {
-      found = await this.checksum(join(this.dir, file.path));
+      sum = await checksumOf(fileChunks(join(this.dir, file.path)));
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isMissingFile(error)) throw error;
       if (await file.isCurrent()) this.problem('missing', file.path);
       return;
     }
     this.report.files++;
-    this.report.bytes += found.bytes;
-    if (found.bytes !== file.bytes) this.problem('size', file.path);
-    else if (found.crc !== file.crc32) this.problem('checksum', file.path);
+    this.report.bytes += sum.bytes;
+    if (sum.bytes !== file.bytes) this.problem('size', file.path);
+    else if (sum.crc32 !== file.crc32) this.problem('checksum', file.path);
   }
 
-  private async checksum(path: string): Promise<{ bytes: number; crc: number }> {
-    const handle = await open(path, 'r');
-    try {
-      let bytes = 0;
-      let crc = 0;
-      for (;;) {
-        const { bytesRead } = await handle.read(this.buffer, 0, this.buffer.length, null);
-        if (bytesRead === 0) return { bytes, crc };
-        bytes += bytesRead;
-        crc = crc32(this.buffer.subarray(0, bytesRead), crc);
-      }
-    } finally {
-      await handle.close();
-    }
-  }
-
-  /** Looks for what no record names, `depth` folders below `tiles` or `models`. Empty folders are no problem. */
+  /** Looks for files and folders that no record names, `depth` folders below `tiles` or `models`. Ignores empty folders. */
   private async walk(path: string, depth: number): Promise<void> {
     for await (const { name, isFolder } of this.entries(path)) {
       const child = `${path}/${name}`;
@@ -257,17 +253,17 @@ class Verification {
       if (!files.has(`${path}/${name}`)) await this.orphan(`${path}/${name}`);
   }
 
-  /** What is in a folder; nothing where a sweep has removed it meanwhile. */
+  /** The entries of a folder; none if garbage collection has removed it in the meantime. */
   private async *entries(path: string): AsyncGenerator<{ name: string; isFolder: boolean }> {
     try {
       for await (const entry of await opendir(join(this.dir, path)))
         yield { name: entry.name, isFolder: entry.isDirectory() };
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isMissingFile(error)) throw error;
     }
   }
 
-  /** Counts a file or folder that no record names, unless it is gone: then a sweep or an undone write was at it. */
+  /** Counts a file or folder that no record names, unless garbage collection or an undone write has removed it. */
   private async orphan(path: string): Promise<void> {
     const bytes = await this.size(path);
     if (bytes === undefined) return;
@@ -276,10 +272,10 @@ class Verification {
     if (this.report.orphans.length < MAX_LISTED) this.report.orphans.push({ path, bytes });
   }
 
-  /** Bytes of a file or of all files below a folder; undefined where it is gone. */
+  /** Bytes of a file or of all files below a folder; undefined if it is missing. */
   private async size(path: string): Promise<number | undefined> {
     const info = await lstat(join(this.dir, path)).catch((error) => {
-      if (isGone(error)) return undefined;
+      if (isMissingFile(error)) return undefined;
       throw error;
     });
     if (!info?.isDirectory()) return info?.size;
@@ -288,7 +284,7 @@ class Verification {
     return bytes;
   }
 
-  /** The files of the record that names this version folder; undefined where none does. */
+  /** The files in the record that names this version folder; undefined if no record does. */
   private async filesOf(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
@@ -309,7 +305,7 @@ class Verification {
     return this.readIntact(this.storage.catalogue.tiles, id);
   }
 
-  /** A record, or undefined where it is absent or damaged; a damaged one is reported where its table is read. */
+  /** A record; undefined if it is missing or damaged. A damaged one is reported when its table is read. */
   private async readIntact<T>(table: Table<T>, key: string): Promise<T | undefined> {
     try {
       return await table.get(key);

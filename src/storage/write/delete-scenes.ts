@@ -1,7 +1,6 @@
-/** Replacing and deleting scenes, tiles and collections, each in whole commits. */
-import { type Catalogue, sceneKey } from '../catalogue/catalogue.js';
-import type { Commit, RecordEdit } from '../catalogue/commit.js';
-import type { CollectionRecord, TileRecord } from '../catalogue/records.js';
+/** Deletes scenes, tiles and collections, and updates collections. Each commit leaves a consistent state. */
+import { type Catalogue, sceneKey } from '../catalogue/index.js';
+import { type Commit, type LockManager, type RecordEdit, type WriteLock, withLock } from '../commit/index.js';
 import {
   collectionFixed,
   collectionNotFound,
@@ -10,10 +9,9 @@ import {
   storageCorrupt,
   tileNotFound,
 } from '../errors.js';
-import { tileId } from '../files/names.js';
-import type { TileVersion } from '../files/paths.js';
-import { textureDeletions } from './texture-write.js';
-import type { LockManager, WriteLock } from './write-lock.js';
+import { type TileVersion, tileId } from '../files/index.js';
+import type { CollectionRecord, TileRecord } from '../records/index.js';
+import { textureDeletions } from './texture-store.js';
 
 const BATCH_TILES = 1000;
 
@@ -23,39 +21,28 @@ async function requireCollection({ collections }: Catalogue, id: string): Promis
   return collection;
 }
 
-/** Does some work under a claim. */
-async function withLock<T>(claim: Promise<WriteLock>, work: (claim: WriteLock) => Promise<T>): Promise<T> {
-  const held = await claim;
-  try {
-    return await work(held);
-  } finally {
-    await held.release();
-  }
-}
-
-/** What a grid and a precision make. */
 interface Cells {
   grid: string;
   precision: number;
 }
 
-/** `fixed`, where it has the grid and the precision that are wanted. Throws TW_STORAGE_COLLECTION_FIXED. */
+/** Returns `fixed` if it has the wanted grid and precision. Throws TW_STORAGE_COLLECTION_FIXED otherwise. */
 export function requireSameCells<T extends Cells & { id: string }>(fixed: T, wanted: Cells): T {
   const name = ({ grid, precision }: Cells) => `${grid} cells of precision ${precision}`;
   if (name(fixed) !== name(wanted)) throw collectionFixed(fixed.id, name(fixed), name(wanted));
   return fixed;
 }
 
-/** Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_COLLECTION_FIXED. */
+/** See `Storage.updateCollection`. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_COLLECTION_FIXED. */
 export function updateCollection(
-  claims: LockManager,
+  locks: LockManager,
   id: string,
   amend: (record: CollectionRecord) => CollectionRecord,
 ): Promise<CollectionRecord> {
-  return withLock(claims.lockShared(), async (claim) => {
+  return withLock(locks.lockShared(), async (lock) => {
     let amended: CollectionRecord | undefined;
-    await claim.commit(async () => {
-      const record = await requireCollection(claims.catalogue, id);
+    await lock.commit(async () => {
+      const record = await requireCollection(locks.catalogue, id);
       amended = amend(record);
       requireSameCells(record, amended);
       const isSame = JSON.stringify(amended) === JSON.stringify(record);
@@ -66,8 +53,8 @@ export function updateCollection(
 }
 
 /**
- * The raw tiles of a scene as its record names them. Their own records are not read, so that a scene with a damaged tile
- * can be replaced; where the scene's record is damaged, they are the sound tiles that say they are of it.
+ * The raw tiles of a scene, as its record names them. Their own records are not read, so a scene with a damaged tile
+ * can be replaced. If the scene's record is damaged, its tiles are those with intact records that name the scene.
  */
 export async function tilesOfScene(
   catalogue: Catalogue,
@@ -88,95 +75,95 @@ export async function tilesOfScene(
   return tiles;
 }
 
-/** The number of tiles that went. Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
-export function deleteScene(claims: LockManager, collectionId: string, sceneId: string): Promise<number> {
-  const { catalogue } = claims;
-  return withLock(claims.lockScene(collectionId, sceneId), async (claim) => {
+/** Returns the number of deleted tiles. Derived tiles stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
+export function deleteScene(locks: LockManager, collectionId: string, sceneId: string): Promise<number> {
+  const { catalogue } = locks;
+  return withLock(locks.lockScene(collectionId, sceneId), async (lock) => {
     const collection = await requireCollection(catalogue, collectionId);
     if (!(await catalogue.scenes.has(sceneKey(collectionId, sceneId))))
       throw sceneNotFound(collectionId, sceneId);
-    return removeScene(catalogue, claim, collection, sceneId);
+    return removeScene(catalogue, lock, collection, sceneId);
   });
 }
 
 async function removeScene(
   catalogue: Catalogue,
-  claim: WriteLock,
+  lock: WriteLock,
   collection: CollectionRecord,
   sceneId: string,
 ): Promise<number> {
   const key = sceneKey(collection.id, sceneId);
   let removed: TileVersion[] = [];
-  await claim.commit(async () => {
+  await lock.commit(async () => {
     removed = await tilesOfScene(catalogue, collection, sceneId);
-    const looks = await textureDeletions(catalogue, collection.id, removed);
-    return { removed, edits: [{ table: 'scenes', key, record: null }, ...looks] };
+    const textures = await textureDeletions(catalogue, collection.id, removed);
+    return { removed, edits: [{ table: 'scenes', key, record: null }, ...textures] };
   });
   return removed.length;
 }
 
-/** Gets a tile's record, also one that another node has. */
+/** Returns the record of a tile, even if another node has it. */
 export type GetTile = (id: string) => Promise<TileRecord | undefined>;
 
 /**
- * A raw tile leaves its scene's record in the same batch, and the last one takes it along. The scene loses its
- * fingerprint, so that the same delivery brings the tile back. Throws TW_STORAGE_NO_TILE.
+ * The same batch removes a raw tile from its scene's record, and deletes that record with the last tile. The scene loses its
+ * fingerprint, so the same delivery restores the tile. Throws TW_STORAGE_NO_TILE.
  */
-export async function deleteTile(claims: LockManager, id: string, get: GetTile): Promise<void> {
-  const { scenes } = claims.catalogue;
+export async function deleteTile(locks: LockManager, id: string, get: GetTile): Promise<void> {
+  const { scenes } = locks.catalogue;
   const tile = await get(id);
   if (!tile) throw tileNotFound(id);
   const { collection, scene } = tile;
-  const claim = tile.source === 'raw' ? claims.lockScene(collection, scene) : claims.lockShared();
-  await withLock(claim, (held) =>
+  const lock = tile.source === 'raw' ? locks.lockScene(collection, scene) : locks.lockShared();
+  await withLock(lock, (held) =>
     held.commit(async (): Promise<Commit> => {
       const current = await get(id);
       if (!current) throw tileNotFound(id);
       const key = sceneKey(collection, scene);
       const record = tile.source === 'raw' ? await scenes.get(key) : undefined;
-      const looks = await textureDeletions(claims.catalogue, collection, [current]);
-      if (!record) return { removed: [current], edits: looks };
+      const textures = await textureDeletions(locks.catalogue, collection, [current]);
+      if (!record) return { removed: [current], edits: textures };
       const geocodes = record.geocodes.filter((geocode) => geocode !== current.geocode);
       const left = geocodes.length > 0 ? { ...record, fingerprint: '', geocodes } : null;
-      return { removed: [current], edits: [{ table: 'scenes', key, record: left }, ...looks] };
+      return { removed: [current], edits: [{ table: 'scenes', key, record: left }, ...textures] };
     }),
   );
 }
 
-/** The tiles of a collection that are here, in whatever state. */
+/** The tiles of a collection that have intact records on this node. */
 export async function* tilesOfCollection({ tiles }: Catalogue, id: string): AsyncGenerator<TileRecord> {
   for await (const { record } of tiles.scan({ prefix: `${id}_` }))
     if (record?.collection === id) yield record;
 }
 
 /**
- * Scene by scene, then the derived tiles, which are those that `tilesLeft` gives then, then the collection itself: if it is
- * cut off, what is left is sound and can be deleted again. Models stay. The number of tiles that went. Throws
+ * Deletes scene by scene, then the derived tiles, which `tilesLeft` returns, then the collection: after an interruption, the
+ * rest is consistent and can be deleted again. Models stay. Returns the number of deleted tiles. Throws
  * TW_STORAGE_NO_COLLECTION, TW_STORAGE_SCENE_BUSY.
  */
 export function deleteCollection(
-  claims: LockManager,
+  locks: LockManager,
   id: string,
   tilesLeft: () => AsyncIterable<TileRecord>,
 ): Promise<number> {
-  const { catalogue } = claims;
-  return withLock(claims.lockCollection(id), async (claim) => {
+  const { catalogue } = locks;
+  return withLock(locks.lockCollection(id), async (lock) => {
     const { scenes } = catalogue;
     const collection = await requireCollection(catalogue, id);
     const prefix = sceneKey(id, '');
     let removed = 0;
     for await (const key of scenes.keys({ prefix }))
-      removed += await removeScene(catalogue, claim, collection, key.slice(prefix.length));
+      removed += await removeScene(catalogue, lock, collection, key.slice(prefix.length));
     let derived: TileRecord[] = [];
     for await (const tile of tilesLeft()) {
       derived.push(tile);
       if (derived.length < BATCH_TILES) continue;
       const chunk = derived;
-      await claim.commit(async () => ({ removed: chunk }));
+      await lock.commit(async () => ({ removed: chunk }));
       removed += chunk.length;
       derived = [];
     }
-    await claim.commit(async () => {
+    await lock.commit(async () => {
       for await (const key of scenes.keys({ prefix })) throw sceneBusy(id, key.slice(prefix.length));
       const edits: RecordEdit[] = [
         { table: 'collections', key: id, record: null },

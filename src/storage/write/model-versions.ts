@@ -1,7 +1,7 @@
-/** The versions that a model's record holds. */
-import type { ModelRecord, ModelVersionRecord, TrainedVersion } from '../catalogue/records.js';
+/** The versions in the record of a model. */
+import type { ModelRecord, ModelVersionRecord, TrainedVersion } from '../records/index.js';
 
-/** Newest versions of a model that are kept; others may stay beside them. */
+/** Number of newest versions of a model that are kept, besides the best ones. */
 const KEPT_VERSIONS = 5;
 
 /** All versions of a model, the latest first. */
@@ -9,7 +9,7 @@ export function versionsOf({ former = [], ...latest }: ModelRecord): ModelVersio
   return [latest, ...former.map((version) => ({ ...modelIdentity(latest), ...version }))];
 }
 
-/** The record of a model that has these versions, at least one, the latest first. */
+/** The record of a model with these versions: at least one, the latest first. */
 export function modelRecordOf([latest, ...former]: ModelVersionRecord[]): ModelRecord {
   return { ...latest, former: former.map(({ id, model, collection, grid, geocode, ...version }) => version) };
 }
@@ -19,8 +19,8 @@ function modelIdentity({ id, model, collection, grid, geocode }: ModelVersionRec
 }
 
 /**
- * The version with the least error among those, the latest first, that were validated on the data that the latest was validated on; the
- * newer of two that are as good.
+ * The version with the least error among those that were validated on the same data as the latest; the newer of two equal
+ * ones. `versions` has the latest first.
  */
 export function bestVersion<T extends Pick<TrainedVersion, 'score'>>(versions: T[]): T {
   const [latest] = versions;
@@ -29,7 +29,7 @@ export function bestVersion<T extends Pick<TrainedVersion, 'score'>>(versions: T
   return versions.reduce((best, one) => (isBetter(one, best) ? one : best), latest!);
 }
 
-/** `latest` and `best` stand for what they are at the moment. */
+/** The version with this name, or the current `latest` or `best` one. */
 export function versionNamed(model: ModelRecord, name: string): ModelVersionRecord | undefined {
   const versions = versionsOf(model);
   if (name === 'latest') return versions[0];
@@ -37,8 +37,8 @@ export function versionNamed(model: ModelRecord, name: string): ModelVersionReco
 }
 
 /**
- * Those of some versions, the latest first, that stay: the newest, the best, and the best of those before the latest, from which the job
- * that made the latest may start other places.
+ * The versions that are kept: the newest, the best, and the best before the latest, from which the job that made the latest may
+ * start models of other cells. `versions` has the latest first.
  */
 export function keptVersions<T extends Pick<TrainedVersion, 'score'>>(versions: T[]): T[] {
   const best = [versions, versions.slice(1)].filter(({ length }) => length > 0).map(bestVersion);

@@ -1,6 +1,7 @@
 /** The distributed mode: one model for all cells, trained by all nodes that have some. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { raceAbort } from '../../async/index.js';
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
@@ -67,7 +68,7 @@ interface RankAnnouncement {
  * TW_TRAIN_DIVERGED.
  */
 export async function trainDistributed(
-  { storage, cores = availableParallelism(), rendezvous }: TrainContext,
+  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<PartialTrainResults> {
@@ -154,7 +155,7 @@ export async function trainDistributed(
         members.map(shaping),
         ...own,
       ]);
-      const checkpoint = { folder: await storage.persistentScratch(task), task };
+      const checkpoint = { folder: await storage.scratch.makePersistent(task), task };
       const trained = await member.train(
         { index, members: names, seed, epochs, patience, checkpoint },
         links,
@@ -162,7 +163,10 @@ export async function trainDistributed(
           onBegin: (beginning) => {
             if (index === 0) job.log('info', describeResumePoint(beginning));
           },
-          onEpoch: ({ epoch }) => job.progress({ share: epoch / epochs }),
+          onEpoch: ({ epoch }) => {
+            onEpoch?.();
+            job.progress({ share: epoch / epochs });
+          },
         },
       );
       if (index === 0) {
@@ -186,7 +190,7 @@ export async function trainDistributed(
         job.log('info', describeTraffic(stored.distributed!));
       }
       await member.shutdown();
-      await storage.removeScratch(checkpoint.folder);
+      await storage.scratch.remove(checkpoint.folder);
       count(used.length);
     }
   } catch (error) {
@@ -280,7 +284,7 @@ async function connectRing(
 ) {
   const reached = doors.connect({ node, url: url! }, to!);
   try {
-    const [previous, next] = await Promise.race([Promise.all([own.connection, reached]), aborted(signal)]);
+    const [previous, next] = await raceAbort(Promise.all([own.connection, reached]), signal);
     return { previous, next };
   } catch (error) {
     reached.then(
@@ -289,13 +293,6 @@ async function connectRing(
     );
     throw error;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 /** Returns the smallest cell that contains all cells, with their tiles. */

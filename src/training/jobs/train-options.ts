@@ -14,6 +14,8 @@ export interface TrainContext {
   cores?: number;
   /** Memory for all training processes together, in bytes. */
   memory?: number;
+  /** Called after each epoch of a training that this node takes part in. */
+  onEpoch?: () => void;
   /** Address of a node of a cluster, and its connections to other nodes. */
   rendezvous?: { url: string; doors: Rendezvous };
 }

@@ -78,7 +78,7 @@ export class TrainingRun {
     const { storage } = this.context;
     const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
     const cells = groupTilesByCell(picked.filter(job.isMine));
-    const checkpoints = await storage.jobScratch(job.id);
+    const checkpoints = await storage.scratch.makeForJob(job.id);
     const planned: PlannedModel[] = [];
     for (const cell of cells)
       for (const model of models) {
@@ -127,8 +127,10 @@ export class TrainingRun {
       if (sources.start) Object.assign(task, { start: sources.start, fineTuning: transfer.fineTuning });
       return undefined;
     };
-    const onEpoch = ({ id, epoch }: CellProgress) =>
+    const onEpoch = ({ id, epoch }: CellProgress) => {
+      context.onEpoch?.();
       this.advance(id, epoch / (epochs ?? getModelSpec(byId.get(id)!.model).epochs));
+    };
     const options = {
       engine: engine.name,
       cores,

@@ -1,5 +1,5 @@
 /** An ONNX model as data, and its serialisation. Field numbers are those of onnx.proto of ONNX 1.12. */
-import { bytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './protobuf.js';
+import { encodeBytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './protobuf.js';
 
 /** IR version that belongs to operator set 17. */
 const IR_VERSION = 8;
@@ -101,7 +101,7 @@ function encodeTensor({ name, shape, values }: Tensor): Buffer {
     ...shape.map((size) => encodeInteger(1, size)),
     encodeInteger(2, values instanceof Float32Array ? FLOAT : INT64),
     encodeText(8, name),
-    bytes(9, Buffer.from(values.buffer, values.byteOffset, values.byteLength)),
+    encodeBytes(9, Buffer.from(values.buffer, values.byteOffset, values.byteLength)),
   ]);
 }
 

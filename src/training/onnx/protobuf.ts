@@ -15,17 +15,17 @@ export function encodeFloat(field: number, value: number): Buffer {
   return Buffer.concat([tag(field, FIXED32), float]);
 }
 
-export function bytes(field: number, value: Uint8Array): Buffer {
+export function encodeBytes(field: number, value: Uint8Array): Buffer {
   return Buffer.concat([tag(field, LENGTH), varint(BigInt(value.byteLength)), value]);
 }
 
 export function encodeText(field: number, value: string): Buffer {
-  return bytes(field, Buffer.from(value));
+  return encodeBytes(field, Buffer.from(value));
 }
 
 /** Encodes a nested message. */
 export function encodeMessage(field: number, fields: Buffer[]): Buffer {
-  return bytes(field, Buffer.concat(fields));
+  return encodeBytes(field, Buffer.concat(fields));
 }
 
 const tag = (field: number, type: number) => varint(BigInt((field << 3) | type));

@@ -155,7 +155,7 @@ async function predict(
 ): Promise<PredictResults> {
   const { version = 'latest' } = inputs;
   await requireCollections(storage, inputs.filter);
-  const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
+  const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.models.get(inputs.model);
   if (!one && !MODEL_NAMES.includes(inputs.model)) throw noTrainedModel(inputs.model, MODEL_NAMES.join(', '));
   if (one && !versionNamed(one, version)) throw modelVersionNotFound(one.id, version);
   const apply = one && appliers[one.model];
@@ -220,7 +220,7 @@ async function* planPredictions(
       if (isFor(by, tile)) yield* planOne(storage, choose(by)!, tile);
       continue;
     }
-    const scanned = await storage.scanModel(modelId(by, collection, grid, geocode));
+    const scanned = await storage.models.scan(modelId(by, collection, grid, geocode));
     if (scanned?.error) {
       yield { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
       continue;
@@ -275,8 +275,8 @@ async function* planOne(
   const own = coarsestGroup(spec.inputs, tile)!;
   const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
   if (size && 'skipped' in size) return yield size;
-  const topology = await storage.ensureModelFile(model, 'model.json');
-  const weights = await storage.ensureModelFile(model, 'weights.bin');
+  const topology = await storage.models.ensureFile(model, 'model.json');
+  const weights = await storage.models.ensureFile(model, 'weights.bin');
   yield {
     ...derivation,
     // A new or changed date of the prior replaces the tile.

@@ -81,7 +81,7 @@ export async function modelStoredByJob(
   model: string,
   { collection, grid, geocode }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>,
 ): Promise<StoredModel | undefined> {
-  const known = (await storage.scanModel(modelId(model, collection, grid, geocode)))?.record;
+  const known = (await storage.models.scan(modelId(model, collection, grid, geocode)))?.record;
   const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
   return done && storedModel(done, done.card as CardSummary);
 }
@@ -98,7 +98,7 @@ export async function storeModel(
 ): Promise<StoredModel> {
   const card = cardOf(cell, trained, context);
   const { model, collection, grid, geocode, version } = card;
-  const record = await storage.putModel(
+  const record = await storage.models.put(
     { model, collection, grid, geocode, version, card: cardSummary(card), score: validationScore(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );

@@ -86,7 +86,7 @@ export class TextureIndex {
   }
 
   private known(collection: string): Promise<CollectionTextures> {
-    const changes = this.storage.textureChanges(collection);
+    const changes = this.storage.textures.changes(collection);
     const cached = this.cached.get(collection);
     if (cached?.changes === changes) return cached.known;
     const known = this.read(collection);
@@ -102,7 +102,7 @@ export class TextureIndex {
 
   private async read(collection: string): Promise<CollectionTextures> {
     const textures = await storedTextures(this.storage, collection);
-    const clustering = await this.storage.getClustering(collection);
+    const clustering = await this.storage.textures.getClustering(collection);
     const scaling = clustering?.scaling ?? fitScaling(textures.map(({ values }) => values));
     const size = textures[0]?.values.length ?? 0;
     const vectors = new Float32Array(size * textures.length);
@@ -159,7 +159,7 @@ export async function storedTextures(
   storage: Pick<Storage, 'textures'>,
   collection: string,
 ): Promise<TextureRecord[]> {
-  return (await toArray(storage.textures(collection))).filter(isSound);
+  return (await toArray(storage.textures.list(collection))).filter(isSound);
 }
 
 export function isSound({ values }: TextureRecord): boolean {

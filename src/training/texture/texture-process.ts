@@ -182,7 +182,7 @@ async function computeTextures(
       // Even if the job was stopped, computed textures are stored, except for tiles that have been deleted in the meantime.
       const existing = await storage.getTiles(made.map(({ tile }) => tile));
       const present = new Set(existing.map(({ id }) => id));
-      await storage.putTextures(made.filter(({ tile }) => present.has(tile)));
+      await storage.textures.put(made.filter(({ tile }) => present.has(tile)));
       results.textures += present.size;
       made = [];
       count();
@@ -244,7 +244,7 @@ async function currentTextures(
   storage: Storage,
   places: TrainingCell[],
 ): Promise<(TextureRecord | undefined)[]> {
-  const known = await storage.getTextures(places);
+  const known = await storage.textures.getMany(places);
   const tiles = await storage.getTiles(known.flatMap((one) => (one ? [one.tile] : [])));
   const versions = new Map(tiles.map(({ id, version }) => [id, version]));
   return known.map((one) =>
@@ -299,7 +299,7 @@ async function cluster(
       job.signal,
     );
     const places = textures.length;
-    await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
+    await storage.textures.putClustering({ collection, ...found, places, createdAt: Date.now() });
     const members = membersOf(labels, medoids.length).map(
       (own, c): TextureCluster => ({
         places: own.map((i) => textures[i].geocode),

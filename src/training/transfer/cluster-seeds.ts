@@ -51,7 +51,7 @@ export async function electClusterSeeds(
 
 /** Returns the models of all seeds, including those of other nodes, as soon as they have arrived. */
 export async function awaitSeedModels(
-  storage: Pick<Storage, 'getModel'>,
+  storage: { models: Pick<Storage['models'], 'get'> },
   own: { id: string; version: string }[],
   { allGather, log, signal }: Pick<JobContext, 'allGather' | 'log' | 'signal'>,
 ): Promise<ModelVersionRecord[]> {
@@ -62,7 +62,7 @@ export async function awaitSeedModels(
   const arrived: ModelVersionRecord[] = [];
   for (const { id, version } of seeds) {
     for (;;) {
-      const record = await storage.getModel(id);
+      const record = await storage.models.get(id);
       const seed = record && versionNamed(record, version);
       if (seed) {
         arrived.push(seed);

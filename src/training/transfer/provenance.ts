@@ -37,8 +37,8 @@ export async function findSources(
   for (const { model } of found.parents) {
     const { id, version } = model;
     try {
-      const topology = await storage.ensureModelFile(model, 'model.json');
-      parents.push({ id, version, topology, weights: await storage.ensureModelFile(model, 'weights.bin') });
+      const topology = await storage.models.ensureFile(model, 'model.json');
+      parents.push({ id, version, topology, weights: await storage.models.ensureFile(model, 'weights.bin') });
     } catch (error) {
       if (!(error instanceof TilewrightError) || error.status === 503) throw error;
       refused.push({ id, reason: error.message });

@@ -31,13 +31,13 @@ const MAX_PROBED = 8;
  * excluded.
  */
 export async function availableSourceModels(
-  storage: Pick<Storage, 'scanModels'>,
+  storage: { models: Pick<Storage['models'], 'scanAll'> },
   kinds: string[],
   { id: except, log }: Pick<JobContext, 'id' | 'log'>,
 ): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
   let older = 0;
-  for await (const { record, error } of storage.scanModels()) {
+  for await (const { record, error } of storage.models.scanAll()) {
     if (error) {
       log('warning', `no place starts from a model whose record is damaged: ${error.message}`);
       continue;
@@ -128,7 +128,7 @@ const CHOICES: Record<
 > = {
   similar: {
     choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (cell) => cell.cluster === cluster),
-    none: 'no other place of its cluster has a usable model (--curriculum trains one first)',
+    none: 'no other place of its cluster has a usable model (--representatives-first trains one first)',
   },
   random: {
     async choose(nearest, _, drawOther) {
@@ -147,7 +147,7 @@ const CHOICES: Record<
       }
       return found;
     },
-    none: 'no other place has a usable model (--curriculum trains some first)',
+    none: 'no other place has a usable model (--representatives-first trains some first)',
   },
 };
 

@@ -1,6 +1,6 @@
 import type { Fault } from './fault.js';
 
-/** Latency of the store for whoever writes checkpoints, ms: commits come faster than one is written. */
+/** Latency of the store while checkpoints are written, ms: commits arrive faster than one is written. */
 const LATENCY = 40;
 
 export const checkpoints: Fault = {

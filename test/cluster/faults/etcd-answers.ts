@@ -4,18 +4,18 @@ import type { EtcdCall, EtcdProxy } from '../network/etcd-proxy.js';
 import type { Random } from '../random.js';
 import type { Fault } from './fault.js';
 
-/** Shares of the answers that are lost: of commits of derivations and of scenes, of other writes, and of everything else, such as a lease that is kept. */
+/** Fractions of lost answers: of commits of derivations and of scenes, of other writes, and of everything else, such as lease renewals. */
 const DERIVATIONS = 0.9;
 const SCENES = 0.3;
 const WRITES = 0.05;
 const OTHERS = 0.01;
-/** Lengths of the outage after the first lost answer of a commit, ms; a commit is tried for 30 s. */
+/** Lengths of the outage after the first lost answer of a commit, ms; a commit is retried for 30 s. */
 const OUTAGES = [0, 0, 2000, 34_000, 65_000];
 
-/** How much longer each operation on a node's disk takes, ms: a derivation that lasts longer than 5 s commits in several steps. */
+/** Additional time of each disk operation of a node, ms: a derivation that takes longer than 5 s commits in several steps. */
 const SLOW = { least: 20, most: 100 };
 
-/** How long the fault lasts at most until the answer of a commit is lost, ms. */
+/** Maximum time until the answer of a commit is lost, ms. */
 const FIRST_LIMIT = 45_000;
 
 export const etcdAnswers: Fault = {
@@ -47,7 +47,7 @@ const proxiesOf = (cluster: TestCluster, { place }: TestNode): EtcdProxy[] =>
 
 const isCommit = ({ puts }: EtcdCall) => puts.some((key) => key.endsWith('/log/head'));
 
-/** What derives tiles commits again and again under one claim. */
+/** A derivation commits repeatedly under one lock. */
 const isDerivation = ({ puts }: EtcdCall) => puts.some((key) => key.includes('/shared/'));
 
 function isLost(call: EtcdCall, random: Random): boolean {
@@ -56,10 +56,10 @@ function isLost(call: EtcdCall, random: Random): boolean {
   return random.chance(call.puts.length > 0 ? WRITES : OTHERS);
 }
 
-/** At the first lost answer of a commit that `starts` it, etcd goes away for the node that asked. */
+/** At the first lost answer of a commit that `starts` it, etcd becomes unreachable for the node that asked. */
 class Outage {
   over: Promise<void> | undefined;
-  /** The answer of such a commit was lost. */
+  /** True once the answer of such a commit was lost. */
   readonly first: Promise<void>;
   private seen = () => {};
 

@@ -4,7 +4,7 @@ import { ETCD } from '../network/network.js';
 import type { Random } from '../random.js';
 import type { Fault } from './fault.js';
 
-/** Lease of a node's membership, ms. */
+/** Lease of a membership, ms. */
 const LEASE = 3000;
 
 export const etcdOutages: Fault = {
@@ -27,7 +27,7 @@ async function repeat(
   signal: AbortSignal,
 ): Promise<void> {
   const { history } = cluster.settings;
-  // The signal ends a wait, which the loop sees.
+  // The signal ends a wait; the loop checks it.
   const wait = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
   while (!signal.aborted) {
     const length = random.between(0.3, 3) * LEASE;
@@ -43,7 +43,7 @@ async function repeat(
   }
 }
 
-/** Begins an outage; returns what ends it. */
+/** Starts an outage; returns the function that ends it. */
 async function begin(
   { etcd, nodes, settings }: TestCluster,
   target: TestNode,

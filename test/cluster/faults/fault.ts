@@ -1,27 +1,27 @@
 import type { TestCluster, TestNode } from '../cluster.js';
 import type { Random } from '../random.js';
 
-/** What goes wrong. */
+/** A fault. */
 export interface Fault {
   name: string;
-  /** In a few words, for `--list`. */
+  /** A short description for `--list`. */
   what: string;
-  /** etcd's servers that it needs; 1 if not said. */
+  /** Number of etcd servers that it needs; default 1. */
   etcdServers?: number;
-  /** A proxy stands between each node and each etcd server. */
+  /** True if it needs a proxy between each node and each etcd server. */
   proxiesEtcd?: boolean;
-  /** etcd has been in use before, so that its revisions are far from those of an empty one. */
+  /** True if etcd has been in use before, so that its revisions are far from those of an empty one. */
   agesEtcd?: boolean;
-  /** The data folder of each node is on a disk of its own of this size, a tmpfs; it takes the right to mount one. */
+  /** Size of a separate disk (a tmpfs) for the data folder of each node; needs the right to mount it. */
   diskMegabytes?: number;
-  /** Clients train models and predict as well. */
+  /** True if clients also train models and predict. */
   trains?: boolean;
-  /** Checkpoints and sweeps run in any case, and each request of theirs to the store takes so much longer, ms. */
+  /** Additional latency of each store request of checkpoints and garbage collections, which run in any case, ms. */
   storeLatency?: number;
-  /** It takes nothing away, so that every answer must be whole as long as no node comes or goes. */
+  /** True if it makes nothing unavailable, so that every answer must be complete as long as no node joins or leaves. */
   isHarmless?: boolean;
-  /** Why it cannot be made on this machine; undefined if it can. */
+  /** The reason why it is impossible on this machine; undefined if it is possible. */
   impossible?(): string | undefined;
-  /** Begins it at a node, and returns what ends it. */
+  /** Starts it at a node, and returns the function that ends it. */
   begin(cluster: TestCluster, target: TestNode, random: Random): Promise<() => Promise<void>>;
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.js';
 
 const CHUNK = Buffer.alloc(64 * 1024);
-/** Between two looks whether there is room again, ms. */
+/** Interval of the checks for free space, ms. */
 const REFILL = 100;
 
 export const fullDisk: Fault = {
@@ -29,7 +29,7 @@ export const fullDisk: Fault = {
       await filling;
       await rm(ballast, { force: true });
       settings.history.note(`the disk of ${name} has room again`);
-      // docs/errors.md asks for it: a catalogue that could not be written takes no further write.
+      // docs/reference/errors.md asks for it: a catalogue after a failed write accepts no further writes.
       await server.stop('SIGTERM');
       server.start();
     };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.js';
 
-/** Lengths of the outage after a lost answer, ms; the copy of a commit is tried for 60 s. */
+/** Lengths of the outage after a lost answer, ms; archiving a commit is retried for 60 s. */
 const OUTAGES = [0, 300, 3000, 68_000];
 const LONG = 60_000;
 
@@ -27,7 +27,7 @@ export const storeAnswers: Fault = {
         },
       });
     return async () => {
-      // Only then a commit whose copy has failed is given up.
+      // Only then, a commit that could not be archived is given up.
       if (outage > LONG) await sleep(began + outage - performance.now());
       for (const { server } of nodes) server.disturb({});
     };

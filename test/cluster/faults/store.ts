@@ -3,10 +3,10 @@ import type { TestCluster, TestNode } from '../cluster.js';
 import type { Random } from '../random.js';
 import type { Fault } from './fault.js';
 
-/** One node, or all of them. */
+/** One node, or all nodes. */
 function hit({ nodes, settings }: TestCluster, target: TestNode, random: Random): TestNode[] {
   const isAll = random.chance(0.5);
-  settings.history.note(`the store is away for ${isAll ? 'all' : target.name}`);
+  settings.history.note(`the store is unreachable for ${isAll ? 'all' : target.name}`);
   return isAll ? [...nodes] : [target];
 }
 

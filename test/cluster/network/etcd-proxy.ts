@@ -1,4 +1,4 @@
-/** An HTTP proxy between one node and one etcd server, which can lose answers of requests that etcd has carried out. */
+/** An HTTP proxy between one node and one etcd server, which can lose answers to requests that etcd has executed. */
 import { once } from 'node:events';
 import {
   Agent,
@@ -10,13 +10,13 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Decides about one answer that is ready: true cuts the connection instead of passing the answer on. */
+/** Decides about one answer: true cuts the connection instead of passing the answer on. */
 export type Lose = (call: EtcdCall) => boolean;
 
 export interface EtcdCall {
-  /** Of the JSON gateway, like `/v3/kv/txn`. */
+  /** Path of the JSON gateway, for example `/v3/kv/txn`. */
   path: string;
-  /** Keys that the request puts, without the prefix of the cluster's name where it has one. */
+  /** Keys that the request puts, without the prefix of the cluster. */
   puts: string[];
 }
 

@@ -1,4 +1,4 @@
-/** Without rights over the machine's network: all on loopback, with proxies in front of nodes and of etcd. */
+/** A network for machines without network privileges: everything on loopback, with proxies in front of nodes and of etcd. */
 
 import { freePort } from '../../support/s3.js';
 import { SOURCE } from '../fault-injection.js';

@@ -1,6 +1,6 @@
 /**
- * A network of its own for every node: namespaces of Linux, joined by a bridge on which etcd and the clients are. A cut is a wrong
- * hardware address for the other side: packets go nowhere, as when a cable is pulled.
+ * A separate network for every node: Linux network namespaces, joined by a bridge with etcd and the clients. A cut sets a wrong
+ * hardware address for the other side, so packets are lost as after pulling a cable.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -12,7 +12,7 @@ const ip = (...args: string[]) => run('ip', args);
 const NOWHERE = '02:00:00:00:00:01';
 const PORT = 8080;
 
-/** Whether this process may make namespaces. */
+/** True if this process may create namespaces. */
 export function mayMakeNamespaces(): boolean {
   const name = `tw-${randomBytes(3).toString('hex')}`;
   try {
@@ -27,7 +27,7 @@ export function mayMakeNamespaces(): boolean {
 export class NamespaceNetwork implements Network {
   readonly kind = 'namespaces';
   readonly etcdHost: string;
-  /** Names of the interfaces at the bridge, one a node. */
+  /** Names of the interfaces at the bridge, one for each node. */
   readonly cables: string[] = [];
   private readonly addresses = new Map<string, string>();
   private readonly broken: { namespace: string; address: string }[] = [];
@@ -44,7 +44,7 @@ export class NamespaceNetwork implements Network {
     const bytes = randomBytes(3);
     const network = new NamespaceNetwork(bytes.toString('hex'), `10.${64 + (bytes[0]! & 63)}.${bytes[1]}`);
     process.once('exit', network.remove);
-    // Else it takes that of a cable, and another with each cable that comes: who knows the old one is cut off for half a minute.
+    // Otherwise the bridge adopts the address of a cable, and a new one with each cable; clients of the old address lose half a minute.
     const address = `02:${Buffer.from('tw').toString('hex').match(/../g)!.join(':')}:${network.tag.match(/../g)!.join(':')}`;
     await ip('link', 'add', network.bridge, 'address', address, 'type', 'bridge');
     for (const host of [1, 2]) await ip('addr', 'add', `${network.subnet}.${host}/24`, 'dev', network.bridge);

@@ -1,13 +1,13 @@
-/** What lies between nodes and etcd. */
+/** The network between nodes and etcd. */
 
-/** Where a node is. */
+/** The position of a node in the network. */
 export interface Place {
   name: string;
   host: string;
   port: number;
-  /** Where the other nodes reach it. */
+  /** The address at which other nodes reach it. */
   advertised: string;
-  /** How it reaches etcd. */
+  /** The addresses at which it reaches etcd. */
   etcd: string[];
   /** Words before the command of its process. */
   wrapper: string[];
@@ -16,15 +16,15 @@ export interface Place {
 
 export const ETCD = 'etcd';
 
-/** Clients reach every node, cut off or not. */
+/** Clients reach every node, even if it is cut off. */
 export interface Network {
   readonly kind: string;
-  /** Address on which etcd's servers listen. */
+  /** The address on which the etcd servers listen. */
   readonly etcdHost: string;
   addNode(name: string, etcd: string[]): Promise<Place>;
-  /** Bytes between two nodes, or a node and `ETCD`, are lost from now on, in both directions; connections do not end by it. */
+  /** From now on, all bytes between two nodes, or a node and `ETCD`, are lost in both directions; connections stay open. */
   cut(a: string, b: string): Promise<void>;
-  /** All is connected again. */
+  /** Removes all cuts. */
   heal(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Passes TCP connections on, and holds up those that are cut. */
+/** Forwards TCP connections, and delays those that are cut. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
@@ -8,14 +8,14 @@ interface Link {
   far: Socket | undefined;
 }
 
-/** Invariant: bytes of a link that is cut are held, none is lost or passed; with the cut they go on. */
+/** Invariant: the bytes of a cut link are held; none is lost or forwarded. They are forwarded when the cut ends. */
 export class TcpProxy {
   private readonly links = new Set<Link>();
   private readonly server: Server;
 
   private constructor(
     private readonly target: { host: string; port: number },
-    /** Whether what comes from an address is held up now. */
+    /** True if bytes from an address are held now. */
     private readonly isCut: (source: string) => boolean,
   ) {
     this.server = createServer({ pauseOnConnect: true }, (near) => this.accept(near));
@@ -35,7 +35,7 @@ export class TcpProxy {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** After what is cut has changed. */
+  /** Called after the cuts have changed. */
   update(): void {
     for (const link of this.links) this.pass(link);
   }
@@ -79,7 +79,7 @@ export class TcpProxy {
     return far;
   }
 
-  /** The other side hears of the end only when it is not cut off. */
+  /** The other side sees the end only if it is not cut off. */
   private end(link: Link): void {
     if (this.isCut(link.source)) return;
     link.near.destroy();

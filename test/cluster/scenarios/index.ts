@@ -48,7 +48,7 @@ export const scenarios: Scenario[] = [
     async begin(cluster) {
       await cluster.addNode();
     },
-    // A fault may keep the new node out: a node whose clock is minutes apart is refused.
+    // A fault may keep the new node out: a node whose clock is minutes off is refused.
     async finish(cluster, node) {
       await untilOwner(cluster, cluster.nodes.at(-1)!);
       await cluster.drain(node);

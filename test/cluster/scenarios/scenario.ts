@@ -1,12 +1,12 @@
 import type { TestCluster, TestNode } from '../cluster.js';
 
-/** How the cluster changes. */
+/** A change of the cluster. */
 export interface Scenario {
   name: string;
-  /** In a few words, for `--list`. */
+  /** A short description for `--list`. */
   what: string;
-  /** While the fault acts; `node` is not the one that it acts at, where there is another. */
+  /** Runs while the fault acts; `node` is another node than that of the fault, if there is one. */
   begin(cluster: TestCluster, node: TestNode): Promise<void>;
-  /** After the fault has ended. */
+  /** Runs after the fault has ended. */
   finish?(cluster: TestCluster, node: TestNode): Promise<void>;
 }

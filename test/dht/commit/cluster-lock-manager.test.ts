@@ -1,14 +1,14 @@
-/** Who writes, and who deletes, on different nodes. */
+/** Writes and deletions on different nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSchemaIfAbsent, readSchema } from '../../../src/dht/index.js';
+import { createSchemaIfAbsent, readSchema } from '../../../src/dht/commit/collection-schema.js';
 import { collectionNotFound } from '../../../src/storage/errors.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { type RunningMember, startMember, until } from '../cluster-members.js';
 import { sharedStores } from '../shared-stores.js';
 
-test('a collection is not deleted while another node writes a scene of it, and gets none while it is', async (t) => {
+test('a collection is not deleted while another node writes a scene of it, and gets no scene while it is deleted', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
@@ -41,7 +41,7 @@ test('a collection is not deleted while another node writes a scene of it, and g
   assert.ok(await b.storage.getScene(id, 's3'));
 });
 
-test('what a lost node was writing can be written by others at once, and by it no more', async (t) => {
+test('the scenes of a lost node can be written by others immediately, and no longer by that node', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
@@ -65,7 +65,7 @@ test('a first ingest that failed does not fix the cells of its collection', asyn
   const b = await startMember(where, 'b');
   await assert.rejects(writeScene(a.storage, 's1', 1), { code: 'TW_STORE_UNAVAILABLE' });
   assert.equal(await readSchema(where.coordination, COLLECTION.id), undefined);
-  // A key that is left without a record, as by a writer that was killed.
+  // A key without a record, as a killed writer leaves it.
   await createSchemaIfAbsent(where.coordination, COLLECTION.id, { grid: 'geohash', precision: 5 });
   await commitEmptyScene(b, { ...COLLECTION, precision: 6 });
   assert.equal((await b.storage.getCollection(COLLECTION.id))?.precision, 6);
@@ -81,7 +81,7 @@ async function commitEmptyScene({ storage }: RunningMember, collection: typeof C
   }
 }
 
-test('nodes that make one collection at the same time with other cells: one grid wins, the others are refused', async (t) => {
+test('of nodes that create a collection at the same time with different grids, one wins and the others are refused', async (t) => {
   const where = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
   const results = await Promise.allSettled(
@@ -96,7 +96,7 @@ test('nodes that make one collection at the same time with other cells: one grid
   for (const { reason } of refused) assert.equal(reason.code, 'TW_STORAGE_COLLECTION_FIXED');
 });
 
-test('a commit that was built from a collection which is deleted meanwhile fails', async (t) => {
+test('a commit that was built from a collection which is then deleted fails', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
@@ -127,14 +127,14 @@ test('a commit that was built from a collection which is deleted meanwhile fails
   }
 });
 
-test('an operator is told who comes and goes, and how many slots a node owns', async (t) => {
+test('the log reports nodes that join and leave, and how many slots a node owns', async (t) => {
   const where = await sharedStores(t);
-  const news: string[] = [];
-  const a = await startMember(where, 'a', { onStatus: (text) => news.push(text) });
+  const messages: string[] = [];
+  const a = await startMember(where, 'a', { onStatus: (text) => messages.push(text) });
   const b = await startMember(where, 'b');
-  await until('b is here', () => news.includes('node b at http://b is here'));
+  await until('b has joined', () => messages.includes('node b at http://b has joined'));
   await b.stop();
-  await until('b is away', () => news.includes('node b at http://b is away'));
-  await until('its slots are told', () => news.at(-1) === 'this node owns 16384 of 16384 slots');
+  await until('b has left', () => messages.includes('node b at http://b has left'));
+  await until('its slots are reported', () => messages.at(-1) === 'this node owns 16384 of 16384 slots');
   assert.deepEqual(a.failures, []);
 });

@@ -1,6 +1,6 @@
 /**
- * Answers of etcd and of the tile store are lost at every step of a workload. Afterwards the log in etcd, its copies in the tile
- * store, and what each node has applied are the same, and hold what was acknowledged.
+ * Answers of etcd and of the tile store are lost at every step of a workload. Afterwards the log in etcd, its archive in the tile
+ * store, and the state of each node are the same, and contain everything that was acknowledged.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -33,11 +33,11 @@ import {
 } from '../../storage/sample-scenes.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
 
-/** Short, so that an outage of a few requests is longer; a busy machine may exceed it without a fault. */
+/** Short enough for an outage of a few requests to exceed it. A busy machine may exceed it without a fault. */
 const TIMEOUT_MS = 40;
-/** Errors after which the change may be made. */
+/** Errors after which the change may have been made. */
 const UNKNOWN = ['TW_DHT_OUTCOME_UNKNOWN', 'TW_DHT_NOT_NOTED'];
-/** Keeps all entries, to compare them. */
+/** Keeps all entries for the comparison. */
 const KEEP_ALL = 1e9;
 
 interface Node {
@@ -63,7 +63,7 @@ async function startNode(where: SharedStores, id: string): Promise<Node> {
   return { storage, replica, log, stop };
 }
 
-/** What may be stored: each scene and derived tile with the deliveries of which one must be there; 0 is none. */
+/** The possible states: for each scene and derived tile the deliveries of which one must be stored; 0 is none. */
 class Expected {
   private readonly deliveries = new Map<string, Set<number>>();
 
@@ -97,7 +97,7 @@ class Expected {
   }
 }
 
-/** As an ingest does it: a write that fails is undone. */
+/** As in an ingest: a failed write is undone. */
 async function deliver({ storage }: Node, scene: string, n: number): Promise<void> {
   const cells = cellsOf(n);
   const write = await storage.beginScene(COLLECTION, scene, cells);
@@ -114,7 +114,7 @@ async function deliver({ storage }: Node, scene: string, n: number): Promise<voi
   }
 }
 
-/** As a derivation does it: a batch that fails does not keep the next one from being committed under the same claim. */
+/** As in a derivation: a failed batch does not keep the next one from being committed under the same lock. */
 async function derive({ storage }: Node, n: number, expected: Expected): Promise<void> {
   await writeDerived(
     storage,
@@ -147,7 +147,7 @@ const STEPS: ((node: Node, expected: Expected, where: SharedStores) => Promise<v
   (node, expected) => expected.after(['scene scene-0'], 5, () => deliver(node, 'scene-0', 5)),
 ];
 
-/** Takes `steps` with faults, and checks what is there after them. */
+/** Executes `steps` with faults, and checks the state afterwards. */
 async function workload(
   where: SharedStores,
   steps: number[],
@@ -165,12 +165,12 @@ async function workload(
     const expected = new Expected();
     for (const step of steps) await STEPS[step]!(a, expected, faulty);
     isOver = true;
-    // An outage that has begun ends.
+    // An outage that is still in progress ends here.
     for (let i = 0; i < 20; i++) await a.log.readCheckpoint().catch(() => undefined);
     for (let i = 0; i < 20; i++) await faulty.objects.head('x').catch(() => undefined);
     await expected.after(['scene last-a'], 11, () => deliver(a, 'last-a', 11));
     await expected.after(['scene last-b'], 12, () => deliver(b, 'last-b', 12));
-    // A busy machine may have kept the last commit from copying its entry in time.
+    // On a busy machine, the last commit may not have archived its entry in time.
     const { head } = await b.log.bounds();
     await new LogArchive(b.log, where.objects).archiveUpTo(head);
     await assertSame(where, [a, b]);
@@ -215,7 +215,7 @@ async function folded(
   return state;
 }
 
-/** The same map with its keys in this order, as far as they have one. */
+/** The same map with its keys in the given order, as far as they have one. */
 function sorted<T>(map: Map<string, T>, keys: string[]): Map<string, T> {
   const all = [...new Set([...keys.filter((key) => map.has(key)), ...map.keys()])];
   return new Map(all.map((key) => [key, map.get(key)!]));
@@ -228,7 +228,7 @@ const FAULTS: Fault[] = [
 ];
 
 for (const which of ['coordination', 'objects'] as const)
-  test(`the answer to each change of ${which} is lost, for a moment or for longer than a commit waits`, async (t) => {
+  test(`the answer to each change of ${which} is lost, briefly or for longer than the time limit of a commit`, async (t) => {
     const requests: string[] = [];
     const count = (request: string) => {
       requests.push(request);

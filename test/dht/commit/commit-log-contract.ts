@@ -5,23 +5,16 @@ import {
   firstKeyValue,
   type WatchSignal,
 } from '../../../src/coordination/kv-store.js';
-import {
-  acquireLock,
-  CommitLog,
-  type CommittedEntry,
-  collectionConflict,
-  createSchemaIfAbsent,
-  entryTooLarge,
-  lockLost,
-  logDamaged,
-  updateSchema,
-} from '../../../src/dht/index.js';
+import { createSchemaIfAbsent, updateSchema } from '../../../src/dht/commit/collection-schema.js';
+import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
+import { acquireLock } from '../../../src/dht/commit/fenced-lock.js';
+import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 import { eventually } from '../../support/eventually.js';
 
 const entry = (segment: string) => ({ segment, slots: 'AAAA' });
 
-/** All entries after `seq`, page by page. */
+/** All entries after `seq`, read page by page. */
 export async function entriesSince(log: CommitLog, seq: number, limit?: number): Promise<CommittedEntry[]> {
   const entries: CommittedEntry[] = [];
   for (;;) {
@@ -65,14 +58,14 @@ export function commitLogContract(open: OpenStore): void {
     assert.deepEqual(await log.readSince(32), { kind: 'entries', head: 32, entries: [], more: false });
   });
 
-  test('a commit needs its claim and its collection', async (t) => {
+  test('a commit needs its lock and its collection', async (t) => {
     const node = await open(t);
     const store = node();
     const log = new CommitLog(store);
     const collection = await createSchemaIfAbsent(store, 'c', { grid: 'geohash', precision: 4 });
     const held = await acquireLock(store, 'c/s', 'n1');
     assert.equal(await log.commit(held, entry('a'), collection), 1);
-    assert.equal(await log.commit(held, entry('a'), collection), 1, 'a claim commits once');
+    assert.equal(await log.commit(held, entry('a'), collection), 1, 'a lock commits once');
     await assert.rejects(log.commit(held, entry('b'), collection), { code: lockLost.code });
 
     const second = await acquireLock(store, 'c/s', 'n1');
@@ -95,7 +88,7 @@ export function commitLogContract(open: OpenStore): void {
     );
   });
 
-  test('the log keeps some entries behind its checkpoint; readers further behind load the checkpoint', async (t) => {
+  test('the log keeps some entries before its checkpoint; readers further behind load the checkpoint', async (t) => {
     const node = await open(t);
     const store = node();
     const log = new CommitLog(store, 2);
@@ -123,7 +116,7 @@ export function commitLogContract(open: OpenStore): void {
     assert.equal((await entriesSince(log, 6))[0]!.seq, 7);
   });
 
-  test('a log that lacks commits is not read', async (t) => {
+  test('a log that lacks commits is refused', async (t) => {
     const store = (await open(t))();
     const log = new CommitLog(store);
     await commitMany(store, log, 3);
@@ -134,7 +127,7 @@ export function commitLogContract(open: OpenStore): void {
     await assert.rejects(log.readSince(2), { code: logDamaged.code });
   });
 
-  test('who follows the log sees each commit', async (t) => {
+  test('a reader that follows the log sees each commit', async (t) => {
     const node = await open(t);
     const [writer, reader] = [node(), node()];
     const log = new CommitLog(reader);
@@ -151,22 +144,22 @@ export function commitLogContract(open: OpenStore): void {
       Array.from({ length: 20 }, (_, i) => i + 1),
     );
   });
-  test('who has applied what a wake tells of need not read it, and reads what others have committed', async (t) => {
+  test('a reader skips signals of commits that it has applied, and reads the commits of others', async (t) => {
     const node = await open(t);
     const [mine, theirs] = [node(), node()];
     const [log, other] = [new CommitLog(mine), new CommitLog(theirs)];
-    const wakes: WatchSignal[] = [];
-    const watch = new CommitLog(mine).watch(async (wake) => {
-      wakes.push(wake);
+    const signals: WatchSignal[] = [];
+    const watch = new CommitLog(mine).watch(async (signal) => {
+      signals.push(signal);
     }, assert.ifError);
     const lastOf = async (seq: number) => {
       const { gets } = await mine.read([{ key: 'log/head' }]);
       const { modRevision } = firstKeyValue(gets[0]!)!;
-      await eventually(`a wake by commit ${seq}`, () => wakes.at(-1)!.revision === modRevision);
-      return wakes.at(-1)!;
+      await eventually(`the signal of commit ${seq}`, () => signals.at(-1)!.revision === modRevision);
+      return signals.at(-1)!;
     };
-    await eventually('the watch has begun', () => wakes.length > 0);
-    assert.equal(log.isKnown(wakes[0]!, 0), false, 'something may have been missed before');
+    await eventually('the watch has started', () => signals.length > 0);
+    assert.equal(log.isKnown(signals[0]!, 0), false, 'something may have been missed before');
     const first = await log.commit(await acquireLock(mine, 'a', 'n'), entry('a'));
     const own = await lastOf(first);
     assert.deepEqual([log.isKnown(own, first), log.isKnown(own, first - 1)], [true, false]);

@@ -1,19 +1,14 @@
-/** A commit is made once or not at all, and its writer is told which, however transactions are lost or come late. */
+/** A commit is made once or not at all, and its writer learns which, even if transactions are lost or arrive late. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { coordinationUnavailable, LevelStore, outcomeUnknown } from '../../../src/coordination/index.js';
-import {
-  acquireLock,
-  CommitLog,
-  compareAndSwapPlacement,
-  createSchemaIfAbsent,
-  deleteSchema,
-  listLocks,
-  lockHeld,
-  lockLost,
-} from '../../../src/dht/index.js';
+import { createSchemaIfAbsent, deleteSchema } from '../../../src/dht/commit/collection-schema.js';
+import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import { acquireLock, listLocks } from '../../../src/dht/commit/fenced-lock.js';
+import { lockHeld, lockLost } from '../../../src/dht/index.js';
+import { compareAndSwapPlacement } from '../../../src/dht/placement/placement-store.js';
 import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
@@ -24,7 +19,7 @@ const fates = fc.array(
   { maxLength: 12 },
 );
 
-test('commits over a bad network', async (t) => {
+test('commits over an unreliable network', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
   atEnd(t, () => store.close());
   let base = 0;
@@ -58,7 +53,7 @@ test('commits over a bad network', async (t) => {
   await fc.assert(property, { seed: 42, numRuns: 50 });
 });
 
-/** The number of the commit, `refused` where nothing was committed, `open` where that is not known, `busy` without a claim. */
+/** The number of the commit, `refused` if nothing was committed, `open` if that is unknown, `busy` without a lock. */
 async function commitOnce(
   log: CommitLog,
   store: LossyStore,
@@ -80,7 +75,7 @@ async function commitOnce(
   }
 }
 
-/** As a caller does that looks what has become of its commit. */
+/** Like a caller that checks the outcome of its commit. */
 async function tryTwice<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -90,7 +85,7 @@ async function tryTwice<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test('a key is set by whoever sent it, though the answer was lost', async (t) => {
+test('a sent key is set although the answer was lost', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
   atEnd(t, () => store.close());
   const over = (...network: Fate[]) => new LossyStore(store, network);
@@ -108,7 +103,7 @@ test('a key is set by whoever sent it, though the answer was lost', async (t) =>
   }
 });
 
-test('a commit whose answer was lost is found, though its claim was replaced meanwhile', async (t) => {
+test('a commit whose answer was lost is found although its lock was replaced in the meantime', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
   atEnd(t, () => store.close());
   const log = new CommitLog(new LossyStore(store, ['unanswered']));

@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isOwnedBy, ownerLabel, revokeLocksOf } from '../../../src/dht/commit/fenced-lock.js';
-import { acquireLock, CommitLog, listLocks, lockHeld, pruneCommittedLocks } from '../../../src/dht/index.js';
+import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import {
+  acquireLock,
+  isOwnedBy,
+  listLocks,
+  ownerLabel,
+  pruneCommittedLocks,
+  revokeLocksOf,
+} from '../../../src/dht/commit/fenced-lock.js';
+import { lockHeld } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 
 export function fencedLockContract(open: OpenStore): void {
-  test('a scene is claimed by one; the others are told by whom; after a release by the next', async (t) => {
+  test('one node locks a scene; the others see its holder; after a release the next one gets the lock', async (t) => {
     const node = await open(t);
     const tries = await Promise.allSettled(['n1', 'n2', 'n3'].map((id) => acquireLock(node(), 'c/s', id)));
     const won = tries.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
@@ -15,7 +23,7 @@ export function fencedLockContract(open: OpenStore): void {
     for (const one of tries)
       if (one.status === 'rejected') {
         assert.equal(one.reason.code, lockHeld.code);
-        assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
+        assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} is working`));
       }
     assert.deepEqual(await listLocks(node(), 'c/'), [
       {
@@ -34,7 +42,7 @@ export function fencedLockContract(open: OpenStore): void {
     await next.release();
   });
 
-  test('a done claim is replaced by the next, under a larger fence', async (t) => {
+  test('a committed lock is replaced by the next, with a larger fence', async (t) => {
     const node = await open(t);
     const store = node();
     const log = new CommitLog(store);
@@ -52,7 +60,7 @@ export function fencedLockContract(open: OpenStore): void {
     }
   });
 
-  test('whoever works is told that the claim is lost', async (t) => {
+  test('the holder is notified that the lock is lost', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
     const held = await acquireLock(store, 'c/s', 'n1', { ttl: 3 });
@@ -67,7 +75,7 @@ export function fencedLockContract(open: OpenStore): void {
     await next.release();
   });
 
-  test('marks of done claims are forgotten up to a commit, others stay', async (t) => {
+  test('marks of committed locks are deleted up to a commit, others stay', async (t) => {
     const node = await open(t);
     const store = node();
     const log = new CommitLog(store);
@@ -83,7 +91,7 @@ export function fencedLockContract(open: OpenStore): void {
     await held.release();
   });
 
-  test('what a dead process of a node has claimed is free at once, what others hold or have done stays', async (t) => {
+  test('the locks of a dead process of a node are free immediately; locks and marks of others stay', async (t) => {
     const node = await open(t);
     const store = node();
     const [mine, other] = [
@@ -105,7 +113,7 @@ export function fencedLockContract(open: OpenStore): void {
     for (const held of [old, next, others]) await held.release();
   });
 
-  test('a claim is taken though the mark of the one before is forgotten just then', async (t) => {
+  test('a lock is acquired although the mark of the previous one is deleted at that moment', async (t) => {
     const node = await open(t);
     const store = node();
     const done = await acquireLock(store, 'c/s', 'n1');

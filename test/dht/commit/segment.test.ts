@@ -28,7 +28,7 @@ function storeOf(bytes: Buffer, reads: number[] = []) {
   };
 }
 
-test('a segment gives back what the commit says of the wanted slots, and all edits', async () => {
+test('a segment returns the changes of the wanted slots, and all edits', async () => {
   await fc.assert(
     fc.asyncProperty(commits, fc.integer({ min: 1, max: 4 }), async ({ removed, added }, every) => {
       const commit: Commit = {
@@ -62,7 +62,7 @@ test('a segment gives back what the commit says of the wanted slots, and all edi
   );
 });
 
-/** Records that hardly shrink, in many slots. */
+/** Records that compress badly, in many slots. */
 function largeSegment() {
   const added = Array.from({ length: 2000 }, (_, i) => {
     const noise = Array.from(
@@ -78,7 +78,7 @@ function largeSegment() {
   return encodeSegment({ added }, DEFAULT_PREFIX_LENGTHS);
 }
 
-test('a node that wants one slot of a large segment reads little of it', async () => {
+test('reading one slot of a large segment reads a small part of it', async () => {
   const { bytes, slots } = largeSegment();
   assert.ok(bytes.length > 2 ** 20);
   const reads: number[] = [];
@@ -89,7 +89,7 @@ test('a node that wants one slot of a large segment reads little of it', async (
   assert.ok(read < bytes.length / 2, `${read} of ${bytes.length} bytes`);
 });
 
-test('a segment that is cut off or has a flipped byte is refused', async () => {
+test('a truncated segment, or one with a flipped byte, is refused', async () => {
   const { bytes } = largeSegment();
   const all = () => true;
   for (const at of [0, 5, 17, 300, 2 ** 18 + 5, bytes.length - 1]) {
@@ -103,7 +103,7 @@ test('a segment that is cut off or has a flipped byte is refused', async () => {
     );
 });
 
-test('a slot of 150,000 removed tiles is read: its list does not go through the stack', async () => {
+test('a slot with 150,000 removed tiles can be read without exceeding the stack', async () => {
   const removed = Array.from({ length: 150_000 }, (_, i) => ({
     id: `c_s_g9q8y${i}`,
     grid: 'geohash' as const,

@@ -1,4 +1,4 @@
-/** A single node's folder is moved into a cluster of two real servers. */
+/** The folder of a single node is imported into a cluster of two real servers. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, rename, rm } from 'node:fs/promises';
@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { EtcdStore } from '../../../src/coordination/index.js';
 import type { DeriveResults } from '../../../src/derive/index.js';
-import { CommitLog, type ImportReport } from '../../../src/dht/index.js';
+import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import type { ImportReport } from '../../../src/dht/index.js';
 import { newVersion, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { start, tilewright } from '../../support/command.js';
@@ -21,7 +22,9 @@ interface Page {
 
 const FLAGS = ['--collection', 'made-up', '--reserve', '0', '--cores', '1'];
 
-test('a folder is moved into a cluster, whole and once, also after a kill', { skip: noEtcd }, async (t) => {
+test('a folder is imported into a cluster, completely and once, even after a kill', {
+  skip: noEtcd,
+}, async (t) => {
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
   const single = join(folder, 'single');
@@ -49,9 +52,9 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
 
   const etcd = await EtcdCluster.start(t);
   const place = ['--etcd', etcd.urls.join(), '--store', storeOf(folder)];
-  const unmade = await tilewright('node', 'join', '--data', single, ...place);
-  assert.equal(unmade.code, 1);
-  assert.match(unmade.stderr, /TW_DHT_NO_CLUSTER/);
+  const premature = await tilewright('node', 'join', '--data', single, ...place);
+  assert.equal(premature.code, 1);
+  assert.match(premature.stderr, /TW_DHT_NO_CLUSTER/);
   const servers = [serve(t, folder, await freePort(), etcd), serve(t, folder, await freePort(), etcd)];
   for (const { url } of servers) await until(`${url} ready`, async () => (await fetch(`${url}/ready`)).ok);
   const coordination = new EtcdStore(etcd.urls, 'default');
@@ -65,7 +68,7 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
   assert.deepEqual(planned.models, { moved: 1, present: 0 });
   assert.equal(await head(), before);
 
-  // A file that is missing keeps its scene, and nothing else, from coming.
+  // A missing file keeps only its scene from being imported.
   const victim = own.features.find(
     ({ id, properties }) => properties['source'] === 'raw' && id.includes('s4'),
   );
@@ -102,7 +105,7 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
 
   const items = ({ features }: Page) =>
     features
-      // Versions are those of the cluster.
+      // The versions are those of the cluster.
       .map(({ id, properties }) => ({ ...properties, id, version: undefined }))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const server of servers) {
@@ -133,12 +136,12 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
     }
   }
 
-  // Its inputs have other versions now, but it is made of the same tiles.
+  // Its inputs have new versions now, but it was made from the same tiles.
   const to = ['--precision', '7', '--datetime', '2024-06-01', '--server', servers[0]!.url];
   const split = await json<DeriveResults>('split', '--collection', 'made-up', ...to);
   assert.deepEqual([split.tiles, split.unchanged], [0, derived]);
 
-  // Other cells under the same name.
+  // Other cells with the same collection id.
   const other = join(folder, 'other');
   const coarse = ['--precision', '5', '--datetime', '2024-07-01T10:00:00Z'];
   await json('ingest', join(folder, 's1.tif'), ...FLAGS, ...coarse, '--data', other);
@@ -154,7 +157,7 @@ async function addModel(dir: string): Promise<void> {
   const storage = await Storage.open(dir, { reserve: 0 });
   const place = { model: 'ndvi', collection: 'made-up', grid: 'geohash' as const, geocode: 'u2edk1' };
   for (const weight of [6, 7])
-    await storage.putModel(
+    await storage.models.put(
       { ...place, version: newVersion(), card: { made: 'up' } },
       { 'weights.bin': Buffer.alloc(300, weight) },
     );

@@ -10,7 +10,7 @@ import type { ObjectStore } from '../../../src/storage/index.js';
 import { until } from '../cluster-members.js';
 import { sharedStores } from '../shared-stores.js';
 
-/** Longer than the time between two heartbeats, ms. */
+/** Longer than the interval between two heartbeats. */
 const LATER = 30_000;
 
 const heartbeats = async (objects: ObjectStore) =>
@@ -26,7 +26,7 @@ test('a node whose first heartbeat cannot be written writes none later', async (
   await rm(inTheWay);
   t.mock.timers.tick(LATER);
   t.mock.timers.reset();
-  // Writes of the node itself are visible once a later write of the same store is.
+  // Writes of the node itself are visible once a later write to the same store is.
   await objects.put('running/b/1', Buffer.alloc(0));
   await objects.put('running/b/2', Buffer.alloc(0));
   assert.deepEqual(await heartbeats(objects), ['running/b/1', 'running/b/2']);

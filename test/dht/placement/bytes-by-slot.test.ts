@@ -1,4 +1,4 @@
-/** The bytes of slots as a replica tells them, beside a sum over all records. */
+/** The sizes of slots that a replica reports, compared with a sum over all records. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -6,13 +6,8 @@ import fc from 'fast-check';
 import { toArray } from '../../../src/async/index.js';
 import { ClusterLockManager } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
-import {
-  addNode,
-  diffPlacements,
-  emptyPlacement,
-  rebalance,
-  targetFractions,
-} from '../../../src/dht/index.js';
+import { addNode, emptyPlacement, rebalance, targetFractions } from '../../../src/dht/index.js';
+import { diffPlacements } from '../../../src/dht/placement/placement-diff.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
 import { Storage } from '../../../src/storage/index.js';
@@ -27,7 +22,7 @@ async function naive(storage: Storage): Promise<number[]> {
   return sums;
 }
 
-test('the bytes of slots follow scenes that come, change and go, and slots that are taken and dropped', async (t) => {
+test('the sizes of slots follow scenes that are added, replaced and deleted, and slots that are loaded and dropped', async (t) => {
   const { folder, objects, coordination, stops } = await sharedStores(t);
   const dir = join(folder, 'a');
   const storage = await Storage.open(dir, { reserve: 0 });
@@ -69,7 +64,7 @@ test('the bytes of slots follow scenes that come, change and go, and slots that 
   );
 });
 
-test('a rebalance moves no byte more than what nodes hold after it asks for', () => {
+test('a rebalance moves only the bytes that its result requires', () => {
   fc.assert(
     fc.property(
       fc.nat(1000),
@@ -82,7 +77,7 @@ test('a rebalance moves no byte more than what nodes hold after it asks for', ()
           emptyPlacement(prefixLengths, owners),
         );
         const moves = diffPlacements(before, rebalance(before, bytes), bytes);
-        // No byte goes to a node that another one leaves: of bytes without such detours the least is moved.
+        // No node receives bytes that it also gives away, so the number of moved bytes is minimal.
         assert.ok(moves.moved.bytes <= 1.001 * moves.least, `${moves.moved.bytes} for ${moves.least}`);
         assert.ok(moves.deviation.after < Math.max(1, moves.deviation.before));
         const shares = [...targetFractions(before).values()];

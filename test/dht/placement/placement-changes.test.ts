@@ -4,17 +4,15 @@ import fc from 'fast-check';
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
-  drainNode,
   emptyPlacement,
-  markAvailable,
   type Placement,
   readableOwners,
   rebalance,
-  releaseSlots,
   removeNode,
   SLOTS,
-  slotsOfNode,
 } from '../../../src/dht/index.js';
+import { slotsOfNode } from '../../../src/dht/placement/placement.js';
+import { drainNode, markAvailable, releaseSlots } from '../../../src/dht/placement/placement-changes.js';
 import {
   assertSound,
   fairShares,
@@ -28,7 +26,7 @@ import {
 } from './placements.js';
 
 const ones = new Array<number>(SLOTS).fill(1);
-/** Measured bytes by their seed, or none. */
+/** Measured sizes from a seed, or none. */
 const seeds = fc.option(fc.nat(1000));
 const bytesOf = (seed: number | null) => (seed === null ? ones : skewedBytes(seed));
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
@@ -36,7 +34,7 @@ const weights = fc.array(fc.constantFrom(1, 2, 4), { minLength: 2, maxLength: 12
 const namesOf = (all: readonly number[]) =>
   all.map((weight, i) => node(`n${String(i).padStart(2, '0')}`, { weight }));
 
-/** How much more than its target each node is to hold. */
+/** How far each node is above its target. */
 function surpluses(placement: Placement, bytes: ArrayLike<number>, copies: number): number[] {
   const shares = fairShares(
     placement.nodes.map(({ weight }) => weight),
@@ -46,7 +44,7 @@ function surpluses(placement: Placement, bytes: ArrayLike<number>, copies: numbe
   return loads(placement, bytes).map((load, i) => load - shares[i]! * total);
 }
 
-test('whatever happens, every slot has its owners, in enough zones, and goes on being answered', () => {
+test('after any events, every slot has its owners, in enough zones, and is always answered for', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 3 }),
@@ -71,7 +69,7 @@ test('whatever happens, every slot has its owners, in enough zones, and goes on 
   );
 });
 
-test('the same input gives the same output', () => {
+test('the same input gives the same result', () => {
   const run = () => {
     const bytes = skewedBytes(5);
     const grown = placementOf(2, namesOf([1, 2, 4, 1, 2]), bytes);
@@ -80,7 +78,7 @@ test('the same input gives the same output', () => {
   assert.deepEqual(run(), run());
 });
 
-test('what joins gets its share from those that have too much, and no more than that moves', () => {
+test('a joining node gets its share from nodes with a surplus, and nothing else moves', () => {
   fc.assert(
     fc.property(
       weights,
@@ -102,7 +100,7 @@ test('what joins gets its share from those that have too much, and no more than 
         );
         const least = Math.max(sum(lack.filter((x) => x > 0)), -lack.at(-1)!);
         assert.ok(moved(before, after, bytes) <= 1.1 * least, `${moved(before, after, bytes)} of ${least}`);
-        // All of it to the newcomer, which has its share.
+        // Everything that moves goes to the new node, which then has its share.
         assert.deepEqual(
           moved(before, after, bytes),
           loads(after, bytes).at(after.nodes.findIndex(({ id }) => id === 'new')),
@@ -118,13 +116,13 @@ test('what joins gets its share from those that have too much, and no more than 
   );
 });
 
-test('of one that dies or drains its own slots move, and nothing else', () => {
+test('only the slots of a dead or draining node move', () => {
   fc.assert(
     fc.property(weights, fc.integer({ min: 1, max: 2 }), seeds, (some, owners, seed) => {
       const bytes = bytesOf(seed);
       const before = settled(rebalance(placementOf(owners, namesOf(some), bytes), bytes));
       const had = loads(before, bytes)[0]!;
-      // With two nodes and two owners nobody is left to take it.
+      // With two nodes and two owners, no node is left to take over.
       const expected = some.length > owners ? had : 0;
       const dead = removeNode(before, 'n00', bytes);
       assert.equal(moved(before, dead, bytes), expected);
@@ -144,7 +142,7 @@ test('of one that dies or drains its own slots move, and nothing else', () => {
   );
 });
 
-test('whatever has happened, a rebalance gives each node its share', () => {
+test('after any events, a rebalance gives each node its share', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 3 }),
@@ -157,7 +155,7 @@ test('whatever has happened, a rebalance gives each node its share', () => {
           ['a', 'b', 'c', 'd'].map((id) => node(id)),
         );
         const last = all.reduce((placement, { to }) => to(placement, ones), start);
-        // In one zone: what zones do to shares has its own tests.
+        // In one zone; the effect of zones on shares has its own tests.
         const nodes = last.nodes.map((one) => ({ ...one, zone: '', draining: false }));
         const flat = nodes.reduce((placement, one) => addNode(placement, one, bytes), settled(last));
         const after = rebalance(flat, bytes);
@@ -171,7 +169,7 @@ test('whatever has happened, a rebalance gives each node its share', () => {
   );
 });
 
-test('weights 1:2:4 get 1:2:4 of the bytes, and of the slots without any', () => {
+test('weights 1:2:4 get 1:2:4 of the bytes, and of the empty slots', () => {
   const bytes = skewedBytes(3);
   const placement = rebalance(placementOf(1, namesOf([1, 2, 4])), bytes);
   const [one = 0, two, four] = loads(placement, bytes);
@@ -183,14 +181,14 @@ test('weights 1:2:4 get 1:2:4 of the bytes, and of the slots without any', () =>
   assert.ok(Math.abs(empty[1]! / empty[0]! - 2) < 0.02 && Math.abs(empty[2]! / empty[0]! - 4) < 0.04);
 });
 
-test('a node too large for its share of two owners holds everything once', () => {
+test('a node that is too large for two owners of each slot holds everything once', () => {
   const placement = rebalance(placementOf(2, namesOf([1, 2, 9])), ones);
   const [one, two, nine] = loads(placement, ones);
   assert.equal(nine, SLOTS);
   assert.ok(Math.abs(one! - SLOTS / 3) <= 1 && Math.abs(two! - (2 * SLOTS) / 3) <= 1);
 });
 
-test('each zone of two holds everything once, however unequal they are', () => {
+test('each of two zones holds everything once, however unequal they are', () => {
   const placement = rebalance(
     placementOf(2, [node('a', { zone: 'x' }), ...['b', 'c', 'd', 'e'].map((id) => node(id, { zone: 'y' }))]),
     ones,
@@ -199,7 +197,7 @@ test('each zone of two holds everything once, however unequal they are', () => {
   assert.deepEqual(loads(placement, ones), [SLOTS, ...new Array(4).fill(SLOTS / 4)]);
 });
 
-test('work is spread too: every node is the first owner of its share', () => {
+test('work is distributed as well: every node is the first owner of its share', () => {
   for (const count of [2, 3, 7]) {
     const placement = placementOf(2, namesOf(new Array(count).fill(1)));
     const firsts = new Map<string, number>();
@@ -209,7 +207,7 @@ test('work is spread too: every node is the first owner of its share', () => {
   }
 });
 
-test('more owners than nodes: each node owns everything, and the next takes its part', () => {
+test('with more owners than nodes, each node owns everything, and so does the next one', () => {
   const two = settled(placementOf(3, namesOf([1, 1])));
   assert.ok(two.slots.every((owners) => owners.length === 2));
   const three = addNode(two, node('n02'));
@@ -219,7 +217,7 @@ test('more owners than nodes: each node owns everything, and the next takes its 
   assert.deepEqual(loads(four, ones), new Array(4).fill((3 * SLOTS) / 4));
 });
 
-test('an owner starts as initializing, answers once it has loaded, and goes once it is followed', () => {
+test('an owner starts as initializing, answers once it has loaded, and leaves once its successor answers', () => {
   const one = addNode(emptyPlacement(DEFAULT_PREFIX_LENGTHS, 1), node('a'));
   assert.deepEqual(one.slots[0], [{ node: 'a', state: 'initializing' }]);
   const two = addNode(settled(one), node('b'));
@@ -242,7 +240,7 @@ test('an owner starts as initializing, answers once it has loaded, and goes once
   assert.deepEqual(releaseSlots(taken, 'a', slots).slots[slot], [{ node: 'b', state: 'available' }]);
 });
 
-test('a node that was dead and comes back loads anew, while others answer', () => {
+test('a dead node that rejoins loads its slots again, while others answer', () => {
   const before = settled(placementOf(2, namesOf([1, 1, 1, 1])));
   const dead = removeNode(before, 'n01');
   assert.ok(dead.slots.every((owners) => readableOwners(owners).length > 0));
@@ -254,14 +252,14 @@ test('a node that was dead and comes back loads anew, while others answer', () =
   assert.ok(loads(settled(back), ones).every((load) => Math.abs(load - SLOTS / 2) <= 2));
 });
 
-test('the last node may die and another begin', () => {
+test('the last node may die, and another one starts over', () => {
   const none = removeNode(settled(placementOf(2, [node('a')])), 'a');
   assert.ok(none.slots.every((owners) => owners.length === 0));
   const again = settled(addNode(none, node('b')));
   assert.deepEqual(again.slots[7], [{ node: 'b', state: 'available' }]);
 });
 
-test('a drain that is taken back loads nothing on the node', () => {
+test('a cancelled drain loads nothing on the node', () => {
   const before = settled(placementOf(2, namesOf([1, 1, 1, 1, 1])));
   const drained = drainNode(before, 'n02');
   assert.deepEqual(slotsOfNode(drained, 'n02', 'available'), []);
@@ -295,7 +293,7 @@ test('a node in a new zone takes one owner of every slot', () => {
   assert.ok([a, b, c].every((load) => Math.abs(load - SLOTS / 3) <= 1));
 });
 
-test('another weight moves slots, the same node again does not', () => {
+test('a new weight moves slots; the same node again does not', () => {
   const before = settled(placementOf(1, namesOf([1, 1])));
   assert.equal(addNode(before, node('n01')), before);
   assert.equal(removeNode(before, 'other'), before);
@@ -303,7 +301,7 @@ test('another weight moves slots, the same node again does not', () => {
   assert.deepEqual(loads(heavier, ones), [SLOTS / 4, (3 * SLOTS) / 4]);
 });
 
-test('what cannot be done is refused', () => {
+test('impossible changes are refused', () => {
   const placement = placementOf(2, namesOf([1, 1]));
   assert.throws(() => drainNode(placement, 'x'), { code: 'TW_DHT_UNKNOWN_NODE' });
   const drained = drainNode(placement, 'n00');

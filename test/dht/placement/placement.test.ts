@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import {
   DEFAULT_PREFIX_LENGTHS,
   decodePlacement,
-  drainNode,
   emptyPlacement,
   encodePlacement,
   locate,
@@ -13,8 +12,9 @@ import {
   rebalance,
   removeNode,
   slotOf,
-  slotsOfNode,
 } from '../../../src/dht/index.js';
+import { slotsOfNode } from '../../../src/dht/placement/placement.js';
+import { drainNode } from '../../../src/dht/placement/placement-changes.js';
 import { cells } from '../../query/tiles.js';
 import { happenings, node, placementOf, settled, skewedBytes } from './placements.js';
 
@@ -23,7 +23,7 @@ const three = placementOf(
   ['a', 'b', 'c'].map((id) => node(id, { zone: `zone ${id}` })),
 );
 
-test('locate names the owners that the placement has for a tile', () => {
+test('locate returns the owners of a tile', () => {
   fc.assert(
     fc.property(cells, ({ grid, geocode }) => {
       const found = locate(three, grid, geocode);
@@ -33,13 +33,13 @@ test('locate names the owners that the placement has for a tile', () => {
     }),
     { seed: 42 },
   );
-  // The prefix of the cluster counts, and not the whole geocode.
+  // The prefix length of the cluster counts, not the complete geocode.
   const coarse = { ...three, prefixLengths: { geohash: 2, quadtile: 3 } };
   assert.equal(locate(coarse, 'geohash', '9q8yy').slot, locate(coarse, 'geohash', '9qzzz').slot);
   assert.throws(() => locate(three, 'geohash', '9qa'), { code: 'TW_GEOCODE_INVALID' });
 });
 
-test('a placement is the same after it was written and read', () => {
+test('a placement is unchanged after encoding and decoding', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3 }), fc.array(happenings, { maxLength: 10 }), (owners, all) => {
       const start = emptyPlacement({ geohash: 3, quadtile: 24 }, owners);
@@ -50,7 +50,7 @@ test('a placement is the same after it was written and read', () => {
   );
 });
 
-test('fifty nodes with two owners are far below 100 KB, also while slots move', () => {
+test('fifty nodes with two owners are far below 100 KB, even while slots move', () => {
   const bytes = skewedBytes(1);
   const nodes = Array.from({ length: 50 }, (_, i) =>
     node(`10.0.0.${100 + i}:8080`, { zone: `rack-${i % 7}` }),
@@ -60,7 +60,7 @@ test('fifty nodes with two owners are far below 100 KB, also while slots move', 
   for (const placement of [quiet, busy]) assert.ok(encodePlacement(placement).length < 60_000);
 });
 
-test('a placement that breaks a promise is neither written nor read', () => {
+test('a placement that violates an invariant is neither written nor read', () => {
   const change = (part: Partial<Placement>): Placement => ({ ...three, ...part });
   const slotsWith = (...owners: Placement['slots'][number]) =>
     change({ slots: three.slots.map((all, slot) => (slot === 5 ? owners : all)) });
@@ -68,24 +68,27 @@ test('a placement that breaks a promise is neither written nor read', () => {
   const [a, b] = three.nodes;
   const faults: [what: RegExp, placement: Placement][] = [
     [/version is -1/, change({ version: -1 })],
-    [/0 owners of a slot/, change({ owners: 0 })],
+    [/number of owners is 0/, change({ owners: 0 })],
     [/prefix length of geohash is 10/, change({ prefixLengths: { geohash: 10, quadtile: 9 } })],
     [/node a has the weight 0/, change({ nodes: [{ ...a!, weight: 0 }, ...three.nodes.slice(1)] })],
-    [/node a is out of order/, change({ nodes: [b!, a!, three.nodes[2]!] })],
+    [/node a is duplicated or out of order/, change({ nodes: [b!, a!, three.nodes[2]!] })],
     [/slot 5 has a node twice/, slotsWith(own('a'), own('a'))],
-    [/slot 5 has 1 owners/, slotsWith(own('a'), own('b', 'leaving'))],
+    [/slot 5 has 1 owners instead of 2/, slotsWith(own('a'), own('b', 'leaving'))],
     [/slot 5 has a leaving owner before/, slotsWith(own('c', 'leaving'), own('a'), own('b'))],
     [
       /too few zones: 1/,
       change({ nodes: three.nodes.map((one) => ({ ...one, zone: one.id === 'c' ? 'y' : 'x' })) }),
     ],
-    [/owned by a, which drains/, change({ nodes: [{ ...a!, draining: true }, ...three.nodes.slice(1)] })],
+    [
+      /owned by a, which is draining/,
+      change({ nodes: [{ ...a!, draining: true }, ...three.nodes.slice(1)] }),
+    ],
   ];
   for (const [message, placement] of faults)
     assert.throws(() => encodePlacement(placement), { code: 'TW_DHT_BAD_PLACEMENT', message });
 });
 
-test('a text that is no placement is refused, and what is wrong is named', () => {
+test('a text that is not a placement is refused with the reason', () => {
   const good = JSON.parse(encodePlacement(three)) as Record<string, unknown>;
   const packed = (bytes: Buffer) => deflateRawSync(bytes).toString('base64');
   const slots = inflateRawSync(Buffer.from(good['slots'] as string, 'base64'));
@@ -93,21 +96,21 @@ test('a text that is no placement is refused, and what is wrong is named', () =>
   unknown.writeUInt16LE(17, 0);
   const faults: [what: RegExp, text: string][] = [
     [/not JSON/, '{'],
-    [/no JSON object/, '7'],
-    [/format is 2/, JSON.stringify({ ...good, format: 2 })],
+    [/not a JSON object/, '7'],
+    [/format is 2 instead of 1/, JSON.stringify({ ...good, format: 2 })],
     [/nodes or slots are missing/, JSON.stringify({ ...good, slots: undefined })],
     [/node undefined has no id/, JSON.stringify({ ...good, nodes: [{}, {}, {}] })],
     [/slots are damaged/, JSON.stringify({ ...good, slots: 'AAAA' })],
     [/slots are damaged/, JSON.stringify({ ...good, slots: packed(Buffer.alloc(50_000_000)) })],
-    [/has 16383 whole slots/, JSON.stringify({ ...good, slots: packed(slots.subarray(0, -4)) })],
-    [/slot 0 has an owner that is unknown/, JSON.stringify({ ...good, slots: packed(unknown) })],
+    [/has 16383 complete slots/, JSON.stringify({ ...good, slots: packed(slots.subarray(0, -4)) })],
+    [/slot 0 has an unknown owner/, JSON.stringify({ ...good, slots: packed(unknown) })],
     [/prefix length of geohash is undefined/, JSON.stringify({ ...good, prefixLengths: null })],
   ];
   for (const [message, text] of faults)
     assert.throws(() => decodePlacement(text), { code: 'TW_DHT_BAD_PLACEMENT', message });
 });
 
-test('slots of a node are told apart by their state', () => {
+test('the slots of a node are selected by their state', () => {
   const drained = drainNode(settled(three), 'b');
   assert.deepEqual(slotsOfNode(drained, 'b', 'available'), []);
   assert.deepEqual(slotsOfNode(drained, 'b', 'leaving'), slotsOfNode(settled(three), 'b', 'available'));

@@ -1,20 +1,22 @@
-/** Made-up placements, what happens to them, and what must hold of each. */
+/** Random placements, events, and the conditions that every placement must meet. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
-  drainNode,
   emptyPlacement,
-  markAvailable,
-  type NewNode,
   type Placement,
   rebalance,
-  releaseSlots,
   removeNode,
   SLOTS,
-  slotsOfNode,
 } from '../../../src/dht/index.js';
+import { slotsOfNode } from '../../../src/dht/placement/placement.js';
+import {
+  drainNode,
+  markAvailable,
+  type NewNode,
+  releaseSlots,
+} from '../../../src/dht/placement/placement-changes.js';
 
 export const node = (id: string, part: Partial<NewNode> = {}): NewNode => ({
   id,
@@ -23,7 +25,7 @@ export const node = (id: string, part: Partial<NewNode> = {}): NewNode => ({
   ...part,
 });
 
-/** A placement of some nodes, which have joined one after another. */
+/** A placement of nodes that have joined one after another. */
 export function placementOf(owners: number, nodes: readonly NewNode[], bytes?: ArrayLike<number>): Placement {
   return nodes.reduce(
     (placement, one) => addNode(placement, one, bytes),
@@ -31,7 +33,7 @@ export function placementOf(owners: number, nodes: readonly NewNode[], bytes?: A
   );
 }
 
-/** Every node has loaded all that it is to own, and has let go what it leaves. */
+/** Every node has loaded all slots that it should own, and has released those that it leaves. */
 export function settled(placement: Placement): Placement {
   const ids = placement.nodes.map(({ id }) => id);
   const all = ids.reduce(
@@ -41,7 +43,7 @@ export function settled(placement: Placement): Placement {
   return ids.reduce((last, id) => releaseSlots(last, id, slotsOfNode(last, id, 'leaving')), all);
 }
 
-/** Bytes of slots: of every third none, of the others up to a thousand, most of them little. */
+/** Sizes of slots: a third is empty; the others have up to a thousand bytes, most of them few. */
 export function skewedBytes(seed: number): Float64Array {
   let state = seed >>> 0;
   return Float64Array.from({ length: SLOTS }, (_, slot) => {
@@ -50,7 +52,7 @@ export function skewedBytes(seed: number): Float64Array {
   });
 }
 
-/** Bytes of slots that are new to a node. */
+/** Sizes of the slots that are new to a node. */
 export function moved(before: Placement, after: Placement, bytes: ArrayLike<number>): number {
   let sum = 0;
   after.slots.forEach((owners, slot) => {
@@ -61,7 +63,7 @@ export function moved(before: Placement, after: Placement, bytes: ArrayLike<numb
   return sum;
 }
 
-/** Bytes that each node is to hold, in the order of `nodes`. */
+/** Target bytes of each node, in the order of `nodes`. */
 export function loads({ nodes, slots }: Placement, bytes: ArrayLike<number>): number[] {
   const sums = new Map(nodes.map(({ id }) => [id, 0]));
   slots.forEach((owners, slot) => {
@@ -71,7 +73,7 @@ export function loads({ nodes, slots }: Placement, bytes: ArrayLike<number>): nu
   return [...sums.values()];
 }
 
-/** Shares of weights, none above 1, that add up to `copies`: what is too much for one is shared by the others, again and again. */
+/** Shares by weight, each at most 1, that add up to `copies`: the excess of a node is shared by the others, repeatedly. */
 export function fairShares(weights: readonly number[], copies: number): number[] {
   const full = new Set<number>();
   for (;;) {
@@ -83,7 +85,7 @@ export function fairShares(weights: readonly number[], copies: number): number[]
   }
 }
 
-/** What `Placement` promises, said in another way than the code says it. */
+/** The invariants of `Placement`, in another formulation than that of the code. */
 export function assertSound({ nodes, slots, owners: wanted }: Placement): void {
   const active = nodes.filter(({ draining }) => !draining);
   const zoneOf = new Map(active.map(({ id, zone }) => [id, zone]));
@@ -107,10 +109,10 @@ export function assertSound({ nodes, slots, owners: wanted }: Placement): void {
   }
 }
 
-/** Something that happens to a placement. What cannot happen changes nothing. */
+/** A random event of a placement. Impossible events change nothing. */
 export interface Happening {
   name: string;
-  /** The node that is dead after it. */
+  /** The node that is dead afterwards. */
   dead?: string;
   to(placement: Placement, bytes: ArrayLike<number>): Placement;
 }

@@ -1,21 +1,23 @@
-/** Which rows of an index are of some slots, and who is asked for slots. */
+/** The slots of index rows, and the choice of the node to ask. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DEFAULT_PREFIX_LENGTHS, type Owner, routeQuery, slotOf } from '../../../src/dht/index.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
+import type { Owner } from '../../../src/dht/placement/placement.js';
 import { rowSlotLookup } from '../../../src/dht/placement/slot-lookup.js';
+import { routeQuery } from '../../../src/dht/scatter-gather/query-router.js';
 import { ColumnIndex, type TileRecord } from '../../../src/storage/index.js';
 
 const cells = fc.oneof(
   fc.record({
     grid: fc.constant('geohash' as const),
-    // Few letters, so that cells lie in each other.
+    // Few letters, so that cells contain each other.
     geocode: fc.stringMatching(/^[09z]{1,7}$/),
   }),
   fc.record({ grid: fc.constant('quadtile' as const), geocode: fc.stringMatching(/^[03]{1,12}$/) }),
 );
 
-test('the slot of a row is that of its cell, whatever the order and precision', () => {
+test('the slot of a row is that of its cell, for any order and precision', () => {
   fc.assert(
     fc.property(fc.array(cells, { maxLength: 60 }), fc.boolean(), (all, isSorted) => {
       const index = new ColumnIndex();
@@ -28,8 +30,16 @@ test('the slot of a row is that of its cell, whatever the order and precision', 
           geocode,
           version: '',
         },
-        ...{ source: 'raw', start: i, end: i, platform: null, coverage: 100, cloudCover: null },
-        ...{ groups: [], footprint: [], derivedFrom: [], createdAt: 0 },
+        source: 'raw',
+        start: i,
+        end: i,
+        platform: null,
+        coverage: 100,
+        cloudCover: null,
+        groups: [],
+        footprint: [],
+        derivedFrom: [],
+        createdAt: 0,
       }));
       index.add(records as TileRecord[]);
       if (isSorted) index.compactTail();
@@ -48,7 +58,7 @@ test('the slot of a row is that of its cell, whatever the order and precision', 
   );
 });
 
-test('a slot is asked of the node itself, else of one that is asked anyway, else of the first that can answer', () => {
+test('a slot is routed to the node itself, otherwise to one that is asked anyway, otherwise to the first that can answer', () => {
   const owners = (...all: string[]): Owner[] =>
     all.map((text) => {
       const [node = '', state = 'available'] = text.split(':');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ALL_SLOTS, candidateSlots, DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
+import { ALL_SLOTS, DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
+import { candidateSlots } from '../../../src/dht/placement/slot-pruning.js';
 import { type GridName, geohash, gridByName, grids, quadtile } from '../../../src/grid/index.js';
 import { compileFilter } from '../../../src/query/compile/compile-filter.js';
 import { searchTiles } from '../../../src/query/index.js';
@@ -20,7 +21,7 @@ const exactly = (grid: GridName, geocode: string): CellKeyRange => {
   const { key } = gridByName(grid).key(geocode);
   return { grid, from: key, to: key + 1 };
 };
-/** The cell itself, and none that shares its key. */
+/** The cell itself, without others that share its key. */
 const alone = (grid: GridName, geocode: string): CellKeyRange => ({
   ...exactly(grid, geocode),
   precision: geocode.length,
@@ -63,7 +64,7 @@ test('the slot of every tile in the ranges is covered', () => {
   );
 });
 
-test('every tile that a filter picks is in a covered slot', () => {
+test('every tile that matches a filter is in a covered slot', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }),
@@ -81,15 +82,15 @@ test('every tile that a filter picks is in a covered slot', () => {
   );
 });
 
-test('no slot is covered in which there can be no tile of the ranges', () => {
-  // Prefixes so short that all of them can be looked at.
+test('no slot without a possible tile of the ranges is covered', () => {
+  // The prefixes are so short that all of them can be checked.
   const lengths = { geohash: 2, quadtile: 4 };
   const hashed = grids.flatMap((grid) => {
     const found: { grid: GridName; geocode: string; key: number; last: number; slot: number }[] = [];
     for (let precision = 1; precision <= lengths[grid.name]; precision++)
       for (const geocode of grid.cover(grid.extent, precision)) {
         const { key, span } = grid.key(geocode);
-        // Of a shorter geocode only the tile itself, of a prefix all tiles below.
+        // For a shorter geocode only its own tile, for a prefix all tiles below it.
         const last = precision === lengths[grid.name] ? key + span - 1 : key;
         const slot = slotOf(grid.name, geocode, lengths[grid.name]);
         found.push({ grid: grid.name, geocode, key, last, slot });
@@ -104,7 +105,7 @@ test('no slot is covered in which there can be no tile of the ranges', () => {
             return false;
           const { precision } = range;
           if (precision === undefined) return true;
-          // The cell itself, or what it is hashed by.
+          // The cell itself, or its hashed prefix.
           const cell = gridByName(grid).geocode(range.from, precision);
           return geocode === cell.slice(0, lengths[grid]);
         }),
@@ -115,7 +116,7 @@ test('no slot is covered in which there can be no tile of the ranges', () => {
   );
 });
 
-test('a geohash-5 cell needs its own slot alone, the first one below others theirs too', () => {
+test('a geohash-5 cell needs only its own slot; the first cell of larger ones also needs theirs', () => {
   const slot = (geocode: string) => slotOf('geohash', geocode, 4);
   assert.deepEqual(slotsOf([exactly('geohash', '9q8yy')]), [slot('9q8y')]);
   assert.deepEqual(slotsOf([below('geohash', '9q8yy')]), [slot('9q8y')]);
@@ -123,7 +124,7 @@ test('a geohash-5 cell needs its own slot alone, the first one below others thei
   assert.deepEqual(slotsOf([exactly('geohash', '9q800')]), ascending([slot('9q8'), slot('9q80')]));
 });
 
-test('a point is in one cell of each precision, and in the slots of these alone', () => {
+test('a point is in one cell of each precision, and only in their slots', () => {
   const { ranges } = compileFilter({
     op: 's_intersects',
     shape: { bbox: [-122.41, 37.77, -122.41, 37.77] },
@@ -142,18 +143,18 @@ test('a point is in one cell of each precision, and in the slots of these alone'
   assert.deepEqual(slotsOf(ranges!), ascending(expected));
 });
 
-test('below a cell that is shorter than the prefix are its own slot and those of all prefixes', () => {
+test('a cell that is shorter than the prefix covers its own slot and those of all prefixes below it', () => {
   const expected = ['9q8', ...geohash.children('9q8')].map((geocode) => slotOf('geohash', geocode, 4));
   assert.deepEqual(slotsOf([below('geohash', '9q8')]), ascending(expected));
 });
 
-test('everywhere, and too large a part of it, are all slots', () => {
+test('the whole earth, and too large a part of it, cover all slots', () => {
   assert.equal(candidateSlots({}, DEFAULT_PREFIX_LENGTHS), ALL_SLOTS);
   assert.equal(candidateSlots({ ranges: [below('geohash', '9')] }, DEFAULT_PREFIX_LENGTHS), ALL_SLOTS);
   assert.deepEqual([...ALL_SLOTS.slice(0, 3), ALL_SLOTS.length], [0, 1, 2, 16_384]);
 });
 
-test('nowhere is in no slot', () => {
+test('an empty range covers no slot', () => {
   assert.deepEqual(slotsOf([]), []);
   assert.deepEqual([...candidateSlots({ ids: [] }, DEFAULT_PREFIX_LENGTHS)], []);
 });
@@ -171,12 +172,12 @@ test('ids are in the slots of their cells', () => {
   const derived = `${tile({}).id}_filled-0a1b2c3d`;
   assert.deepEqual(idsIn(derived), [slotOf('geohash', '9q8y', 4)]);
   assert.deepEqual(idsIn('no-tile', 'also_none', 'naip_m_q0123x'), []);
-  // A scene's id may hold what looks like a cell.
+  // A scene id may contain text that looks like a cell.
   const both = [slotOf('geohash', '9q8y', 4), slotOf('quadtile', '01', 9)];
   assert.deepEqual(idsIn('a_s_q01_g9q8yy'), ascending(both));
 });
 
-test('ids and ranges together are only what is in both', () => {
+test('ids and ranges together cover only what is in both', () => {
   const ids = [tile({ geocode: '9q8yy' }).id, tile({ grid: 'quadtile', geocode: '0230102' }).id];
   const of = (range: CellKeyRange) => [...candidateSlots({ ids, ranges: [range] }, DEFAULT_PREFIX_LENGTHS)];
   assert.deepEqual(of(below('geohash', '9q')), [slotOf('geohash', '9q8y', 4)]);

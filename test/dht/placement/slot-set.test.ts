@@ -6,15 +6,14 @@ import { SLOTS } from '../../../src/dht/placement/slots.js';
 
 const slots = fc.uniqueArray(fc.nat(SLOTS - 1), { maxLength: 300 });
 
-test('a set of slots comes back from its text, which is short', () => {
+test('a set of slots is restored from its text, which is short', () => {
   fc.assert(
-    fc.property(slots, slots, (some, gone) => {
+    fc.property(slots, (some) => {
       const set = new SlotSet(some);
-      for (const slot of gone) set.delete(slot);
-      const left = some.filter((slot) => !gone.includes(slot)).sort((a, b) => a - b);
-      assert.deepEqual([...set], left);
-      assert.equal(set.size, left.length);
-      assert.deepEqual([...SlotSet.fromText(set.toText())], left);
+      const sorted = some.toSorted((a, b) => a - b);
+      assert.deepEqual([...set], sorted);
+      assert.equal(set.size, sorted.length);
+      assert.deepEqual([...SlotSet.fromText(set.toText())], sorted);
       assert.ok(set.toText().length < 3000);
     }),
     { seed: 42 },
@@ -23,7 +22,7 @@ test('a set of slots comes back from its text, which is short', () => {
   assert.equal(SlotSet.fromText(every.toText()).size, SLOTS);
 });
 
-test('a text that names no slots is refused', () => {
+test('a text that does not list slots is refused', () => {
   for (const text of ['x', '1,', '16384', '-1', '1.5', 'z', 'zAAAA', 'z!', '1 ,b'])
     assert.throws(() => SlotSet.fromText(text), { code: 'TW_DHT_BAD_SLOTS' }, text);
 });

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from '../../../src/dht/index.js';
+import { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf } from '../../../src/dht/index.js';
+import { slotOfScene } from '../../../src/dht/placement/slots.js';
 import { geohash, gridByName } from '../../../src/grid/index.js';
 import { cells } from '../../query/tiles.js';
 
-test('slots are the first 14 bits of SHA-1, as sha1sum gives them', () => {
+test('slots are the first 14 bits of SHA-1, as computed by sha1sum', () => {
   assert.equal(slotOf('geohash', '9q8yy', 4), 14173);
   assert.equal(slotOf('quadtile', '023010211332', 9), 16093);
   assert.equal(slotOfScene('sentinel-2-l2a', 'S2A_20240601T103000_T10SEG_R065'), 4294);
@@ -26,29 +27,29 @@ test('every prefix falls into the slot of its digest', () => {
   );
 });
 
-test('a cell has the slot of its neighbours and of all cells below its prefix', () => {
+test('a cell shares its slot with its neighbours and all cells below its prefix', () => {
   for (const child of geohash.children('9q8y')) {
     assert.equal(slotOf('geohash', child, 4), slotOf('geohash', '9q8y', 4));
     assert.equal(slotOf('geohash', `${child}zzz`, 4), slotOf('geohash', '9q8y', 4));
   }
-  // By the prefix and not by the end of the geocode, which these have in common.
+  // The prefix determines the slot, not the end of the geocode, which is the same for these.
   const ends = [...'0123456789'].map((first) => slotOf('geohash', `${first}q8yy`, 4));
   assert.equal(new Set(ends).size, 10);
 });
 
-test('a geocode as long as the prefix, and a shorter one, have slots of their own', () => {
+test('a geocode as long as the prefix, and a shorter one, have their own slots', () => {
   const lengths = [1, 2, 3, 4].map((length) => slotOf('geohash', '9q8y'.slice(0, length), 4));
   assert.equal(new Set(lengths).size, 4);
   assert.equal(lengths[3], slotOf('geohash', '9q8yy', 4));
 });
 
-test('the slots of a country are nearly as even as chance allows', () => {
+test('the slots of a country are nearly as even as random assignment', () => {
   const counts = new Uint32Array(SLOTS);
   for (const prefix of geohash.cover({ west: -120, south: 30, east: -80, north: 49 }, 4))
     counts[slotOf('geohash', prefix, DEFAULT_PREFIX_LENGTHS.geohash)]!++;
   const mean = counts.reduce((a, b) => a + b, 0) / SLOTS;
   const variance = counts.reduce((sum, count) => sum + (count - mean) ** 2, 0) / SLOTS;
-  // Of a Poisson distribution both are the same.
+  // For a Poisson distribution both are equal.
   assert.ok(Math.abs(variance / mean - 1) < 0.05, `${variance} of ${mean}`);
 });
 

@@ -1,4 +1,4 @@
-/** The commands by which docs/operations.md copies a store while nodes write, and the restoration of the copy. */
+/** The commands of docs/how-to/back-up-and-restore.md that copy a store while nodes write, and the restore of the copy. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -17,25 +17,28 @@ import { startMember, until } from '../cluster-members.js';
 import { sharedStores } from '../shared-stores.js';
 
 const noRsync = spawnSync('rsync', ['--version']).error ? 'rsync is not installed' : false;
-/** Scenes that are written again and again, each by deliveries that have other cells. */
+/** Scenes that are written repeatedly; each delivery has other cells. */
 const SCENES = 4;
 
-/** The commands for a folder, with other places. */
+/** The commands for a folder, with other paths. */
 async function backupCommands(store: string, backup: string): Promise<string> {
-  const text = await readFile(new URL('../../../../docs/operations.md', import.meta.url), 'utf8');
+  const text = await readFile(
+    new URL('../../../../docs/how-to/back-up-and-restore.md', import.meta.url),
+    'utf8',
+  );
   const lines = text.split('\n').filter((line) => /^(mkdir|rsync) /.test(line));
   assert.equal(lines.length, 3);
   return lines.join('\n').replaceAll('/mnt/tiles', store).replaceAll('/backup/tiles', backup);
 }
 
-test('a store that is copied while nodes write has every commit from before the copy, and whole ones after', {
+test('a store that is copied while nodes write has every commit from before the copy, and complete ones after', {
   skip: noRsync,
 }, async (t) => {
   const where = await sharedStores(t);
   const { storage, cluster } = await startMember(where, 'a');
   const log = new CommitLog(where.coordination);
   const { prefixLengths } = cluster;
-  /** The deliveries of each scene, in their order. */
+  /** The deliveries of each scene, in order. */
   const written: number[][] = Array.from({ length: SCENES }, () => []);
   let n = 0;
   const write = async () => {
@@ -68,7 +71,7 @@ test('a store that is copied while nodes write has every commit from before the 
   });
   await restoreCoordination(coordination, objects);
   const b = await startMember(restored, 'b');
-  await until('all is loaded', () => b.cluster.replica.slots.length === SLOTS);
+  await until('all slots are loaded', () => b.cluster.replica.slots.length === SLOTS);
   await b.cluster.replica.catchUp();
   const tiles = await b.storage.getTiles(b.storage.index.query({}).ids);
   for (const tile of tiles) await b.storage.ensureFiles(tile, tile.groups);

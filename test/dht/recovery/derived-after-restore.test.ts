@@ -1,4 +1,4 @@
-/** A node that was alone becomes the first of a cluster by `node restore`: what was derived before is judged as before. */
+/** A single node becomes the first node of a cluster by `node restore`; its derived tiles stay current. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { writeTestScene } from '../../support/scenes.js';
 import { tempFolder } from '../../support/temp.js';
 import { ended, freePort, json, SECRET, type Server, serve, storeOf, until } from '../server-processes.js';
 
-test('a scene that is delivered again after a restoration is split again, and no other one', {
+test('after a restore, only a scene that is ingested again is split again', {
   skip: noEtcd,
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -21,7 +21,12 @@ test('a scene that is delivered again after a restoration is split again, and no
   const deliver = (server: Server, day: number, scale: string) =>
     json(
       ...['ingest', scenes[day - 1]!, '--collection', 'c', '--id', `s${day}`, '--scale', scale],
-      ...['--datetime', `2024-06-0${day}T10:00:00Z`, '--precision', '5', '--server', server.url],
+      '--datetime',
+      `2024-06-0${day}T10:00:00Z`,
+      '--precision',
+      '5',
+      '--server',
+      server.url,
     );
   const split = async (server: Server) => {
     const to = ['--precision', '6', '--server', server.url];
@@ -33,7 +38,7 @@ test('a scene that is delivered again after a restoration is split again, and no
   process.env['TILEWRIGHT_SECRET'] = SECRET;
   const alone = serve(t, folder, port, undefined, ['--store', storeOf(folder)]);
   await ready(alone);
-  // More commits than the restored etcd will see, so that its revisions are smaller.
+  // More commits than the restored etcd will see, so its revisions are smaller.
   for (const scale of ['0.0001', '0.0002', '0.0003', '0.0004']) await deliver(alone, 2, scale);
   await deliver(alone, 1, '0.0001');
   const { tiles: all } = await split(alone);

@@ -1,10 +1,10 @@
-/** The number of a restoration, which versions begin with. */
+/** The number of a restore, with which versions begin. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { epochNumber, epochPut, readEpoch, startEpoch } from '../../../src/dht/recovery/restore-epoch.js';
 import { sharedStores } from '../shared-stores.js';
 
-test('the epoch is the number of the restoration, also where an earlier version did not record it', async (t) => {
+test('the epoch is the number of the restore, even if an earlier version did not record it', async (t) => {
   const { coordination, objects } = await sharedStores(t);
   const epoch = async () => epochNumber(await readEpoch(coordination), objects);
   assert.equal(await epoch(), 0);

@@ -1,4 +1,4 @@
-/** An etcd that has lost everything is rebuilt from the store, and the nodes go on with their old disks. */
+/** An etcd that has lost everything is rebuilt from the store, and the nodes continue with their old disks. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -29,7 +29,7 @@ async function emptied(where: SharedStores, name = 'coordination-2'): Promise<Sh
   return { ...where, coordination };
 }
 
-/** A cluster that has written: a checkpoint, and commits after it. */
+/** A cluster with a checkpoint and commits after it. */
 async function written(where: SharedStores): Promise<Map<string, number>> {
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
@@ -45,7 +45,7 @@ async function written(where: SharedStores): Promise<Map<string, number>> {
       });
   }
   await until(
-    'all is loaded',
+    'all slots are loaded',
     () => a.cluster.replica.slots.length === SLOTS && b.cluster.replica.slots.length === SLOTS,
   );
   for (const { cluster } of [a, b]) await cluster.replica.catchUp();
@@ -57,7 +57,7 @@ async function written(where: SharedStores): Promise<Map<string, number>> {
 const idsOf = (scenes: Map<string, number>) =>
   [...scenes].flatMap(([scene, n]) => cellsOf(n).map((cell) => `${COLLECTION.id}_${scene}_g${cell}`)).sort();
 
-test('all acknowledged commits are there again, on old disks and on a new one', async (t) => {
+test('all acknowledged commits are restored, on old disks and on a new one', async (t) => {
   const where = await sharedStores(t);
   const scenes = await written(where);
   const fresh = await emptied(where);
@@ -91,28 +91,28 @@ test('all acknowledged commits are there again, on old disks and on a new one', 
   for (const { failures } of nodes) assert.deepEqual(failures, []);
 });
 
-test('a node that has seen a commit which is lost begins anew', async (t) => {
+test('a node that has seen a lost commit starts over', async (t) => {
   const where = await sharedStores(t);
   const scenes = await written(where);
-  // As if who made the last one was killed between etcd and the copy: nobody was told of it.
+  // As if the writer of the last commit had been killed between etcd and the archive, before it was acknowledged.
   const last = (await listArchived(where.objects)).at(-1)!;
   await where.objects.delete([archivedEntryName(last)]);
   const fresh = await emptied(where);
   assert.equal((await restoreCoordination(fresh.coordination, where.objects)).commits, last - 1);
-  // Delivery 6 of s2 is lost; its number is that of another one now.
+  // Delivery 6 of s2 is lost; another delivery has its number now.
   scenes.set('s2', 2);
   const b = await startMember(fresh, 'b');
   await writeScene(b.storage, 's8', 8);
   scenes.set('s8', 8);
   const a = await startMember(fresh, 'a');
   for (const { cluster, storage } of [a, b]) {
-    await until('all is loaded', () => cluster.replica.slots.length === SLOTS);
+    await until('all slots are loaded', () => cluster.replica.slots.length === SLOTS);
     await cluster.replica.catchUp();
     assert.deepEqual(storage.index.query({}).ids.toSorted(), idsOf(scenes));
   }
 });
 
-test('what cannot be restored as a whole is refused, and nothing is written', async (t) => {
+test('a store that cannot be restored completely is refused, and nothing is written', async (t) => {
   const where = await sharedStores(t);
   await written(where);
   const fresh = await emptied(where);
@@ -136,7 +136,7 @@ test('what cannot be restored as a whole is refused, and nothing is written', as
     code: 'TW_DHT_STORE_IDENTITY',
   });
 
-  // A try that was cut off is begun anew.
+  // An interrupted restore starts over.
   const { id } = JSON.parse((await where.objects.get('cluster.json')).toString()) as { id: string };
   await fresh.coordination.transact({
     success: [
@@ -162,7 +162,7 @@ test('by the command, into a real etcd', { skip: noEtcd }, async (t) => {
   assert.match(again.stderr, /TW_DHT_NOT_EMPTY/);
 });
 
-test('nodes that run are seen in the store, and nobody starts by the former etcd after a restoration', async (t) => {
+test('running nodes are noticed in the store, and no node starts with the previous etcd after a restore', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
@@ -172,13 +172,13 @@ test('nodes that run are seen in the store, and nobody starts by the former etcd
   const keys = async () => (await fresh.coordination.read([{ key: ' ', end: '~' }])).gets[0]!.kvs;
   await assert.rejects(restoreCoordination(fresh.coordination, where.objects, { onWait }), {
     code: 'TW_DHT_STILL_RUNNING',
-    message: /nodes of the cluster run: a;/,
+    message: /nodes of the cluster are running: a;/,
   });
   assert.deepEqual(waited, [['a']]);
   assert.deepEqual(await keys(), []);
 
   await a.stop();
-  // As a node that was killed leaves it.
+  // The state that a killed node leaves.
   await where.objects.put('running/b/1', Buffer.alloc(0));
   const report = await restoreCoordination(fresh.coordination, where.objects, {
     coordinationLabel: 'an etcd with --cluster-name fresh',
@@ -189,20 +189,21 @@ test('nodes that run are seen in the store, and nobody starts by the former etcd
   assert.deepEqual(waited, [['a'], ['b']]);
   await assert.rejects(startMember(where, 'a'), {
     code: 'TW_DHT_OTHER_COORDINATION',
-    message: /agree by an etcd with --cluster-name fresh; .* was left by that cluster with a "node restore"/,
+    message:
+      /uses an etcd with --cluster-name fresh; .* were abandoned by that cluster with a "node restore"/,
   });
   const again = await startMember(fresh, 'a');
   await writeScene(again.storage, 's2', 2);
 });
 
-test('two clusters that write to one store are told, and go no further', async (t) => {
+test('two clusters that write to one store notice it and stop committing', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
   await a.stop();
   const copy = await emptied(where);
   await restoreCoordination(copy.coordination, where.objects);
-  // As an older version would have started: it knows nothing of restorations.
+  // As an older version would have started it, which does not know restores.
   for await (const { name } of where.objects.list('restorations/')) await where.objects.delete([name]);
   const { coordination } = where;
   await coordination.transact({ success: [{ op: 'put', key: 'restored', value: '{"id":"r"}' }] });
@@ -213,12 +214,12 @@ test('two clusters that write to one store are told, and go no further', async (
   await writeScene(nodes[0]!.storage, 's5', 5);
 });
 
-test('versions grow across restorations, and the sweep keeps what is being written under them', async (t) => {
+test('versions grow across restores, and garbage collection keeps objects that are being written under them', async (t) => {
   let where = await sharedStores(t);
   const versions: string[] = [];
   for (let restorations = 0; restorations < 3; restorations++) {
     if (restorations > 0) {
-      // The new store gives the same revisions again.
+      // The new store assigns the same revisions again.
       where = await emptied(where, `coordination-${1 + restorations}`);
       await restoreCoordination(where.coordination, where.objects);
     }
@@ -234,7 +235,7 @@ test('versions grow across restorations, and the sweep keeps what is being writt
       cells.map((cell) => tileRecord(write, 4, cell)),
     );
     versions.push(scene.version);
-    await until('all is loaded', () => a.cluster.replica.slots.length === SLOTS);
+    await until('all slots are loaded', () => a.cluster.replica.slots.length === SLOTS);
     for (const tile of await a.storage.getTiles(a.storage.index.query({}).ids))
       for (const { name, crc32 } of tile.groups)
         await where.objects.get(
@@ -246,7 +247,7 @@ test('versions grow across restorations, and the sweep keeps what is being writt
   assert.deepEqual(versions, [...new Set(versions)].sort());
 });
 
-test('a node is not ready while it loads slots that no other node holds, nor after a write has failed', async (t) => {
+test('a node is not ready while it loads slots that no other node holds, nor after a failed write', async (t) => {
   const where = await sharedStores(t);
   await written(where);
   const fresh = await emptied(where);
@@ -265,7 +266,7 @@ test('a node is not ready while it loads slots that no other node holds, nor aft
   await until('the node is ready', () => cluster.isReady);
   assert.equal(cluster.replica.slots.length, SLOTS);
 
-  // As after a full disk: what others commit cannot be applied any more.
+  // The state after a full disk: commits of others cannot be applied any more.
   t.mock.getter(storage, 'writeError', () => new Error('no space is left'));
   assert.equal(cluster.isReady, false);
 });

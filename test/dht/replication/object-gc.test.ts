@@ -1,4 +1,4 @@
-/** A sweep at any moment removes nothing that is or becomes visible, and in the end nothing is left that nothing needs. */
+/** Garbage collection at any moment removes nothing that is or becomes visible, and in the end leaves nothing unused. */
 import assert from 'node:assert/strict';
 import { readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ async function names(objects: ObjectStore, prefix = ''): Promise<string[]> {
   return found;
 }
 
-/** Every file of every tile that a node has is in the store, as it was written. */
+/** Every file of every tile of a node is in the store, unchanged. */
 async function assertWhole(
   { objects }: SharedStores,
   { storage, cluster }: RunningMember,
@@ -69,7 +69,7 @@ async function assertWhole(
 const sweepOf = ({ cluster }: RunningMember, keepMs = 0) =>
   cluster.collectGarbage({ keepMs, minIntervalMs: 0 });
 
-/** Writes a scene up to some point, and goes away like a process that is killed: nothing is undone, and its claim ends. */
+/** Writes a scene up to some point, and then behaves like a killed process: nothing is undone, and its lock expires. */
 async function killedWrite(
   { storage }: RunningMember,
   scene: string,
@@ -83,7 +83,7 @@ async function killedWrite(
   await write.abort();
 }
 
-test('whatever is written, replaced, deleted and given up, with sweeps between all steps', async (t) => {
+test('any sequence of writes, replacements, deletions and aborts, with garbage collection between all steps', async (t) => {
   const step = fc.record({
     kind: fc.constantFrom('scene', 'scene', 'derived', 'delete', 'killed', 'model', 'checkpoint'),
     scene: fc.nat(2),
@@ -121,7 +121,7 @@ test('whatever is written, replaced, deleted and given up, with sweeps between a
       }
       await assertTidy(where, a);
       await a.stop();
-      // All of it can be read anew.
+      // Everything can be read again.
       const b = await startMember(where, 'b');
       await until('b owns all', () => b.cluster.replica.slots.length === SLOTS);
       assert.deepEqual(
@@ -146,10 +146,10 @@ const contextOf = (
 async function putModel({ storage }: RunningMember, n: number): Promise<void> {
   const { id: collection, grid } = COLLECTION;
   const place = { model: `m${n % 2}`, collection, grid, geocode: cellsOf(n)[0]!, version: newVersion() };
-  await storage.putModel({ ...place, card: {} } as never, { 'weights.bin': bytesOf(n, 'w', 'w') });
+  await storage.models.put({ ...place, card: {} } as never, { 'weights.bin': bytesOf(n, 'w', 'w') });
 }
 
-/** With nothing at work, only what is named is left: files of records, the newest checkpoint, and the log after it. */
+/** Without work in progress, only referenced objects remain: files of records, the newest checkpoint, and the log after it. */
 async function assertTidy(where: SharedStores, node: RunningMember): Promise<void> {
   await sweepOf(node);
   await sweepOf(node);
@@ -188,10 +188,10 @@ async function derivedOfTwo(storage: Storage): Promise<{ write: DerivedWrite; ti
   return { write, tiles };
 }
 
-test('a sweep between the commits of one write keeps the files of the next commit', async (t) => {
+test('garbage collection between the commits of one write keeps the files of the next commit', async (t) => {
   const where = await sharedStores(t);
   let isDue = false;
-  // A write that has committed takes another claim for its next commit.
+  // After a commit, the write acquires another lock for its next commit.
   const coordination = hooked(where.coordination, 'grantLease', async () => {
     if (!isDue) return;
     isDue = false;
@@ -208,7 +208,7 @@ test('a sweep between the commits of one write keeps the files of the next commi
   assert.equal(files.size, 4 * GROUPS.length);
 });
 
-test('a folder is moved in while the store is swept before each claim', async (t) => {
+test('a folder is imported while garbage is collected before each lock', async (t) => {
   const where = await sharedStores(t);
   const single = await Storage.open(join(where.folder, 'single'), { reserve: 0 });
   where.stops.push(() => single.close());
@@ -228,7 +228,7 @@ test('a folder is moved in while the store is swept before each claim', async (t
   assert.equal(files.size, 4 * GROUPS.length);
 });
 
-test('several nodes write and sweep at the same time', async (t) => {
+test('several nodes write and collect garbage at the same time', async (t) => {
   const where = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
   let isDone = false;
@@ -248,13 +248,13 @@ test('several nodes write and sweep at the same time', async (t) => {
   await sweeps;
   for (const node of nodes) await assertWhole(where, node);
   const before = await names(where.objects, 'tiles/');
-  // Former versions of the last day are there still; given up ones are not.
+  // Earlier versions of the last day still exist; aborted ones do not.
   assert.ok(!before.some((name) => name.includes('_scene-9_')));
   assert.ok(before.length > (await nodes[0]!.storage.stats()).tiles * 2);
   for (const node of nodes) assert.deepEqual(node.failures, []);
 });
 
-test('versions of a model are on all nodes, whoever made or deleted them, and in the store as long as they are kept', async (t) => {
+test('all nodes see the versions of a model, whichever node made or deleted them, and the store has them as long as they are kept', async (t) => {
   const where = await sharedStores(t);
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startMember(where, id)));
   await writeScene(a!.storage, 'scene-0', 1);
@@ -271,19 +271,19 @@ test('versions of a model are on all nodes, whoever made or deleted them, and in
   await assertTidy(where, a!);
   const [latest, second] = made;
   for (const { storage } of [a!, b!]) {
-    await storage.ensureModelFile(second!, 'weights.bin');
-    assert.deepEqual(await readFile(storage.modelPath(second!, 'weights.bin')), bytesOf(1, 'w', 'w'));
+    await storage.models.ensureFile(second!, 'weights.bin');
+    assert.deepEqual(await readFile(storage.models.path(second!, 'weights.bin')), bytesOf(1, 'w', 'w'));
   }
-  assert.equal(await b!.storage.deleteModel(latest!.id, latest!.version), 1);
+  assert.equal(await b!.storage.models.delete(latest!.id, latest!.version), 1);
   assert.deepEqual(await versions(a!), made.slice(1));
-  await a!.storage.deleteModel(latest!.id);
+  await a!.storage.models.delete(latest!.id);
   assert.deepEqual(await versions(b!), []);
-  await assert.rejects(b!.storage.deleteModel(latest!.id), { code: 'TW_STORAGE_NO_MODEL' });
+  await assert.rejects(b!.storage.models.delete(latest!.id), { code: 'TW_STORAGE_NO_MODEL' });
   await assertTidy(where, b!);
   assert.deepEqual(await names(where.objects, 'models/'), []);
 });
 
-test('a sweep is refused where the log is behind the store, or the store is of another cluster', async (t) => {
+test('garbage collection is refused if the log is behind the store, or the store belongs to another cluster', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's', 7);
@@ -303,7 +303,7 @@ test('a sweep is refused where the log is behind the store, or the store is of a
   await assert.rejects(
     collectObjectGarbage(behind),
     { code: 'TW_DHT_LOG_BEHIND_STORE' },
-    'also where the copies are gone',
+    'even if the archive is missing',
   );
   assert.equal(
     await collectObjectGarbage({ ...context, minIntervalMs: 60_000 }),
@@ -312,16 +312,16 @@ test('a sweep is refused where the log is behind the store, or the store is of a
   );
 });
 
-test('a store that was copied without its times is swept, and a node that was away comes back', async (t) => {
+test('garbage is collected in a store that was copied without its times, and a disconnected node catches up', async (t) => {
   const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
   for (let n = 1; n <= 5; n++) await writeScene(a.storage, `scene-${n}`, n);
   await b.cluster.replica.catchUp();
   await b.stop();
-  // Entries are swept whose segments a node that is behind would read.
+  // Garbage collection removes entries whose segments a lagging node would read.
   await writeScene(a.storage, 'scene-1', 6);
-  // The first one writes the checkpoint that is old for the second one.
+  // The first collection writes the checkpoint that is old for the second one.
   await sweepOf(a);
   await sweepOf(a);
   const behind = await startMember(where, 'b');

@@ -1,4 +1,4 @@
-/** Several nodes in one process: folders of their own, one tile store, one coordination store. */
+/** Several nodes in one process, with their own folders, one tile store and one coordination store. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -98,7 +98,7 @@ async function assertHolds(
   }
 }
 
-test('whatever nodes write, delete and replace at once, each holds its slots of all of it', async (t) => {
+test('whatever nodes write, delete and replace at the same time, each has its slots of the result', async (t) => {
   const cluster = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(cluster, id)));
   for (const [i, { replica }] of nodes.entries())
@@ -109,7 +109,7 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
     await writeScene(node.storage, scene, n);
     scenes.set(scene, n);
   };
-  // The first ones all make the collection.
+  // The first writes all create the collection.
   await Promise.all(nodes.map((node, i) => write(node, `first-${i}`, i)));
   for (let round = 0; round < 6; round++) {
     await Promise.all(nodes.map((node, i) => write(node, `scene-${i + 3 * (round % 2)}`, 10 * round + i)));
@@ -131,7 +131,7 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
   await assertHolds(cluster, [late], scenes);
 });
 
-test('two writers of one scene: one is told that the other is busy', async (t) => {
+test('of two writers of one scene, one gets the error that the other is busy', async (t) => {
   const cluster = await sharedStores(t);
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(cluster, id)));
   const results = await Promise.allSettled([writeScene(a!.storage, 's', 1), writeScene(b!.storage, 's', 2)]);
@@ -140,7 +140,7 @@ test('two writers of one scene: one is told that the other is busy', async (t) =
   for (const { reason } of refused) assert.equal(reason.code, 'TW_DHT_CLAIMED');
 });
 
-test('a node that was away catches up from the log, and from a checkpoint where the log is gone', async (t) => {
+test('a disconnected node catches up from the log, or from a checkpoint if the log is gone', async (t) => {
   const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   await a.replica.loadSlots(everySlot);
@@ -167,7 +167,7 @@ test('a node that was away catches up from the log, and from a checkpoint where 
   await assertHolds(cluster, [a, b], scenes);
 });
 
-test('a node one commit behind a checkpoint reads that commit alone; one far behind writes what has changed', async (t) => {
+test('a node one commit behind a checkpoint reads only that commit; a node far behind writes only what has changed', async (t) => {
   const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   let b = await startNode(cluster, 'b');
@@ -192,7 +192,7 @@ test('a node one commit behind a checkpoint reads that commit alone; one far beh
   }
 });
 
-test('a node that is behind starts although an older version of the program has swept segments that the log still names', async (t) => {
+test('a lagging node starts although an older version of the program has removed segments that the log still names', async (t) => {
   const cluster = await sharedStores(t);
   const { objects, coordination } = cluster;
   const a = await startNode(cluster, 'a');
@@ -205,7 +205,7 @@ test('a node that is behind starts although an older version of the program has 
   await write('s1', 2);
   await write('s2', 3);
   await writeLogCheckpoint({ log: new CommitLog(coordination), objects, prefixLengths });
-  // Older versions do not trim the log before they sweep.
+  // Older versions do not trim the log before they collect garbage.
   const segments: string[] = [];
   for await (const { name } of objects.list('catalogue/segments/')) segments.push(name);
   await objects.delete(segments);
@@ -214,7 +214,7 @@ test('a node that is behind starts although an older version of the program has 
   await assertHolds(cluster, [b], scenes);
 });
 
-test('a node that takes slots while it is a little behind a checkpoint applies the commits that it lacks', async (t) => {
+test('a node that loads slots while it is slightly behind a checkpoint applies the commits that it lacks', async (t) => {
   const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   let edits = 0;
@@ -224,7 +224,7 @@ test('a node that takes slots while it is a little behind a checkpoint applies t
   const { scenes, write } = writerOf(a);
   for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
   await b.replica.catchUp();
-  // It does not hear of commits any more.
+  // It does not follow the log any more.
   await b.replica.close();
   edits = 0;
   await write('late', 21);
@@ -235,7 +235,7 @@ test('a node that takes slots while it is a little behind a checkpoint applies t
   await assertHolds(cluster, [b], scenes);
 });
 
-test('a checkpoint ends though commits keep coming, and is written once', async (t) => {
+test('a checkpoint ends although commits keep arriving, and is written once', async (t) => {
   const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   await writeScene(a.storage, 's0', 1);
@@ -267,28 +267,28 @@ test('the wait for a commit ends with its signal, with the log, and with the rep
   const { replica, storage, close } = await startNode(cluster, 'a');
   await writeScene(storage, 's1', 1);
   const beyond = replica.applied + 1;
-  const patience = 3_600_000;
+  const timeoutMs = 3_600_000;
 
-  await assert.rejects(replica.waitForNamedCommit(beyond, patience), { code: 'TW_DHT_NO_COMMIT' });
+  await assert.rejects(replica.waitForNamedCommit(beyond, timeoutMs), { code: 'TW_DHT_NO_COMMIT' });
   const gone = new AbortController();
   const reason = new Error('nobody needs it');
   const waits = [
-    replica.waitForCommit(beyond, patience, gone.signal),
-    replica.waitForNamedCommit(beyond, patience, gone.signal),
+    replica.waitForCommit(beyond, timeoutMs, gone.signal),
+    replica.waitForNamedCommit(beyond, timeoutMs, gone.signal),
   ];
   gone.abort(reason);
-  waits.push(replica.waitForCommit(beyond, patience, gone.signal));
+  waits.push(replica.waitForCommit(beyond, timeoutMs, gone.signal));
   for (const end of await Promise.allSettled(waits))
     assert.equal(end.status === 'rejected' && end.reason, reason);
 
-  const next = replica.waitForCommit(beyond, patience);
+  const next = replica.waitForCommit(beyond, timeoutMs);
   await writeScene(storage, 's2', 2);
   await next;
-  await replica.waitForNamedCommit(beyond, patience);
+  await replica.waitForNamedCommit(beyond, timeoutMs);
 
-  const last = replica.waitForCommit(beyond + 1, patience);
+  const last = replica.waitForCommit(beyond + 1, timeoutMs);
   const ended = assert.rejects(last, { code: 'TW_DHT_BEHIND' });
   await close();
   await ended;
-  await assert.rejects(replica.waitForCommit(beyond + 1, patience), { code: 'TW_DHT_BEHIND' });
+  await assert.rejects(replica.waitForCommit(beyond + 1, timeoutMs), { code: 'TW_DHT_BEHIND' });
 });

@@ -1,4 +1,4 @@
-/** Questions to another node over real sockets: many at once, to a node that is slow, dead, or dies. */
+/** Requests to another node over real sockets: many at the same time, to a node that is slow, dead, or dies. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,8 +12,8 @@ import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-client.js
 import { atEnd } from '../../support/at-end.js';
 
 const MANY = 500;
-/** Longer than any test: a question that fails has not failed because of its total timeout. */
-const PATIENCE = 300_000;
+/** Longer than any test, so that no request fails because of its total timeout. */
+const TIMEOUT_MS = 300_000;
 const anything = () => undefined;
 
 async function listen(t: TestContext, answer: RequestListener, host = '127.0.0.1'): Promise<Server> {
@@ -49,12 +49,12 @@ function echoAfter(ms: number, asked: unknown[] = []): RequestListener {
   };
 }
 
-test('a slow node answers many questions at once: none fails, none is asked twice', async (t) => {
+test('a slow node answers many concurrent requests: none fails, none is repeated', async (t) => {
   const asked: unknown[] = [];
   const peer = peerOf(await listen(t, echoAfter(400, asked)));
   const peers = openPeers(t);
   const questions = Array.from({ length: MANY }, (_, n) => n);
-  const answers = await Promise.all(questions.map((n) => peers.call(peer, '/x', n, PATIENCE, anything)));
+  const answers = await Promise.all(questions.map((n) => peers.call(peer, '/x', n, TIMEOUT_MS, anything)));
   assert.deepEqual(answers, questions);
   assert.deepEqual(
     asked.sort((a, b) => Number(a) - Number(b)),
@@ -63,7 +63,7 @@ test('a slow node answers many questions at once: none fails, none is asked twic
   assert.equal(peers.failures.size, 0);
 });
 
-test('a node that dies fails all questions, those that wait for a socket as well', async (t) => {
+test('when a node dies, all requests fail, even those that wait for a socket', async (t) => {
   let isAsked = () => {};
   const first = new Promise<void>((resolve) => {
     isAsked = resolve;
@@ -71,7 +71,7 @@ test('a node that dies fails all questions, those that wait for a socket as well
   const server = await listen(t, () => isAsked());
   const peers = openPeers(t);
   const asked = Array.from({ length: MANY }, (_, n) =>
-    peers.call(peerOf(server), '/x', n, PATIENCE, anything),
+    peers.call(peerOf(server), '/x', n, TIMEOUT_MS, anything),
   );
   const ends = Promise.allSettled(asked);
   await first;
@@ -81,9 +81,9 @@ test('a node that dies fails all questions, those that wait for a socket as well
   assert.equal(peers.failures.get('peer'), MANY, 'each failure counts once');
 });
 
-test('a node whose machine does not answer is found out by the connect timeout, behind others too', async (t) => {
+test('the connect timeout detects a node whose machine does not answer, even behind other requests', async (t) => {
   if (process.platform !== 'linux') return t.skip('another kernel treats a full queue differently');
-  // It never accepts: once its queue is full, connection attempts get no answer, as from a machine that is gone.
+  // The server never accepts: once its queue is full, connection attempts get no answer, as from an unreachable machine.
   const listener = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
     require('fs').writeSync(1, this.address().port + '\\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
@@ -100,7 +100,7 @@ test('a node whose machine does not answer is found out by the connect timeout, 
   await sleep(100);
   const peers = openPeers(t);
   const peer = { id: 'gone', url: `http://127.0.0.1:${port}` };
-  const asked = Array.from({ length: 130 }, () => peers.call(peer, '/x', {}, PATIENCE, anything));
+  const asked = Array.from({ length: 130 }, () => peers.call(peer, '/x', {}, TIMEOUT_MS, anything));
   for (const end of await Promise.allSettled(asked))
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /it cannot be reached/);
 });
@@ -113,7 +113,7 @@ test('the wait for a socket counts as part of the total timeout', async (t) => {
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /no answer within 1000 ms/);
 });
 
-test('an answer that is damaged or not JSON fails the question alone', async (t) => {
+test('an answer that is damaged or not JSON fails only its own request', async (t) => {
   const bytes = 'no JSON';
   const sums = [crc32(bytes), 1];
   const peer = peerOf(
@@ -122,12 +122,12 @@ test('an answer that is damaged or not JSON fails the question alone', async (t)
     }),
   );
   const peers = openPeers(t);
-  await assert.rejects(peers.call(peer, '/x', {}, PATIENCE, anything), /its answer is not JSON/);
-  await assert.rejects(peers.call(peer, '/x', {}, PATIENCE, anything), /its answer is damaged/);
+  await assert.rejects(peers.call(peer, '/x', {}, TIMEOUT_MS, anything), /its answer is not JSON/);
+  await assert.rejects(peers.call(peer, '/x', {}, TIMEOUT_MS, anything), /its answer is damaged/);
 });
 
 test('nodes reach each other over IPv6', async (t) => {
   const server = await listen(t, echoAfter(0), '::1').catch(() => undefined);
   if (!server) return t.skip('this machine has no IPv6');
-  assert.equal(await openPeers(t).call(peerOf(server, '[::1]'), '/x', 7, PATIENCE, anything), 7);
+  assert.equal(await openPeers(t).call(peerOf(server, '[::1]'), '/x', 7, TIMEOUT_MS, anything), 7);
 });

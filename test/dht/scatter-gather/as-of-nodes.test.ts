@@ -1,4 +1,4 @@
-/** Nodes that serve over real etcd while commits come all the time. */
+/** Nodes that serve over real etcd while commits arrive continuously. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { atEnd } from '../../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
 import { tempFolder } from '../../support/temp.js';
 
-const PATIENCE = 60_000;
+const TIMEOUT_MS = 60_000;
 const READS = 30;
 const COMMITS = 12;
 
@@ -31,10 +31,10 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' ? address!.port : 0;
 }
 
-/** Nodes of which each slot has one for an owner, so that most searches are answered by all of them together. */
+/** Nodes of which each slot has one owner, so that most searches need all of them. */
 async function openNodes(t: TestContext, count: number): Promise<Served[]> {
   const nodes: Served[] = [];
-  // Before what they need.
+  // Registered before the resources that it needs, so that it runs after them.
   atEnd(t, async () => {
     for (const { node } of nodes) await node.close();
   });
@@ -50,8 +50,8 @@ async function openNodes(t: TestContext, count: number): Promise<Served[]> {
     nodes.push({ node, url });
     await node.listen('127.0.0.1', port);
   }
-  for (const begun = performance.now(); !(await areSettled(nodes)); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, 'each node owns its share');
+  for (const startedAt = performance.now(); !(await areSettled(nodes)); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, 'each node owns its share');
   return nodes;
 }
 
@@ -93,10 +93,10 @@ function assertWhole({ numberMatched, features }: Page): void {
   for (const [delivery, cells] of found) assert.deepEqual(cells.sort(), cellsOf(DELIVERY).sort(), delivery);
 }
 
-/** The number of a delivery that has all cells; so has every 256th after it. */
+/** The number of a delivery that has all cells, as every 256th after it has. */
 const DELIVERY = 228;
 
-test('a scene is seen whole or not at all through any node, while scenes come, are replaced and go', {
+test('every node shows a scene completely or not at all, while scenes are added, replaced and deleted', {
   skip: noEtcd,
 }, async (t) => {
   const nodes = await openNodes(t, 3);
@@ -118,7 +118,7 @@ test('a scene is seen whole or not at all through any node, while scenes come, a
       const answer = await fetch(`${url}/search?limit=1000`);
       assert.equal(answer.status, 200);
       const page = (await answer.json()) as Page;
-      // A machine that is busy with something else may let nodes wait for each other for too long.
+      // On a machine that is busy with other work, nodes may wait for each other for too long.
       if (page.partial) continue;
       assertWhole(page);
       for (const { properties } of page.features) seen.add(properties.datetime);
@@ -126,7 +126,7 @@ test('a scene is seen whole or not at all through any node, while scenes come, a
       const { aggregations, partial } = (await counted.json()) as Counts;
       assert.ok(partial || aggregations[0].value % cellsOf(DELIVERY).length === 0);
       i++;
-      // The nodes are one process.
+      // All nodes are in one process.
       await sleep(100);
     }
   };
@@ -140,7 +140,7 @@ test('a scene is seen whole or not at all through any node, while scenes come, a
   assert.ok(seen.size > 2, `${seen.size} deliveries were seen, of ${commits} commits`);
 });
 
-test('who writes through one node reads it through another with the number of the commit', {
+test('a client that writes through one node reads its write through another with the number of the commit', {
   skip: noEtcd,
 }, async (t) => {
   const [a, b] = (await openNodes(t, 2)) as [Served, Served];

@@ -1,4 +1,4 @@
-/** Nodes that are at different commits answer as of one: together, what there was then. */
+/** Nodes at different commits answer together as of one commit. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ interface Node {
   replica: Replica;
 }
 
-/** A node that follows the log, or applies commits when it is told to. */
+/** A node that follows the log, or applies commits only when the test asks for it. */
 async function openReplica(place: SharedStores, id: string, follows = false): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
@@ -47,7 +47,7 @@ async function tilesAsOf({ storage }: Node, seq: number): Promise<string[]> {
   return tiles.map(({ id, version }) => `${id} ${version}`);
 }
 
-/** The same of every commit that has been made, told by the node that makes them. */
+/** The same for every commit so far, from the node that makes them. */
 class History {
   private readonly states = new Map<number, string[]>([[0, []]]);
 
@@ -64,7 +64,7 @@ class History {
   }
 }
 
-test('nodes that are at different commits give what there was at one of them, replaced and deleted tiles too', async (t) => {
+test('nodes at different commits return the state of one of them, including replaced and deleted tiles', async (t) => {
   const place = await sharedStores(t);
   const [writer, a, b] = await Promise.all([...'wab'].map((id) => openReplica(place, id, id === 'w')));
   await writer!.replica.loadSlots(slotsWhere(() => true));
@@ -74,13 +74,13 @@ test('nodes that are at different commits give what there was at one of them, re
   const readers = [a!, b!];
 
   for (let n = 1; n <= 40; n++) {
-    // Some are new, some replace others, some go.
+    // Some tiles are new, some replace others, some are deleted.
     if (n % 7 === 0) await writer!.storage.deleteScene(COLLECTION.id, `scene-${(n - 1) % 5}`);
     else await writeScene(writer!.storage, `scene-${n % 5}`, n);
     await history.note();
     if (n % 3 === 0) await a!.replica.catchUp();
     if (n % 4 === 0) {
-      // Reads go on while commits come.
+      // Reads continue while commits arrive.
       const seq = Math.min(a!.replica.applied, b!.replica.applied);
       await Promise.all([b!.replica.catchUp(), history.assertSame(readers, seq)]);
     }
@@ -91,7 +91,7 @@ test('nodes that are at different commits give what there was at one of them, re
   for (let seq = 1; seq <= writer!.replica.applied; seq++) await history.assertSame(readers, seq);
 });
 
-test('a node that has got other slots answers as of no earlier commit, nor one that was opened anew', async (t) => {
+test('a node that has got other slots, or was reopened, does not answer as of earlier commits', async (t) => {
   const place = await sharedStores(t);
   const [writer, a] = await Promise.all([...'wa'].map((id) => openReplica(place, id, id === 'w')));
   await writer!.replica.loadSlots(slotsWhere(() => true));

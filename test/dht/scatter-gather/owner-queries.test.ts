@@ -1,4 +1,4 @@
-/** Questions between nodes of one process that speak HTTP with each other. */
+/** Queries between nodes of one process that communicate over HTTP. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -28,20 +28,20 @@ const badQuestion = defineError(
 );
 const unable = defineError('TW_TEST_UNABLE', 503, 'A test asks so.', (who: string) => `${who} cannot`);
 
-/** Also on a machine that is busy, ms. */
-const PATIENCE = 60_000;
+/** Long enough even on a busy machine. */
+const TIMEOUT_MS = 60_000;
 
 interface Node {
   id: string;
   ask: ScatterQuery<string, string>;
   owners: ScatterGather;
-  /** Sends this JSON as every answer, whatever it is asked; undefined: answers again. */
+  /** This JSON is sent as every answer; undefined restores normal answers. */
   forge(by: { answer: unknown } | undefined): void;
-  /** Stops to listen. */
+  /** Stops listening. */
   silence(): Promise<void>;
 }
 
-/** Answers `bad <node>` and `unable <node>` on that node by an error, all else by its own name. */
+/** On that node, answers `bad <node>` and `unable <node>` with an error, and everything else with its own name. */
 async function answerOf(id: string, question: string): Promise<string> {
   if (question === `bad ${id}`) throw badQuestion(id);
   if (question === 'unable all' || question === `unable ${id}`) throw unable(id);
@@ -83,7 +83,7 @@ async function start(place: SharedStores, id: string): Promise<Node> {
   const peers = new PeerClient('secret');
   owners = new ScatterGather(storage, cluster, peers);
   const isText = messageCheck({ type: 'string' });
-  const kind = { name: 'test', question: isText, answer: isText, patience: PATIENCE };
+  const kind = { name: 'test', question: isText, answer: isText, patience: TIMEOUT_MS };
   const ask = owners.register<string, string>(kind, (question) => answerOf(id, question));
   const silence = async () => {
     server.closeAllConnections();
@@ -95,11 +95,11 @@ async function start(place: SharedStores, id: string): Promise<Node> {
     await cluster.close();
     await storage.close();
   });
-  for (const begun = performance.now(); ; await sleep(50)) {
+  for (const startedAt = performance.now(); ; await sleep(50)) {
     const { slots } = cluster.placement;
     if (slots.length === SLOTS && slots.every((all) => all.every(({ state }) => state === 'available')))
       break;
-    assert.ok(performance.now() - begun < PATIENCE, 'it loads its slots');
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, 'it loads its slots');
   }
   const forge = (by: typeof forged) => {
     forged = by;
@@ -107,14 +107,14 @@ async function start(place: SharedStores, id: string): Promise<Node> {
   return { id, ask, owners, forge, silence };
 }
 
-test('owners are asked, and what they say comes back', async (t) => {
+test('owners are asked, and their answers are returned', async (t) => {
   const place = await sharedStores(t);
   const [a, b, c] = [await start(place, 'a'), await start(place, 'b'), await start(place, 'c')];
   const settled = async () => (await c.ask('who')).answers.length === 2;
-  for (const begun = performance.now(); !(await settled().catch(() => false)); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, 'it settles');
+  for (const startedAt = performance.now(); !(await settled().catch(() => false)); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, 'it settles');
 
-  await t.test('the node itself for what it has, another for the rest', async () => {
+  await t.test('the node itself for its slots, another node for the rest', async () => {
     for (const node of [a, b, c]) {
       const { answers, unanswered } = await node.ask('who');
       assert.equal(answers[0], node.id);
@@ -125,7 +125,7 @@ test('owners are asked, and what they say comes back', async (t) => {
     assert.deepEqual(answers, []);
   });
 
-  await t.test('an error of the question is answered as it is', async () => {
+  await t.test('an error of the question is returned unchanged', async () => {
     const [, other] = (await a.ask('who')).answers;
     for (const who of ['a', other!])
       await assert.rejects(a.ask(`bad ${who}`), {
@@ -135,7 +135,7 @@ test('owners are asked, and what they say comes back', async (t) => {
       });
   });
 
-  await t.test('who is unable is passed over; where all are, that is said', async () => {
+  await t.test('a node that is unable is skipped; if all are, the error is returned', async () => {
     for (const kind of ['unable', 'broken']) {
       const [, other] = (await a.ask('who')).answers;
       const { answers, unanswered } = await a.ask(`${kind} ${other}`);
@@ -145,7 +145,7 @@ test('owners are asked, and what they say comes back', async (t) => {
     await assert.rejects(a.ask('unable all'), { code: 'TW_TEST_UNABLE', status: 503 });
   });
 
-  await t.test('a question of another form is refused', async () => {
+  await t.test('a malformed question is refused', async () => {
     const request = { kind: 'test', slots: '', seq: 0, wait: 0 };
     for (const question of [undefined, null, 7, {}, ['who']])
       await assert.rejects(a.owners.handle({ ...request, question }), {
@@ -154,7 +154,7 @@ test('owners are asked, and what they say comes back', async (t) => {
       });
   });
 
-  await t.test('the wait for a commit ends with the question, and is bounded', async () => {
+  await t.test('the wait for a commit ends with the request, and is bounded', async () => {
     const request = { kind: 'test', question: 'who', slots: '', seq: 1e9, wait: 3_600_000 };
     const gone = new AbortController();
     const abandoned = a.owners.handle(request, gone.signal);
@@ -164,7 +164,7 @@ test('owners are asked, and what they say comes back', async (t) => {
     await assert.rejects(bounded, { code: 'TW_DHT_BEHIND' });
   });
 
-  await t.test('if an owner answers in another form, the next owner is asked', async () => {
+  await t.test('if an owner sends a malformed answer, the next owner is asked', async () => {
     const forgeries = [
       ...[null, 5, [], {}, 'x', { answer: null }, { answer: 7 }, { error: 5 }, { error: {} }],
       ...[100, 200, 99_999, 'x'].map((status) => ({ error: { code: 'TW_X', status, message: 'm' } })),
@@ -184,7 +184,7 @@ test('owners are asked, and what they say comes back', async (t) => {
     forger.forge(undefined);
   });
 
-  await t.test('who is silent is missed by nobody; slots without an owner are named', async () => {
+  await t.test('answers stay complete without a silent node; slots without an owner are named', async () => {
     await c.silence();
     const { answers, unanswered } = await a.ask('who');
     assert.deepEqual(answers.sort(), ['a', 'b']);

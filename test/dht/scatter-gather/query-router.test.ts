@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Owner, readableOwners, routeQuery } from '../../../src/dht/index.js';
+import { readableOwners } from '../../../src/dht/index.js';
+import type { Owner } from '../../../src/dht/placement/placement.js';
+import { routeQuery } from '../../../src/dht/scatter-gather/query-router.js';
 
 const nodes = fc.constantFrom('a', 'b', 'c', 'd');
 const owner = fc.record<Owner>({
@@ -12,7 +14,7 @@ const placements = fc.array(fc.uniqueArray(owner, { maxLength: 3, selector: ({ n
   maxLength: 20,
 });
 
-test('each slot goes to one that can answer, to the node itself where it can', () => {
+test('each slot goes to an owner that can answer, to the node itself if it can', () => {
   fc.assert(
     fc.property(placements, nodes, fc.uniqueArray(nodes, { maxLength: 2 }), (slots, self, away) => {
       const avoided = new Set<string>(away);
@@ -32,7 +34,7 @@ test('each slot goes to one that can answer, to the node itself where it can', (
   );
 });
 
-test('who is asked anyway is asked for more, who leaves only where nobody stays', () => {
+test('a node that is asked anyway is asked for more; a leaving owner only if no other owner remains', () => {
   const at = (...all: [string, Owner['state']][]) => all.map(([node, state]) => ({ node, state }));
   const slots = [
     at(['b', 'available'], ['c', 'available']),

@@ -1,4 +1,4 @@
-/** Questions to owners over sockets, as of a commit: each slot has one owner, so that answers come from both nodes. */
+/** Queries to owners over sockets, as of a commit: each slot has one owner, so answers come from both nodes. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -28,7 +28,7 @@ const KIND = {
 interface Node {
   storage: Storage;
   cluster: Cluster;
-  /** All tiles that an owner has, with their versions. */
+  /** All tiles of an owner, with their versions. */
   tiles: ScatterQuery<null, string[]>;
   /** Node b does not know the word "new". */
   words: ScatterQuery<string, string>;
@@ -90,12 +90,12 @@ async function twoNodes(place: SharedStores): Promise<[Node, Node]> {
   const isShared = ({ cluster: { placement } }: Node) =>
     placement.nodes.length === 2 &&
     placement.slots.every((owners) => owners.length === 1 && owners[0]!.state === 'available');
-  for (const begun = performance.now(); ![a, b].every(isShared); await sleep(50))
-    assert.ok(performance.now() - begun < 60_000, 'each node owns a half');
+  for (const startedAt = performance.now(); ![a, b].every(isShared); await sleep(50))
+    assert.ok(performance.now() - startedAt < 60_000, 'each node owns a half');
   return [a, b];
 }
 
-/** The tiles of both, and the commit as of which they are. */
+/** The tiles of both nodes, and their commit. */
 async function askAll({ tiles }: Node, seq?: number): Promise<{ tiles: string[]; seq: number }> {
   const answer = await tiles(null, undefined, seq);
   assert.deepEqual(answer.unanswered, []);
@@ -103,7 +103,7 @@ async function askAll({ tiles }: Node, seq?: number): Promise<{ tiles: string[];
   return { tiles: answer.answers.flat().sort(), seq: answer.seq! };
 }
 
-test('a question is answered as of the commit that it names, earlier or just coming', async (t) => {
+test('a query is answered as of its commit, whether earlier or about to arrive', async (t) => {
   const place = await sharedStores(t);
   const [a, b] = await twoNodes(place);
   const { replica } = a.cluster;
@@ -124,7 +124,7 @@ test('a question is answered as of the commit that it names, earlier or just com
   assert.equal(coming.seq, next);
 });
 
-test('where an owner has got slots since the commit that a question names, it is answered as of a later one', async (t) => {
+test('if an owner has got slots after the commit of a query, the query is answered as of a later one', async (t) => {
   const place = await sharedStores(t);
   const [a, b] = await twoNodes(place);
   await writeScene(a.storage, 's1', 1);
@@ -137,7 +137,7 @@ test('where an owner has got slots since the commit that a question names, it is
   assert.deepEqual(await askAll(a), before);
 });
 
-test('where nobody has a commit, or a slot, the answer says which slots it lacks', async (t) => {
+test('if no node has a commit or a slot, the answer names the missing slots', async (t) => {
   const place = await sharedStores(t);
   const [a, b] = await twoNodes(place);
   await writeScene(a.storage, 's1', 1);
@@ -151,7 +151,7 @@ test('where nobody has a commit, or a slot, the answer says which slots it lacks
   assert.deepEqual(await askAll(a), { tiles, seq });
 });
 
-test('a question that an owner of an earlier version does not know fails, and is not answered in part', async (t) => {
+test('a query that an owner with an earlier version does not know fails, and is not answered partially', async (t) => {
   const place = await sharedStores(t);
   const [a] = await twoNodes(place);
   const { answers, unanswered } = await a.words('old');
@@ -166,7 +166,7 @@ test('a question that an owner of an earlier version does not know fails, and is
   assert.ok(partial.unanswered.length > 0);
 });
 
-test('many questions at once are all answered in full', async (t) => {
+test('many concurrent queries are all answered completely', async (t) => {
   const place = await sharedStores(t);
   const [a] = await twoNodes(place);
   for (let n = 1; n <= 3; n++) await writeScene(a.storage, `s${n}`, n);

@@ -1,4 +1,4 @@
-/** Kelvin-1: the example of docs/add-a-product.md. */
+/** Kelvin-1: the example of docs/tutorials/add-a-product.md. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

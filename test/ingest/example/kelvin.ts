@@ -2,9 +2,12 @@
 
 import { groupBands } from '../../../src/ingest/band-groups.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
-import { parseTime } from '../../../src/ingest/formats/shared/acquisition-time.js';
-import { matchesRaster } from '../../../src/ingest/formats/shared/probe-input.js';
-import { bitAt, buildQualityLookup } from '../../../src/ingest/formats/shared/quality-lookup.js';
+import {
+  bitAt,
+  buildQualityLookup,
+  matchesRaster,
+  parseTime,
+} from '../../../src/ingest/formats/shared/index.js';
 import { nominalPixelSize } from '../../../src/ingest/georeferencing/pixel-size.js';
 import type { ProductFormat } from '../../../src/ingest/scene.js';
 import { Mask } from '../../../src/raster/index.js';

@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { AllGather } from '../../../src/jobs/cluster/all-gather.js';
 
-test('a run goes on with what all have said, again and again', async () => {
+test('a run continues with the values of all runs, repeatedly', async () => {
   const meetings = new AllGather();
   const { signal } = new AbortController();
   for (const words of [[1, 2], [3]]) {
@@ -16,7 +16,7 @@ test('a run goes on with what all have said, again and again', async () => {
   assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
-test('a run that is cancelled, before it waits or while it does, does not wait for ever', {
+test('a run that is cancelled before or during its wait stops waiting', {
   timeout: 10_000,
 }, async () => {
   const meetings = new AllGather();

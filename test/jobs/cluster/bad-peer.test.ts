@@ -1,4 +1,4 @@
-/** A node leads jobs whose other node answers in a wrong form: one process, one tile store, and a server that sends what the test says. */
+/** A node leads jobs whose other node sends malformed answers: one process, one tile store, and a server that sends what the test sets. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -33,13 +33,13 @@ import { process } from '../process.js';
 
 const SECRET = 'the secret of the test';
 
-/** What the other node sends: lines for a share, and its answer to a survey. */
+/** The answers of the other node: lines for a task, and its statistics. */
 interface Sent {
   lines: (request: TaskRequest) => unknown[];
   holding: unknown;
 }
 
-/** The work of a share returns the node that has done it. */
+/** The work of a task returns the node that has done it. */
 function workProcess(more: Partial<Process> = {}): Process {
   return process(async () => ({ node: 'a' }), {
     inputs: objectOf({ precision: { type: 'integer' } }),
@@ -71,7 +71,7 @@ async function start(t: TestContext, processes: Process[]) {
     server.close();
   });
   const log: { away?: Promise<unknown> } = {};
-  // The leader alone cannot read the log while that is away.
+  // Only the leader cannot read the log while the store is unreachable.
   const coordination = hooked(place.coordination, 'transact', async () => {
     await log.away;
   });
@@ -108,12 +108,14 @@ async function start(t: TestContext, processes: Process[]) {
 
 const shareOf = (more: Partial<TaskRequest>): TaskRequest => ({
   ...{ job: '000000000aaaaaa', run: '000000000bbbbbb', process: 'fill', inputs: { precision: 5 } },
-  ...{ slots: '', since: 0, ...more },
+  slots: '',
+  since: 0,
+  ...more,
 });
 
 const never = new AbortController().signal;
 
-test('a share whose node sends lines of a wrong form is done by another owner', async (t) => {
+test('a task whose node sends malformed lines is done by another owner', async (t) => {
   const work = workProcess();
   const { sent, run } = await start(t, [work]);
   const result = { part: { node: 'b' }, files: {}, applied: 0 };
@@ -152,7 +154,7 @@ test('a share whose node sends lines of a wrong form is done by another owner', 
   }
 });
 
-test('a job that waits for a commit of another node ends when it is to end', async (t) => {
+test('a job that waits for a commit of another node can be cancelled', async (t) => {
   const work = workProcess();
   const { b, sent, run, log, cluster } = await start(t, [work]);
   let bring = (_: unknown) => {};
@@ -174,7 +176,7 @@ test('a job that waits for a commit of another node ends when it is to end', asy
   bring(undefined);
 });
 
-test('a share with inputs that do not fit its process is refused, and its wait ends with it', async (t) => {
+test('a task whose inputs do not match its process is refused, and its wait ends', async (t) => {
   let runs = 0;
   const work = workProcess({
     check: (inputs) => {
@@ -211,7 +213,7 @@ test('a share with inputs that do not fit its process is refused, and its wait e
   assert.equal(runs, 1);
 });
 
-test('a node whose holdings have a wrong form is left out of a survey', async (t) => {
+test('a node that sends malformed statistics is ignored', async (t) => {
   const { sent, cluster } = await start(t, []);
   const holding = { applied: 0, slots: [...ALL_SLOTS].slice(0, 3).join(), bytes: [] };
   sent.holding = holding;

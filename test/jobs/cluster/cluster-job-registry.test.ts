@@ -1,4 +1,4 @@
-/** What a node remembers of the jobs that it tells the others of. */
+/** The state that a node keeps of the jobs that it publishes. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -22,10 +22,13 @@ async function open(t: TestContext) {
   const full = faultyCoordination(coordination, () =>
     disk.isFull ? { kind: 'full', outage: 0 } : undefined,
   );
-  const documents = new JobEntries(full);
+  const entries = new JobEntries(full);
   const failures: unknown[] = [];
   const registry = new ClusterJobRegistry({
-    ...{ catalogue: storage.catalogue, documents, objects: new JobArtifacts(objects), self: 'a' },
+    catalogue: storage.catalogue,
+    entries,
+    artifacts: new JobArtifacts(objects),
+    self: 'a',
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: (job) => jobs.abandon(job),
@@ -38,23 +41,23 @@ async function open(t: TestContext) {
     await storage.close();
     for (const error of failures) assert.ok(coordinationFull.is(error) || storageFull.is(error));
   });
-  return { jobs, board: registry, documents, objects, disk, failures, storage };
+  return { jobs, registry, entries, objects, disk, failures, storage };
 }
 
 test('the end of a job is published once a full etcd has room again', async (t) => {
-  const { jobs, documents, disk, failures } = await open(t);
+  const { jobs, entries, disk, failures } = await open(t);
   const job = await startWork(jobs, {}, async () => {
     disk.isFull = true;
     return 'done';
   });
-  await eventually('a refusal', () => failures.length > 0);
+  await eventually('a refused attempt', () => failures.length > 0);
   disk.isFull = false;
   assert.equal((await jobs.wait(job.id)).status, 'successful');
-  await eventually('the end', async () => (await documents.get(job.id))?.isLive === false);
+  await eventually('the end', async () => (await entries.get(job.id))?.isLive === false);
 });
 
 test('other nodes know the end of a job that this node could not write', async (t) => {
-  const { jobs, board, documents, storage } = await open(t);
+  const { jobs, registry, entries, storage } = await open(t);
   const { catalogue } = storage;
   const write = catalogue.write.bind(catalogue);
   const job = await startWork(jobs, {}, async () => {
@@ -63,33 +66,33 @@ test('other nodes know the end of a job that this node could not write', async (
     };
     throw storageFull(storage.dir);
   });
-  await eventually('the end', async () => (await documents.get(job.id))?.isLive === false);
-  assert.equal((await documents.get(job.id))?.entry.job.status, 'failed');
+  await eventually('the end', async () => (await entries.get(job.id))?.isLive === false);
+  assert.equal((await entries.get(job.id))?.entry.job.status, 'failed');
   catalogue.write = write;
-  assert.equal(await board.isLedHere(job), false, 'the next start does not run it again');
+  assert.equal(await registry.isLedHere(job), false, 'the next start does not run it again');
 });
 
-test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
-  const { jobs, board } = await open(t);
+test('no state remains of a job that has ended, nor of a repeated request', async (t) => {
+  const { jobs, registry } = await open(t);
   const request = { key: 'once', digest: 'a' };
   const work = process(async () => 'done');
   const { job } = await jobs.startUnlessRepeated(work, {}, { request });
   assert.equal((await jobs.wait(job.id)).status, 'successful');
   const again = await jobs.startUnlessRepeated(work, {}, { request });
   assert.deepEqual([again.repeated, again.job.id], [true, job.id]);
-  assert.deepEqual([...board.accepting], []);
+  assert.deepEqual([...registry.accepting], []);
 });
 
-test('nothing is kept of a job that another node has taken over', async (t) => {
-  const { jobs, board, documents } = await open(t);
+test('no state remains of a job that another node has taken over', async (t) => {
+  const { jobs, registry, entries } = await open(t);
   const job = await startWork(jobs, {}, async ({ signal, progress }) => {
-    const { entry, revision } = (await documents.get(job.id))!;
-    await documents.update({ ...entry, home: 'b' }, revision);
+    const { entry, revision } = (await entries.get(job.id))!;
+    await entries.update({ ...entry, home: 'b' }, revision);
     progress({ done: 1 });
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   });
   await assert.rejects(jobs.wait(job.id), { code: 'TW_JOB_TAKEN_OVER' });
-  assert.deepEqual([...board.accepting], []);
+  assert.deepEqual([...registry.accepting], []);
   assert.equal(await jobs.find(job.id), undefined);
 });
 
@@ -104,8 +107,8 @@ test('a job that is refused leaves nothing in the object store', async (t) => {
   assert.deepEqual([...new Set(names)], [job.id]);
 });
 
-test('a job that this node cannot write is withdrawn: it never runs, and the request can be made again', async (t) => {
-  const { jobs, board, documents, objects, disk, storage } = await open(t);
+test('a job that this node cannot write is withdrawn: it never runs, and the request can be repeated', async (t) => {
+  const { jobs, registry, entries, objects, disk, storage } = await open(t);
   const { catalogue } = storage;
   const write = catalogue.write.bind(catalogue);
   const request = { key: 'once', digest: 'a' };
@@ -114,17 +117,17 @@ test('a job that this node cannot write is withdrawn: it never runs, and the req
     throw storageFull(storage.dir);
   };
   await assert.rejects(jobs.startUnlessRepeated(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
-  assert.deepEqual(await documents.live(), []);
+  assert.deepEqual(await entries.live(), []);
   assert.deepEqual(await toArray(objects.list('jobs/')), []);
-  assert.deepEqual([...board.accepting], []);
+  assert.deepEqual([...registry.accepting], []);
 
-  // Without etcd, the job may be taken up later.
+  // Without etcd, the job may still be taken over later.
   catalogue.write = async () => {
     disk.isFull = true;
     throw storageFull(storage.dir);
   };
   await assert.rejects(jobs.startUnlessRepeated(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
-  const [stored] = await documents.live();
+  const [stored] = await entries.live();
   disk.isFull = false;
   catalogue.write = write;
   const again = await jobs.startUnlessRepeated(work, {}, { request });

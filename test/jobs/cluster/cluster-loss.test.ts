@@ -22,7 +22,7 @@ import {
 
 const idsOf = (items: { id: string }[]) => items.map(({ id }) => id).sort();
 
-test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
+test('jobs survive the death of nodes', { skip: noEtcd }, async (t) => {
   const servers = await Servers.start(t);
   const [a, b, c] = servers.three;
   const nodes = await Promise.all([a, b, c].map(nodeId));
@@ -32,7 +32,7 @@ test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
   const wanted = idsOf((await resultsOf<Models>(b, await startJob(a, 'train', training))).models);
   assert.ok(wanted.length >= 3);
 
-  /** Long enough to be disturbed. */
+  /** Long enough to be interrupted. */
   const long = { ...training, epochs: 60 };
   const isUnderWay = async (server: Server, id: string) => {
     const { status, tiles } = await get<Job>(server, `/jobs/${id}`);
@@ -43,25 +43,25 @@ test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
   const statusOf = (server: Server, id: string) =>
     get<{ started: string; finished: string }>(server, `/jobs/${id}`);
 
-  await t.test('a node that is killed in the middle is missed by nobody', async () => {
+  await t.test('a job finishes although a node is killed during its work', async () => {
     const id = await startJob(a, 'train', long);
-    await until('it is under way', () => isUnderWay(a, id));
+    await until('the job is running', () => isUnderWay(a, id));
     const { started } = await statusOf(a, id);
     await kill(c.process);
     const results = await resultsOf<Models & { seconds: number }>(b, id);
     assert.deepEqual(idsOf(results.models), wanted);
     const { lines } = await get<{ lines: { text: string }[] }>(b, `/jobs/${id}/logs`);
     assert.ok(
-      lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to others')),
+      lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to other nodes')),
     );
     checkDuration(await statusOf(b, id), results, started);
   });
 
-  await t.test('another node goes on with the jobs of one that is killed', async () => {
+  await t.test('another node takes over the jobs of a killed node', async () => {
     const again = servers.serve(c.port);
-    await until('the node is back', () => isSettled(again));
+    await until('the node is running again', () => isSettled(again));
     const id = await startJob(b, 'train', { ...long, seed: 6 });
-    await until('it is under way', () => isUnderWay(a, id));
+    await until('the job is running', () => isUnderWay(a, id));
     const { started } = await statusOf(a, id);
     await kill(b.process);
     const results = await resultsOf<Models & { seconds: number }>(again, id);
@@ -69,7 +69,7 @@ test('jobs go on where nodes die', { skip: noEtcd }, async (t) => {
     const { lines } = await get<{ lines: { text: string }[] }>(a, `/jobs/${id}/logs`);
     assert.ok(lines.some(({ text }) => text.includes('because') && text.includes(nodes[1]!)));
     const back = servers.serve(b.port);
-    await until('it is back', () => isSettled(back));
+    await until('it is running again', () => isSettled(back));
     assert.equal((await ended(back, id)).status, 'successful');
     checkDuration(await statusOf(back, id), results, started);
   });

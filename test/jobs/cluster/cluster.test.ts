@@ -1,4 +1,4 @@
-/** Jobs in a cluster: three servers, etcd and a shared folder, beside a node that is alone with the same scenes. */
+/** Jobs in a cluster: three servers, etcd and a shared folder, compared with a single node that has the same scenes. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ import {
   writeScenes,
 } from '../servers.js';
 
-/** Runs a job on a node that is alone; it must succeed. */
+/** Runs a job on a single node; it must succeed. */
 async function alone<T>(node: TilewrightNode, url: string, payload: object): Promise<T> {
   const { status, results, error } = await runRequest<T>(node, url, payload);
   assert.equal(status, 'successful', JSON.stringify(error));
@@ -57,7 +57,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     return (features as Item[]).sort((x, y) => (x.id < y.id ? -1 : 1));
   };
 
-  await t.test('fill and split are done where the tiles are, and give what one node gives', async () => {
+  await t.test('fill and split run where the tiles are, and give the result of a single node', async () => {
     for (const [process, source, inputs] of [
       ['fill', 'filled', { filter }],
       ['split', 'split', { filter, precision: 6 }],
@@ -72,7 +72,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
       const { lines } = await get<{ lines: { text: string }[] }>(c, `/jobs/${id}/logs`);
       for (const node of nodes)
         assert.ok(
-          lines.some(({ text }) => text.startsWith(`node ${node}: its share of`)),
+          lines.some(({ text }) => text.startsWith(`node ${node}: its task with`)),
           JSON.stringify(lines),
         );
       const wanted = await asked(`source=${source}`)();
@@ -89,7 +89,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     }
   });
 
-  await t.test('coalesce takes what lies in other slots', async () => {
+  await t.test('coalesce uses tiles in other slots', async () => {
     const path = join(folder, 'coarse.tif');
     const href = await writeTestScene(path, { width: 400, height: 60, pixel: 500, x: 490_000 });
     const scene = { href, datetime: DATES[0], ...OPTIONS, collection: 'coarse', precision: 3 };
@@ -104,14 +104,14 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     assert.deepEqual(figuresOf(await itemsOf(b, 'source=coalesced')), figuresOf(wanted));
   });
 
-  await t.test('events of a job come through any node', async () => {
+  await t.test('the events of a job are available from any node', async () => {
     const id = await startJob(b, 'split', { filter, precision: 6 });
     const text = await (await fetch(`${c.url}/jobs/${id}/events`)).text();
     assert.match(text, /event: state\nid: \d+\ndata: .*"status":"successful"/);
     assert.ok(text.includes(`${c.url}/jobs/${id}`) && !text.includes(`${b.url}/jobs/${id}`));
   });
 
-  await t.test('tensors of all cells are there, from any node', async () => {
+  await t.test('the tensors of all cells are available from any node', async () => {
     const inputs = { filter, bands: ['red', 'nir'] };
     const id = await startJob(c, 'tensor', inputs);
     const { files } = await resultsOf<{ files: { name: string; bytes: number }[] }>(a, id);
@@ -129,7 +129,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     assert.equal((await file.arrayBuffer()).byteLength, bytes);
   });
 
-  await t.test('a request with one key that comes through two nodes starts one job', async () => {
+  await t.test('a request that is sent to two nodes with the same key starts one job', async () => {
     const headers = { 'idempotency-key': 'once' };
     const inputs = { filter, precision: 6 };
     const ids = await Promise.all([a, b, c].map((server) => startJob(server, 'split', inputs, headers)));
@@ -140,7 +140,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
 
   const training = { model: 'ndvi', filter, epochs: 2, seed: 5 };
   let expected: Models;
-  await t.test('training gives what one node gives', async () => {
+  await t.test('training gives the result of a single node', async () => {
     expected = await alone(single, '/processes/train/execution', { inputs: training });
     assert.ok(expected.models.length >= 3, JSON.stringify(expected.skipped));
     const results = await resultsOf<Models>(b, await startJob(a, 'train', training));
@@ -149,7 +149,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     assert.ok(Math.abs(results.pooled!.model.r2 - expected.pooled!.model.r2) < 1e-9);
   });
 
-  await t.test('a place is trained outside of the nodes, through any of them', async () => {
+  await t.test('a cell is trained outside of the nodes, through any of them', async () => {
     const [{ geocode, metrics }] = expected.models as [Models['models'][0] & { geocode: string }];
     const place = ['--collection', 'test', '--geocode', geocode, '--epochs', '2', '--seed', '5'];
     for (const { url } of [a, b, c]) {
@@ -163,7 +163,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
 
   await t.test('a job is cancelled through another node, and all stop', async () => {
     const id = await startJob(a, 'train', { ...training, epochs: 60 });
-    await until('it is under way', async () => (await get<Job>(b, `/jobs/${id}`)).tiles.total > 0);
+    await until('the job is running', async () => (await get<Job>(b, `/jobs/${id}`)).tiles.total > 0);
     const answer = await fetch(`${b.url}/jobs/${id}`, { method: 'DELETE' });
     assert.equal(((await answer.json()) as Job).status, 'dismissed');
     const { models } = await get<Models>(c, `/jobs/${id}/results`);
@@ -171,11 +171,11 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
   });
 
   await t.test(
-    'the log has the requests of clients and the shares, but not the requests between nodes',
+    'the log has the requests of clients and the tasks, but not the requests between nodes',
     () => {
       const logs = [a, b, c].map(({ log }) => log());
       assert.ok(logs.every((log) => log.includes('/jobs/')));
-      assert.ok(logs.some((log) => log.includes('share of a job accepted')));
+      assert.ok(logs.some((log) => log.includes('task of a job accepted')));
       for (const log of logs) assert.ok(!log.includes('/cluster/internal/'), log);
     },
   );

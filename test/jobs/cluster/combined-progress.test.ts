@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { combinedProgress } from '../../../src/jobs/cluster/task-executor.js';
 
-test('runs together are as far as what they do not skip', () => {
+test('the combined progress of runs is weighted by the work that they do not skip', () => {
   assert.deepEqual(combinedProgress([{ total: 3, done: 1 }, { total: 2 }]), {}, 'counts tell it themselves');
   assert.deepEqual(combinedProgress([{ share: 0.5 }]), {}, 'nothing is known of the work yet');
   assert.deepEqual(combinedProgress([{ total: 20, skipped: 16, share: 0.25 }]), { share: 0.25 });

@@ -1,4 +1,4 @@
-/** A node that is behind the log must not report the end of a job before its searches find the job's tiles. */
+/** A node that lags behind the log must not report the end of a job before its searches find the tiles of the job. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,6 +30,6 @@ test('a search after the end of a job finds its tiles, on a node that could not 
   };
   for (let times = 0; times < 3; times++) assert.notEqual(await statusOf(), 'successful');
   for (const name of taken) renameSync(join(servers.folder, name), join(segments, name));
-  await until('it tells the end', async () => (await statusOf()) === 'successful');
+  await until('it reports the end', async () => (await statusOf()) === 'successful');
   assert.ok((await itemsOf(b, 'collections=cubes')).length > 0);
 });

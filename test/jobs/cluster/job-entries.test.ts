@@ -1,4 +1,4 @@
-/** What nodes agree on of jobs, in a real coordination store. */
+/** The entries of jobs in a real coordination store. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -29,7 +29,7 @@ const documentOf = (id: string, home: string): JobEntry => ({
   },
 });
 
-test('of requests with one key that come at the same time, one starts a job', async (t) => {
+test('one of several concurrent requests with the same key starts a job', async (t) => {
   const documents = await open(t);
   const request = { key: 'once', digest: 'a' };
   const added = await Promise.all(
@@ -47,7 +47,7 @@ test('of requests with one key that come at the same time, one starts a job', as
   assert.equal(await documents.jobOfRequest({ key: 'twice', digest: 'a' }), undefined);
 });
 
-test('a job is changed by the node that knows its last state, and by no other', async (t) => {
+test('only the node that knows the last state of a job can change it', async (t) => {
   const documents = await open(t);
   const added = await documents.create(documentOf('j1', 'n1'));
   assert.ok('revision' in added);
@@ -77,7 +77,7 @@ test('a job is changed by the node that knows its last state, and by no other', 
   assert.equal(await documents.get('j1'), undefined);
 });
 
-test('a key that expires and is removed by another node while it is used again starts one job', async (t) => {
+test('a key that is reused while another node removes it as expired starts one job', async (t) => {
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
   atEnd(t, () => store.close());
   const key = `jobs/requests/${keyHash('once')}`;

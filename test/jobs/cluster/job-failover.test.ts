@@ -1,4 +1,4 @@
-/** What nodes do about the jobs of lost nodes, about their own jobs that do not run, and about old jobs. */
+/** Failover: jobs of lost nodes, own jobs that do not run, and old jobs. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -17,18 +17,22 @@ import { eventually } from '../../support/eventually.js';
 import { process } from '../process.js';
 
 const DAY = 86_400_000;
-/** Node `a` looks every 100 ms. */
+/** Node `a` checks every 100 ms. */
 const GRACE_MS = 400;
 
-/** Node `a` of a cluster in which it is the only one that runs, and which can run `fill`. */
+/** Node `a`, the only running node of a cluster, which can run `fill`. */
 async function nodeOf({ folder, coordination, stops }: SharedStores, store: ObjectStore) {
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
-  const documents = new JobEntries(coordination);
-  const objects = new JobArtifacts(store);
+  const entries = new JobEntries(coordination);
+  const artifacts = new JobArtifacts(store);
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
   const registry = new ClusterJobRegistry({
-    ...{ catalogue: storage.catalogue, documents, objects, self: 'a', onFailure },
+    catalogue: storage.catalogue,
+    entries,
+    artifacts,
+    self: 'a',
+    onFailure,
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: () => undefined,
@@ -37,7 +41,13 @@ async function nodeOf({ folder, coordination, stops }: SharedStores, store: Obje
   const cluster = { self: 'a', nodes: [{ id: 'a' }], revokeLocksOf: async () => undefined };
   const processes = [process(async () => 'done', { resumable: true })];
   const lost = new JobFailover({
-    ...{ jobs, board: registry, documents, objects, cluster, processes, onFailure },
+    jobs,
+    registry,
+    entries,
+    artifacts,
+    cluster,
+    processes,
+    onFailure,
     gracePeriodMs: GRACE_MS,
   });
   stops.push(async () => {
@@ -46,52 +56,52 @@ async function nodeOf({ folder, coordination, stops }: SharedStores, store: Obje
     await jobs.close();
     await storage.close();
   });
-  return { documents, objects, failures, lost };
+  return { entries, artifacts, failures, lost };
 }
 
 const TILES = { total: 0, done: 0, failed: 0, skipped: 0 };
 
-/** A job of node `a` that waits. */
+/** A queued job of node `a`. */
 const waiting = (id: string) => {
   const now = Date.now();
   const job = { id, process: 'fill', status: 'accepted' as const, message: '', resumable: true };
   return { home: 'a', job: { ...job, created: now, updated: now, tiles: TILES } };
 };
 
-async function endOf(documents: JobEntries, id: string) {
-  await eventually('the end', async () => (await documents.get(id))?.isLive === false);
-  return (await documents.get(id))!.entry.job;
+async function endOf(entries: JobEntries, id: string) {
+  await eventually('the end', async () => (await entries.get(id))?.isLive === false);
+  return (await entries.get(id))!.entry.job;
 }
 
-test('a job whose inputs are missing from the object store fails, and the others go on', async (t) => {
+test('a job whose inputs are missing from the object store fails, and the others run', async (t) => {
   const place = await sharedStores(t);
-  const { documents, objects, failures } = await nodeOf(place, place.objects);
-  await documents.create(waiting('aaa'));
-  await objects.putInputs('bbb', { inputs: {} });
-  await documents.create(waiting('bbb'));
-  const { status, error } = await endOf(documents, 'aaa');
+  const { entries, artifacts, failures } = await nodeOf(place, place.objects);
+  await entries.create(waiting('aaa'));
+  await artifacts.putInputs('bbb', { inputs: {} });
+  await entries.create(waiting('bbb'));
+  const { status, error } = await endOf(entries, 'aaa');
   assert.deepEqual([status, error?.code], ['failed', 'TW_JOB_INTERRUPTED']);
   assert.match(error!.message, /inputs are missing/);
-  assert.equal((await endOf(documents, 'bbb')).status, 'successful');
+  assert.equal((await endOf(entries, 'bbb')).status, 'successful');
   assert.deepEqual(failures, []);
 });
 
-test('a job that its node does not run can be cancelled', async (t) => {
+test('a job that its leader does not run can be cancelled', async (t) => {
   const place = await sharedStores(t);
   const away = storeUnavailable(place.objects.url, 'asked.json', 'outage');
   const store = hooked(place.objects, 'head', async (name) => {
     if (name.endsWith('asked.json')) throw away;
   });
-  const { documents, lost, failures } = await nodeOf(place, store);
-  await documents.create(waiting('aaa'));
+  const { entries, lost, failures } = await nodeOf(place, store);
+  await entries.create(waiting('aaa'));
   await eventually('an attempt to run the job', () => failures.includes(away));
   await lost.cancel('aaa');
-  assert.equal((await endOf(documents, 'aaa')).status, 'dismissed');
+  assert.equal((await endOf(entries, 'aaa')).status, 'dismissed');
   await lost.cancel('aaa');
   await lost.cancel('unknown');
 });
 
-test('a damaged document is reported once, and stops neither other jobs nor the removal of old ones', async (t) => {
+test('a damaged entry is reported once, and stops neither other jobs nor the removal of old ones', async (t) => {
   const place = await sharedStores(t);
   const damaged = {
     'jobs/live/000': '{"home":5,"job":null}',
@@ -104,32 +114,32 @@ test('a damaged document is reported once, and stops neither other jobs nor the 
     await place.coordination.transact({ success: [{ op: 'put', key, value }] });
   const finished = Date.now() - 30 * DAY;
   const old = `${firstVersionAt(finished)}aaaaaa`;
-  const { documents, objects, failures } = await nodeOf(place, place.objects);
+  const { entries, artifacts, failures } = await nodeOf(place, place.objects);
   const { job } = waiting(old);
   const document = { home: 'a', job: { ...job, status: 'successful' as const, updated: finished, finished } };
-  const added = await documents.create(document);
+  const added = await entries.create(document);
   assert.ok('revision' in added);
-  await documents.end({ ...document, folder: `jobs/${old}/end` }, added.revision);
-  await objects.putInputs('bbb', { inputs: {} });
-  await documents.create(waiting('bbb'));
-  assert.equal((await endOf(documents, 'bbb')).status, 'successful');
-  await eventually('the removal', async () => (await documents.get(old)) === undefined);
+  await entries.end({ ...document, folder: `jobs/${old}/end` }, added.revision);
+  await artifacts.putInputs('bbb', { inputs: {} });
+  await entries.create(waiting('bbb'));
+  assert.equal((await endOf(entries, 'bbb')).status, 'successful');
+  await eventually('the removal', async () => (await entries.get(old)) === undefined);
   await eventually('all reports', () => failures.length >= Object.keys(damaged).length);
   assert.ok(failures.every(documentDamaged.is));
   const reported = failures.map((error) => String(error).match(/jobs\/\w+\/\d+/)?.[0]);
   assert.deepEqual(reported.sort(), Object.keys(damaged).sort());
-  await assert.rejects(toArray(documents.all()), documentDamaged.is);
-  await assert.rejects(documents.get('000'), documentDamaged.is);
+  await assert.rejects(toArray(entries.all()), documentDamaged.is);
+  await assert.rejects(entries.get('000'), documentDamaged.is);
 });
 
-test('an object that cannot be removed keeps no other job', async (t) => {
+test('an object that cannot be removed does not keep other jobs', async (t) => {
   const place = await sharedStores(t);
   const finished = Date.now() - 30 * DAY;
   const ids = ['aaaaaa', 'bbbbbb', 'cccccc'].map((end) => `${firstVersionAt(finished)}${end}`);
   const faulty = faultyObjects(place.objects, (name) =>
     name.includes(ids[1]!) ? { kind: 'failed', outage: 0 } : undefined,
   );
-  const documents = new JobEntries(place.coordination);
+  const entries = new JobEntries(place.coordination);
   for (const id of ids) {
     await new JobArtifacts(place.objects).putInputs(id, { inputs: {} });
     const { job: accepted } = waiting(id);
@@ -140,12 +150,12 @@ test('an object that cannot be removed keeps no other job', async (t) => {
       updated: finished,
       finished,
     };
-    const added = await documents.create({ home: 'a', job });
+    const added = await entries.create({ home: 'a', job });
     assert.ok('revision' in added);
-    await documents.end({ home: 'a', job, folder: `jobs/${id}/end` }, added.revision);
+    await entries.end({ home: 'a', job, folder: `jobs/${id}/end` }, added.revision);
   }
   const { failures } = await nodeOf(place, faulty);
-  const left = async () => (await toArray(documents.all())).map(({ entry }) => entry.job.id);
+  const left = async () => (await toArray(entries.all())).map(({ entry }) => entry.job.id);
   await eventually('the removal', async () => `${await left()}` === ids[1]);
   assert.deepEqual(
     (await toArray(place.objects.list('jobs/'))).map(({ name }) => name.split('/')[1]),

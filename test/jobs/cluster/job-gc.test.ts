@@ -1,4 +1,4 @@
-/** All nodes of a cluster forget a job at the same time, the one that led it as well. */
+/** All nodes of a cluster forget a job at the same time, including its leader. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ interface Node {
   stop(): Promise<void>;
 }
 
-/** A folder with an empty store, etcd, and what starts nodes over both. */
+/** A folder with an empty store, an etcd, and functions that start nodes over both. */
 async function emptyCluster(t: TestContext) {
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
@@ -36,9 +36,18 @@ function nodesOf(t: TestContext, folder: string, etcd: EtcdCluster) {
   const store = pathToFileURL(join(folder, 'store')).href;
   return async (name: string, port: number): Promise<Node> => {
     const node = await openNode({
-      ...{ data: join(folder, name), memory: 512e6, cores: 1, reserve: 0, resume: true },
+      data: join(folder, name),
+      memory: 512e6,
+      cores: 1,
+      reserve: 0,
+      resume: true,
       cluster: {
-        ...{ store, etcd: etcd.urls, name: 'default', zone: name, weight: 1, grace: 2000 },
+        store,
+        etcd: etcd.urls,
+        name: 'default',
+        zone: name,
+        weight: 1,
+        grace: 2000,
         ...{ advertise: `http://127.0.0.1:${port}`, secret: 'the secret of the test' },
       },
     });
@@ -69,7 +78,7 @@ function jobOf(finished: number): JobRecord {
   };
 }
 
-test('nodes agree on which jobs there are, and keep nothing of those that have expired', {
+test('all nodes list the same jobs, and keep nothing of expired ones', {
   skip: noEtcd,
 }, async (t) => {
   const { folder, etcd, start } = await emptyCluster(t);
@@ -85,7 +94,7 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
     await coordination.close();
     store.close();
   });
-  // As they are after the home of the jobs has ended them.
+  // The state after the leader of the jobs has ended them.
   const [leader] = first;
   const home = leader.node.id;
   const { catalogue } = leader.node.storage;
@@ -151,7 +160,7 @@ test('an old job whose end was not published before the node stopped is publishe
   atEnd(t, async () => store.close());
   await new JobArtifacts(store).putInputs(job.id, job);
   const { catalogue } = first.node.storage;
-  // As it is if etcd was away when the job ended.
+  // The state if etcd was unreachable when the job ended.
   await catalogue.write([catalogue.jobs.set(job.id, job)]);
   const { finished: _, ...running } = jobSummaryOf(job);
   const home = first.node.id;

@@ -20,23 +20,31 @@ test('an end that is published at the second attempt leaves nothing of the first
     isAway = false;
     return { kind: 'failed', outage: 0 };
   });
-  const documents = new JobEntries(coordination);
+  const entries = new JobEntries(coordination);
   const failures: unknown[] = [];
-  const board = new ClusterJobRegistry({
-    ...{ catalogue: storage.catalogue, documents, objects: new JobArtifacts(faulty), self: 'a' },
+  const registry = new ClusterJobRegistry({
+    catalogue: storage.catalogue,
+    entries,
+    artifacts: new JobArtifacts(faulty),
+    self: 'a',
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: () => {},
     onFailure: (error) => failures.push(error),
   });
   const job: JobRecord = {
-    ...{ id: newVersion(), process: 'p', status: 'successful', created: 1, updated: 2, finished: 2 },
+    id: newVersion(),
+    process: 'p',
+    status: 'successful',
+    created: 1,
+    updated: 2,
+    finished: 2,
     ...{ message: '', inputs: {}, lines: 0, tiles: { total: 0, done: 0, failed: 0, skipped: 0 } },
   };
-  await documents.create({ home: 'a', job: { ...jobSummaryOf(job), status: 'running' } });
-  await board.publishLate(job, (await documents.get(job.id))!);
+  await entries.create({ home: 'a', job: { ...jobSummaryOf(job), status: 'running' } });
+  await registry.publishLate(job, (await entries.get(job.id))!);
   assert.equal(failures.length, 1);
-  const { entry, isLive } = (await documents.get(job.id))!;
+  const { entry, isLive } = (await entries.get(job.id))!;
   assert.ok(!isLive);
   const names = (await toArray(objects.list(`jobs/${job.id}/`))).map(({ name }) => name);
   assert.deepEqual(names.sort(), [`${entry.folder}/log.ndjson`, `${entry.folder}/record.json`]);

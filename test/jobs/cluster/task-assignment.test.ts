@@ -6,7 +6,7 @@ import { randomStream } from '../../../src/random.js';
 
 const NODES = ['a', 'b', 'c', 'd', 'e'];
 
-/** Slots of two random owners each. */
+/** Slots with two random owners each. */
 function randomSlots(
   seed: number,
   count: number,
@@ -29,7 +29,7 @@ function loadsOf(slots: readonly SlotWork[], shares: Map<string, number[]>): Map
 
 const equally = () => 1;
 
-test('each slot goes to one of its owners, and the busiest node has no more than with first owners', () => {
+test('each slot goes to one of its owners, and the busiest node has no more work than with first owners', () => {
   for (let seed = 1; seed <= 100; seed++) {
     const slots = randomSlots(seed, 1 + (seed % 60), 2 + (seed % 4), (random) =>
       random < 0.3 ? 0 : 1e6 * random ** 3,
@@ -47,7 +47,7 @@ test('each slot goes to one of its owners, and the busiest node has no more than
   }
 });
 
-test('36 equal slots on three nodes of two owners each are divided into thirds', () => {
+test('36 equal slots with two owners each on three nodes are divided into thirds', () => {
   for (let seed = 1; seed <= 50; seed++) {
     const slots = randomSlots(seed, 36, 3, () => 1000);
     const counts = [...assignSlots(slots, equally).values()].map(({ length }) => length);
@@ -61,20 +61,20 @@ test('work moves along a chain of owners', () => {
     ...Array.from({ length: 4 }, (_, i) => ({ slot: 8 + i, nodes: ['b', 'c'], bytes: 10 })),
   ];
   const shares = assignSlots(slots, equally);
-  // First owners alone: 8, 4, 0. A move evens out two nodes, so a slot of difference may remain between them.
+  // First owners only: 8, 4, 0. A move balances two nodes, so a difference of one slot may remain between them.
   assert.ok(
     ['a', 'b', 'c'].every((node) => Math.abs(shares.get(node)!.length - 4) <= 1),
     JSON.stringify([...shares]),
   );
 });
 
-test('a node of twice the weight gets twice the bytes', () => {
+test('a node with twice the weight gets twice the bytes', () => {
   const slots = Array.from({ length: 30 }, (_, slot) => ({ slot, nodes: ['a', 'b'], bytes: 10 }));
   const shares = assignSlots(slots, (node) => (node === 'b' ? 2 : 1));
   assert.deepEqual([shares.get('a')?.length, shares.get('b')?.length], [10, 20]);
 });
 
-test('slots stay at their first owners if these have even work, or no bytes are known', () => {
+test('slots stay at their first owners if these have equal work, or if sizes are unknown', () => {
   const slots = (bytes: number) =>
     Array.from({ length: 20 }, (_, slot) => ({ slot, nodes: slot % 2 ? ['a', 'b'] : ['b', 'a'], bytes }));
   for (const bytes of [0, 10]) {

@@ -6,7 +6,7 @@ import { Catalogue } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 
-test('keys are known for a day, also to the next process, and are at most so many', async (t) => {
+test('keys are known for a day, even to the next process, and their number is limited', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
   atEnd(t, () => catalogue.close());
   const requests = await IdempotencyKeys.open(catalogue);

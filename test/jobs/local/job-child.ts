@@ -1,6 +1,6 @@
 /**
- * `node job-child.js DIR [start]`: a node that works on the jobs of a folder, of which none ends, until it is killed. With
- * `start` it first makes one that ends, one that cannot be taken up again, and three that can.
+ * `node job-child.js DIR [start]`: a node that works on the jobs of a folder, none of which ends, until it is killed. With
+ * `start` it first creates one job that ends, one that cannot be resumed, and three that can.
  */
 import { LocalJobService } from '../../../src/jobs/index.js';
 import { Storage } from '../../../src/storage/index.js';

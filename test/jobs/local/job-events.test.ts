@@ -19,7 +19,7 @@ async function openJobs(t: TestContext) {
 
 const live = () => new AbortController().signal;
 
-test('a reader that is slow gets every state and line once, and the newest progress', async (t) => {
+test('a slow reader gets every state and line once, and the newest progress', async (t) => {
   const jobs = await openJobs(t);
   const LINES = 3000;
   const { id } = await startWork(jobs, {}, async (context) => {
@@ -50,7 +50,7 @@ test('a reader that is slow gets every state and line once, and the newest progr
   );
 });
 
-test('who comes without a number hears what is new; silence is told; the stop of the node ends it', async (t) => {
+test('a reader without a position gets new events; silence is reported; the stop of the node ends the stream', async (t) => {
   const jobs = await openJobs(t);
   const { work, running } = gate();
   const process = processOf(
@@ -77,7 +77,7 @@ test('who comes without a number hears what is new; silence is told; the stop of
   assert.ok(last?.kind === 'state' && last.status === 'accepted', 'left to the next process');
 });
 
-test('a raised signal ends the stream at once', async (t) => {
+test('an aborted signal ends the stream immediately', async (t) => {
   const jobs = await openJobs(t);
   const { work } = gate();
   const { id } = await startWork(jobs, {}, work);

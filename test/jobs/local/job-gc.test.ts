@@ -1,4 +1,4 @@
-/** What is removed of jobs that ended long ago, on a server that is not restarted. */
+/** Removal of jobs that ended long ago, on a server that is not restarted. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,13 +27,15 @@ function jobOf(created: number, finished: number | undefined): JobRecord {
       inputs: {},
       lines: 3,
     },
-    ...{ status: finished === undefined ? 'running' : 'successful', created, updated: finished ?? created },
+    status: finished === undefined ? 'running' : 'successful',
+    created,
+    updated: finished ?? created,
     ...(finished !== undefined && { finished, results: {} }),
     tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
   };
 }
 
-/** Puts a job of an earlier process into the store, with three lines of its log and a result file. */
+/** Puts a job of an earlier process into the store, with three log lines and a result file. */
 async function putJob({ catalogue, dir }: Storage, job: JobRecord): Promise<string> {
   const { jobs, logs } = catalogue;
   const line = { time: job.updated, level: 'info', text: 'x' } as const;
@@ -43,7 +45,7 @@ async function putJob({ catalogue, dir }: Storage, job: JobRecord): Promise<stri
   return job.id;
 }
 
-/** Makes a folder with a file that was last changed at a time. */
+/** Makes a folder with a file that was last changed at the given time. */
 async function putOld(folder: string, time: number): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'a.tif'), Buffer.alloc(300_000));
@@ -65,7 +67,7 @@ async function left({ catalogue, dir }: Storage) {
   };
 }
 
-test('jobs are not shown a week after their end, and are removed with their logs and results a day later', async (t) => {
+test('jobs are hidden a week after their end, and removed with their logs and results a day later', async (t) => {
   const storage = await open(t);
   const gone = await putJob(storage, jobOf(daysAgo(8.2), daysAgo(8.1)));
   const hidden = await putJob(storage, jobOf(daysAgo(7.2), daysAgo(7.1)));
@@ -90,7 +92,7 @@ test('jobs are not shown a week after their end, and are removed with their logs
   assert.deepEqual(await left(storage), { jobs: [], logs: [], results: [] });
 });
 
-test('nothing is removed of a job that has not ended, or that this node works on for another one', async (t) => {
+test('nothing is removed of a job that has not ended, or that this node works on for another node', async (t) => {
   const storage = await open(t);
   const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
@@ -104,8 +106,8 @@ test('nothing is removed of a job that has not ended, or that this node works on
     await putOld(join(storage.dir, 'scratch', job), daysAgo(30));
   }
   await putOld(join(storage.dir, 'scratch', 'upload-x'), daysAgo(30));
-  await putOld(await storage.persistentScratch('old'), daysAgo(30));
-  await putOld(await storage.persistentScratch('young'), daysAgo(1));
+  await putOld(await storage.scratch.makePersistent('old'), daysAgo(30));
+  await putOld(await storage.scratch.makePersistent('young'), daysAgo(1));
   const requests = await IdempotencyKeys.open(storage.catalogue);
   const isWorkedOn = (job: string) => job === foreign;
   const hasPublishedEnd = async () => true;
@@ -122,7 +124,7 @@ test('nothing is removed of a job that has not ended, or that this node works on
   assert.equal((await jobs.wait(id)).status, 'successful');
 });
 
-test('a result that is being sent when it is removed arrives whole', async (t) => {
+test('a result that is removed during its download arrives completely', async (t) => {
   const storage = await open(t);
   const id = await putJob(storage, jobOf(daysAgo(7), daysAgo(6.99)));
   const jobs = await LocalJobService.open(storage, []);
@@ -137,7 +139,7 @@ test('a result that is being sent when it is removed arrives whole', async (t) =
   assert.equal(first.length + (await buffer(stream)).length, file!.bytes);
 });
 
-test('idempotency keys are removed when they are no longer known', async (t) => {
+test('expired idempotency keys are removed', async (t) => {
   const storage = await open(t);
   const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
@@ -153,7 +155,7 @@ test('idempotency keys are removed when they are no longer known', async (t) => 
   assert.equal(await keys(), 0);
 });
 
-test('a node does it by itself', async (t) => {
+test('a node collects garbage by itself', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir, { reserve: 0 });
   const old = await putJob(storage, jobOf(daysAgo(100), daysAgo(99)));

@@ -14,7 +14,7 @@ import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 import { gate, startWork } from '../process.js';
 
-/** Lines, when they are written, and when the log is opened anew. */
+/** Lines, the times when they are written, and the times when the log is opened again. */
 const steps = fc.array(
   fc.oneof(
     {
@@ -30,7 +30,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-test('a log holds its newest lines, within its bounds, also over restarts', async (t) => {
+test('a log keeps its newest lines within its limits, even across restarts', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
   atEnd(t, () => catalogue.close());
   let runs = 0;
@@ -53,7 +53,7 @@ test('a log holds its newest lines, within its bounds, also over restarts', asyn
           }
       }
       await write();
-      // The oracle: from the end, as many as fit.
+      // The oracle counts from the end as many lines as fit.
       let bytes = 0;
       let first = all.length;
       while (first > 0 && all.length - first < MAX_LINES) {
@@ -76,7 +76,7 @@ test('a log holds its newest lines, within its bounds, also over restarts', asyn
   );
 });
 
-test('a line that is too long is cut', async (t) => {
+test('a line that is too long is truncated', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
   atEnd(t, () => catalogue.close());
   const log = JobLog.empty(catalogue, 'job');
@@ -85,7 +85,7 @@ test('a line that is too long is cut', async (t) => {
   assert.equal((await readLog(catalogue, 'job', 0, 1))[0]!.text.length, MAX_LINE_LENGTH);
 });
 
-test('lines are there while the job runs and after its end, from any line on', async (t) => {
+test('lines can be read during the job and after its end, from any line on', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   const jobs = await LocalJobService.open(storage, []);
   atEnd(t, async () => {

@@ -35,7 +35,7 @@ async function openJobs(
   return { jobs, catalogue: storage.catalogue };
 }
 
-test('a job is accepted, runs, and ends with its results; each state is on disk when it is told', async (t) => {
+test('a job is accepted, runs, and ends with its results; each state is on disk when it is reported', async (t) => {
   const { jobs, catalogue } = await openJobs(t);
   const { work, running, open } = gate();
   const accepted = await startWork(jobs, { collection: 'x' }, work);
@@ -63,10 +63,10 @@ test('a job is accepted, runs, and ends with its results; each state is on disk 
   assert.deepEqual(await catalogue.jobs.get(accepted.id), JSON.parse(JSON.stringify(ended)));
   await Promise.all(told);
   assert.deepEqual(states, ['accepted', 'running', 'successful']);
-  assert.deepEqual(await jobs.wait(accepted.id), await jobs.get(accepted.id), 'also after the end');
+  assert.deepEqual(await jobs.wait(accepted.id), await jobs.get(accepted.id), 'even after the end');
 });
 
-test('what the work throws is kept with its code', async (t) => {
+test('an error of the work is kept with its code', async (t) => {
   const { jobs } = await openJobs(t);
   const plain = await startWork(jobs, {}, async () => {
     throw new Error('the disk is on fire');
@@ -104,7 +104,7 @@ test('progress is monotonic, and the last of it is in the record', async (t) => 
   assert.equal(message, 'filling');
 });
 
-test('progress is told while the job runs, and nothing after its end changes it', async (t) => {
+test('progress is reported while the job runs, and nothing after its end changes the record', async (t) => {
   const { jobs, catalogue } = await openJobs(t);
   const { work, open } = gate();
   let kept: JobContext | undefined;
@@ -125,7 +125,7 @@ test('progress is told while the job runs, and nothing after its end changes it'
   assert.deepEqual(await jobs.get(id), JSON.parse(JSON.stringify(ended)));
 });
 
-test('jobs run one at a time in their order, or as many as are allowed', async (t) => {
+test('jobs run one at a time in their order, or with the given concurrency', async (t) => {
   for (const concurrency of [1, 3]) {
     const { jobs } = await openJobs(t, { concurrency });
     let running = 0;
@@ -142,7 +142,7 @@ test('jobs run one at a time in their order, or as many as are allowed', async (
         }),
       );
     await Promise.all(records.map((job) => jobs.wait(job.id)));
-    // Side by side, each writes its start to disk first: which write ends first is not promised.
+    // If jobs run concurrently, each writes its start first; the order of these writes is not defined.
     assert.deepEqual(concurrency === 1 ? order : order.toSorted(), [0, 1, 2, 3, 4, 5, 6]);
     assert.ok(most <= concurrency && most > 0);
     const listed = (await jobs.list()).map((job) => job.id);
@@ -154,14 +154,14 @@ test('jobs run one at a time in their order, or as many as are allowed', async (
   }
 });
 
-test('as many jobs as are allowed run side by side', async (t) => {
+test('jobs run concurrently, up to the limit', async (t) => {
   const { jobs } = await openJobs(t, { concurrency: 2 });
   const gates = [gate(), gate()];
   for (const { work } of gates) await startWork(jobs, {}, work);
   await Promise.all(gates.map((one) => one.running));
 });
 
-test('a waiting and a running job can be cancelled, an ended one stays as it is', async (t) => {
+test('a waiting and a running job can be cancelled; an ended job stays as it is', async (t) => {
   const { jobs } = await openJobs(t);
   const first = gate();
   const running = await startWork(jobs, {}, first.work);
@@ -172,7 +172,7 @@ test('a waiting and a running job can be cancelled, an ended one stays as it is'
   assert.equal(dismissed.status, 'dismissed');
   assert.equal(dismissed.started, undefined);
   assert.equal((await jobs.cancel(running.id)).status, 'dismissed');
-  assert.equal((await jobs.wait(last.id)).results, 'last', 'the place is free again');
+  assert.equal((await jobs.wait(last.id)).results, 'last', 'the permit is free again');
   assert.equal((await jobs.cancel(last.id)).status, 'successful');
   const stubborn = gate();
   const late = await startWork(jobs, {}, async (context) => {
@@ -183,7 +183,7 @@ test('a waiting and a running job can be cancelled, an ended one stays as it is'
   assert.equal((await jobs.cancel(late.id)).status, 'successful');
 });
 
-test('unknown jobs and a full queue are refused', async (t) => {
+test('unknown jobs, and jobs for a full queue, are refused', async (t) => {
   const { jobs } = await openJobs(t);
   const unknown = { code: 'TW_JOB_NOT_FOUND', status: 404 };
   await assert.rejects(jobs.get('x'), unknown);
@@ -204,7 +204,7 @@ test('unknown jobs and a full queue are refused', async (t) => {
   first.open('done');
 });
 
-test('a request whose job could not be written can be made again', async (t) => {
+test('a request whose job could not be written can be repeated', async (t) => {
   const { jobs, catalogue } = await openJobs(t);
   const write = catalogue.write.bind(catalogue);
   const work = process(async () => 'done');
@@ -221,7 +221,7 @@ test('a request whose job could not be written can be made again', async (t) => 
   assert.deepEqual([second.repeated, second.job.id], [true, first.job.id]);
 });
 
-test('closing interrupts what runs and what waits', async (t) => {
+test('closing interrupts running and waiting jobs', async (t) => {
   const { jobs } = await openJobs(t);
   const { work, running } = gate();
   const ids = [(await startWork(jobs, {}, work)).id, (await startWork(jobs, {}, work)).id];
@@ -235,7 +235,7 @@ test('closing interrupts what runs and what waits', async (t) => {
   await assert.rejects(startWork(jobs, {}, work), { code: 'TW_JOB_CLOSED' });
 });
 
-test('what a job had made is kept where it is cancelled or fails', async (t) => {
+test('partial results are kept if a job is cancelled or fails', async (t) => {
   const { jobs } = await openJobs(t);
   const { work, running } = gate();
   const made: number[] = [];

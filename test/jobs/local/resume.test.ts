@@ -20,7 +20,7 @@ import { gate, process as processOf } from '../process.js';
 
 const CHILD = fileURLToPath(new URL('./job-child.js', import.meta.url));
 
-/** Runs the child until its output fits, kills it, and gives the output. */
+/** Runs the child until its output matches, kills it, and returns the output. */
 async function killedWhen(fits: RegExp, ...args: string[]): Promise<string> {
   const child = spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   let out = '';
@@ -49,7 +49,7 @@ async function states(jobs: LocalJobService, id: string): Promise<(string | unde
   return (await jobs.log(id)).map(({ status }) => status).filter(Boolean);
 }
 
-test('after kill -9 jobs are taken up again in their order, with their inputs', async (t) => {
+test('after kill -9, jobs are resumed in their order, with their inputs', async (t) => {
   const dir = await tempFolder(t);
   const out = await killedWhen(/accepted[\s\S]*"n":1|"n":1[\s\S]*accepted/, dir, 'start');
   const [ended, once, ...ids] = /accepted (.*)/.exec(out)![1]!.split(' ') as [string, string, ...string[]];
@@ -67,7 +67,7 @@ test('after kill -9 jobs are taken up again in their order, with their inputs', 
   assert.deepEqual(await states(jobs, ids[2]!), ['accepted', 'running', 'successful']);
 });
 
-test('a job that runs each time the process dies fails the third time, and the others go on', async (t) => {
+test('a job that runs each time the process dies fails the third time, and the others run', async (t) => {
   const dir = await tempFolder(t);
   const out = await killedWhen(/accepted[\s\S]*"n":1|"n":1[\s\S]*accepted/, dir, 'start');
   const [, , first, second] = /accepted (.*)/.exec(out)![1]!.split(' ');
@@ -87,7 +87,7 @@ test('a job that is accepted while the node begins to stop is not run by it', as
     ran.push(inputs);
     return 'done';
   };
-  // A coordination store that takes its time.
+  // A slow coordination store.
   const registry: JobRegistry = {
     accept: async () => {
       await accepting.work({ signal: new AbortController().signal } as JobContext, {});
@@ -117,7 +117,7 @@ test('a job that is accepted while the node begins to stop is not run by it', as
   assert.equal((await jobs.wait(id)).results, 'done');
 });
 
-test('a clean stop leaves jobs to the next process, and does not count as a death', async (t) => {
+test('a clean stop leaves jobs to the next process, and does not count as a crash', async (t) => {
   const dir = await tempFolder(t);
   for (let start = 0; start < 4; start++) {
     const { work, running } = gate();
@@ -135,7 +135,7 @@ test('a clean stop leaves jobs to the next process, and does not count as a deat
   for (const { id } of await jobs.list()) assert.equal((await jobs.wait(id)).results, 'done');
 });
 
-test('a process that only looks leaves them where they are, and can cancel them', async (t) => {
+test('a process that does not resume jobs leaves them unchanged, and can cancel them', async (t) => {
   const dir = await tempFolder(t);
   const { work, running } = gate();
   const process = processOf(work, { resumable: true });
@@ -153,12 +153,12 @@ test('a process that only looks leaves them where they are, and can cancel them'
   assert.equal((await last.jobs.wait(second!.id)).results, 'done');
 });
 
-test('a file that was sent stays as long as its job goes on, and goes with it', async (t) => {
+test('an uploaded file is kept until its job ends, and is then removed', async (t) => {
   const dir = await tempFolder(t);
   const { work, running } = gate();
   const process = processOf(work, { resumable: true });
   const first = await open(t, dir, [process]);
-  const [kept, other] = [await first.storage.scratchFolder('upload'), await first.storage.scratchFolder()];
+  const [kept, other] = [await first.storage.scratch.make('upload'), await first.storage.scratch.make()];
   const { id } = await first.jobs.start(process, {}, { uploads: [basename(kept)] });
   await running;
   await first.close();

@@ -1,4 +1,4 @@
-/** Files that come from the shared store, for readers and ahead of them. */
+/** Fetches and prefetches of files from the object store. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { crc32 } from 'node:zlib';
 import { Fetcher, type GroupFile } from '../../../src/storage/cache/fetcher.js';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
-import { DataFolder } from '../../../src/storage/files/data-folder.js';
+import { DataFolder } from '../../../src/storage/data-folder/data-folder.js';
 import { DiskReserve } from '../../../src/storage/files/disk-reserve.js';
 import { type ObjectStore, openObjectStore, tileFile, tileFolder } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
@@ -20,12 +20,12 @@ interface Place {
   files: Fetcher;
   cache: FileCache;
   groups: GroupFile[];
-  /** Where a file lies on the node, and in the store. */
+  /** Path of a file on the node, and its name in the store. */
   local(group: GroupFile): string;
   stored(group: GroupFile): string;
 }
 
-/** A tile of two files in a store that `wrapped` may slow down, and a node that has none of them. */
+/** A tile with two files in a store that `wrapped` may slow down, and a node without them. */
 async function place(t: TestContext, wrapped: (store: ObjectStore) => ObjectStore): Promise<Place> {
   const root = await tempFolder(t);
   await mkdir(join(root, 'store'));
@@ -48,7 +48,7 @@ async function place(t: TestContext, wrapped: (store: ObjectStore) => ObjectStor
   };
 }
 
-test('what a reader has brought is not fetched again ahead of readers', async (t) => {
+test('a file that a reader has fetched is not prefetched', async (t) => {
   let go = () => {};
   const gate = new Promise<void>((resolve) => {
     go = resolve;
@@ -73,7 +73,7 @@ test('what a reader has brought is not fetched again ahead of readers', async (t
   release();
 });
 
-test('many readers have a file that was fetched ahead, and none of them waits for the store', async (t) => {
+test('many readers get a prefetched file, and none of them waits for the store', async (t) => {
   const { files, cache, groups, local } = await place(t, (store) => store);
   await files.prefetch(TILE, groups);
   const [first] = groups as [GroupFile];
@@ -83,7 +83,7 @@ test('many readers have a file that was fetched ahead, and none of them waits fo
   for (const release of releases) release();
 });
 
-test('after fetches that failed nothing is left of their folder in the cache', async (t) => {
+test('failed fetches leave no folder in the cache', async (t) => {
   let isAway = true;
   const { files, cache, groups } = await place(t, (store) =>
     Object.assign(Object.create(store), {

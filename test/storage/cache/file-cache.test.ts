@@ -1,11 +1,11 @@
-/** What of the local files goes when room is needed, and what stays. */
+/** Eviction of local files. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
-import { DataFolder } from '../../../src/storage/files/data-folder.js';
+import { DataFolder } from '../../../src/storage/data-folder/data-folder.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../sample-scenes.js';
 
@@ -33,7 +33,7 @@ async function openFolder(t: TestContext): Promise<DataFolder> {
   return folder;
 }
 
-test('at start the times of files tell the order; foreign tiles and old versions go first, pending ones never', async (t) => {
+test('at start the times of files give the order; tiles of other nodes and old versions are evicted first, pending ones never', async (t) => {
   const folder = await openFolder(t);
   const { dir, catalogue } = folder;
   for (const n of [1, 2, 3, 4, 5, 6]) await write(dir, folderOf(n), 100, 1000 * (10 - n));
@@ -41,7 +41,7 @@ test('at start the times of files tell the order; foreign tiles and old versions
     catalogue.pending.set(folderOf(6), { since: 1 }),
     catalogue.superseded.set(folderOf(2), { since: 1 }),
   ]);
-  // A file of version 1 is used least recently among those of this node that stay: 5, 4, 3, 1; 3 is another node's.
+  // Version 1 is the least recently used of the remaining ones of this node: 5, 4, 3, 1; 3 belongs to another node.
   const cache = new FileCache(dir, catalogue, (id) => !id.includes('_s3_'), 10_000, 0);
   await cache.load();
   assert.equal(cache.stats.bytes, 500);
@@ -57,7 +57,7 @@ test('at start the times of files tell the order; foreign tiles and old versions
   assert.deepEqual(await present(dir), [folderOf(6)]);
 });
 
-test('what is read stays, and for a while after; what is used goes last', async (t) => {
+test('pinned folders stay, and for a while after; recently used ones are evicted last', async (t) => {
   const { dir, catalogue } = await openFolder(t);
   const cache = new FileCache(dir, catalogue, () => true, 350, 50);
   for (const n of [1, 2, 3]) {
@@ -77,7 +77,7 @@ test('what is read stays, and for a while after; what is used goes last', async 
   assert.deepEqual(await present(dir), []);
 });
 
-test('files that are fetched at one time do not take the same room', async (t) => {
+test('concurrent fetches do not reserve the same room', async (t) => {
   const { dir, catalogue } = await openFolder(t);
   const cache = new FileCache(dir, catalogue, () => true, 250, 0);
   await write(dir, folderOf(1), 100);
@@ -91,7 +91,7 @@ test('files that are fetched at one time do not take the same room', async (t) =
   assert.equal(cache.hasRoom(250), true);
 });
 
-test('whatever is used, the sum is that of the files, and the limit holds where nothing is read', async (t) => {
+test('the sum of bytes is always that of the files, and the limit holds if nothing is read', async (t) => {
   const { dir, catalogue } = await openFolder(t);
   let run = 0;
   const step = fc.record({ n: fc.nat(8), bytes: fc.integer({ min: 1, max: 60 }), use: fc.boolean() });

@@ -1,4 +1,4 @@
-/** An iterator of LevelDB that stays open keeps its memory, and a snapshot that stops compaction from removing anything. */
+/** An open iterator of LevelDB keeps its memory, and a snapshot that prevents compaction from removing anything. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClassicLevel } from 'classic-level';
@@ -7,7 +7,7 @@ import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeScene } from '../sample-scenes.js';
 
-test('commits, scans that end early and sweeps leave no iterator open', async (t) => {
+test('commits, interrupted scans and garbage collection leave no iterator open', async (t) => {
   const open = new Set<object>();
   for (const method of ['keys', 'values', 'iterator'] as const) {
     const make = ClassicLevel.prototype[method];
@@ -25,7 +25,7 @@ test('commits, scans that end early and sweeps leave no iterator open', async (t
   }
   const storage = await Storage.open(await tempFolder(t), { sweepDelay: 3_600_000 });
   atEnd(t, () => storage.close());
-  // The second delivery leaves superseded versions behind.
+  // The second delivery leaves superseded versions.
   await writeScene(storage, 'a', 1);
   await writeScene(storage, 'a', 2);
   for (let applied = 1; applied <= 3; applied++)

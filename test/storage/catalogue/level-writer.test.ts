@@ -1,4 +1,4 @@
-/** Every LevelDB of the product on a disk that was full once: everything that was acknowledged is found again. */
+/** Every LevelDB of the program after a full disk: all acknowledged data is present. */
 import assert from 'node:assert/strict';
 import { cp, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { smallDisk } from '../../support/small-disk.js';
 import { tempFolder } from '../../support/temp.js';
 
 interface Database {
-  /** Writes one key with about so many bytes, and syncs it. */
+  /** Writes one key with about this many bytes, and syncs it. */
   put(key: string, bytes: number): Promise<unknown>;
   has(key: string): Promise<boolean>;
   close(): Promise<void>;
@@ -36,14 +36,14 @@ const databases: Record<string, (dir: string) => Promise<Database>> = {
   },
 };
 
-/** What a process that is killed now leaves behind. */
+/** A copy of the files that a process would leave if it were killed now. */
 async function copyAfterKill(t: TestContext, dir: string): Promise<string> {
   const copy = join(await tempFolder(t), 'copy');
   await cp(dir, copy, { recursive: true, filter: (path) => !path.endsWith('LOCK') });
   return copy;
 }
 
-/** Leaves so many bytes of the disk free. Returns the file to remove. */
+/** Fills the disk except for this many bytes. Returns the file to remove. */
 async function fill(disk: string, free: number): Promise<string> {
   const { bavail, bsize } = await statfs(disk);
   const ballast = join(disk, 'ballast');
@@ -52,7 +52,7 @@ async function fill(disk: string, free: number): Promise<string> {
 }
 
 for (const [name, open] of Object.entries(databases)) {
-  test(`${name}: after a full disk nothing is acknowledged and lost`, async (t) => {
+  test(`${name}: after a full disk no acknowledged data is lost`, async (t) => {
     const disk = await smallDisk(t, 8);
     if (disk === undefined) return;
     const dir = join(disk, 'db');

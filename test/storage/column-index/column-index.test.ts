@@ -11,7 +11,7 @@ const rangeOf = (geocode: string) => {
   return { grid: 'geohash' as const, from: key, to: key + span };
 };
 
-/** What the index must hold after any changes: the same, in a map. */
+/** The expected content of the index, in a map. */
 function assertSame(index: ColumnIndex, expected: Map<string, TileRecord>): void {
   const records = [...expected.values()].sort(newestFirst);
   const ids = records.map((record) => record.id);
@@ -56,7 +56,7 @@ test('the index follows any changes', () => {
   );
 });
 
-test('merging the tail and moving rows together change no answer', () => {
+test('compaction of the tail and moved rows change no result', () => {
   const index = new ColumnIndex();
   const expected = new Map<string, TileRecord>();
   const places = ['s0', 's01', '9q8', '9q8yy', 'u4pr', '6'];
@@ -76,7 +76,7 @@ test('merging the tail and moving rows together change no answer', () => {
     for (const id of gone) expected.delete(id);
     assertSame(index, expected);
   }
-  // Only present rows are tested, and a merge leaves no others.
+  // Only present rows are tested, and a compaction leaves no others.
   let visited = 0;
   index.query({ where: () => () => ++visited > 0 });
   assert.equal(visited, expected.size);
@@ -88,7 +88,7 @@ test('merging the tail and moving rows together change no answer', () => {
   assertSame(index, expected);
 });
 
-test('a tile that changes is found as it is now, once', () => {
+test('a changed tile is found once, in its current version', () => {
   const index = new ColumnIndex();
   const before = tile({ geocode: 's0', id: 'x', start: 1 });
   const after = tile({ geocode: '9q', id: 'x', start: 2, platform: 'p' });
@@ -109,7 +109,7 @@ test('a record that cannot be added leaves the index as it was', () => {
   assert.deepEqual(index.query({ where: all }).ids, ['x']);
 });
 
-test('the limit cuts after the newest, and tells where it stopped', () => {
+test('the limit keeps the newest, and returns the cursor of the last one', () => {
   const index = new ColumnIndex();
   const records = Array.from({ length: 500 }, (_, i) => tile({ scene: `s${i}`, start: (i * 37) % 100 }));
   index.add(records);
@@ -134,7 +134,7 @@ test('the limit cuts after the newest, and tells where it stopped', () => {
   }
 });
 
-test('columns hold the fields of a tile', () => {
+test('columns have the fields of a tile', () => {
   const index = new ColumnIndex();
   const record = tile({
     grid: 'quadtile',

@@ -1,4 +1,4 @@
-/** The runs of the index and their merges: in every state of a merge the index gives what a list of its tiles gives. */
+/** Runs of the index and their compaction: in every state, queries return the same as on a list of the tiles. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -13,10 +13,10 @@ import { filters, wideFilters } from '../../query/trees.js';
 const everything = and([]);
 type Content = ReadonlyMap<string, TileRecord>;
 
-/** Merges are frequent and take many steps. */
+/** Limits for which compactions are frequent and have many steps. */
 const limits = { longestTail: 6, step: 3 };
 
-/** Few ids, so that tiles often replace others; some do not follow from the other fields. */
+/** Few ids, so that tiles often replace others; some ids do not follow from the other fields. */
 const fewTiles = fc.tuple(tiles, fc.nat(50)).map(([record, i]): TileRecord => {
   if (i % 5 === 0) return { ...record, id: `odd ${i}` };
   const usual = tile({ ...record, grid: 'geohash', geocode: `9q8y${i % 10}`, scene: `s${i % 3}`, id: '' });
@@ -45,7 +45,7 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('merge' as const, 'restore' as const) }) },
 );
 
-/** An index, and what it must hold now and after each commit. */
+/** An index, and its expected content now and after each commit. */
 class Model {
   readonly index = new ColumnIndex(limits);
   private readonly states: Content[] = [new Map()];
@@ -72,7 +72,7 @@ class Model {
     states.push(next);
   }
 
-  /** Compares the present content, and that as of some commit. */
+  /** Compares the current content, and that as of a commit. */
   check(): void {
     const { index, states } = this;
     const query = this.queries[this.asked++ % this.queries.length]!;
@@ -109,7 +109,7 @@ const countsOf = (index: ColumnIndex, filter: Filter) =>
     aggregations: 'total_count,datetime_min,datetime_max,collection_frequency,cloud_cover_frequency',
   });
 
-test('an index gives what a list gives, whatever comes while its runs are merged', async () => {
+test('queries return the same as on a list, whatever changes during a compaction', async () => {
   let turnsOfMerges = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -119,7 +119,7 @@ test('an index gives what a list gives, whatever comes while its runs are merged
         const model = new Model(questions);
         const { index } = model;
         let tidying: Promise<void> | undefined;
-        /** A turn of the event loop, in which a merge that is under way takes a step. */
+        /** A turn of the event loop, in which a running compaction makes a step. */
         const turn = async () => {
           tidying ??= index.compact().then(() => {
             tidying = undefined;
@@ -145,7 +145,7 @@ test('an index gives what a list gives, whatever comes while its runs are merged
   assert.ok(turnsOfMerges > 500, `${turnsOfMerges} turns`);
 });
 
-test('the rows of a merge, and the runs, grow with the logarithm of the number of tiles', async () => {
+test('copied rows per tile, and the number of runs, are logarithmic in the number of tiles', async () => {
   const TAIL = 16;
   const COUNT = 6_000;
   const index = new ColumnIndex({ longestTail: TAIL, step: 1e6 });
@@ -162,24 +162,24 @@ test('the rows of a merge, and the runs, grow with the logarithm of the number o
     for (const { columns, rows } of images) if (!before.has(columns)) written += rows;
     before = new Set(images.map(({ columns }) => columns));
   }
-  // log4(6,000 / 17) is 4.2. Copying all tiles in each merge would write 176 rows for each tile.
+  // log4(6,000 / 17) is 4.2. Copying all tiles in each compaction would write 176 rows for each tile.
   assert.ok(longest <= 5, `${longest} runs`);
   assert.ok(written < 10 * COUNT, `${written} rows`);
 });
 
-test('a merge takes the runs that are short beside what it merges, and leaves longer ones', () => {
+test('a compaction merges runs that are short compared with the merged rows, and keeps longer ones', () => {
   const run = (used: number, unsorted = 0, gone = 0) => ({ used, unsorted, gone });
   const tail = run(10, 10);
   const [a, b, c] = [run(25), run(110), run(1000)];
   assert.deepEqual(runsToCompact([c, a, b, tail]), [tail, a]);
   assert.deepEqual(runsToCompact([c, run(100), a, tail]), [tail, a, run(100)]);
-  // Only rows that a merge keeps count.
+  // Only rows that a compaction keeps count.
   const shrunken = run(1000, 0, 990);
   assert.deepEqual(runsToCompact([shrunken, tail]), [tail, shrunken]);
   assert.deepEqual(runsToCompact([c, run(30), tail]), [tail]);
 });
 
-test('a run that is mostly gone is merged by itself', async () => {
+test('a run that is mostly deleted is compacted alone', async () => {
   const index = new ColumnIndex(limits);
   const make = (round: number, count: number) =>
     Array.from({ length: count }, (_, i) => tile({ scene: `r${round}-${i}` }));

@@ -1,4 +1,4 @@
-/** What the index must hold: what a scan over the catalogue finds. */
+/** The expected content of the index, from a scan of the catalogue. */
 import assert from 'node:assert/strict';
 import type { Storage, TileRecord } from '../../../src/storage/index.js';
 import { newestFirst } from '../../query/tiles.js';

@@ -1,4 +1,4 @@
-/** Queries of the index against a scan over the records, in any order, while tiles come and go. */
+/** Compares queries of the index with a scan of the records, in any order, while tiles are added and removed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -30,7 +30,7 @@ const columns: SortColumn[] = [
   'id',
 ];
 
-/** What a query asks for, so that both sides can be asked the same. */
+/** The conditions of a query, for both implementations. */
 interface Question {
   minCoverage?: number;
   prefixes?: string[];
@@ -63,7 +63,7 @@ function rangesOf(prefix: string): CellKeyRange[] {
     });
 }
 
-/** By its key, which a cell shares with its first child. */
+/** A cell by its key, which its first child shares. */
 function isIn({ grid, from, to }: CellKeyRange, record: TileRecord): boolean {
   const { key } = gridByName(record.grid).key(record.geocode);
   return record.grid === grid && key >= from && key < to;
@@ -82,7 +82,7 @@ function queryOf(records: TileRecord[], question: Question): IndexQuery {
   return query;
 }
 
-/** By the record alone: which tiles, and in which order. */
+/** The matching tiles in their order, from the records alone. */
 function scan(records: TileRecord[], { minCoverage, prefixes, ids, time, order = [] }: Question): string[] {
   const wanted = ids && new Set(ids.map((pick) => records[pick]?.id));
   const text = (p: string, q: string) => (p < q ? -1 : p > q ? 1 : 0);
@@ -114,7 +114,7 @@ function scan(records: TileRecord[], { minCoverage, prefixes, ids, time, order =
     .map((record) => record.id);
 }
 
-/** Some of them end before they begin. */
+/** Times, of which some end before they begin. */
 const anyTiles = fc
   .tuple(tiles, fc.constantFrom(0, 0, 0, 0, -3 * DAY))
   .map(([record, more]) => ({ ...record, end: record.end + more }));
@@ -124,7 +124,7 @@ const manyTiles = fc.uniqueArray(anyTiles, {
   selector: (record) => record.id,
 });
 
-/** Some of the records sorted, some in the tail, and others that have gone. */
+/** An index with some of the records sorted, some in the tail, and others removed. */
 function indexOf(records: TileRecord[], tail: number): ColumnIndex {
   const index = new ColumnIndex();
   const gone = records.map((record) => ({ ...record, id: `${record.id}_split-1`, source: 'split' as const }));
@@ -134,7 +134,7 @@ function indexOf(records: TileRecord[], tail: number): ColumnIndex {
   return index;
 }
 
-test('any query gives what a scan gives, as one page and in pages', () => {
+test('any query returns the same as a scan, as one page and in pages', () => {
   fc.assert(
     fc.property(
       manyTiles,
@@ -155,7 +155,7 @@ test('any query gives what a scan gives, as one page and in pages', () => {
           const walked: string[] = [];
           for (let after: IndexQuery['after']; ; ) {
             const count = walked.length % 2 === 0;
-            // A place survives its way through a token.
+            // A cursor survives its conversion to JSON.
             const page = index.query({ ...query, after, limit, count });
             walked.push(...page.ids);
             if (count) assert.equal(page.matched, expected.length);
@@ -171,7 +171,7 @@ test('any query gives what a scan gives, as one page and in pages', () => {
   );
 });
 
-/** Words of which some look like cells, suffixes or ends of ids. */
+/** Words, of which some look like cells, suffixes or ends of ids. */
 const words = fc.oneof(
   fc.constantFrom('s', 'g9q8', 'q0231', 'g9q8yy', 'gs0', 'split-1', 'a', '_', 'g', 'q', ''),
   fc.string({ unit: 'grapheme', maxLength: 5 }),
@@ -219,7 +219,7 @@ test('every id leads to its row, and the row to its id', () => {
   );
 });
 
-test('while the tail is merged in steps, every turn sees all changes', async () => {
+test('during a compaction of the tail in steps, every turn sees all changes', async () => {
   const index = new ColumnIndex();
   const expected = new Map<string, TileRecord>();
   const places = ['s0', 's01', '9q8', '9q8yy', 'u4pr', '6'];
@@ -271,7 +271,7 @@ test('while the tail is merged in steps, every turn sees all changes', async () 
     check();
   }
   assert.ok(turns > 20, `${turns} turns`);
-  // A merge that is under way may be ended by one at once.
+  // A synchronous compaction may end a running one.
   add(6000);
   const under = index.compact();
   await setImmediate();

@@ -1,4 +1,4 @@
-/** The index comes back from its snapshot as the catalogue is now, or from the catalogue; never otherwise. */
+/** The index is loaded from its snapshot, as the catalogue is now, or from the catalogue. */
 import assert from 'node:assert/strict';
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ async function reopened(dir: string): Promise<Storage['indexLoad']> {
   }
 }
 
-/** Closes a folder so that its files are as if the process had been killed, but for those of LevelDB. */
+/** Closes a folder so that its files, except those of LevelDB, are as if the process had been killed. */
 async function closeAsKilled(storage: Storage): Promise<void> {
   const columns = join(storage.dir, 'columns');
   const kept = `${storage.dir}-columns`;
@@ -77,7 +77,7 @@ async function fileOf(dir: string, kind: '.snap' | '.rows'): Promise<string> {
 const snapshotOf = (dir: string) => fileOf(dir, '.snap');
 const rowsOf = (dir: string) => fileOf(dir, '.rows');
 
-test('any index comes back from its files as it was when the images were made', async (t) => {
+test('any index is restored from its files as it was when the images were made', async (t) => {
   const folder = await tempFolder(t);
   const all = fc.uniqueArray(tiles, { maxLength: 60, selector: (record) => record.id });
   await fc.assert(
@@ -108,7 +108,7 @@ test('any index comes back from its files as it was when the images were made', 
       restored.restore(found.images);
       assert.deepEqual(restored.query({}), expected);
       for (const record of present.values()) assert.ok(restored.agrees(record));
-      // It can be changed as any other.
+      // It can be changed like any other.
       restored.add(later);
       for (const record of later) present.set(record.id, record);
       restored.compactTail();
@@ -154,7 +154,7 @@ test('no snapshot with a flipped byte or of another length is used', async (t) =
   }
 });
 
-test('a run that has not changed is not written again', async (t) => {
+test('an unchanged run is not written again', async (t) => {
   const folder = await tempFolder(t);
   const index = new ColumnIndex({ longestTail: 4, step: 4 });
   const tilesOf = (round: number, count: number) =>
@@ -193,7 +193,7 @@ test('a run that has not changed is not written again', async (t) => {
   }
 });
 
-test('a start takes the snapshot and what was committed since', async (t) => {
+test('a start loads the snapshot and the commits since', async (t) => {
   const dir = await folderWithLog(t);
   assert.deepEqual(await reopened(dir), { from: 'snapshot', reason: undefined });
   const storage = await Storage.open(dir);
@@ -207,7 +207,7 @@ test('a start takes the snapshot and what was committed since', async (t) => {
   await last.close();
 });
 
-test('snapshots are written while scenes come, and take their part of the log with them', async (t) => {
+test('snapshots are written while scenes arrive, and remove their part of the log', async (t) => {
   const dir = join(await tempFolder(t), 'data');
   const storage = await Storage.open(dir, { snapshotAfter: 10 });
   for (let n = 0; n < 30; n++) await writeScene(storage, `s${n % 4}`, n);
@@ -221,14 +221,14 @@ test('snapshots are written while scenes come, and take their part of the log wi
   assert.equal((await reopened(dir)).from, 'snapshot');
 });
 
-test('what does not fit the catalogue is not used, and the index is read anew', async (t) => {
+test('a snapshot that does not match the catalogue is not used, and the index is read from the catalogue', async (t) => {
   const cases: [reason: RegExp, harm: (dir: string) => Promise<void>][] = [
     [/damaged/, async (dir) => flip(await rowsOf(dir), (length) => length - 100)],
     [/cannot be read/, async (dir) => rm(await rowsOf(dir))],
-    [/no snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
+    [/not a snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
     [/format 1/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
     [
-      /cut off/,
+      /truncated/,
       async (dir) => writeFile(await rowsOf(dir), (await readFile(await rowsOf(dir))).subarray(0, 999)),
     ],
     [/commit 4 is missing/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000004'))],
@@ -236,7 +236,7 @@ test('what does not fit the catalogue is not used, and the index is read anew', 
       /000000000005" in table commits/,
       (dir) => inCatalogue(dir, (db) => db.put('!commits!000000000005', Buffer.from('abcdef'))),
     ],
-    [/does not know/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000003'))],
+    [/catalogue does not have/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000003'))],
     [
       /another history/,
       (dir) =>
@@ -251,7 +251,7 @@ test('what does not fit the catalogue is not used, and the index is read anew', 
     const load = await reopened(dir);
     assert.equal(load.from, 'catalogue', `${reason}`);
     assert.match(load.reason!, reason);
-    // From then on all is as before.
+    // Afterwards, snapshots work as before.
     const storage = await Storage.open(dir);
     await assertIndexed(storage);
     await writeScene(storage, 'd', 5);
@@ -267,7 +267,7 @@ test('the snapshot of a later state is not used with a catalogue that was restor
   const storage = await Storage.open(dir);
   for (let n = 0; n < 4; n++) await writeScene(storage, 'a', n);
   await storage.close();
-  // The same number of commits, but others.
+  // The same number of commits, but different ones.
   const restored = await Storage.open(copy);
   for (let n = 10; n < 14; n++) await writeScene(restored, 'z', n);
   await closeAsKilled(restored);
@@ -278,7 +278,7 @@ test('the snapshot of a later state is not used with a catalogue that was restor
   assert.match(load.reason!, /another history/);
 });
 
-test('damaged records are told at every start, from a snapshot too, until they are mended', async (t) => {
+test('damaged records are reported at every start, even from a snapshot, until they are fixed', async (t) => {
   const dir = await folderWithLog(t);
   const id = `${COLLECTION.id}_c_g${cellsOf(3)[0]}`;
   await inCatalogue(dir, async (db) => db.put(`!tiles!${id}`, Buffer.from('abcdefgh')));
@@ -300,7 +300,7 @@ test('damaged records are told at every start, from a snapshot too, until they a
   await last.close();
 });
 
-test('verify names tiles of which the index says something else', async (t) => {
+test('verify lists tiles for which the index differs from the catalogue', async (t) => {
   const dir = await folderWithLog(t);
   const storage = await Storage.open(dir);
   atEnd(t, () => storage.close());
@@ -331,7 +331,7 @@ async function inCatalogue(dir: string, work: (db: Level<string, Buffer>) => Pro
   await db.close();
 }
 
-/** Writes the rows file of a folder as versions did that knew no wavelengths. */
+/** Writes the rows file of a folder like versions without wavelengths. */
 async function forgetWavelengths(dir: string): Promise<void> {
   const path = await rowsOf(dir);
   const bytes = await readFile(path);
@@ -366,11 +366,11 @@ async function writeSpectrum(storage: Storage, scene: string): Promise<void> {
   await write.commit(factsOf(1), [{ ...record, groups: [{ ...data!, bands }, ...others] }]);
 }
 
-test('a snapshot of a version that knew no wavelengths is read if no tile has a spectrum', async (t) => {
+test('a snapshot without wavelengths of an older version is read if no tile has a spectrum', async (t) => {
   const dir = await folderWithLog(t);
   await forgetWavelengths(dir);
   assert.equal((await reopened(dir)).from, 'snapshot');
-  // The next snapshot is whole, though most of its rows are those of the file before.
+  // The next snapshot is complete, although most of its rows are those of the file before.
   const storage = await Storage.open(dir);
   await writeSpectrum(storage, 'spectrum');
   await storage.close();

@@ -1,4 +1,4 @@
-/** On a small file system of its own, a tmpfs, which only root can mount. */
+/** Uses a small file system, a tmpfs, which only root can mount. */
 import assert from 'node:assert/strict';
 import { readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { COLLECTION, cellsOf, stageTile, writeScene } from '../sample-scenes.js'
 
 const LOW = { code: 'TW_STORAGE_DISK_LOW', status: 507 };
 
-test('what is announced counts, the reserve stays, and 0 switches it off', async (t) => {
+test('announced bytes count, the reserve is kept, and 0 disables it', async (t) => {
   const disk = await smallDisk(t, 20);
   if (disk === undefined) return;
   const { bavail, blocks, bsize } = await statfs(disk);
@@ -39,7 +39,7 @@ test('what is announced counts, the reserve stays, and 0 switches it off', async
   await Promise.all([asked.check(), asked.check(), asked.check()]);
 });
 
-test('a scene on a low disk is refused and leaves no tile; with space again it is taken', async (t) => {
+test('a scene on a low disk is refused and leaves no tile; it is accepted when space is free', async (t) => {
   const disk = await smallDisk(t, 20);
   if (disk === undefined) return;
   const storage = await Storage.open(join(disk, 'data'), { reserve: 10e6 });
@@ -59,7 +59,7 @@ test('a scene on a low disk is refused and leaves no tile; with space again it i
   await writeScene(storage, 'b', 7);
 });
 
-test('ingest stops at the reserve, names every scene, and keeps what was there', async (t) => {
+test('ingest stops at the reserve, names every scene, and keeps existing data', async (t) => {
   const disk = await smallDisk(t, 40);
   if (disk === undefined) return;
   const folder = await tempFolder(t);

@@ -1,4 +1,4 @@
-/** Which folders are synced, as the operating system sees it. */
+/** Synced folders, as seen by the operating system. */
 import assert from 'node:assert/strict';
 import { mkdir, open, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { tempFolder } from '../sample-scenes.js';
 
 const LINUX_ONLY = { skip: process.platform !== 'linux' && 'open files have no names in /proc here' };
 
-/** The paths that are synced from now on, and what each folder holds then. The syncs are done. */
+/** Records the paths that are synced from now on, and the content of each folder at that time. The syncs are executed. */
 async function syncedPaths(t: TestContext): Promise<{ path: string; names: string[] }[]> {
   const handle = await open('/');
   const prototype: { sync(this: typeof handle): Promise<void> } = Object.getPrototypeOf(handle);
@@ -50,7 +50,7 @@ test(
   },
 );
 
-test('so is the folder in which a node alone coordinates', LINUX_ONLY, async (t) => {
+test('so is the coordination folder of a single node', LINUX_ONLY, async (t) => {
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));
   const dir = join(folder, 'data');

@@ -1,4 +1,4 @@
-/** Every function of the store that makes a path of a name refuses hostile names, and touches nothing. */
+/** Every function of the store that makes a path from a name refuses hostile names, and changes nothing. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,33 +17,33 @@ const MODEL: NewModel = {
   card: {},
 };
 
-/** By what the name stands for. */
+/** The functions, by the meaning of the name. */
 const USES: Record<string, (storage: Storage, name: string) => unknown> = {
-  'a new scratch folder': (storage, name) => storage.scratchFolder(name),
-  'the scratch folder of a job': (storage, name) => storage.jobScratch(name),
-  'a scratch folder that is kept': (storage, name) => storage.persistentScratch(name),
-  'a scratch folder to sync': (storage, name) => storage.syncScratch(name),
-  'a scratch folder to remove': (storage, name) => storage.removeScratch(name),
+  'a new scratch folder': (storage, name) => storage.scratch.make(name),
+  'the scratch folder of a job': (storage, name) => storage.scratch.makeForJob(name),
+  'a scratch folder that is kept': (storage, name) => storage.scratch.makePersistent(name),
+  'a scratch folder to sync': (storage, name) => storage.scratch.sync(name),
+  'a scratch folder to remove': (storage, name) => storage.scratch.remove(name),
   'a path in the scratch folder': (storage, name) =>
-    storage.removeScratch(`${join(storage.dir, 'scratch')}/${name}`),
-  'the results of a job': (storage, name) => storage.resultsFolder(name),
-  'a job with a result file': (storage, name) => storage.resultPath(name, 'a.tif'),
-  'a result file': (storage, name) => storage.resultPath('000000000aaaaaa', name),
+    storage.scratch.remove(`${join(storage.dir, 'scratch')}/${name}`),
+  'the results of a job': (storage, name) => storage.results.makeFolder(name),
+  'a job with a result file': (storage, name) => storage.results.path(name, 'a.tif'),
+  'a result file': (storage, name) => storage.results.path('000000000aaaaaa', name),
   'a tile': (storage, name) => storage.tilePath({ ...TILE, id: name }, '10m'),
   'a cell': (storage, name) => storage.tilePath({ ...TILE, geocode: name }, '10m'),
   'a grid': (storage, name) => storage.tilePath({ ...TILE, grid: name as 'geohash' }, '10m'),
   'the version of a tile': (storage, name) => storage.tilePath({ ...TILE, version: name }, '10m'),
   'a band group': (storage, name) => storage.tilePath(TILE, name),
-  'a model': (storage, name) => storage.modelPath({ ...MODEL, model: name }, 'card.json'),
+  'a model': (storage, name) => storage.models.path({ ...MODEL, model: name }, 'card.json'),
   'the collection of a model': (storage, name) =>
-    storage.modelPath({ ...MODEL, collection: name }, 'card.json'),
-  'the cell of a model': (storage, name) => storage.modelPath({ ...MODEL, geocode: name }, 'card.json'),
+    storage.models.path({ ...MODEL, collection: name }, 'card.json'),
+  'the cell of a model': (storage, name) => storage.models.path({ ...MODEL, geocode: name }, 'card.json'),
   'the grid of a model': (storage, name) =>
-    storage.modelPath({ ...MODEL, grid: name as 'geohash' }, 'card.json'),
-  'the version of a model': (storage, name) => storage.modelPath({ ...MODEL, version: name }, 'card.json'),
-  'a model file': (storage, name) => storage.modelPath(MODEL, name),
-  'a new model': (storage, name) => storage.putModel({ ...MODEL, model: name }, {}),
-  'a file of a new model': (storage, name) => storage.putModel(MODEL, { [name]: new Uint8Array(1) }),
+    storage.models.path({ ...MODEL, grid: name as 'geohash' }, 'card.json'),
+  'the version of a model': (storage, name) => storage.models.path({ ...MODEL, version: name }, 'card.json'),
+  'a model file': (storage, name) => storage.models.path(MODEL, name),
+  'a new model': (storage, name) => storage.models.put({ ...MODEL, model: name }, {}),
+  'a file of a new model': (storage, name) => storage.models.put(MODEL, { [name]: new Uint8Array(1) }),
   'a new collection': (storage, name) => storage.beginScene({ ...COLLECTION, id: name }, 's', ['9q8yy']),
   'a new scene': (storage, name) => storage.beginScene(COLLECTION, name, ['9q8yy']),
   'a cell of a new scene': async (storage, name) => {
@@ -73,7 +73,7 @@ for (const [what, use] of Object.entries(USES))
     assert.deepEqual(await names(), before);
   });
 
-test('a hostile name is the name of no job, and of none of its files', async (t) => {
+test('no job, and no file of a job, has a hostile name', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
   atEnd(t, () => storage.close());
   const jobs = await LocalJobService.open(storage, []);
@@ -95,7 +95,7 @@ test('a hostile name is the name of no job, and of none of its files', async (t)
   }
 });
 
-test('a value that is not text is no name, even if its text is one', () => {
+test('a value that is not a text is not a name, even if its text is one', () => {
   for (const value of [undefined, null, true, 1234567, ['version'], { toString: () => 'version' }])
     assert.throws(() => checkedName('version', value as string), { code: 'TW_STORAGE_BAD_NAME' });
 });

@@ -1,4 +1,4 @@
-/** What every tile store promises. Each implementation runs this suite. */
+/** The contract of tile stores. Each implementation runs this suite. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -14,21 +14,21 @@ import { tempFolder } from '../../support/temp.js';
 
 export interface OpenedStore {
   store: ObjectStore;
-  /** The file in which the bytes of an object lie. */
+  /** The file with the bytes of an object. */
   fileOf(name: string): string;
-  /** What GDAL needs in its environment. */
+  /** Environment variables for GDAL. */
   gdal?: Record<string, string>;
 }
 
 export interface Contract {
-  /** What is tested, for the names of the tests. */
+  /** Name of the implementation, for test titles. */
   what: string;
   skip?: string | false;
   /** An empty store. */
   open(t: TestContext): Promise<OpenedStore>;
 }
 
-/** Bytes that differ by seed and are no repetition of anything. */
+/** Pseudo-random bytes that differ by seed. */
 export function bytesOf(length: number, seed: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let state = (seed * 2654435761 + 1) >>> 0;
@@ -307,7 +307,7 @@ export function storeContract({ what, skip = false, open }: Contract): void {
   });
 }
 
-/** Names of which none is a folder of another. */
+/** Names of which no one is a folder of another. */
 function withoutFolders(names: string[]): string[] {
   return names.filter((name) => !names.some((other) => other.startsWith(`${name}/`)));
 }

@@ -25,7 +25,7 @@ storeContract({
 
 const WRITER = fileURLToPath(new URL('writer-child.js', import.meta.url));
 
-test('a writer that is killed leaves whole objects and no others', async (t) => {
+test('a killed writer leaves complete objects and no others', async (t) => {
   const folder = await tempFolder(t);
   const { href } = pathToFileURL(folder);
   for (let round = 0, next = 1; round < 5; round++) {
@@ -41,7 +41,7 @@ test('a writer that is killed leaves whole objects and no others', async (t) => 
   }
 });
 
-test('what a killed writer left is removed when it is old, and is never listed', async (t) => {
+test('leftovers of a killed writer are removed when they are old, and never listed', async (t) => {
   const folder = await tempFolder(t);
   const store = await openAt(folder);
   const [old, young] = ['old', 'young'].map((name) => join(folder, '.tmp', name));
@@ -53,7 +53,7 @@ test('what a killed writer left is removed when it is old, and is never listed',
   assert.deepEqual(await readdir(join(folder, '.tmp')), ['young']);
 });
 
-test('a full disk is said, and takes objects again when there is space', async (t) => {
+test('a full disk is reported, and objects are accepted again when space is free', async (t) => {
   const disk = await smallDisk(t, 4);
   if (!disk) return;
   const store = await openAt(disk);
@@ -65,7 +65,7 @@ test('a full disk is said, and takes objects again when there is space', async (
   await store.put('tiles/b', bytesOf(3_000_000, 2));
 });
 
-test('a disk that may only be read gives objects and takes none', async (t) => {
+test('a read-only disk returns objects and accepts none', async (t) => {
   const disk = await smallDisk(t, 4);
   if (!disk) return;
   const store = await openAt(disk);
@@ -76,7 +76,7 @@ test('a disk that may only be read gives objects and takes none', async (t) => {
   assert.ok((await store.get('tiles/a')).equals(bytesOf(1000, 1)));
 });
 
-test('a mount that has gone is not an empty store', async (t) => {
+test('a missing mount is not an empty store', async (t) => {
   const disk = await smallDisk(t, 4);
   if (!disk) return;
   const store = await openAt(disk);
@@ -91,7 +91,7 @@ test('a mount that has gone is not an empty store', async (t) => {
   execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', disk]);
 });
 
-test('a folder that goes while an object is written is not made again', async (t) => {
+test('a root folder that is removed during a write is not created again', async (t) => {
   const folder = join(await tempFolder(t), 'mount');
   await mkdir(folder);
   const store = await openAt(`${folder}/`);
@@ -109,7 +109,7 @@ test('a folder that goes while an object is written is not made again', async (t
   assert.deepEqual(await namesIn(store), ['tiles/a/b/c']);
 });
 
-test('folders that are empty go with their last object', async (t) => {
+test('empty folders are removed with their last object', async (t) => {
   const folder = await tempFolder(t);
   const store = await openAt(folder);
   for (const name of ['a/b/c/1', 'a/b/2', 'a/3']) await store.put(name, Buffer.from(name));
@@ -119,7 +119,7 @@ test('folders that are empty go with their last object', async (t) => {
   assert.deepEqual(await readdir(folder), ['.tmp']);
 });
 
-test('a folder that a delete finds empty takes new objects all the same', async (t) => {
+test('a folder that a delete is removing accepts new objects', async (t) => {
   const store = await openAt(await tempFolder(t));
   const comeAndGo = async (lane: number) => {
     for (let i = 0; i < 150; i++) {
@@ -133,7 +133,7 @@ test('a folder that a delete finds empty takes new objects all the same', async 
   assert.deepEqual(await namesIn(store), []);
 });
 
-test('what is foreign to the store is not listed', async (t) => {
+test('other files in the folder are not listed', async (t) => {
   const folder = await tempFolder(t);
   const store = await openAt(folder);
   await mkdir(join(folder, '.snapshot'));
@@ -141,7 +141,7 @@ test('what is foreign to the store is not listed', async (t) => {
   assert.deepEqual(await namesIn(store), []);
 });
 
-test('URLs that name no place are refused, and never shown with credentials', async (t) => {
+test('invalid URLs are refused, and never shown with credentials', async (t) => {
   const folder = await tempFolder(t);
   const bad = [
     '',

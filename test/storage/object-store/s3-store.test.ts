@@ -18,10 +18,10 @@ import { objectOf } from './writer-child.js';
 const URL_OF_STORE = `s3://${BUCKET}/a/b`;
 const LARGE = 24 << 20;
 
-/** For what is expected to fail; a busy machine may be slow at what is not. */
+/** For operations that are expected to fail; others may be slow on a busy machine. */
 const HASTY = { timeout: 500, attempts: 2 };
 
-/** No files of credentials, no instance: only what the test sets. */
+/** No credential files and no instance: only what the test sets. */
 const BARE = {
   AWS_PROFILE: undefined,
   AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
@@ -45,7 +45,7 @@ async function opened(t: TestContext, url = URL_OF_STORE, options = {}) {
   return store;
 }
 
-/** A server, with a proxy before it where there are faults, and a store there. */
+/** A server, with a proxy in front of it if there are faults, and a store on it. */
 async function withServer(t: TestContext, faults?: (server: S3Server) => Faults, options = {}) {
   const server = await S3Server.start(t);
   const proxy = await FaultProxy.start(t, server.endpoint, faults?.(server) ?? {});
@@ -73,7 +73,7 @@ storeContract({
 
 const WRITER = fileURLToPath(new URL('writer-child.js', import.meta.url));
 
-test('a writer that is killed leaves whole objects in the bucket and no others', { skip }, async (t) => {
+test('a killed writer leaves complete objects in the bucket and no others', { skip }, async (t) => {
   const { store } = await withServer(t);
   for (let round = 0, next = 1; round < 4; round++) {
     const last = await runAndKill(WRITER, ['put'], URL_OF_STORE, next);
@@ -85,7 +85,7 @@ test('a writer that is killed leaves whole objects in the bucket and no others',
   }
 });
 
-test('answers of 5xx and 429 are asked again, and no more often than they may', { skip }, async (t) => {
+test('requests are repeated after 5xx and 429, up to the limit', { skip }, async (t) => {
   const statuses: number[] = [];
   const { store, proxy } = await withServer(t, () => ({ answer: () => statuses.pop() }), { attempts: 3 });
   statuses.push(503, 500);
@@ -111,7 +111,7 @@ test('answers of 5xx and 429 are asked again, and no more often than they may', 
   await assert.rejects(store.put('b', Buffer.from('b')), { code: 'TW_STORE_FULL' });
 });
 
-test('a download that breaks off goes on where it was', { skip }, async (t) => {
+test('a download that breaks off resumes where it was', { skip }, async (t) => {
   let left = 3;
   const { store, proxy } = await withServer(t, () => ({
     passed: (direction, bytes) => direction === 'down' && bytes > 1000 && left-- > 0,
@@ -126,7 +126,7 @@ test('a download that breaks off goes on where it was', { skip }, async (t) => {
   assert.ok((await store.get('a', { offset: 1000, length: part.length })).equals(part));
 });
 
-test('a server that is killed and comes back costs time only', { skip }, async (t) => {
+test('a server that is killed and restarted only costs time', { skip }, async (t) => {
   let killAfter = Number.POSITIVE_INFINITY;
   const restarts: Promise<void>[] = [];
   const { store, server } = await withServer(t, (running) => ({
@@ -158,7 +158,7 @@ test('a server that is killed and comes back costs time only', { skip }, async (
   assert.ok(server.port > 0);
 });
 
-test('a server that is killed for good leaves no half object', { skip }, async (t) => {
+test('a server that is killed leaves no partial object', { skip }, async (t) => {
   let killAfter = LARGE / 2;
   const { store, hasty, server } = await withServer(t, (running) => ({
     passed(_, bytes) {
@@ -186,7 +186,7 @@ test('a server that is killed for good leaves no half object', { skip }, async (
   await assert.rejects(buffer(await hasty.stream('a')), away);
 });
 
-test('a server that hangs is given up after a while, and used again when it goes on', { skip }, async (t) => {
+test('requests to a server that hangs time out, and succeed when it resumes', { skip }, async (t) => {
   const { store, hasty, server } = await withServer(t);
   const bytes = bytesOf(LARGE, 4);
   await store.put('a', bytes);
@@ -209,7 +209,7 @@ test('a server that hangs is given up after a while, and used again when it goes
   await store.put('c', { file });
 });
 
-test('an upload that hangs in its middle is given up', { skip }, async (t) => {
+test('an upload that hangs times out', { skip }, async (t) => {
   let stopAfter = LARGE / 2;
   const { store, hasty, server } = await withServer(t, (running) => ({
     passed(_, bytes) {
@@ -226,7 +226,7 @@ test('an upload that hangs in its middle is given up', { skip }, async (t) => {
   for (const name of await namesIn(store)) await store.get(name, { crc32: crc32(bytesOf(LARGE, 6)) });
 });
 
-test('nobody at the address', { skip }, async (t) => {
+test('no server at the address', { skip }, async (t) => {
   const endpoint = `http://127.0.0.1:${await freePort()}`;
   use(t, endpoint);
   const store = await opened(t, URL_OF_STORE, HASTY);
@@ -236,7 +236,7 @@ test('nobody at the address', { skip }, async (t) => {
   });
 });
 
-test('wrong and missing credentials are told apart, and not printed', { skip }, async (t) => {
+test('wrong and missing credentials are distinguished, and not printed', { skip }, async (t) => {
   const { server, store } = await withServer(t);
   await store.put('a', Buffer.from('a'));
   const refused = async (what: RegExp) => {
@@ -270,7 +270,7 @@ test('wrong and missing credentials are told apart, and not printed', { skip }, 
   await refused(/profile "lab"/);
 });
 
-test('a bucket that is missing is not an empty one', { skip }, async (t) => {
+test('a missing bucket is not an empty one', { skip }, async (t) => {
   await withServer(t);
   const store = await opened(t, 's3://nothing/here');
   const missing = { code: 'TW_STORE_NOT_FOUND', message: /bucket nothing/ };
@@ -281,7 +281,7 @@ test('a bucket that is missing is not an empty one', { skip }, async (t) => {
   await assert.rejects(store.delete(['a']), missing);
 });
 
-test('two prefixes of a bucket do not see each other', { skip }, async (t) => {
+test('two prefixes of a bucket are independent', { skip }, async (t) => {
   const { store } = await withServer(t);
   const [other, whole] = [await opened(t, `s3://${BUCKET}/a/bc/`), await opened(t, `s3://${BUCKET}`)];
   await store.put('x', Buffer.from('x'));
@@ -291,7 +291,7 @@ test('two prefixes of a bucket do not see each other', { skip }, async (t) => {
   assert.equal(whole.location('a/b/x'), store.location('x'));
 });
 
-test('a file that changes while it is sent is not taken for what it was', { skip }, async (t) => {
+test('a file that changes while it is sent is not stored', { skip }, async (t) => {
   const file = join(await tempFolder(t), 'large');
   await writeFile(file, bytesOf(LARGE, 7));
   let changed = false;

@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import { openObjectStore } from '../../../src/storage/index.js';
 import { bytesOf } from './contract.js';
 
-/** Name and content of the object of a number, of a few bytes or of 8 MB. */
+/** Name and content of an object by its number: a few bytes or 8 MB. */
 export function objectOf(n: number): { name: string; bytes: Buffer } {
   return { name: `tiles/${n % 5}/${n}`, bytes: bytesOf(n % 3 === 0 ? n : 8_000_000 + n, n) };
 }

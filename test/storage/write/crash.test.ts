@@ -16,7 +16,7 @@ async function assertWhole(storage: Storage, scene: string, acknowledged: number
   const record = await storage.getScene(COLLECTION.id, scene);
   assert.ok(record, `${scene} was acknowledged`);
   const n = Number(record.fingerprint);
-  // The delivery that was in flight may have become durable without its acknowledgement.
+  // The delivery in progress may have become durable without its acknowledgement.
   assert.ok(
     n === acknowledged || n === acknowledged + 3,
     `${scene}: ${n} on disk, ${acknowledged} acknowledged`,
@@ -35,7 +35,7 @@ async function assertWhole(storage: Storage, scene: string, acknowledged: number
   }
 }
 
-/** All that is below a folder, though the sweeper removes some of it meanwhile. */
+/** All entries below a folder, even if garbage collection removes some at the same time. */
 async function filesBelow(dir: string): Promise<string[]> {
   try {
     return await readdir(dir, { recursive: true });
@@ -45,7 +45,7 @@ async function filesBelow(dir: string): Promise<string[]> {
   }
 }
 
-test('after kill -9 at any moment every acknowledged scene is whole and nothing half-written is left', async (t) => {
+test('after kill -9 at any moment every acknowledged scene is complete and no partial one is left', async (t) => {
   const dir = await tempFolder(t);
   let acknowledged = -1;
   const loads = { snapshot: 0, catalogue: 0 };
@@ -79,7 +79,7 @@ test('after kill -9 at any moment every acknowledged scene is whole and nothing 
       await assertIndexed(storage);
       acknowledged = newest;
     } finally {
-      // Without a snapshot at the end, so that the next start has what the killed writer has left.
+      // Without a snapshot at the end, so that the next start loads what the killed writer has left.
       if (kill % 3 > 0) await rename(join(dir, 'columns'), join(dir, 'kept'));
       await storage.close();
       if (kill % 3 > 0) await rename(join(dir, 'kept'), join(dir, 'columns'));

@@ -1,4 +1,4 @@
-/** Tiles made from others: whole or absent after kill -9, replaced as a whole, refused without their collection. */
+/** Derived tiles: complete or absent after kill -9, replaced atomically, refused without their collection. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ const CHILD = fileURLToPath(new URL('./derived-child.js', import.meta.url));
 const KILLS = 12;
 const STEPS = ['plan', 'commit', 'commit', 'close', 'acknowledged'];
 
-test('after kill -9 every derived tile is whole or absent, and what was acknowledged is there', async (t) => {
+test('after kill -9 every derived tile is complete or absent, and acknowledged ones are present', async (t) => {
   const dir = await tempFolder(t);
   const first = await Storage.open(dir);
   await writeScene(first, 'scene-0', 0);
@@ -38,7 +38,7 @@ test('after kill -9 every derived tile is whole or absent, and what was acknowle
     } finally {
       await storage.close();
     }
-    // Only now: while the folder is open, a sweep may remove what is being listed.
+    // After close: while the folder is open, garbage collection may remove listed entries.
     const files = await readdir(dir, { recursive: true });
     assert.deepEqual(
       files.filter((file) => file.endsWith('.tmp')),
@@ -48,7 +48,7 @@ test('after kill -9 every derived tile is whole or absent, and what was acknowle
   t.diagnostic(`${acknowledged} batches, ${KILLS} kills`);
 });
 
-test('a derived tile is deleted alone, survives its scene, and goes with its collection', async (t) => {
+test('a derived tile is deleted alone, survives its scene, and is deleted with its collection', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   await assert.rejects(writeDerived(storage, 1), { code: 'TW_STORAGE_NO_COLLECTION' });

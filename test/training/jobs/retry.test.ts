@@ -45,7 +45,7 @@ test('a retry trains only the cells that failed', { timeout: 240_000 }, async (t
     [broken!.geocode],
   );
   for (const { id } of [...first.results.models, ...second.results.models])
-    assert.equal(versionsOf((await node.storage.getModel(id))!).length, 1, id);
+    assert.equal(versionsOf((await node.storage.models.get(id))!).length, 1, id);
   const again = await node.server.inject({
     ...{ method: 'POST', url: `/jobs/${second.jobID}/retry` },
     headers: { authorization: `Bearer ${node.ownerSecret}` },

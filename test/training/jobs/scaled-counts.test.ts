@@ -24,8 +24,8 @@ async function writePhoto(path: string, dataType: 'uint8' | 'uint16', seed: numb
 }
 
 const weightsOf = async (node: TilewrightNode, id: string) => {
-  const record = (await node.storage.getModel(id))!;
-  return readFile((await node.storage.ensureModelFile(record, 'weights.bin')).path);
+  const record = (await node.storage.models.get(id))!;
+  return readFile((await node.storage.models.ensureFile(record, 'weights.bin')).path);
 };
 
 test('8-bit values can be trained on and predicted without a flag, and the card records their kind', {
@@ -53,7 +53,7 @@ test('8-bit values can be trained on and predicted without a flag, and the card 
   const [counts, scaled, deep] = [await train('counts'), await train('scaled'), await train('deep')];
   const [model] = counts.models;
   assert.ok(model, JSON.stringify(counts));
-  const cardOf = async (id: string) => (await node.storage.getModel(id))!.card as CardSummary;
+  const cardOf = async (id: string) => (await node.storage.models.get(id))!.card as CardSummary;
   assert.equal((await cardOf(model.id)).values, 'scaled counts');
   assert.equal((await cardOf(scaled.models[0]!.id)).values, 'reflectance');
   assert.ok(model.metrics.validation.mse < model.baseline.mean.mse);

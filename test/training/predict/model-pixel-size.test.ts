@@ -103,7 +103,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   const trained = await runProcess<TrainResults>(node, 'train', { model: 'ndmi', filter, epochs: 60 });
   const [model] = trained.models;
   assert.ok(model, JSON.stringify(trained));
-  const record = (await node.storage.getModel(model.id))!;
+  const record = (await node.storage.models.get(model.id))!;
   const card = record.card as CardSummary;
   const { width, height } = tile!.groups.find(({ name }) => name === '20m')!;
   assert.deepEqual(card.pixelSize, { group: '20m', width, height });
@@ -142,7 +142,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   // A model without a pixel size, as older versions of the program trained them, reads its inputs as they are.
   const { pixelSize: _, values: __, ...older } = card;
   const fileOf = async (name: string) =>
-    readModelFile((await node.storage.ensureModelFile(record, name)) as ModelFileLocation);
+    readModelFile((await node.storage.models.ensureFile(record, name)) as ModelFileLocation);
   const files = {
     'model.json': await fileOf('model.json'),
     'weights.bin': await fileOf('weights.bin'),
@@ -150,7 +150,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   };
   const { collection, grid, geocode } = record;
   const place = { model: 'ndmi', collection, grid, geocode, version: newVersion() };
-  await node.storage.putModel({ ...place, card: older, score: { error: mse, data: 'the same' } }, files);
+  await node.storage.models.put({ ...place, card: older, score: { error: mse, data: 'the same' } }, files);
   const former = await mapError();
   assert.equal(former.group, '10m');
   assert.ok(former.mse > 4 * map.mse, `${former.mse} beside ${map.mse}`);

@@ -229,7 +229,7 @@ describe('predict', { timeout: 300_000 }, () => {
     const tiles = (await tilesOf(node)).slice(0, 2);
     assert.equal(tiles.length, 2);
     const [model] = [await putModel(node.storage, [tiles[0]!]), await putModel(node.storage, [tiles[1]!])];
-    const weights = node.storage.modelPath(model, 'weights.bin');
+    const weights = node.storage.models.path(model, 'weights.bin');
     const whole = await readFile(weights);
     const inputs = { model: 'ndvi' };
     for (const [i, damaged] of [whole.with(5, whole[5]! ^ 1), whole.subarray(4)].entries()) {
@@ -262,7 +262,7 @@ describe('predict', { timeout: 300_000 }, () => {
       models.map(({ id }) => id),
       [lost.id],
     );
-    assert.equal(versionsOf((await node.storage.getModel(lost.id))!).length, 1);
+    assert.equal(versionsOf((await node.storage.models.get(lost.id))!).length, 1);
   });
 
   it('refuses invalid requests with a reason', async (t) => {

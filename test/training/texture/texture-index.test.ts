@@ -24,14 +24,14 @@ async function withPlaces(t: TestContext) {
   const put = async (values: Record<string, number>) => {
     const tiles = await toArray(storage.catalogue.tiles.values());
     const looked = tiles.filter(({ geocode }) => geocode in values);
-    await storage.putTextures(
+    await storage.textures.put(
       looked.map(({ grid, geocode, id: tile, version, start }): TextureRecord => {
         return { collection, grid, geocode, tile, version, start, values: [values[geocode]!] };
       }),
     );
   };
   const cluster = (centres: number[]) =>
-    storage.putClustering({
+    storage.textures.putClustering({
       ...{ collection, scaling: { means: [0], deviations: [2] }, centres: centres.map((one) => [one]) },
       ...{ curve: [], seed: 1, places: 5, createdAt: 0 },
     });
@@ -91,8 +91,8 @@ test('concurrent requests share one read; changes during the read show in the ne
   // The first reading has seen all textures, but ends when it is told to.
   const steps = new EventEmitter();
   const [isRead, isReleased] = [once(steps, 'read'), once(steps, 'released')];
-  const textures = storage.textures.bind(storage);
-  const readings = t.mock.method(storage, 'textures', textures);
+  const textures = storage.textures.list.bind(storage.textures);
+  const readings = t.mock.method(storage.textures, 'list', textures);
   readings.mock.mockImplementationOnce(async function* (id) {
     yield* textures(id);
     steps.emit('read');
@@ -114,7 +114,7 @@ test('concurrent requests share one read; changes during the read show in the ne
 test('a failed read rejects its callers; the next call reads again', async (t) => {
   const { storage, put } = await withPlaces(t);
   await put(VALUES);
-  const readings = t.mock.method(storage, 'textures');
+  const readings = t.mock.method(storage.textures, 'list');
   readings.mock.mockImplementationOnce(() => {
     throw new Error('cannot be read');
   });

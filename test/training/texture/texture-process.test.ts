@@ -50,7 +50,7 @@ test('planted textures form clusters, are stored with their cells, and are not c
   assert.equal(two.collections[0]!.clusters.length, 2);
 
   const storage = await Storage.open(join(folder, 'data'));
-  const [record] = await toArray(storage.textures('planted'));
+  const [record] = await toArray(storage.textures.list('planted'));
   const tile = (await storage.getTiles([record!.tile]))[0]!;
   const group = tile.groups.find(({ role }) => role === 'data')!;
   const { header, bands } = await readRaster(storage.tilePath(tile, group.name));
@@ -59,7 +59,7 @@ test('planted textures form clusters, are stored with their cells, and are not c
   const levels = greyLevels({ red: red!, green: green!, blue: blue! }, usable);
   const { width, height } = header;
   assert.deepEqual(record!.values, [...textureOf({ width, height, levels })!]);
-  assert.equal((await storage.getClustering('planted'))!.centres.length, 2);
+  assert.equal((await storage.textures.getClustering('planted'))!.centres.length, 2);
   await storage.close();
 
   const text = await tilewright('texture', ...whole);
@@ -70,8 +70,8 @@ test('planted textures form clusters, are stored with their cells, and are not c
   assert.equal((await tilewright('verify', ...target)).code, 0);
   assert.equal((await tilewright('delete', 'collection', 'planted', ...target)).code, 0);
   const emptied = await Storage.open(join(folder, 'data'));
-  assert.deepEqual(await toArray(emptied.textures('planted')), []);
-  assert.equal(await emptied.getClustering('planted'), undefined);
+  assert.deepEqual(await toArray(emptied.textures.list('planted')), []);
+  assert.equal(await emptied.textures.getClustering('planted'), undefined);
   await emptied.close();
 });
 
@@ -97,8 +97,8 @@ test('similar lists the nearest cells in order, like a scan of all', async (t) =
 
   await texture('--min-coverage', '99', ...target);
   const again = await Storage.open(join(folder, 'data'));
-  const textures = await toArray(again.textures('planted'));
-  const { scaling } = (await again.getClustering('planted'))!;
+  const textures = await toArray(again.textures.list('planted'));
+  const { scaling } = (await again.textures.getClustering('planted'))!;
   await again.close();
   const own = textures[3]!;
   const nearest = await similar(own.tile, '-k', '5');
@@ -175,7 +175,7 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
   const look = async (...flags: string[]) => {
     const results = await texture('--min-coverage', '99', '--data', data, ...flags);
     const storage = await Storage.open(data);
-    const records = await toArray(storage.textures('test'));
+    const records = await toArray(storage.textures.list('test'));
     const tiles = await toArray(storage.catalogue.tiles.values());
     await storage.close();
     const scenes = new Map(
@@ -226,7 +226,7 @@ test('a job that is cancelled during clustering ends as cancelled and keeps its 
     ...{ ...about, geocode: `s${i}` },
     values: Array.from({ length: 18 }, next),
   }));
-  await node.storage.putTextures(many);
+  await node.storage.textures.put(many);
   const stop = new AbortController();
   const onProgress = ({ message }: { message?: string }) => {
     if (message === 'finding clusters') stop.abort();
@@ -237,8 +237,8 @@ test('a job that is cancelled during clustering ends as cancelled and keeps its 
   assert.deepEqual([newest!.processID, newest!.status], ['texture', 'dismissed']);
   const log = await client.jobLog(newest!.jobID);
   assert.ok(log.some(({ text }) => /^skipped \w+ of planted: fewer than 500 clear pixels/.test(text)));
-  assert.ok((await toArray(node.storage.textures('planted'))).length > many.length);
-  assert.equal(await node.storage.getClustering('planted'), undefined);
+  assert.ok((await toArray(node.storage.textures.list('planted'))).length > many.length);
+  assert.equal(await node.storage.textures.getClustering('planted'), undefined);
 });
 
 test('too many clusters for one collection leave the others unchanged', async (t) => {
@@ -259,7 +259,8 @@ test('too many clusters for one collection leave the others unchanged', async (t
   assert.equal(code, 1);
   assert.match(stderr, /collection few has .* \[TW_TRAIN_FEW_TEXTURES\]/);
   const storage = await Storage.open(join(folder, 'data'));
-  for (const name of ['few', 'many']) assert.equal((await storage.getClustering(name))!.centres.length, 1);
+  for (const name of ['few', 'many'])
+    assert.equal((await storage.textures.getClustering(name))!.centres.length, 1);
   await storage.close();
 });
 
@@ -277,9 +278,9 @@ test('a cell whose new image has too few clear pixels keeps its texture; a NaN t
   assert.deepEqual([after.textures, after.unchanged], [0, 1], JSON.stringify(after));
 
   const storage = await Storage.open(join(folder, 'data'));
-  const [one, ...others] = await toArray(storage.textures('planted'));
+  const [one, ...others] = await toArray(storage.textures.list('planted'));
   const former = [one!, ...others].map((texture) => ({ ...texture, version: 'gone' }));
-  await storage.putTextures([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
+  await storage.textures.put([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
   const index = new TextureIndex(storage);
   assert.equal(await index.nearest('planted', one!.geocode, 5), undefined);
   assert.equal((await index.places('planted')).length, others.length);
@@ -288,7 +289,7 @@ test('a cell whose new image has too few clear pixels keeps its texture; a NaN t
 
   // Of an image that is not there any more nothing is kept.
   const again = await Storage.open(join(folder, 'data'));
-  await again.putTextures(former);
+  await again.textures.put(former);
   await again.close();
   const without = await texture(...target, '--datetime', '2024-06-01');
   assert.deepEqual([without.textures, without.unchanged], [0, 0], JSON.stringify(without));

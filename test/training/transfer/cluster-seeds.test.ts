@@ -20,7 +20,7 @@ async function places(t: { after(work: () => Promise<void>): void }, folder: str
   atEnd(t, () => storage.close());
   const about = { title: 'ab', grid: 'geohash', precision: 2, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('ab', { id: 'ab', ...about })]);
-  await storage.putTextures(
+  await storage.textures.put(
     Object.entries(VALUES).map(
       ([geocode, value]): TextureRecord => ({
         ...{ collection: 'ab', grid: 'geohash', geocode, tile: geocode, version: 'v', start: 0 },
@@ -29,7 +29,7 @@ async function places(t: { after(work: () => Promise<void>): void }, folder: str
     ),
   );
   const clustering = { scaling: { means: [0], deviations: [1] }, centres: [[0], [10]], curve: [], seed: 1 };
-  await storage.putClustering({ collection: 'ab', ...clustering, places: 6, createdAt: 0 });
+  await storage.textures.putClustering({ collection: 'ab', ...clustering, places: 6, createdAt: 0 });
   return storage;
 }
 
@@ -96,7 +96,9 @@ test('the models of all seeds are awaited', { timeout: 60_000 }, async (t) => {
   // The commits of other nodes come some time after they were made.
   let asked = 0;
   const behind = {
-    getModel: async (id: string) => (id === others.id && asked++ < 4 ? undefined : storage.getModel(id)),
+    models: {
+      get: async (id: string) => (id === others.id && asked++ < 4 ? undefined : storage.models.get(id)),
+    },
   };
   const lines: string[] = [];
   const job = {

@@ -73,7 +73,7 @@ test('no cell starts from a model of an older version, or of a cell of another s
     values: [value, 0, 0],
   });
   // The cell of another size looks most alike.
-  await storage.putTextures([textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
+  await storage.textures.put([textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
   const find = sourceModelFinder(new TextureIndex(storage), models, 'probe', 1);
   const found = await find({ collection: 'c', geocode: 'u203' });
   assert.ok('parents' in found, JSON.stringify(found));
@@ -102,7 +102,7 @@ test('each policy matches a scan of all cells', async (t) => {
   });
   const about = { title: 'c', grid: 'geohash', precision: 4, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('c', { id: 'c', ...about })]);
-  await storage.putTextures(textures);
+  await storage.textures.put(textures);
   const scaling = { means: [0, 0, 0], deviations: [1, 1, 1] };
   const clustering = {
     collection: 'c',
@@ -113,7 +113,7 @@ test('each policy matches a scan of all cells', async (t) => {
     places: 40,
     createdAt: 0,
   };
-  await storage.putClustering(clustering);
+  await storage.textures.putClustering(clustering);
   const clusterOf = ({ values }: TextureRecord) =>
     CENTRES.indexOf(nearestOf(CENTRES, (centre) => distance(values, centre))!);
   const put = (geocode: string, change: object) =>
@@ -204,7 +204,7 @@ test('each policy matches a scan of all cells', async (t) => {
   assert.match(await none(similar, textures[0]!.geocode, 'other'), /not known what it looks like/);
   const apart = { ...textures[0]!, collection: 'd' };
   await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
-  await storage.putTextures([apart]);
+  await storage.textures.put([apart]);
   for (const policy of ['similar', 'random'] as const)
     assert.match(
       await none(sourceModelFinder(index, models, policy, 1), apart.geocode, 'd'),
@@ -213,7 +213,7 @@ test('each policy matches a scan of all cells', async (t) => {
   assert.match(await none(sourceModelFinder(index, [], 'similar', 1)), /no other place of its cluster/);
   assert.match(await none(sourceModelFinder(index, [], 'random', 1)), /no place of another cluster/);
   assert.match(await none(sourceModelFinder(index, [], 'probe', 1)), /no other place/);
-  await storage.putClustering({ ...clustering, collection: 'd' });
+  await storage.textures.putClustering({ ...clustering, collection: 'd' });
   const alone = await none(sourceModelFinder(index, [], 'similar', 1), apart.geocode, 'd');
   assert.equal(alone, 'no other place is in its cluster');
 });

@@ -42,9 +42,9 @@ async function train(target: string[], ...flags: string[]): Promise<TrainResults
 async function cardOf(data: string, { id, version }: { id: string; version: string }): Promise<ModelCard> {
   const storage = await Storage.open(data);
   try {
-    const model = (await storage.getModel(id))!;
+    const model = (await storage.models.get(id))!;
     assert.equal(model.version, version);
-    const card: ModelCard = JSON.parse(await readFile(storage.modelPath(model, 'card.json'), 'utf8'));
+    const card: ModelCard = JSON.parse(await readFile(storage.models.path(model, 'card.json'), 'utf8'));
     assert.deepEqual((model.card as CardSummary).transfer, card.transfer);
     return card;
   } finally {
@@ -87,7 +87,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
     const nearest = candidates.find(({ cluster }) => cluster === place.cluster)!;
     if (nearest !== candidates[0]) nearerElsewhere++;
     assert.equal(printed.get(geocode), nearest.geocode);
-    const versions = versionsOf((await node.storage.getModel(id))!);
+    const versions = versionsOf((await node.storage.models.get(id))!);
     const child = versions.find(
       ({ card }) => (card as CardSummary).transfer?.policy === 'similar' && (card as CardSummary).parent,
     )!;
@@ -148,7 +148,14 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   const all = clusters.flatMap(({ places }) => places).sort();
   const versionOf = (models: Trained[], id?: string) => models.find((model) => model.id === id)?.version;
 
-  const similar = await train(whole, '--transfer', 'similar', '--curriculum', '--mode', 'contained');
+  const similar = await train(
+    whole,
+    '--transfer',
+    'similar',
+    '--representatives-first',
+    '--mode',
+    'contained',
+  );
   assert.deepEqual(
     similar.models.map(({ geocode }) => geocode),
     all,
@@ -161,7 +168,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   assert.deepEqual([parent, transfer!.version], [child.parent, versionOf(similar.models, child.parent)]);
 
   // Of the models that are there now, those of the job itself alone are probed.
-  const { models } = await train(whole, '--transfer', 'probe', '--curriculum');
+  const { models } = await train(whole, '--transfer', 'probe', '--representatives-first');
   assert.deepEqual(
     models.map(({ geocode }) => geocode),
     all,
@@ -189,7 +196,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
     if (tile.geocode === middle)
       for (const { name } of tile.groups) await writeFile(storage.tilePath(tile, name), 'damaged');
   await storage.close();
-  const flags = ['--epochs', '2', '--transfer', 'similar', '--curriculum', '--format', 'json'];
+  const flags = ['--epochs', '2', '--transfer', 'similar', '--representatives-first', '--format', 'json'];
   const { stdout } = await tilewright('train', 'ndvi', ...flags, ...target);
   const { models, failed } = JSON.parse(stdout) as TrainResults;
   assert.deepEqual(
@@ -209,8 +216,8 @@ test('parents with damaged files are skipped; if all are damaged, the cell start
   const [{ geocode }] = models as [Trained];
   const damage = async (id: string) => {
     const storage = await Storage.open(data);
-    const model = (await storage.getModel(id))!;
-    await writeFile(storage.modelPath(model, 'weights.bin'), 'damaged');
+    const model = (await storage.models.get(id))!;
+    await writeFile(storage.models.path(model, 'weights.bin'), 'damaged');
     await storage.close();
   };
   const parents: string[] = [];
@@ -249,7 +256,7 @@ test('invalid combinations of options are refused', async (t) => {
     assert.equal(await refused(inputs), 'TW_TRAIN_TRANSFER', JSON.stringify(inputs));
   assert.equal(await refused({ transfer: 'nearest' }), 'TW_API_BAD_REQUEST');
   for (const flags of [
-    ['--curriculum'],
+    ['--representatives-first'],
     ['--fine-tuning', 'head', '--transfer', 'none'],
     ['--transfer', 'probe', '--mode', 'contained', '--here'],
     ['--transfer', 'probe', '--mode', 'distributed'],

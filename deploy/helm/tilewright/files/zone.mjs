@@ -1,4 +1,4 @@
-// The zone of the machine as a config file of the server. Without the label there is no zone, and the file is empty of it.
+// Writes the zone of the machine as a config file of the server. Without the label, the file sets no zone.
 import { readFile, writeFile } from 'node:fs/promises';
 
 const { MACHINE, KUBERNETES, ACCOUNT, OUTPUT } = process.env;

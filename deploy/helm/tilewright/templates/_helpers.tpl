@@ -25,19 +25,19 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{ .Values.auth.existingSecret | default (printf "%s-auth" (include "tilewright.name" .)) }}
 {{- end }}
 
-{{/* Base of all links; nothing if links name the host of the request. */}}
+{{/* Base of all links; empty if links use the host of the request. */}}
 {{- define "tilewright.publicUrl" -}}
 {{- if .Values.proxy.publicUrl }}{{ .Values.proxy.publicUrl }}
 {{- else if .Values.ingress.enabled }}{{ ternary "https" "http" (not (empty .Values.ingress.tlsSecret)) }}://{{ .Values.ingress.host }}
 {{- end }}
 {{- end }}
 
-{{/* "true" or nothing. */}}
+{{/* "true" or empty. */}}
 {{- define "tilewright.isCluster" -}}
 {{- if or .Values.etcd.enabled .Values.etcd.endpoints }}true{{ end }}
 {{- end }}
 
-{{/* Addresses of etcd, with commas. */}}
+{{/* Addresses of etcd, separated by commas. */}}
 {{- define "tilewright.etcd" -}}
 {{- if .Values.etcd.enabled }}
 {{- $name := printf "%s-etcd" (include "tilewright.name" .) }}
@@ -45,7 +45,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- else }}{{ join "," .Values.etcd.endpoints }}{{ end }}
 {{- end }}
 
-{{/* Refuses values that do not go together. */}}
+{{/* Fails for values that exclude each other. */}}
 {{- define "tilewright.check" -}}
 {{- $v := .Values }}
 {{- $cluster := include "tilewright.isCluster" . }}

@@ -1,7 +1,7 @@
 import { type OwnerState, targetFractions } from '../../../dht/index.js';
 import type { ClusterService } from '../../services.js';
 
-/** Those that have slots and those that run, by id. Who does not answer soon is listed without what it alone knows. */
+/** Lists nodes that own slots and nodes that run, by id. If a node does not answer soon, its `lag` is missing. */
 export async function listNodes({ cluster }: ClusterService) {
   const { placement, nodes } = cluster;
   const { bytes, applied } = await cluster.stats();

@@ -1,4 +1,4 @@
-/** What other nodes send. Each message is signed, and has a checksum. */
+/** Messages from other nodes. Each message is signed and has a checksum. */
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
@@ -13,17 +13,17 @@ import {
 } from '../../../dht/index.js';
 import { COUNT } from '../../../json-schema.js';
 import { badRequest } from '../../errors.js';
-import { onDisconnect } from '../../http/on-disconnect.js';
+import { onDisconnect } from '../../http/index.js';
 import type { ClusterService } from '../../services.js';
 import { replyWithChecksum } from './reply-with-checksum.js';
 import { taskRoutes } from './task-routes.js';
 import { nodeUsage, USAGE_PATH } from './usage.js';
 
-/** They hold filters, which are small. */
+/** Messages contain filters, which are small. */
 const MAX_MESSAGE_BYTES = 4 * 2 ** 20;
 
-/** Nodes of other versions may send more. */
-const questionSchema = {
+/** Nodes of other versions may send more members. */
+const querySchema = {
   type: 'object',
   required: ['kind', 'slots', 'seq', 'wait'],
   properties: {
@@ -53,14 +53,14 @@ export async function messageRoutes(
     },
   );
   const internal = { config: { internal: true }, schema: { hide: true } };
-  // A node that starts asks whether its messages are taken.
+  // A node that starts checks that the others accept its messages.
   server.post(HANDSHAKE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, {}));
   server.post<{ Body: OwnerRequest }>(
     OWNER_QUERY_PATH,
-    { ...internal, schema: { hide: true, body: questionSchema } },
+    { ...internal, schema: { hide: true, body: querySchema } },
     async ({ body }, reply) => {
       const gone = new AbortController();
-      onDisconnect(reply, () => gone.abort(badRequest('the node that asked has closed the connection')));
+      onDisconnect(reply, () => gone.abort(badRequest('the requesting node has closed the connection')));
       return replyWithChecksum(reply, await owners.handle(body, gone.signal));
     },
   );
@@ -68,5 +68,5 @@ export async function messageRoutes(
     replyWithChecksum(reply, nodeStats(cluster.replica)),
   );
   server.post(USAGE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, nodeUsage()));
-  await taskRoutes(server, { shares: tasks });
+  await taskRoutes(server, { tasks });
 }

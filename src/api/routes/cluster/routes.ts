@@ -1,9 +1,10 @@
-/** The cluster: its nodes and who owns what. */
+/** The cluster: its nodes, and the owners of slots and cells. */
 import type { FastifyInstance } from 'fastify';
 import { locate, type Placement, type PlacementDiff, SLOTS } from '../../../dht/index.js';
 import type { GridName } from '../../../grid/index.js';
+import { isoTime } from '../../../query/index.js';
 import { badRequest, resourceNotFound } from '../../errors.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { listNodes } from './list-nodes.js';
 import { messageRoutes } from './message-routes.js';
@@ -26,7 +27,7 @@ export async function clusterRoutes(
       const { disconnectedSince } = service.cluster;
       return {
         nodes: await listNodes(service),
-        ...(disconnectedSince !== undefined && { asOf: new Date(disconnectedSince).toISOString() }),
+        ...(disconnectedSince !== undefined && { asOf: isoTime(disconnectedSince) }),
       };
     },
   );
@@ -65,7 +66,7 @@ export async function clusterRoutes(
     },
   );
 
-  const drain = { summary: 'Lets a node give its slots to others', tags };
+  const drain = { summary: 'Drains a node: other nodes take over its slots', tags };
   server.post<{ Params: { id: string } }>(
     '/cluster/nodes/:id/drain',
     { config: { write: true }, schema: { ...drain, response: { 200: jsonResponse('Drained', 'The node') } } },
@@ -76,7 +77,7 @@ export async function clusterRoutes(
     },
   );
 
-  const rejoin = { summary: 'Lets a node that gives its slots away take slots again', tags };
+  const rejoin = { summary: 'Stops draining a node, so that it takes slots again', tags };
   server.post<{ Params: { id: string } }>(
     '/cluster/nodes/:id/join',
     {
@@ -90,13 +91,11 @@ export async function clusterRoutes(
     },
   );
 
-  const rebalanceBody = {
-    type: 'object',
-    nullable: true,
-    additionalProperties: false,
-    properties: { dryRun: { type: 'boolean', description: 'Tell what would move, and move nothing' } },
-  };
-  const rebalance = { summary: 'Spreads the slots anew by the bytes of their tiles', tags };
+  const rebalanceBody = closedObject(
+    { dryRun: { type: 'boolean', description: 'Report what would move, without moving it' } },
+    { nullable: true },
+  );
+  const rebalance = { summary: 'Redistributes the slots by the bytes of their tiles', tags };
   server.post<{ Body: { dryRun?: boolean } | null }>(
     '/cluster/rebalance',
     {

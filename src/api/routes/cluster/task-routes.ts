@@ -1,4 +1,4 @@
-/** Work that other nodes ask this one for: shares of jobs that they lead. */
+/** Tasks of jobs that other nodes lead. */
 import { PassThrough } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { encodeLine, NDJSON_TYPE } from '../../../dht/index.js';
@@ -13,15 +13,15 @@ import {
   taskErrorEvent,
 } from '../../../jobs/index.js';
 import { VERSION_SCHEMA } from '../../../storage/index.js';
-import { onDisconnect } from '../../http/on-disconnect.js';
+import { onDisconnect } from '../../http/index.js';
 import { replyWithChecksum } from './reply-with-checksum.js';
 
-/** Limit for messages between the runs of a job: exact sums over hundreds of bands have megabytes. The same as for answers of nodes. */
+/** Limit of messages between the runs of a job, as of answers of nodes: exact sums over hundreds of bands take megabytes. */
 const MAX_ALL_GATHER_BYTES = 2 ** 28;
-/** So often a share tells that it lives, ms. */
+/** Interval of the messages by which a task shows that it is alive. */
 const HEARTBEAT_MS = 1000;
 
-/** The ids of jobs and runs become names of folders. Nodes of other versions may send more members. */
+/** The ids of jobs and runs become folder names, so they are checked. Nodes of other versions may send more members. */
 const messageSchema = (required: string[]) => ({
   type: 'object',
   required,
@@ -35,49 +35,46 @@ const messageSchema = (required: string[]) => ({
   },
 });
 
-export async function taskRoutes(
-  server: FastifyInstance,
-  { shares }: { shares: TaskExecutor },
-): Promise<void> {
+export async function taskRoutes(server: FastifyInstance, { tasks }: { tasks: TaskExecutor }): Promise<void> {
   const message = (...required: string[]) => ({
     config: { internal: true },
     schema: { hide: true, body: messageSchema(required) },
   });
 
-  const share = message('job', 'run', 'process', 'slots', 'since');
-  server.post<{ Body: TaskRequest }>(TASK_PATH, share, async (request, reply) => {
+  const task = message('job', 'run', 'process', 'slots', 'since');
+  server.post<{ Body: TaskRequest }>(TASK_PATH, task, async (request, reply) => {
     const { body } = request;
     const { job, process } = body;
     const stopped = new AbortController();
     const lines = new PassThrough();
-    const tell = (line: TaskEvent) => {
+    const send = (line: TaskEvent) => {
       if (!lines.destroyed && !lines.writableEnded) lines.write(encodeLine(line));
     };
-    const beat = setInterval(() => tell({ beat: true }), HEARTBEAT_MS);
-    // The node that leads the job is gone, or cancels the share.
+    const heartbeat = setInterval(() => send({ beat: true }), HEARTBEAT_MS);
+    // The leader of the job is gone, or cancels the task.
     onDisconnect(reply, () => stopped.abort(jobInterrupted(job)));
-    server.log.info({ reqId: request.id, job, process }, 'share of a job accepted');
-    void shares
-      .run(body, tell, stopped.signal)
+    server.log.info({ reqId: request.id, job, process }, 'task of a job accepted');
+    void tasks
+      .run(body, send, stopped.signal)
       .then(
-        (result) => tell({ result }),
+        (result) => send({ result }),
         (error) => {
-          request.log.info({ job, process, err: error }, 'share of a job not done');
-          tell(taskErrorEvent(error));
+          request.log.info({ job, process, err: error }, 'task of a job failed');
+          send(taskErrorEvent(error));
         },
       )
       .finally(() => {
-        clearInterval(beat);
-        request.log.info({ job, process }, 'share of a job ended');
+        clearInterval(heartbeat);
+        request.log.info({ job, process }, 'task of a job ended');
         lines.end();
       });
-    tell({ beat: true });
+    send({ beat: true });
     return reply.type(NDJSON_TYPE).send(lines);
   });
 
   const cancel = message('job', 'run');
   server.post<{ Body: { run: string; job: string } }>(CANCEL_TASK_PATH, cancel, async ({ body }, reply) => {
-    return replyWithChecksum(reply, { known: shares.cancel(body.run, body.job) });
+    return replyWithChecksum(reply, { known: tasks.cancel(body.run, body.job) });
   });
 
   const words = { ...message('run', 'words'), bodyLimit: MAX_ALL_GATHER_BYTES };
@@ -85,7 +82,7 @@ export async function taskRoutes(
     ALL_GATHER_PATH,
     words,
     async ({ body }, reply) => {
-      shares.deliverAllGather(body.run, body.words);
+      tasks.deliverAllGather(body.run, body.words);
       return replyWithChecksum(reply, {});
     },
   );

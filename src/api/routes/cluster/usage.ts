@@ -1,14 +1,15 @@
 /** CPU time, memory and sent bytes of the nodes of a cluster. Each node measures its own. */
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../../json-schema.js';
+import { isoTime } from '../../../query/index.js';
 import type { Services } from '../../services.js';
-import { type ProcessUsage, processUsage } from '../operations/process-usage.js';
+import { type ProcessUsage, processUsage } from '../operations/index.js';
 
 /** The path of the request to another node. */
 export const USAGE_PATH = '/cluster/internal/usage';
 
 /** A node that does not answer within this time is listed as unanswered. */
 const USAGE_TIMEOUT_MS = 1000;
-/** A measurement blocks the node for some milliseconds, so requests share one for this long. */
+/** A measurement blocks the node for some milliseconds, so requests within this time share one. */
 const MAX_AGE_MS = 250;
 
 const NETWORK = objectOf({ namespace: TEXT, sentBytes: NUMBER, loopbackBytes: NUMBER });
@@ -20,7 +21,7 @@ const checkUsage = messageCheck(
   ),
 );
 
-export interface NodeUsage extends ProcessUsage {
+interface NodeUsage extends ProcessUsage {
   /** Start of the server process, when its counters were 0. RFC 3339. */
   startedAt: string;
 }
@@ -31,7 +32,7 @@ export interface ClusterUsage {
   unanswered: string[];
 }
 
-const startedAt = new Date(performance.timeOrigin).toISOString();
+const startedAt = isoTime(performance.timeOrigin);
 let measured: { at: number; usage: NodeUsage } | undefined;
 
 /** Returns the usage of this node, at most a quarter of a second old. */

@@ -7,16 +7,19 @@ import { type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/in
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badRequest, outsideFolder } from '../../errors.js';
+import { closedObject } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
-import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
 import {
+  type ExecuteRequest,
+  executeBody,
   idempotencyKey,
   idempotencyKeyHeader,
   sendJob,
   startJob,
   startResponses,
   startWithFile,
-} from '../processes/start-job.js';
+  wantedResultOptions,
+} from '../processes/index.js';
 import { checkUploadSize, saveUpload } from './upload.js';
 
 type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;
@@ -32,9 +35,8 @@ interface UploadQuery extends Options {
 const FILE = 'application/octet-stream';
 
 /**
- * `POST /ingest` starts a job: with `{"href"}`, for a scene on the server's disk inside an allowed folder; with a file as
- * body (`application/octet-stream`), for that file, its options being query parameters. `POST /processes/ingest/execution`
- * is the first of these in the words of the OGC.
+ * `POST /ingest` starts a job. The body is either `{"href"}`, for scenes on the server's disk inside an allowed folder, or a file
+ * (`application/octet-stream`), with the options as query parameters. `POST /processes/ingest/execution` is the OGC form of the first.
  */
 export async function ingestRoutes(
   server: FastifyInstance,
@@ -44,7 +46,6 @@ export async function ingestRoutes(
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
-  const object = { type: 'object', additionalProperties: false };
   const hrefs = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
   const href = { anyOf: [{ type: 'string' }, hrefs] };
 
@@ -56,15 +57,15 @@ export async function ingestRoutes(
     {
       config: { write: true },
       schema: {
-        summary: 'Ingests a scene from a folder of the server, or a file that is sent',
+        summary: 'Ingests scenes from a folder of the server, or an uploaded file',
         tags: ['ingest'],
         headers: idempotencyKeyHeader,
         response: startResponses,
-        querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
+        querystring: closedObject({ filename: { type: 'string' }, ...options }),
         body: {
           content: {
             'application/json': {
-              schema: { ...object, required: ['href'], properties: { href, ...options } },
+              schema: closedObject({ href, ...options }, { required: ['href'] }),
             },
             [FILE]: { schema: { type: 'string', format: 'binary' } },
           },
@@ -88,7 +89,7 @@ export async function ingestRoutes(
         return ingestUpload(request, reply, body, filename, rest);
       }
       if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
-      if (Object.keys(query).length > 0) throw badRequest('options beside "href" belong into the JSON');
+      if (Object.keys(query).length > 0) throw badRequest('send options in the JSON, next to "href"');
       const { href, ...rest } = body;
       return ingestPaths(request, reply, { ...rest, paths: [href].flat() });
     },
@@ -120,11 +121,10 @@ export async function ingestRoutes(
   ) {
     const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
     const inputs = { ...asked, paths };
-    const terms = request.isOwner ? {} : { given: { ...inputs, fenced: true } };
     const started = await startJob(request, jobs, ingest as Process, inputs, {
       asked,
       resultOptions,
-      ...terms,
+      ...(!request.isOwner && { given: { ...inputs, fenced: true } }),
     });
     return sendJob(request, reply, started);
   }
@@ -136,7 +136,7 @@ export async function ingestRoutes(
     filename: string,
     options: Options,
   ) {
-    // Only a request that may be sent twice is compared with another one.
+    // Only requests with an idempotency key are compared with others.
     const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
     const { path, scratch } = await saveUpload(body, filename, services, digest);
     const inputs = { ...options, paths: [filename] };
@@ -149,7 +149,7 @@ export async function ingestRoutes(
   }
 }
 
-/** "red=3,nir=4" as the numbers that the schema wants; what is none is left for it to refuse. */
+/** Parses "red=3,nir=4". A value that is not a number becomes NaN, which the schema refuses. */
 function bandNumbers(text: string): Record<string, number> {
   return Object.fromEntries(
     text.split(',').map((pair) => {
@@ -160,9 +160,9 @@ function bandNumbers(text: string): Record<string, number> {
 }
 
 /**
- * The real path of an href; the server's own user may name any path. The job looks again when it opens the files. Throws
- * TW_INGEST_NOT_RECOGNISED for a missing file in an allowed folder. Elsewhere missing files get the answer of those that exist, so that
- * the route reveals nothing of the disk.
+ * The real path of an href. The user who runs the server may name any path. The job repeats the check when it opens the files. Throws
+ * TW_INGEST_NOT_RECOGNISED for a missing file in an allowed folder. Outside, missing and existing files get the same answer, so that
+ * the route reveals nothing about the disk.
  */
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
   const path = pathOf(href);

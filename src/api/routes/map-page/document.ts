@@ -1,5 +1,4 @@
-/** The map page as HTML; what it does is in `browser/`. */
-
+/** The HTML of the map page. Its scripts are in `browser/`. */
 import { SPECTRAL_INDICES } from '../../../expressions/index.js';
 import { COLORMAPS } from '../../../imagery/index.js';
 
@@ -47,7 +46,7 @@ export const document = `<!doctype html>
   <form id="access" hidden>
     <label>Token <input type="password" id="token" autocomplete="off" required></label>
     <button>Open</button>
-    <p>It is one of those that the server was started with (--read-token or --token). It is kept until this tab closes.</p>
+    <p>Use a token that the server was started with (--read-token or --token). It is kept until this tab closes.</p>
   </form>
   <section id="place" aria-live="polite"><p>Click the map to see the dates of a place.</p></section>
 </aside>

@@ -1,4 +1,4 @@
-/** Maps in the browser: XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
+/** XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -12,11 +12,8 @@ import {
 } from '../../../query/index.js';
 import type { CollectionRecord } from '../../../storage/index.js';
 import { resourceNotFound } from '../../errors.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { sendRanged } from '../../http/byte-ranges.js';
-import { notModified } from '../../http/conditional-request.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
+import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import {
   type MapQuery,
@@ -27,16 +24,14 @@ import {
   renderQuery,
 } from './render-params.js';
 
-const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
-
-/** Formats by their names in addresses. */
+/** Formats by their names in URLs. */
 const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
 const FORMAT_NAMES = Object.keys(FORMATS);
 const ASK_FOR = `ask for ${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
 
 const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
 
-/** Pixels of a map tile's side. */
+/** Width and height of a map tile. */
 const TILE_SIDE_PIXELS = 256;
 
 export async function mapRoutes(
@@ -47,7 +42,7 @@ export async function mapRoutes(
   const tags = ['maps'];
   const picture = {
     200: fileResponse('The picture', ...Object.values(TYPES)),
-    206: fileResponse('The range that was asked for', ...Object.values(TYPES)),
+    206: fileResponse('The requested range', ...Object.values(TYPES)),
     304: emptyResponse('The client has this picture'),
   };
 
@@ -63,7 +58,7 @@ export async function mapRoutes(
     format: ImageFormat | undefined,
   ) => {
     const { query, params } = request;
-    const { tile, size } = placeOf(params);
+    const { tile, size } = mapTileOf(params);
     const picture = await imagery.mapTile({
       collection: await collectionOf(params.collection),
       filter: filterOf(query),
@@ -85,7 +80,7 @@ export async function mapRoutes(
           'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...renderQuery, ...paddingQuery }),
+        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
@@ -96,10 +91,10 @@ export async function mapRoutes(
     {
       schema: {
         summary:
-          'A map tile in the format of a parameter: by default png if some of it is transparent, else jpeg',
+          'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
+        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
@@ -115,7 +110,7 @@ export async function mapRoutes(
         summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
         tags,
         response: { 200: jsonResponse('TileJson', 'Where the map tiles are') },
-        querystring: object({
+        querystring: closedObject({
           ...mapFilterQuery,
           ...renderQuery,
           ...paddingQuery,
@@ -171,10 +166,10 @@ export async function mapRoutes(
     '/preview/:itemId.:format',
     {
       schema: {
-        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
+        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, including clouds',
         tags,
         response: picture,
-        querystring: object(renderQuery),
+        querystring: closedObject(renderQuery),
       },
     },
     async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
@@ -185,10 +180,10 @@ export async function mapRoutes(
     {
       schema: {
         summary:
-          'A preview in the format of a parameter: by default png if some of it is transparent, else jpeg',
+          'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: object({ ...renderQuery, ...formatQuery }),
+        querystring: closedObject({ ...renderQuery, ...formatQuery }),
       },
     },
     async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
@@ -213,10 +208,10 @@ function formatOf(what: string, name: string): ImageFormat {
   return FORMATS[name];
 }
 
-/** Zoom, column and row of a map tile, and its pixels of a side. Throws TW_IMAGERY_NO_MAP_TILE. */
-function placeOf({ z, x, y }: TileAddress) {
+/** Zoom, column and row of a map tile, and its width in pixels. Throws TW_IMAGERY_NO_MAP_TILE. */
+function mapTileOf({ z, x, y }: TileAddress) {
   const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
-  const numbers = [z, x, row].map(wholeNumber);
+  const numbers = [z, x, row].map(parseTileNumber);
   if (numbers.some(Number.isNaN)) throw noMapTile(z, x, row);
   return {
     tile: { z: numbers[0], x: numbers[1], y: numbers[2] },
@@ -224,21 +219,21 @@ function placeOf({ z, x, y }: TileAddress) {
   };
 }
 
-/** NaN for what is no plain number: there is no such map tile. */
-const wholeNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
+/** Returns NaN for a text that is not a decimal number. */
+const parseTileNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
 
-/** Raw tiles unless told otherwise. */
+/** Default: raw tiles. */
 const sourceOf = ({ source = 'raw' }: FilterParams) => parseSource(source);
 
-/** Days may stand without a time. */
+/** `datetime` may be a day without a time. */
 function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...query }: FilterParams): Filter {
   const params = { datetime, minCloud, maxCloud, minCoverage, source: sourceOf(query), platform };
   return parseFilter(params, { periods: true });
 }
 
 /**
- * Sends a picture or a range of it. Its digest is the ETag, because each ingest can change the picture. GDAL opens a picture over HTTP only if
- * the server answers requests for ranges.
+ * Sends a picture or a range of it. The ETag is its digest, because each ingest can change the picture. GDAL opens a picture over HTTP
+ * only if the server supports ranges.
  */
 function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: EncodedImage) {
   const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;

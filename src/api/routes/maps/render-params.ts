@@ -1,11 +1,11 @@
-/** Parameters of the URL that say which tiles a picture shows, and how. */
+/** URL parameters that select the tiles of a picture and how it is rendered. */
 import { ALGORITHMS, RESAMPLING_METHODS, type RenderParams } from '../../../imagery/index.js';
 import { type FilterParams, filterQuery } from '../../../query/index.js';
 
 const text = { type: 'string' };
 const texts = { type: 'array', items: text, minItems: 1 };
 
-/** JSON Schema of the look: titiler's names. */
+/** JSON Schema of the render options, with titiler's names. */
 export const renderQuery = {
   assets: texts,
   bidx: { type: 'array', items: { type: 'integer', minimum: 1 }, minItems: 1 },
@@ -19,19 +19,19 @@ export const renderQuery = {
   },
   colormap_name: {
     ...text,
-    description: "A colormap of Matplotlib or rio-tiler; reversed with '_r' behind its name",
+    description: "A colormap of Matplotlib or rio-tiler; a name with the suffix '_r' reverses it",
   },
   colormap: { ...text, description: 'Colours of values or of intervals, as JSON' },
   resampling: { enum: RESAMPLING_METHODS },
   reproject: {
     enum: RESAMPLING_METHODS,
-    description: 'Takes the place of resampling on maps of collections in the grid geohash',
+    description: 'Replaces resampling on maps of collections on the geohash grid',
   },
   nodata: text,
-  return_mask: { type: 'boolean', description: 'false: the picture has no opacity' },
+  return_mask: { type: 'boolean', description: 'false: the picture has no alpha channel' },
 };
 
-/** JSON Schema of what is read beyond a map tile: titiler's names. */
+/** JSON Schema of the margins around a map tile, with titiler's names. */
 export const paddingQuery = {
   buffer: {
     type: 'number',
@@ -39,18 +39,18 @@ export const paddingQuery = {
     maximum: 99,
     multipleOf: 0.5,
     description:
-      'Pixels beyond each side of the tile; the picture is larger by these, less those that the algorithm cuts off',
+      'Pixels beyond each side of the tile; the picture is larger by these pixels, except those that the algorithm removes',
   },
   padding: {
     type: 'integer',
     minimum: 1,
     maximum: 99,
     description:
-      'Accepted for clients of titiler; pixels beyond the tile that resampling needs are always read',
+      'Accepted for compatibility with titiler; the pixels that resampling needs beyond the tile are always read',
   },
 };
 
-/** JSON Schema of the filter of a map. The map tile gives the area, and the path gives the collection. */
+/** JSON Schema of the filter of a map. The area comes from the map tile, the collection from the path. */
 export const mapFilterQuery = {
   datetime: text,
   minCloud: filterQuery.minCloud,
@@ -62,14 +62,14 @@ export const mapFilterQuery = {
 
 export type MapQuery = RenderParams & FilterParams;
 
-/** Pixels beyond a map tile. */
+/** Margin around a map tile, pixels. */
 export interface PaddingQuery {
   buffer?: number;
 }
 
 const RENDER_PARAM_NAMES = Object.keys(renderQuery) as (keyof RenderParams)[];
 
-/** The look alone, in one order: equal looks are equal as text. */
+/** Only the render options, in a fixed order, so that equal options are equal as text. */
 export function renderParams(query: RenderParams): RenderParams {
   return Object.fromEntries(RENDER_PARAM_NAMES.map((name) => [name, query[name]]));
 }

@@ -1,9 +1,15 @@
-/** Time series of a place. */
+/** Time series of a point or polygon. */
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SeriesDate } from '../../../imagery/index.js';
-import { defaultToRawSource, type FilterParams, filterBody, parseFilter } from '../../../query/index.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import {
+  defaultToRawSource,
+  type FilterParams,
+  filterBody,
+  isoTime,
+  parseFilter,
+} from '../../../query/index.js';
+import { partialMembers } from '../../http/index.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
 interface SeriesBody extends FilterParams {
@@ -11,12 +17,10 @@ interface SeriesBody extends FilterParams {
   expression: string;
 }
 
-const body = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['geometry', 'expression'],
-  properties: { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
-};
+const body = closedObject(
+  { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
+  { required: ['geometry', 'expression'] },
+);
 
 export async function seriesRoutes(
   server: FastifyInstance,
@@ -51,7 +55,7 @@ export async function seriesRoutes(
   );
 }
 
-/** A point has a value; a polygon has statistics. Null where no pixel is valid. */
+/** A point has a value; a polygon has statistics. Values are null if no pixel is valid. */
 function documentOf(
   { start, end, collection, scenes, pixels, valid, ...values }: SeriesDate,
   point: boolean,
@@ -59,8 +63,8 @@ function documentOf(
   const orNull = (value: number) => (Number.isNaN(value) ? null : value);
   const { mean, std, min, max, median } = values;
   return {
-    datetime: new Date(start).toISOString(),
-    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    datetime: isoTime(start),
+    ...(end !== start && { end_datetime: isoTime(end) }),
     collection,
     scenes,
     ...(point

@@ -1,21 +1,22 @@
-/** Spectra of a place. */
+/** Spectra of a point or polygon. */
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SpectrumDate } from '../../../imagery/index.js';
-import { defaultToRawSource, type FilterParams, filterBody, parseFilter } from '../../../query/index.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import {
+  defaultToRawSource,
+  type FilterParams,
+  filterBody,
+  isoTime,
+  parseFilter,
+} from '../../../query/index.js';
+import { partialMembers } from '../../http/index.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
 interface SpectraBody extends FilterParams {
   geometry: { type: string };
 }
 
-const body = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['geometry'],
-  properties: { geometry: { type: 'object' }, ...filterBody },
-};
+const body = closedObject({ geometry: { type: 'object' }, ...filterBody }, { required: ['geometry'] });
 
 export async function spectraRoutes(
   server: FastifyInstance,
@@ -58,7 +59,7 @@ function bandOf({ name, wavelength, fwhm, good }: SpectrumDate['bands'][number])
   return { name, wavelength, ...(fwhm !== undefined && { fwhm }), ...(good === false && { bad_band: true }) };
 }
 
-/** A point has values; a polygon has means and standard deviations. Null where a band holds no data. */
+/** A point has values; a polygon has means and standard deviations. A value is null if its band has no data. */
 function documentOf(
   { start, end, collection, scenes, valid, pixels, mean, std }: SpectrumDate,
   sensor: number,
@@ -66,8 +67,8 @@ function documentOf(
 ) {
   const numbers = (values: number[]) => values.map((value) => (Number.isNaN(value) ? null : value));
   return {
-    datetime: new Date(start).toISOString(),
-    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    datetime: isoTime(start),
+    ...(end !== start && { end_datetime: isoTime(end) }),
     collection,
     scenes,
     sensor,

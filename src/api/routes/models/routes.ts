@@ -1,4 +1,4 @@
-/** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
+/** Trained models and their versions: lists, cards, STAC Items, files, and deletion. */
 import type { FastifyInstance } from 'fastify';
 import type { ClassifierCard } from '../../../analysis/index.js';
 import { toArray } from '../../../async/index.js';
@@ -13,13 +13,12 @@ import {
   versionsOf,
 } from '../../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../../training/index.js';
-import { baseUrl } from '../../http/base-url.js';
-import { notModified, weakEtag } from '../../http/conditional-request.js';
-import { emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, notModified, weakEtag } from '../../http/index.js';
+import { emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { modelItem } from './stac-item.js';
 
-/** What the lists say of a version. */
+/** A version, as lists show it. */
 function listedVersion({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
   const { metrics, baseline, seconds, parent } = card as CardSummary | ClassifierCard;
   const { epochs, classifier } = card as { epochs?: number; classifier?: string };
@@ -35,7 +34,7 @@ function listedVersion({ card, files: _files, score: _score, createdAt, ...versi
   };
 }
 
-/** What a model's versions are to each other. */
+/** Which versions are the latest and the best, and how many there are. */
 function versionSummary(model: ModelRecord) {
   const versions = versionsOf(model);
   return { latest: model.version, best: bestVersion(versions).version, versions: versions.length };
@@ -45,13 +44,13 @@ const JSON_TYPE = 'application/json';
 const BINARY = 'application/octet-stream';
 const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
 
-/** Says how many versions were deleted; 204 has no body. */
+/** Header with the number of deleted versions, because 204 has no body. */
 const DELETED_VERSIONS = 'tilewright-deleted-versions';
 const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_VERSIONS]: { type: 'integer' } } };
 
 interface VersionParams {
   id: string;
-  /** Absent where the latest is meant. `latest` and `best` stand for what they are at the moment. */
+  /** Default: the latest version. `latest` and `best` mean the current latest and best versions. */
   version?: string;
 }
 
@@ -63,7 +62,7 @@ export async function modelRoutes(
   const describe = (summary: string) => ({ summary, tags: ['models'] });
 
   const find = async (id: string): Promise<ModelRecord> => {
-    const model = await storage.getModel(id);
+    const model = await storage.models.get(id);
     if (!model) throw modelNotFound(id);
     return model;
   };
@@ -75,7 +74,7 @@ export async function modelRoutes(
   };
   const onnxOf = async (one: ModelVersionRecord) => {
     const [json, weights] = await Promise.all(
-      ['model.json', 'weights.bin'].map((name) => storage.readModelFile(one, name)),
+      ['model.json', 'weights.bin'].map((name) => storage.models.readFile(one, name)),
     );
     return exportOnnx(json!, weights!, `${one.id}, version ${one.version}`);
   };
@@ -85,7 +84,7 @@ export async function modelRoutes(
     { schema: { ...describe('All models'), response: { 200: jsonResponse('Models', 'All of them') } } },
     async (request) => {
       const { model: urlOf } = stacUrls(baseUrl(request));
-      const scanned = await toArray(storage.scanModels());
+      const scanned = await toArray(storage.models.scanAll());
       const models = scanned.flatMap(({ record }) => record ?? []);
       const damaged = scanned.flatMap(({ key, error }) => (error ? key : []));
       return {
@@ -107,7 +106,7 @@ export async function modelRoutes(
     {
       schema: {
         ...describe('Versions of a model, the latest first'),
-        response: { 200: jsonResponse('ModelVersions', 'Those that are kept') },
+        response: { 200: jsonResponse('ModelVersions', 'The stored versions') },
       },
     },
     async (request) => {
@@ -118,7 +117,7 @@ export async function modelRoutes(
 
   for (const [path, what] of [
     ['/models/:id', 'model'],
-    ['/models/:id/versions/:version', 'version of a model; latest and best are versions'],
+    ['/models/:id/versions/:version', 'version of a model; "latest" and "best" are accepted'],
   ] as const) {
     server.get<{ Params: VersionParams }>(
       path,
@@ -128,7 +127,7 @@ export async function modelRoutes(
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, createdAt, ...shown } = one;
-        const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
+        const card = JSON.parse((await storage.models.readFile(one, 'card.json')).toString());
         const { model: urlOf, modelItem: itemOf } = stacUrls(baseUrl(request));
         const links = [
           { rel: 'item', type: GEOJSON, href: itemOf(one) },
@@ -157,7 +156,7 @@ export async function modelRoutes(
       `${path}/:file`,
       {
         schema: {
-          ...describe(`A ${what}: a file of it; model.onnx is made when it is asked for`),
+          ...describe(`A ${what}: one of its files; model.onnx is created on request`),
           response: {
             200: fileResponse('The file', JSON_TYPE, BINARY),
             304: emptyResponse('The client has this version'),
@@ -177,11 +176,11 @@ export async function modelRoutes(
         const { one } = await findVersion(request.params);
         const isJson = file.endsWith('.json');
         reply.type(isJson ? JSON_TYPE : BINARY);
-        // JSON may be compressed. The hook that says so does not see a 304, which has no body.
+        // JSON may be compressed. The hook that sets this header does not see a 304, which has no body.
         if (isJson) reply.header('vary', 'accept-encoding');
         if (notModified(request, reply, isJson ? weakEtag(one.version) : `"${one.version}"`))
           return reply.send();
-        const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
+        const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.models.readFile(one, file);
         return reply.send(sent);
       },
     );
@@ -199,7 +198,7 @@ export async function modelRoutes(
       },
       async (request, reply) => {
         const { id, version } = request.params;
-        const versions = await storage.deleteModel(id, version);
+        const versions = await storage.models.delete(id, version);
         return reply.code(204).header(DELETED_VERSIONS, versions).send();
       },
     );

@@ -13,7 +13,7 @@ import {
 } from '../../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD_CELL } from '../../../storage/index.js';
 import { type CardSummary, getModelSpec, type ModelSpec } from '../../../training/index.js';
-import { GEOJSON } from '../../schemas/responses.js';
+import { GEOJSON } from '../../schemas/index.js';
 
 interface ModelAsset {
   href: string;
@@ -50,7 +50,7 @@ interface Description {
   bands: object[];
 }
 
-/** `one` is a version of `model`. Throws TW_TRAIN_MODEL for a kind of model that this version of the program does not know. */
+/** `one` is a version of `model`. Throws TW_TRAIN_MODEL if this version of the program does not know this kind of model. */
 export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
   const card = one.card as CardSummary | ClassifierCard;
   const described = one.model === CLASSIFIER ? describeClassifier(one) : describeNet(one);
@@ -74,7 +74,7 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
       version: one.version,
       geocode: one.geocode,
       ...(one.geocode !== WORLD_CELL && { 'grid:code': `${one.grid.toUpperCase()}-${one.geocode}` }),
-      // The extension has no plus sign in names; a collection may.
+      // The extension does not allow a plus sign in names; ids of collections may have one.
       'mlm:name': one.id.replaceAll('+', '-'),
       'mlm:architecture': described.architecture,
       'mlm:tasks': described.tasks,
@@ -99,7 +99,7 @@ function describeNet(one: ModelVersionRecord): Description {
   const [version] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
   return {
     title: spec.title,
-    description: `Predicts ${spec.title}, for ${one.geocode} alone. Trained on ${trainedOn(one, card)}.`,
+    description: `Predicts ${spec.title}, for ${one.geocode} only. Trained on ${trainedOn(one, card)}.`,
     architecture: spec.architecture,
     framework: {
       'mlm:framework': 'TensorFlow.js',
@@ -140,7 +140,7 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
         description:
           side === 1
             ? 'Physical values of the bands: stored value * scale + offset'
-            : `Physical values of the bands, stored value * scale + offset, of the ${side} x ${side} pixels around the pixel; the mean of the band where a pixel has no data`,
+            : `Physical values of the bands, stored value * scale + offset, of the ${side} x ${side} pixels around the pixel; pixels without data have the mean of the band`,
         value_scaling: null,
         resize_type: null,
         pre_processing_function: null,
@@ -160,7 +160,7 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
       },
     ],
     hyperparameters: { classifier, strength, seed, layers: sizes },
-    // Wavelengths in micrometres, as the extension has them.
+    // The extension has wavelengths in micrometres.
     bands: bands.map(({ name, wavelength, fwhm }) => ({
       name,
       center_wavelength: wavelength / 1000,
@@ -169,7 +169,7 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
   };
 }
 
-/** The cell, or all of the grid. */
+/** The bounds of the cell, or of the entire grid. */
 function bboxOf({ grid: name, geocode }: ModelVersionRecord): Bbox {
   const grid = gridByName(name);
   if (geocode !== WORLD_CELL) return cellBbox(grid, geocode);
@@ -187,7 +187,7 @@ function inputOf(
   { inputs, target, patchSize, layers }: ModelSpec,
   { values, pixelSize }: CardSummary,
 ): object {
-  // Each of these halves the image, and another layer puts the halves back together.
+  // Each `down` layer halves the image, and a later layer doubles it again.
   const multiple = 2 ** layers.filter(({ type }) => type === 'down').length;
   const sides = multiple > 1 ? `; height and width are multiples of ${multiple}` : '';
   const side = target.kind === 'mean' ? patchSize : -1;
@@ -224,7 +224,7 @@ function outputsOf(spec: ModelSpec): object[] {
   return outputs;
 }
 
-/** An array of float32; a size of -1 is free. */
+/** An array of float32; -1 stands for any size. */
 function arrayOf(shape: number[]): object {
   const image = ['batch', 'height', 'width', 'channel'];
   return { shape, dim_order: shape.length === 4 ? image : ['batch', 'channel'], data_type: 'float32' };

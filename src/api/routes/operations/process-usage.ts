@@ -13,16 +13,16 @@ export interface ProcessUsage {
   network?: {
     /** The same for all processes that share the interfaces. */
     namespace: string;
-    /** Sent by all interfaces but the loopback. */
+    /** Sent by all interfaces except the loopback. */
     sentBytes: number;
     loopbackBytes: number;
   };
 }
 
-/** Ticks of Linux's clocks a second. */
+/** Clock ticks per second on Linux. */
 const TICKS_PER_SECOND = 100;
 
-/** Returns the usage of process `pid` and its descendants. On a system without /proc: of the current process only. */
+/** Returns the usage of process `pid` and its descendants; on a system without /proc, of the current process only. */
 export function processUsage(pid: number = process.pid): ProcessUsage {
   const tree = processTree([pid]);
   if (tree.size === 0) {
@@ -40,7 +40,7 @@ export function processUsage(pid: number = process.pid): ProcessUsage {
 }
 
 /**
- * Processes and all below them, with the fields of /proc/PID/stat that come after the program's name: state, parent, ... Empty if the
+ * The processes and their descendants, with the fields of /proc/PID/stat after the program's name: state, parent, ... Empty if the
  * system does not have /proc.
  */
 export function processTree(roots: number[]): Map<number, string[]> {
@@ -48,7 +48,7 @@ export function processTree(roots: number[]): Map<number, string[]> {
   const children = new Map<number, number[]>();
   for (const pid of processes()) {
     const stat = textOf(`/proc/${pid}/stat`);
-    // It has ended since it was listed.
+    // The process has ended since it was listed.
     if (stat === undefined) continue;
     const fields = stat.split(') ').at(-1)!.split(' ');
     const parent = Number(fields[1]);
@@ -59,7 +59,7 @@ export function processTree(roots: number[]): Map<number, string[]> {
   return new Map(roots.flatMap(below).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
 }
 
-/** All processes of a tree, with those of their children that have ended. */
+/** CPU time of all processes of a tree and of their ended children. */
 export function cpuSecondsOf(tree: ReturnType<typeof processTree>): number {
   const ticks = [...tree.values()]
     // utime, stime, cutime and cstime.
@@ -68,7 +68,7 @@ export function cpuSecondsOf(tree: ReturnType<typeof processTree>): number {
   return ticks / TICKS_PER_SECOND;
 }
 
-/** Pages of mapped files are left out: processes of one program share them. */
+/** Resident bytes without mapped files, which processes of one program share. */
 function privateBytes(pid: number): number {
   const status = textOf(`/proc/${pid}/status`) ?? '';
   const kib = [...status.matchAll(/^Rss(?:Anon|Shmem):\s+(\d+) kB$/gm)].map(([, size]) => Number(size));
@@ -80,7 +80,7 @@ function networkOf(pid: number): ProcessUsage['network'] {
   const boot = textOf('/proc/sys/kernel/random/boot_id');
   if (table === undefined || boot === undefined) return undefined;
   const sent = { loopback: 0, other: 0 };
-  // After two lines of titles: eth0: 8 figures of what was received, then the bytes sent.
+  // After two lines of titles, each line is `eth0:`, 8 numbers about received data, then the bytes sent.
   for (const line of table.split('\n').slice(2)) {
     const [name, figures] = line.split(':') as [string, string?];
     if (figures === undefined || isStacked(name.trim())) continue;
@@ -92,12 +92,12 @@ function networkOf(pid: number): ProcessUsage['network'] {
       .digest('hex');
     return { namespace: namespace.slice(0, 16), sentBytes: sent.other, loopbackBytes: sent.loopback };
   } catch {
-    // It has ended, or belongs to another user.
+    // The process has ended, or belongs to another user.
     return undefined;
   }
 }
 
-/** A bond, a bridge or a VLAN: what it sends is counted at the interface below it too. */
+/** True for a bond, a bridge or a VLAN, whose bytes the interface below counts too. */
 function isStacked(name: string): boolean {
   try {
     return readdirSync(`/sys/class/net/${name}`).some((entry) => entry.startsWith('lower_'));

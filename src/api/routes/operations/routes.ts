@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { notReady } from '../../errors.js';
-import { baseUrl } from '../../http/base-url.js';
-import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
-import { fileResponse, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
+import { fileResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
+import { DependencyChecks } from './dependency-checks.js';
 import { METRICS_TYPE, prometheusMetrics } from './metrics.js';
 
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
@@ -11,6 +12,7 @@ export async function operationRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
 ): Promise<void> {
+  const dependencies = new DependencyChecks(services);
   server.get(
     '/health',
     {
@@ -37,12 +39,21 @@ export async function operationRoutes(
       schema: {
         summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
         tags: ['operations'],
-        response: { 200: jsonResponse('Ready', 'They may') },
+        response: {
+          200: jsonResponse('Ready', 'They may'),
+          503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
+        },
       },
     },
-    async () => {
-      if (services.cluster && !services.cluster.cluster.isReady) throw notReady();
-      return { status: 'ready' };
+    async (request, reply) => {
+      const checks = await dependencies.states();
+      if (!services.cluster || services.cluster.cluster.isReady) return { status: 'ready', checks };
+      const problem = problemDocument(notReady(), request.id, request.url);
+      return reply
+        .code(503)
+        .type(PROBLEM_TYPE)
+        .header('cache-control', 'no-store')
+        .send({ ...problem, checks });
     },
   );
 
@@ -57,7 +68,7 @@ export async function operationRoutes(
     },
     async (_request, reply) => {
       reply.type(METRICS_TYPE);
-      return prometheusMetrics(services);
+      return prometheusMetrics(services, dependencies);
     },
   );
 

@@ -1,9 +1,10 @@
-/** The members of an OGC execute request beside `inputs`: which outputs are wanted, and how the results answer with them. */
+/** The members of an OGC execute request other than `inputs`: the wanted outputs, and the form of the results. */
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { noCallbacks, outputNotFound } from '../../errors.js';
+import { closedObject } from '../../schemas/index.js';
 
 export interface ExecuteRequest {
   inputs?: unknown;
@@ -14,46 +15,36 @@ export interface ExecuteRequest {
 
 const JSON_TYPE = 'application/json';
 
-/** Outputs that one request may name. No process has more. */
+/** No process has more outputs. */
 const MAX_OUTPUTS = 100;
 
-const output = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    transmissionMode: { enum: ['value'] },
-    format: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { mediaType: { enum: [JSON_TYPE] }, encoding: { enum: ['UTF-8'] } },
-    },
-  },
-};
+const output = closedObject({
+  transmissionMode: { enum: ['value'] },
+  format: closedObject({ mediaType: { enum: [JSON_TYPE] }, encoding: { enum: ['UTF-8'] } }),
+});
 
 /** JSON Schema of the body of an execute request. */
 export function executeBody({ inputs }: Process) {
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
+  return closedObject(
+    {
       inputs,
       outputs: {
         type: 'object',
         maxProperties: MAX_OUTPUTS,
         additionalProperties: output,
-        description: 'The outputs that the results have; all of them if none is named.',
+        description: 'The outputs in the results. Default: all.',
       },
       response: {
         enum: ['document', 'raw'],
-        description: 'How the results answer: one document by default, or with the outputs themselves.',
+        description: 'Form of the results: one document (the default), or the outputs themselves.',
       },
       subscriber: { description: 'Refused: the server sends no callbacks. Follow /jobs/ID/events.' },
     },
-    required: inputs.required ? ['inputs'] : [],
-  };
+    { required: inputs.required ? ['inputs'] : [] },
+  );
 }
 
-/** How the job is to answer; undefined for a document with everything. Throws TW_API_NO_CALLBACKS, TW_API_NO_OUTPUT. */
+/** The form of the job's results; undefined for a document with all outputs. Throws TW_API_NO_CALLBACKS, TW_API_NO_OUTPUT. */
 export function wantedResultOptions(
   process: Process,
   request: ExecuteRequest | undefined,
@@ -76,8 +67,8 @@ function selected(results: unknown, names: string[] | undefined): unknown {
 }
 
 /**
- * Answers with the results of a job as its request asked for them. Raw results are the value of the only output, or a part for each of
- * several outputs (OGC 18-062r2, 7.13.2).
+ * Sends the results of a job in the form that its request asked for. Raw results are the value of a single output, or a multipart answer
+ * with a part for each output (OGC 18-062r2, 7.13.2).
  */
 export function sendResults(
   reply: FastifyReply,

@@ -1,14 +1,13 @@
-/** Requests for a job that another node leads: that one answers, through this one. */
+/** Forwards requests for a job to the node that leads it. */
 import { type IncomingMessage, request as open } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limitConnectTime, type Peer, sign } from '../../../dht/index.js';
 import { leaderUnavailable } from '../../../jobs/index.js';
-import { baseUrl, requestPath } from '../../http/base-url.js';
-import { onDisconnect } from '../../http/on-disconnect.js';
-import { FORWARDED_BASE_URL_HEADER } from '../../plugins/auth.js';
+import { baseUrl, onDisconnect, requestPath } from '../../http/index.js';
+import { FORWARDED_BASE_URL_HEADER } from '../../plugins/index.js';
 import type { Services } from '../../services.js';
 
-/** Headers that are passed on, of requests and of answers. */
+/** Headers that are forwarded. */
 const FORWARDED_REQUEST_HEADERS = ['accept', 'last-event-id', 'x-request-id'];
 const FORWARDED_RESPONSE_HEADERS = [
   'content-type',
@@ -23,13 +22,13 @@ const FORWARDED_RESPONSE_HEADERS = [
 const CONNECT_TIMEOUT_MS = 1000;
 
 interface ForwardOptions {
-  /** Where the job has ended it is to be asked of the node that had it, too, if that runs. */
+  /** Forwards requests for an ended job too, if its former leader runs. */
   includeEnded?: boolean;
-  /** Where the node cannot be reached, this one tells what it knows. */
+  /** If the leader cannot be reached, this node answers with its own record. */
   fallBackToLocal?: boolean;
 }
 
-/** A hook of routes with the parameter `id`. */
+/** A `preHandler` hook of routes with the parameter `id`. */
 export function forwardToLeader(
   { jobs, cluster }: Services,
   { includeEnded = false, fallBackToLocal = false }: ForwardOptions = {},
@@ -84,7 +83,7 @@ function forwardRequest(
     limitConnectTime(sent, CONNECT_TIMEOUT_MS);
     onDisconnect(reply, () => sent.destroy());
     sent.once('response', resolve);
-    // After the answer has begun, its reader sees what goes wrong.
+    // After the answer has begun, errors reach its reader.
     sent.on('error', (error) => reject(leaderUnavailable.because(error, job, id)));
     sent.end();
   });

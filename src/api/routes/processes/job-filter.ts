@@ -1,14 +1,15 @@
-/** Which jobs a list holds: the parameters of the OGC's job list. */
+/** Filters of the list of jobs, with the parameters of OGC API Processes. */
 import { parseDatetime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
+import { JOB_STATES, listOf } from '../../schemas/index.js';
 
 export interface JobQuery {
   type?: string[];
   processID?: string[];
   status?: string[];
-  /** Times of creation. */
+  /** Interval that contains the time of creation. */
   datetime?: string;
-  /** Seconds that the job has run, so far or in all. */
+  /** Run time of the job so far or in total, seconds. */
   minDuration?: number;
   maxDuration?: number;
   limit?: number;
@@ -16,14 +17,12 @@ export interface JobQuery {
   token?: string;
 }
 
-export const JOB_STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
-const list = (items: object) => ({ type: 'array', items });
 const seconds = { type: 'number', minimum: 0 };
 
 export const jobQuery = {
-  type: list({ enum: ['process'] }),
-  processID: list({ type: 'string' }),
-  status: list({ enum: JOB_STATES }),
+  type: listOf({ enum: ['process'] }),
+  processID: listOf({ type: 'string' }),
+  status: listOf({ enum: JOB_STATES }),
   datetime: { type: 'string' },
   minDuration: seconds,
   maxDuration: seconds,
@@ -31,7 +30,7 @@ export const jobQuery = {
   token: { type: 'string', maxLength: 40 },
 };
 
-/** "running,accepted" as the list that the schema wants. */
+/** Splits values such as "running,accepted" into the lists that the schema requires. */
 export function splitListParams(query: JobQuery): void {
   for (const name of ['type', 'processID', 'status'] as const) {
     const given: unknown = query[name];

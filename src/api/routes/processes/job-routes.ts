@@ -7,11 +7,9 @@ import { PAGE_POLICY } from '../../../html/index.js';
 import { hasEnded, type JobService, jobNotFound, jobNotReady } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { onDisconnect } from '../../http/on-disconnect.js';
-import { parseLimit } from '../../http/paging.js';
-import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
-import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, onDisconnect, parseLimit, requestUrl } from '../../http/index.js';
+import { FORMAT_QUERY } from '../../plugins/index.js';
+import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { sendResults } from './execute-request.js';
 import { forwardToLeader } from './forward-to-leader.js';
@@ -24,7 +22,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 const DEFAULT_LINES = 1000;
 const MAX_LINES = 10_000;
-/** Event streams that are open at the same time. */
+/** Maximum number of open event streams. */
 const MAX_EVENT_STREAMS = 256;
 
 interface Id {
@@ -40,7 +38,6 @@ export async function jobRoutes(
   const status = { 200: jsonResponse('Job', 'The job as it is now') };
   const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-  const query = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 
   server.get<{ Querystring: JobQuery }>(
     '/jobs',
@@ -49,7 +46,7 @@ export async function jobRoutes(
         summary: 'Jobs, newest first',
         tags,
         response: { 200: jsonResponse('Jobs', 'A page of jobs') },
-        querystring: query(jobQuery),
+        querystring: closedObject(jobQuery),
       },
       preValidation: async (request) => splitListParams(request.query),
     },
@@ -76,7 +73,7 @@ export async function jobRoutes(
     {
       preHandler: forwardToLeader(services, { fallBackToLocal: true }),
       schema: {
-        summary: 'Status of a job; of a failed one also the results, where it has some',
+        summary: 'Status of a job; if it failed, with its partial results',
         tags,
         response: status,
         params,
@@ -89,17 +86,17 @@ export async function jobRoutes(
     },
   );
 
-  const document = jsonResponse('Results', 'What the process says of its outputs');
+  const document = jsonResponse('Results', 'The outputs of the process');
   const parts = fileResponse('Several raw outputs', 'multipart/related');
   server.get<Id>(
     '/jobs/:id/results',
     {
       preHandler: forwardToLeader(services),
       schema: {
-        summary: 'Results of a job; of a cancelled one what it had made',
+        summary: 'Results of a job; of a cancelled job, the results so far',
         tags,
         params,
-        // The hook for `f` adds it to operations that answer JSON alone.
+        // The hook for `f` adds it only to operations that always answer JSON.
         querystring: { ...FORMAT_QUERY, additionalProperties: false },
         response: { 200: { ...document, content: { ...document.content, ...parts.content } } },
       },
@@ -121,7 +118,7 @@ export async function jobRoutes(
     {
       preHandler: forwardToLeader(services),
       schema: {
-        summary: 'A file that a job answered with; kept for a week',
+        summary: 'A result file of a job; kept for a week',
         tags,
         response: {
           200: fileResponse('The file', 'image/tiff', 'application/json', 'text/html', DEFAULT_FILE_TYPE),
@@ -135,7 +132,7 @@ export async function jobRoutes(
       const file = await jobs.file(id, name);
       if (!file) throw resourceNotFound(`file ${name} of job ${id}`);
       const type = FILE_TYPES[extname(name)] ?? DEFAULT_FILE_TYPE;
-      // A report contains names from data of others: browsers run no script of it, and of no other file either.
+      // A report contains names from foreign data, so browsers must not run scripts in it, nor in any other file.
       if (type === HTML) reply.header('content-security-policy', `${PAGE_POLICY}; sandbox`);
       return reply
         .header('x-content-type-options', 'nosniff')
@@ -150,18 +147,18 @@ export async function jobRoutes(
     {
       preHandler: forwardToLeader(services),
       schema: {
-        summary: 'Log of a job, from after a line on',
+        summary: 'Log of a job, from the line after `after`',
         tags,
         response: { 200: jsonResponse('JobLog', 'Lines of the log') },
         params,
-        querystring: query({ after: number, limit: { type: 'integer', minimum: 1 } }),
+        querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }),
       },
     },
     async (request) => {
       const { id } = request.params;
       const { after = 0 } = request.query;
       const limit = parseLimit({ limit: request.query.limit ?? DEFAULT_LINES }, MAX_LINES);
-      // Before its log: an ended job gets no further lines.
+      // The job is read before its log, because an ended job gets no more lines.
       const job = await jobs.get(id);
       const lines = await jobs.log(id, { after, limit });
       const link = (rel: string, from: number) => ({
@@ -169,10 +166,10 @@ export async function jobRoutes(
         type: 'application/json',
         href: `${baseUrl(request)}/jobs/${id}/logs?after=${from}&limit=${limit}`,
       });
-      const goesOn = lines.length === limit || !hasEnded(job);
+      const hasMore = lines.length === limit || !hasEnded(job);
       return {
         lines: lines.map((line) => ({ ...line, time: formatOptionalTime(line.time) })),
-        links: [link('self', after), ...(goesOn ? [link('next', lines.at(-1)?.seq ?? after)] : [])],
+        links: [link('self', after), ...(hasMore ? [link('next', lines.at(-1)?.seq ?? after)] : [])],
       };
     },
   );
@@ -182,17 +179,17 @@ export async function jobRoutes(
     '/jobs/:id/events',
     {
       preHandler: forwardToLeader(services),
-      // It would be a stream without an end and without a body.
+      // A HEAD request would keep an endless stream open.
       exposeHeadRoute: false,
       schema: {
-        summary: 'What happens to a job, as server-sent events',
+        summary: 'States, progress and log of a job as server-sent events',
         tags,
         response: {
           200: jsonResponse('JobEvent', 'The events', 'text/event-stream'),
-          204: emptyResponse('There will be no more'),
+          204: emptyResponse('There are no more events'),
         },
         params,
-        querystring: query({ after: number }),
+        querystring: closedObject({ after: number }),
         headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
       },
     },
@@ -200,7 +197,7 @@ export async function jobRoutes(
       const { id } = request.params;
       const last = Number(request.headers['last-event-id'] || Number.NaN);
       const known = Number.isSafeInteger(last) && last >= 0;
-      // A browser asks again after the end until it is told so by 204.
+      // A browser reconnects after the end until it gets a 204.
       const job = await jobs.get(id);
       if (known && hasEnded(job) && last >= (job.lines ?? 0)) return reply.code(204).send();
       if (listeners >= MAX_EVENT_STREAMS) throw tooManyListeners(MAX_EVENT_STREAMS);
@@ -217,7 +214,7 @@ export async function jobRoutes(
           .header('content-type', 'text/event-stream; charset=utf-8')
           .header('cache-control', 'no-store')
           .header('x-accel-buffering', 'no')
-          // So that a server that stops need not wait for the client to let go.
+          // A server that stops need not wait for the client to close the connection.
           .header('connection', 'close')
           .send(Readable.from(text, { highWaterMark: 1 }))
       );
@@ -240,7 +237,7 @@ export async function jobRoutes(
       preHandler: forwardToLeader(services, { includeEnded: true }),
       config: { write: true },
       schema: {
-        summary: 'Starts a job for what failed in one that has ended',
+        summary: 'Starts a job that repeats the failed part of an ended job',
         tags,
         params,
         response: startResponses,
@@ -250,15 +247,15 @@ export async function jobRoutes(
       const { id, process } = await jobs.get(request.params.id);
       const found = processes.get(process);
       if (!found) throw processNotFound(process);
-      // What the owner of the node may read, others may not have read for them.
-      const fence = process === 'ingest' && !request.isOwner;
-      const terms = (given: unknown) => (fence ? { ...(given as object), fenced: true } : given);
-      return sendJob(request, reply, { job: await jobs.retry(id, found, terms), repeated: false });
+      // Other users must not make the node read files that only its owner may read.
+      const isFenced = process === 'ingest' && !request.isOwner;
+      const restrict = (given: unknown) => (isFenced ? { ...(given as object), fenced: true } : given);
+      return sendJob(request, reply, { job: await jobs.retry(id, found, restrict), repeated: false });
     },
   );
 }
 
-/** A page begins after a job that is there. Throws TW_API_TOKEN. */
+/** Throws TW_API_TOKEN unless the token is the id of a job. */
 async function requireJob(jobs: JobService, token: string): Promise<void> {
   await jobs.get(token).catch((error) => {
     throw jobNotFound.is(error) ? badPagingToken.because(error, token) : error;
@@ -273,7 +270,7 @@ const FILE_TYPES: Record<string, string> = {
   '.html': HTML,
 };
 
-/** With the status of its code: who asked for what cannot be done is told so, also by the results. */
+/** The stored error of a job with the HTTP status of its code, so that a client error stays a client error. */
 function errorOf({ code, message }: { code: string; message: string }): TilewrightError {
   const status = errorCatalogue().find((known) => known.code === code)?.status ?? 500;
   return new TilewrightError(code, status, message);

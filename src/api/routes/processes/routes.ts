@@ -1,17 +1,15 @@
-/** OGC API Processes, part 1: what can be run, and running it. */
+/** OGC API Processes, part 1: the list of processes, their descriptions and their execution. */
 import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
 import { processNotFound } from '../../errors.js';
-import { baseUrl } from '../../http/base-url.js';
-import { listPaging, type Paging, toPage } from '../../http/paging.js';
-import { publishedSchema } from '../../schemas/builders.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, listPaging, type Paging, toPage } from '../../http/index.js';
+import { closedObject, jsonResponse, publishedSchema } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
 import { jobRoutes } from './job-routes.js';
 import { idempotencyKeyHeader, sendJob, startJob, startResponses } from './start-job.js';
 
-/** Their jobs are given paths on the server's disk, which routes of their own check or make. */
+/** The jobs of these processes get paths on the server's disk. Their own routes check or create the paths. */
 const OWN_ROUTES = new Set(['ingest', 'store-model']);
 const EXECUTE = 'http://www.opengis.net/def/rel/ogc/1.0/execute';
 
@@ -30,7 +28,7 @@ function summary({ id, title, description }: Process, base: string) {
   };
 }
 
-/** Inputs as the standard describes them: one by one, each with its schema. */
+/** Inputs as the standard requires them: by name, each with its schema. */
 function inputsOf({ inputs }: Process) {
   const { properties = {}, required = [] } = publishedSchema(inputs) as {
     properties?: object;
@@ -59,10 +57,10 @@ export async function processRoutes(
     '/processes',
     {
       schema: {
-        summary: 'What can be run',
+        summary: 'Processes that can be run',
         tags,
         response: { 200: jsonResponse('Processes', 'All of them, or a page') },
-        querystring: { type: 'object', additionalProperties: false, properties: listPaging },
+        querystring: closedObject(listPaging),
       },
     },
     async (request) => {

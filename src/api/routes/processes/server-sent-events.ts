@@ -2,7 +2,7 @@
 import { type EventOptions, type JobEvent, type JobService, jobEvents } from '../../../jobs/index.js';
 import { formatOptionalTime, statusInfo } from './status-info.js';
 
-/** After a lost connection clients wait so long, ms. */
+/** How long clients wait before they reconnect. */
 const RETRY_MS = 2000;
 
 /** The text of an event stream, event by event. */
@@ -34,7 +34,7 @@ function textOf(jobID: string, event: JobEvent, base: string): string {
   }
 }
 
-/** JSON has no line ends of its own, so that one `data` line holds it. */
+/** JSON.stringify writes no line breaks, so one `data` line is enough. */
 function message(event: string, data: unknown, id?: number): string {
   return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }

@@ -1,14 +1,14 @@
-/** Requests that start a job, once: a client that heard no answer may send the same request again. */
+/** Requests that start a job. With an idempotency key, a client that got no answer can safely repeat the request. */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdempotencyKey, JobService, Process, StartOptions } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
-import { baseUrl } from '../../http/base-url.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { statusInfo } from './status-info.js';
 
-/** JSON Schema of the headers of such a request. */
+/** JSON Schema of the headers of a request that starts a job. */
 export const idempotencyKeyHeader = {
   type: 'object',
   properties: {
@@ -16,23 +16,23 @@ export const idempotencyKeyHeader = {
       type: 'string',
       pattern: '^[\\x21-\\x7e]{1,255}$',
       description:
-        '1 to 255 visible ASCII characters. The same key with the same request gives the same job, for 24 hours.',
+        '1 to 255 visible ASCII characters. The same key with the same request returns the same job, for 24 hours.',
     },
   },
 };
 
-/** The answers to such a request. */
+/** The answers to a request that starts a job. */
 export const startResponses = {
-  200: jsonResponse('Job', 'The job that the same request has started before'),
+  200: jsonResponse('Job', 'The job that an earlier identical request started'),
   201: jsonResponse('Job', 'The job that was started'),
 };
 
-/** The key that the client gave to the request; undefined where it gave none. */
+/** The idempotency key of the request; undefined if it has none. */
 export function idempotencyKey({ headers }: FastifyRequest): string | undefined {
   return headers['idempotency-key'] as string | undefined;
 }
 
-/** `asked` is what the request asks for: two requests with one key must not differ in it. */
+/** `asked` is the content of the request, which must be the same for two requests with one key. */
 function requestKey(request: FastifyRequest, process: Process, asked: unknown): IdempotencyKey | undefined {
   const key = idempotencyKey(request);
   if (key === undefined) return undefined;
@@ -43,7 +43,8 @@ function requestKey(request: FastifyRequest, process: Process, asked: unknown): 
 }
 
 /**
- * Accepts a job, or finds the one that the same request has started before. Throws what `Jobs.startIdempotent` and the check of the process throw.
+ * Starts a job, or returns the job that an earlier identical request started. Throws the errors of `JobService.startIdempotent` and of
+ * `Process.check`.
  */
 export async function startJob(
   request: FastifyRequest,
@@ -58,7 +59,7 @@ export async function startJob(
   return { job: await jobs.start(process, inputs, options), repeated: false };
 }
 
-/** The same for a job that has a file, in a scratch folder that goes where no job is started. */
+/** Works like `startJob` for a job with a file in a scratch folder. Removes the folder if no job is started. */
 export async function startWithFile(
   request: FastifyRequest,
   { jobs, storage }: Services,
@@ -72,15 +73,15 @@ export async function startWithFile(
     isTaken = !started.repeated;
     return started;
   } finally {
-    if (!isTaken) await storage.removeScratch(scratch);
+    if (!isTaken) await storage.scratch.remove(scratch);
   }
 }
 
-/** RFC 7240: every process is run asynchronously, so this preference is always honoured and others never are. */
+/** RFC 7240: all processes run asynchronously, so this is the only preference that is honoured. */
 const prefersAsync = ({ headers }: FastifyRequest) =>
   /(^|[,;\s])respond-async\s*($|[,;])/i.test(String(headers.prefer ?? ''));
 
-/** 201 with the job's status and place; 200 where an earlier request has started it. */
+/** Sends the job's status and location, with 201; with 200 if an earlier request started the job. */
 export function sendJob(
   request: FastifyRequest,
   reply: FastifyReply,

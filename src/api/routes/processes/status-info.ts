@@ -1,24 +1,27 @@
-/** The status document of a job: OGC statusInfo, with tiles counted and links. */
+/** The status document of a job: OGC statusInfo with counts of tiles. */
+import { isoTime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 
 const RESULTS = 'http://www.opengis.net/def/rel/ogc/1.0/results';
 
 export const formatOptionalTime = (time: number | undefined) =>
-  time === undefined ? undefined : new Date(time).toISOString();
+  time === undefined ? undefined : isoTime(time);
+
+export type StatusInfo = ReturnType<typeof statusInfo>;
 
 export function statusInfo(job: JobRecord, base: string) {
-  const share = job.share ?? doneOf(job.tiles);
+  const share = job.share ?? doneFraction(job.tiles);
   return {
     jobID: job.id,
     processID: job.process,
     type: 'process',
     status: job.status,
     message: job.message,
-    created: formatOptionalTime(job.created),
+    created: isoTime(job.created),
     started: formatOptionalTime(job.started),
     finished: formatOptionalTime(job.finished),
-    updated: formatOptionalTime(job.updated),
-    // What is all done so far may not be all there is.
+    updated: isoTime(job.updated),
+    // A running job may find more work, so it never reports 100 %.
     progress: job.status === 'successful' ? 100 : Math.min(99, Math.floor(share * 100)),
     tiles: job.tiles,
     ...(job.status === 'running' && estimateEnd(job, share)),
@@ -29,7 +32,7 @@ export function statusInfo(job: JobRecord, base: string) {
   };
 }
 
-/** Whether the job's results can be read: also those that a cancelled job had made before. */
+/** True if the job has results, which a cancelled job may have too. */
 export function hasResults({ status, results }: JobRecord): boolean {
   return status === 'successful' || (status === 'dismissed' && results !== undefined);
 }
@@ -54,14 +57,14 @@ function linksOf(job: JobRecord, base: string) {
   ];
 }
 
-/** The share that is done, 0 to 1, of what is to be done at all: what is skipped takes next to no time. */
-function doneOf({ total, done, failed, skipped }: JobRecord['tiles']): number {
+/** Fraction of the work that is done, 0 to 1. Skipped tiles do not count, because they take almost no time. */
+function doneFraction({ total, done, failed, skipped }: JobRecord['tiles']): number {
   const work = total - skipped;
   if (work > 0) return (done + failed) / work;
   return total > 0 ? 1 : 0;
 }
 
-/** How fast a running job gets on, from the start of its current run to its last sign of life. */
+/** Rate and remaining time of a running job, from the start of its current run to its last update. */
 function estimateEnd({ started = 0, resumed = started, updated, tiles }: JobRecord, share: number) {
   const seconds = (updated - resumed) / 1000;
   if (seconds <= 0 || share === 0) return {};

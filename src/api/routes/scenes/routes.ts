@@ -1,32 +1,38 @@
-/** What was ingested: scenes listed; tiles, scenes and collections deleted. */
+/** Lists scenes; deletes tiles, scenes and collections. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../../../query/index.js';
+import {
+  createSearch,
+  type Filter,
+  isoTime,
+  slotsUnanswered,
+  type TileFinder,
+} from '../../../query/index.js';
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
-import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/paging.js';
-import { emptyResponse, jsonResponse } from '../../schemas/responses.js';
+import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
+import { closedObject, emptyResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
-const iso = (time: number) => new Date(time).toISOString();
+export type ListedScene = ReturnType<typeof summary>;
 
 function summary({ id, collection, start, end, platform, geocodes, warnings, committedAt }: SceneRecord) {
   return {
     id,
     collection,
-    datetime: iso(start),
-    end_datetime: iso(end),
+    datetime: isoTime(start),
+    end_datetime: isoTime(end),
     platform,
     tiles: geocodes.length,
     warnings,
-    committed: iso(committedAt),
+    committed: isoTime(committedAt),
   };
 }
 
-/** A paging token is the id of a scene; that one may be deleted meanwhile. */
+/** A paging token is the id of a scene, which may have been deleted in the meantime. */
 const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 
-/** Says how many tiles were deleted; 204 has no body. */
+/** Header with the number of deleted tiles, because 204 has no body. */
 const DELETED_TILES = 'tilewright-deleted-tiles';
 const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
 
@@ -46,7 +52,7 @@ export async function sceneRoutes(
     {
       schema: {
         ...describe('Scenes of a collection, in the order of their ids').schema,
-        querystring: { type: 'object', additionalProperties: false, properties: paging },
+        querystring: closedObject(paging),
         response: { 200: jsonResponse('Scenes', 'A page of scenes') },
       },
     },
@@ -56,7 +62,7 @@ export async function sceneRoutes(
       const { token } = request.query;
       if (token !== undefined && !SCENE_ID.test(token)) throw badPagingToken(token);
       const limit = parseLimit(request.query);
-      // One more tells whether there is a next page. Its token is the last id of this one.
+      // One more scene shows that there is a next page. Its token is the last id of this page.
       const found = await toArray(storage.scanScenes(id, token, limit + 1));
       const here = found.slice(0, limit);
       const next = (token: string) => ({
@@ -65,7 +71,7 @@ export async function sceneRoutes(
         href: nextPageUrl(request, token),
       });
       return {
-        // Damaged records are passed over; `verify` names them.
+        // Damaged records are skipped; `verify` lists them.
         scenes: here.flatMap(({ record }) => (record ? [summary(record)] : [])),
         links: found.length > limit ? [next(here[limit - 1].id)] : [],
       };
@@ -122,7 +128,7 @@ export async function sceneRoutes(
   );
 }
 
-/** Those of all nodes. Throws TW_QUERY_UNANSWERED. */
+/** The tiles of all nodes. Throws TW_QUERY_UNANSWERED. */
 async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerator<TileRecord> {
   const filter: Filter = { op: '=', property: 'collection', value: id };
   let token: string | undefined;
@@ -134,5 +140,5 @@ async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerato
   } while (token !== undefined);
 }
 
-/** Tiles that other nodes send at once. */
+/** Tiles in an answer of another node. */
 const PAGE_SIZE = 1000;

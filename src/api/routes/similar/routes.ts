@@ -1,10 +1,10 @@
-/** Places that look like one. */
+/** Cells that look like a given one. */
 import type { FastifyInstance } from 'fastify';
 import { isoTime, requireCollections, stacUrls } from '../../../query/index.js';
 import { type TextureNeighbour, unknownTexture } from '../../../training/index.js';
 import { resourceNotFound } from '../../errors.js';
-import { baseUrl } from '../../http/base-url.js';
-import { GEOJSON, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
 interface SimilarBody {
@@ -18,17 +18,15 @@ const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 1000;
 const name = { type: 'string', minLength: 1, maxLength: 200 };
 
-const body = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
+const body = closedObject(
+  {
     tile: { ...name, description: 'Id of a tile of the place' },
-    collection: { ...name, description: 'With `geocode`, where no tile is named' },
+    collection: { ...name, description: 'Required with `geocode` if there is no `tile`' },
     geocode: { ...name, maxLength: 30 },
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
   },
-  anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }],
-};
+  { anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }] },
+);
 
 export async function similarRoutes(
   server: FastifyInstance,
@@ -40,7 +38,7 @@ export async function similarRoutes(
     '/similar',
     {
       schema: {
-        summary: 'Places of the same collection that look like one, by their textures',
+        summary: 'Places of the same collection with similar textures',
         tags: ['search'],
         body,
         response: { 200: jsonResponse('SimilarPlaces', 'The nearest first') },

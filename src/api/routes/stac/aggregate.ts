@@ -1,4 +1,4 @@
-/** Counts over the tiles that a search would find: the aggregation extension. */
+/** The aggregation extension: counts over the tiles that match a search. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   type AggregationParams,
@@ -10,17 +10,15 @@ import {
   filterQuery,
   parseFilter,
 } from '../../../query/index.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, partialMembers, requestUrl } from '../../http/index.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 
 type Params = FilterParams & AggregationParams;
 
-const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
-const query = object({ ...filterQuery, ...aggregationQuery });
-const body = object({ ...filterBody, ...aggregationBody });
+const query = closedObject({ ...filterQuery, ...aggregationQuery });
+const body = closedObject({ ...filterBody, ...aggregationBody });
 
 export async function aggregateRoutes(
   server: FastifyInstance,
@@ -60,7 +58,7 @@ export async function aggregateRoutes(
     links: linksOf(request),
   });
 
-  /** Only those of the collection in the path, whatever else is asked for. */
+  /** Restricts the search to the collection in the path. */
   const within = async (id: string, params: Params): Promise<Params> => {
     await requireCollection(storage, id);
     return { ...params, collections: [id] };
@@ -68,7 +66,7 @@ export async function aggregateRoutes(
 
   server.get(
     '/aggregations',
-    { schema: { summary: 'What can be counted', tags, response } },
+    { schema: { summary: 'Available aggregations', tags, response } },
     async (request) => list(request),
   );
 
@@ -86,7 +84,7 @@ export async function aggregateRoutes(
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/aggregations',
-    { schema: { summary: 'What can be counted in a collection', tags, response } },
+    { schema: { summary: 'Available aggregations of a collection', tags, response } },
     async (request) => {
       await requireCollection(storage, request.params.id);
       return list(request);

@@ -1,13 +1,11 @@
-/** STAC collections, and what is asked of one collection elsewhere. */
+/** STAC collections. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { toStacCollection, toStacItem, withSummaries } from '../../../query/index.js';
 import type { CollectionRecord, Storage } from '../../../storage/index.js';
 import { resourceNotFound } from '../../errors.js';
-import { baseUrl } from '../../http/base-url.js';
-import { listPaging, type Paging, toPage } from '../../http/paging.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
+import { jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
 /** Throws TW_API_NOT_FOUND. */
@@ -44,7 +42,7 @@ export async function collectionRoutes(
         summary: 'All collections',
         tags,
         response: { 200: jsonResponse('Collections', 'All of them, or a page') },
-        // Others are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
+        // Other parameters are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
         querystring: { type: 'object', properties: listPaging },
       },
     },

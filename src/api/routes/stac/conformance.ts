@@ -1,4 +1,4 @@
-/** What this API conforms to. */
+/** The conformance classes of this API. */
 
 const stac = (path: string, version = 'v1.0.0') => `https://api.stacspec.org/${version}/${path}`;
 const features = (part: number, name: string) =>
@@ -11,7 +11,7 @@ export const conformsTo = [
   stac('collections'),
   stac('ogcapi-features'),
   stac('item-search'),
-  // Of the extensions, each has the version of its own specification.
+  // Each extension has the version of its own specification.
   stac('item-search#filter', 'v1.0.0-rc.3'),
   ...['item-search#sort', 'item-search#fields', 'item-search#query'].map((path) => stac(path)),
   ...['ogcapi-features#sort', 'ogcapi-features#fields', 'ogcapi-features#query'].map((path) => stac(path)),

@@ -1,19 +1,19 @@
-/** The `fields` extension 1.0: which members of Items an answer has. */
+/** The `fields` extension 1.0: selects the members of Items. */
 import { badRequest } from '../../errors.js';
 
 export interface Fields {
-  /** What an answer has before `include` and `exclude` are looked at. */
+  /** The members before `include` and `exclude` are applied. */
   base: 'all' | 'default' | 'minimal';
   include: string[];
   exclude: string[];
 }
 
-/** Short, and enough to find the Item again. */
+/** Enough to request the Item again. */
 const MINIMAL = ['type', 'stac_version', 'id', 'collection'];
-/** So that what is left is an Item. */
+/** The members of a valid Item. */
 const DEFAULT = [...MINIMAL, 'geometry', 'bbox', 'links', 'assets', 'properties.datetime'];
 
-/** `id,+geometry,-assets` or an object of two lists. Undefined asks for everything. Throws TW_API_BAD_REQUEST. */
+/** Parses `id,+geometry,-assets` or an object of two lists. Undefined means all members. Throws TW_API_BAD_REQUEST. */
 export function parseFields(given: unknown): Fields | undefined {
   if (given === undefined) return undefined;
   if (typeof given === 'string') {
@@ -41,8 +41,8 @@ function listOf(name: string, value: unknown): string[] {
 type Members = Record<string, unknown>;
 
 /**
- * An Item with the wanted members only. Members of `properties` are named with or without `properties.`. The longer path
- * wins, and of equal ones that which is included.
+ * An Item with only the wanted members. Members of `properties` are named with or without `properties.`. If `include` and `exclude`
+ * conflict, the longer path wins, and `include` wins for equal paths.
  */
 export function selectFields(item: object, fields: Fields | undefined): object {
   if (!fields) return item;
@@ -52,7 +52,7 @@ export function selectFields(item: object, fields: Fields | undefined): object {
   const selected: Members = {};
   for (const name of base) copy(item as Members, selected, pathOf(name));
   const rules = [
-    // Without its `type` it would be no GeoJSON.
+    // Without `type` the Item would not be GeoJSON.
     ...fields.exclude
       .filter((name) => name !== 'type')
       .map((name) => ({
@@ -71,7 +71,7 @@ export function selectFields(item: object, fields: Fields | undefined): object {
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Copies what a path leads to; objects on the way are new ones. */
+/** Copies the value at a path; objects along the path are created. */
 function copy(from: Members, to: Members, [name, ...rest]: string[]): void {
   if (name === undefined || !Object.hasOwn(from, name)) return;
   const value = from[name];

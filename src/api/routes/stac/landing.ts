@@ -1,13 +1,12 @@
-/** The landing page, and what this API conforms to. */
+/** The landing page and the conformance classes. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import { baseUrl } from '../../http/base-url.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { GEOJSON, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { conformsTo } from './conformance.js';
 
 const JSON_TYPE = 'application/json';
-const GEOJSON = 'application/geo+json';
 
 export async function landingRoutes(
   server: FastifyInstance,
@@ -21,7 +20,7 @@ export async function landingRoutes(
       schema: {
         summary: 'STAC landing page',
         tags,
-        response: { 200: jsonResponse('Catalog', 'The root of all') },
+        response: { 200: jsonResponse('Catalog', 'The root catalog') },
       },
     },
     async (request) => {
@@ -48,13 +47,16 @@ export async function landingRoutes(
           },
           // stac-browser lists these links by title, or by address if they have none.
           ...['GET', 'POST'].map((method) => ({
-            ...{ rel: 'aggregate', type: JSON_TYPE, method, href: `${base}/aggregate` },
+            rel: 'aggregate',
+            type: JSON_TYPE,
+            method,
+            href: `${base}/aggregate`,
             title: `Counts of a search (${method})`,
           })),
           {
             rel: 'aggregations',
             type: JSON_TYPE,
-            title: 'What can be counted',
+            title: 'Available aggregations',
             href: `${base}/aggregations`,
           },
           {
@@ -88,11 +90,9 @@ export async function landingRoutes(
       schema: {
         summary: 'Conformance classes',
         tags,
-        response: { 200: jsonResponse('Conformance', 'What this API conforms to') },
+        response: { 200: jsonResponse('Conformance', 'The conformance classes') },
       },
     },
-    async () => ({
-      conformsTo,
-    }),
+    async () => ({ conformsTo }),
   );
 }

@@ -1,9 +1,9 @@
-/** What the parameter `filter` can ask for: the filter extension. */
+/** The filter extension: the properties that `filter` supports. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { queryablesSchema } from '../../../query/index.js';
-import { baseUrl } from '../../http/base-url.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 
@@ -18,7 +18,7 @@ export async function queryableRoutes(
 
   server.get(
     '/queryables',
-    { schema: { summary: 'What filters can ask for', tags, response } },
+    { schema: { summary: 'Properties that filters support', tags, response } },
     async (request, reply) => {
       const collection = (await toArray(storage.collections())).map(({ id }) => id);
       reply.type(SCHEMA_TYPE);
@@ -28,7 +28,7 @@ export async function queryableRoutes(
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/queryables',
-    { schema: { summary: 'What filters can ask for in a collection', tags, response } },
+    { schema: { summary: 'Properties that filters support in a collection', tags, response } },
     async (request, reply) => {
       const { id, title } = await requireCollection(storage, request.params.id);
       const url = `${baseUrl(request)}/collections/${encodeURIComponent(id)}/queryables`;

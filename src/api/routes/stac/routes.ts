@@ -6,10 +6,8 @@ import { collectionRoutes } from './collections.js';
 import { landingRoutes } from './landing.js';
 import { queryableRoutes } from './queryables.js';
 import { searchRoutes } from './search.js';
-import { serviceDocRoutes } from './service-doc.js';
 
 export async function stacRoutes(server: FastifyInstance, options: { services: Services }): Promise<void> {
   for (const routes of [landingRoutes, collectionRoutes, searchRoutes, queryableRoutes, aggregateRoutes])
     await server.register(routes, options);
-  await server.register(serviceDocRoutes);
 }

@@ -1,4 +1,4 @@
-/** Items: one, those of a collection, and those that a search finds. */
+/** Search, the Items of a collection, and single Items. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   createItemWriter,
@@ -14,10 +14,16 @@ import {
 } from '../../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
 import { badRequest, noItem } from '../../errors.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/paging.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { GEOJSON, jsonResponse } from '../../schemas/responses.js';
+import {
+  baseUrl,
+  nextPageUrl,
+  type Paging,
+  paging,
+  parseLimit,
+  partialMembers,
+  requestUrl,
+} from '../../http/index.js';
+import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 import { featureCollection } from './feature-collection.js';
@@ -29,15 +35,14 @@ interface SearchParams extends FilterParams, Paging, ItemOptions {
 }
 
 const text = { type: 'string' };
-/** Items of a page with an asset for each band: they are larger, and take longer to write. */
+/** Items of a page with an asset for each band, which are larger and slower to write. */
 const MAX_LIMIT_WITH_BANDS = 1000;
 
 const bandAssets = {
   type: 'boolean',
-  description: 'An asset for each band too, for programs that read one band a file',
+  description: 'Adds an asset for each band, for programs that read one band per file',
 };
-const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
-const searchBody = object({
+const searchBody = closedObject({
   ...filterBody,
   ...paging,
   sortby: { description: '[{"field": "properties.eo:cloud_cover", "direction": "asc"}]' },
@@ -47,14 +52,14 @@ const searchBody = object({
   },
   bandAssets,
 });
-const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text, bandAssets });
+const searchQuery = closedObject({ ...filterQuery, ...paging, sortby: text, fields: text, bandAssets });
 const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
-const itemsQuery = object(itemsProperties);
-const itemQuery = object({ bandAssets });
-/** Others are ignored, such as keys that clients add for a gateway. */
+const itemsQuery = closedObject(itemsProperties);
+const itemQuery = closedObject({ bandAssets });
+/** Other parameters are ignored, such as keys that clients add for a gateway. */
 const postQuery = { type: 'object', properties: { bandAssets } };
 
-/** Of most Items, with 13 bands or fewer. */
+/** Most Items have 13 bands or fewer and are shorter. */
 const EXPECTED_ITEM_BYTES = 8192;
 
 /** A tile and its collection. */
@@ -70,7 +75,7 @@ export async function searchRoutes(
   const tags = ['stac'];
   const response = { 200: jsonResponse('FeatureCollection', 'A page of Items', GEOJSON) };
 
-  /** One page of items; `next` makes the link to the page after it from its token. */
+  /** One page of Items. `next` creates the link to the next page from its token. */
   const page = async (
     base: string,
     params: SearchParams,
@@ -97,7 +102,10 @@ export async function searchRoutes(
     const writeItem = createItemWriter(base, out);
     const write = ({ tile, record }: Feature) => {
       if (!selection && !bandAssets) writeItem(tile, record);
-      else out.text(JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)));
+      else
+        out.appendText(
+          JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)),
+        );
     };
     return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
@@ -131,7 +139,7 @@ export async function searchRoutes(
 
   server.post<{ Body: SearchParams; Querystring: ItemOptions }>(
     '/search',
-    // Clients that let their users add parameters add them to the address.
+    // Some clients add their users' parameters to the URL.
     { schema: { summary: 'Search of tiles', tags, response, body: searchBody, querystring: postQuery } },
     async (request, reply) => {
       const base = baseUrl(request);
@@ -153,7 +161,7 @@ export async function searchRoutes(
     async (request, reply) => {
       const { id } = await requireCollection(storage, request.params.id);
       const { collections = id } = request.query;
-      // pystac-client names the collection once more.
+      // pystac-client repeats the collection as a parameter.
       if (collections !== id) throw badRequest(`these are the items of ${id}, not of ${collections}`);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
       reply.type(GEOJSON);

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import type { AssembledFile } from '../../../raster/index.js';
 
-/** Bytes from `start` up to and including `end` of the assembled file; its ranges are of the file at `path`. */
+/** Reads the bytes from `start` up to and including `end` of the assembled file, whose ranges refer to the file at `path`. */
 export async function* readAssembled(
   path: string,
   { head, ranges }: AssembledFile,

@@ -1,4 +1,4 @@
-/** Tile files, and single bands of them, with ranges so that GDAL, QGIS and others read them in place. */
+/** Tile files and single bands of them. Byte ranges let GDAL and QGIS read them in place. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -6,16 +6,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { buildSingleBandCog } from '../../../imagery/index.js';
 import type { GroupRecord, TileRecord } from '../../../storage/index.js';
 import { resourceNotFound, tileDamaged } from '../../errors.js';
-import { sendRanged } from '../../http/byte-ranges.js';
-import { checkIfMatch, notModified } from '../../http/conditional-request.js';
-import { onDisconnect } from '../../http/on-disconnect.js';
-import { emptyResponse, fileResponse } from '../../schemas/responses.js';
+import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../../http/index.js';
+import { emptyResponse, fileResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { readAssembled } from './assembled-file.js';
 
 const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
-/** A version never changes, so it is the ETag. */
+/** The ETag is the version of the tile, because the files of a version never change. */
 export async function tileRoutes(
   server: FastifyInstance,
   { services }: { services: Services },
@@ -24,12 +22,12 @@ export async function tileRoutes(
   const tags = ['tiles'];
   const response = {
     200: fileResponse('The file', TIFF),
-    206: fileResponse('The range that was asked for', TIFF),
+    206: fileResponse('The requested range', TIFF),
     304: emptyResponse('The client has this version'),
   };
 
-  /** The path of a group's file, which stays until the answer is sent. Throws TW_API_TILE_FILE. */
-  const hold = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
+  /** Keeps the file of a band group until the answer is sent, and returns its path. Throws TW_API_TILE_FILE. */
+  const pinFile = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
     const release = await storage.pinFiles(tile, [group]);
     onDisconnect(reply, release);
     const path = storage.tilePath(tile, group.name);
@@ -58,7 +56,7 @@ export async function tileRoutes(
     checkIfMatch(request, etag);
     reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
     if (notModified(request, reply, etag)) return reply.send();
-    const path = await hold(tile, group, reply);
+    const path = await pinFile(tile, group, reply);
     reply.type(TIFF);
     if (bandName === undefined || group.bands.length === 1) {
       const read = (start: number, end: number) => createReadStream(path, { start, end });

@@ -1,4 +1,4 @@
-/** Places that are trained outside of the node: what is read there, and the model that comes back. */
+/** Training outside of the node: the list of files to read, and the upload of the trained model. */
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import {
@@ -10,11 +10,18 @@ import {
   MAX_UPLOAD_BYTES,
   type StoreInputs,
 } from '../../../training/index.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
-import { saveUpload } from '../ingest/upload.js';
-import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
-import { idempotencyKeyHeader, sendJob, startResponses, startWithFile } from '../processes/start-job.js';
+import { saveUpload } from '../ingest/index.js';
+import {
+  type ExecuteRequest,
+  executeBody,
+  idempotencyKeyHeader,
+  sendJob,
+  startResponses,
+  startWithFile,
+  wantedResultOptions,
+} from '../processes/index.js';
 
 export async function trainingRoutes(
   server: FastifyInstance,
@@ -28,15 +35,10 @@ export async function trainingRoutes(
     '/training/place',
     {
       schema: {
-        summary: 'What has to be read to train a model of one place',
+        summary: 'The files that are needed to train a model of one place',
         tags: ['processes'],
         response: { 200: jsonResponse('TrainingPlace', 'Its dates, with the paths of their files') },
-        body: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['model'],
-          properties: cellInputsSchema,
-        },
+        body: closedObject(cellInputsSchema, { required: ['model'] }),
       },
     },
     async ({ body }) => cellManifest(finder, body),
@@ -50,12 +52,10 @@ export async function trainingRoutes(
         summary: 'Which models cannot be trained at one place, and why',
         tags: ['processes'],
         response: { 200: jsonResponse('CheckedPlace', 'The place') },
-        body: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['models'],
-          properties: { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
-        },
+        body: closedObject(
+          { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
+          { required: ['models'] },
+        ),
       },
     },
     async ({ body }) => checkCell({ storage, finder }, body),

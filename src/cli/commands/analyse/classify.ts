@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { labelsMissing } from '../../errors.js';
-import { createOption, parseIntegerOption } from '../../options/option-groups.js';
-import { formatBytes, formatCount, formatPercent, print, table } from '../../output/print.js';
+import { addOptions, createOption, parseIntegerOption } from '../../options/index.js';
+import { formatBytes, formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type ClassifyFlags = AnalyseFlags & {
@@ -14,21 +15,17 @@ type ClassifyFlags = AnalyseFlags & {
 
 export const classifyCommand = () =>
   analysisCommand<ClassifyFlags, ClassifyResults>(
-    new Command('classify')
-      .description('maps of classes and their probabilities, from labelled pixels')
-      .addOption(
+    addOptions(
+      new Command('classify').description('maps of classes and their probabilities, from labelled pixels'),
+      [
         createOption(
           '--labels <file>',
           'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
         ),
-      )
-      .addOption(
         createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
-      )
-      .addOption(
         createOption(
           '--classifier <name>',
-          'linear discriminants, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on pixels kept for tuning',
+          'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
         ).choices([
           'lda',
           'logistic',
@@ -37,31 +34,24 @@ export const classifyCommand = () =>
           'cnn2d',
           'resnet3d',
         ] satisfies ClassifyInputs['classifier'][]),
-      )
-      .addOption(
         createOption(
           '--split <how>',
-          'validate on ground that did not train, or on random pixels, which overestimates the accuracy',
+          'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
         )
           .choices(['place', 'random'])
           .default('place'),
-      )
-      .addOption(
         createOption(
           '--epochs <n>',
-          'times that a convolutional network sees each labelled pixel',
+          'passes of a convolutional network over the labelled pixels',
           parseIntegerOption,
         ),
-      )
-      .addOption(
         createOption(
           '--precision <how>',
-          'mixed holds spectra in float16 and sends gradients in half of the bytes',
+          'mixed stores spectra in float16 and halves the bytes of gradients',
         ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
-      )
-      .addOption(
-        createOption('--seed <n>', 'of the first weights of a perceptron or network', parseIntegerOption),
-      ),
+        createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
+      ],
+    ),
     classifyInputs,
     printClasses,
   );
@@ -81,8 +71,12 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
   const { training } = results;
   const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
-    ...[`${code}`, names[code] ?? '', `${pixels}`],
-    ...[formatPercent(recall), formatPercent(precision), f1.toFixed(3)],
+    `${code}`,
+    names[code] ?? '',
+    `${pixels}`,
+    formatPercent(recall),
+    formatPercent(precision),
+    f1.toFixed(3),
   ]);
   for (const line of table([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows])) print(line);
   const scarce = classes
@@ -92,33 +86,37 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     print(
       `with fewer than ${MIN_PIXELS_PER_CLASS} pixels, the scores of ${scarce.join(', ')} are uncertain by more than 5 points`,
     );
-  const where = split === 'place' ? 'of ground that did not train' : 'at random';
+  const where = split === 'place' ? 'of separate ground' : 'at random';
   print(
-    `overall accuracy ${formatPercent(oa)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}, on ${formatCount(pixels, 'pixel')} ${where}`,
+    `overall accuracy ${formatPercent(oa)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}, on ${plural(pixels, 'pixel')} ${where}`,
   );
   if (oaByPlace !== undefined)
     print(
-      `on ground that did not train it is ${formatPercent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
+      `on separate ground it is ${formatPercent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
     );
   const tried = compared.map((one) => [
-    ...[one.classifier === results.classifier ? `${one.classifier} (taken)` : one.classifier],
-    ...[`${one.strength}`, one.entropy?.toFixed(3) ?? '', formatPercent(one.tuned)],
-    ...[formatPercent(one.oa), formatPercent(one.aa), one.kappa.toFixed(3)],
+    one.classifier === results.classifier ? `${one.classifier} (chosen)` : one.classifier,
+    `${one.strength}`,
+    one.entropy?.toFixed(3) ?? '',
+    formatPercent(one.tuned),
+    formatPercent(one.oa),
+    formatPercent(one.aa),
+    one.kappa.toFixed(3),
   ]);
   print();
   const titles = ['classifier', 'strength', 'tuning entropy', 'tuning OA', 'OA', 'AA', 'kappa'];
   for (const line of table([titles, ...tried])) print(line);
   if (flags.classifier === undefined && compared.some(({ entropy }) => entropy > 0))
-    print(`${results.classifier} has the least cross entropy on the pixels kept for tuning, so it is taken`);
+    print(`${results.classifier} was chosen because it has the lowest cross-entropy on the tuning pixels`);
   const { error, uncalibrated, temperature } = calibration;
   print(
     `calibration error of the probabilities ${formatPercent(error)} with temperature ${temperature.toFixed(2)}, ${formatPercent(uncalibrated)} without`,
   );
   if (training) {
     const { parameters, epochs, engine, precision, spectraBytes, gradientBytes } = training;
-    const how = epochs === undefined ? '' : `${formatCount(epochs, 'epoch')} by ${engine}, `;
+    const how = epochs === undefined ? '' : `${plural(epochs, 'epoch')} by ${engine}, `;
     print(
-      `${formatCount(parameters, 'weight')}, ${how}${precision} precision: ${formatBytes(spectraBytes)} of spectra, ${formatBytes(gradientBytes)} of gradients`,
+      `${plural(parameters, 'weight')}, ${how}${precision} precision: ${formatBytes(spectraBytes)} of spectra, ${formatBytes(gradientBytes)} of gradients`,
     );
   }
   printMaps(results);

@@ -1,32 +1,37 @@
 import { Command } from 'commander';
 import type { ClusterResults } from '../../../analysis/index.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, formatPercent, print, table } from '../../output/print.js';
+import { plural } from '../../../plural.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+} from '../../options/index.js';
+import { formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
 
 export const clusterCommand = () =>
   analysisCommand<ClusterFlags, ClusterResults>(
-    new Command('cluster')
-      .description('maps of the clusters that spectra form (k-means), with the same codes in all tiles')
-      .addOption(
+    addOptions(
+      new Command('cluster').description(
+        'maps of the clusters that spectra form (k-means), with the same codes in all tiles',
+      ),
+      [
         createOption(
           '--clusters <n>',
           'clusters to find, 2 to 50',
           parsePositiveIntegerOption,
         ).makeOptionMandatory(),
-      )
-      .addOption(
+        createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),
         createOption(
-          '--seed <n>',
-          'of the pixels at which the clusters begin; default 1',
-          parseIntegerOption,
+          '--iterations <n>',
+          'maximum number of iterations; default 100',
+          parsePositiveIntegerOption,
         ),
-      )
-      .addOption(
-        createOption('--iterations <n>', 'the most iterations; default 100', parsePositiveIntegerOption),
-      ),
+      ],
+    ),
     async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
     printClusters,
   );
@@ -34,12 +39,15 @@ export const clusterCommand = () =>
 function printClusters(results: ClusterResults): void {
   const { clusters, pixels, explained, iterations, converged } = results;
   const rows = clusters.map(({ code, pixels: own, spread }) => [
-    ...[`${code}`, `${own}`, formatPercent(own / pixels), spread.toPrecision(4)],
+    `${code}`,
+    `${own}`,
+    formatPercent(own / pixels),
+    spread.toPrecision(4),
   ]);
   for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
-  const rest = converged ? '' : ', after which the centres still moved';
+  const rest = converged ? '' : ' without convergence';
   print(
-    `${formatCount(clusters.length, 'cluster')} hold ${formatPercent(explained)} of the variance of ${formatCount(pixels, 'pixel')}; ${formatCount(iterations, 'iteration')}${rest}`,
+    `${plural(clusters.length, 'cluster')} explain ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,
   );
   printMaps(results);
 }

@@ -1,3 +1,4 @@
+/** `tilewright analyse`: a subcommand for each analysis. Invariant: help does not load `analysis`. Imports types of `analysis`. */
 import { Command } from 'commander';
 import { classifyCommand } from './classify.js';
 import { clusterCommand } from './cluster.js';
@@ -7,8 +8,18 @@ import { anomalyCommand, mnfCommand, pcaCommand, statsCommand } from './statisti
 import { unmixCommand } from './unmix.js';
 
 const COMMANDS = [
-  ...[statsCommand, pcaCommand, mnfCommand, anomalyCommand, matchCommand, unmixCommand, clusterCommand],
-  ...[classifyCommand, indicesCommand, smoothCommand, resampleCommand, continuumCommand],
+  statsCommand,
+  pcaCommand,
+  mnfCommand,
+  anomalyCommand,
+  matchCommand,
+  unmixCommand,
+  clusterCommand,
+  classifyCommand,
+  indicesCommand,
+  smoothCommand,
+  resampleCommand,
+  continuumCommand,
 ];
 
 export function analyseCommand(): Command {

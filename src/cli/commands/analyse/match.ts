@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../analysis/index.js';
-import { createOption, parseNumberOption } from '../../options/option-groups.js';
-import { formatCount, print, table } from '../../output/print.js';
+import { plural } from '../../../plural.js';
+import { addOptions, createOption, parseNumberOption } from '../../options/index.js';
+import { print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
@@ -14,25 +15,26 @@ type MatchFlags = AnalyseFlags & {
 
 export const matchCommand = () =>
   analysisCommand<MatchFlags, MatchResults>(
-    new Command('match')
-      .description('maps of how well each pixel matches the spectra of a library, and of the best one')
-      .addOption(createOption('--library <file>', LIBRARY_FILE_HELP).makeOptionMandatory())
-      .addOption(createOption('--targets <names>', 'spectra of the library, with commas; default all'))
-      .addOption(
+    addOptions(
+      new Command('match').description(
+        'maps of how well each pixel matches the spectra of a library, and of the best match',
+      ),
+      [
+        createOption('--library <file>', LIBRARY_FILE_HELP).makeOptionMandatory(),
+        createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
         createOption(
           '--method <name>',
           'spectral angle, information divergence, matched filter, or coherence',
         )
           .choices(['sam', 'sid', 'mf', 'ace'] satisfies MatchInputs['method'][])
           .default('sam'),
-      )
-      .addOption(
         createOption(
           '--threshold <value>',
-          'pixels that are no better have no class: radians of sam, the value of the others',
+          'pixels with a worse match get no class: radians for sam, the value of the other methods',
           parseNumberOption,
         ),
-      ),
+      ],
+    ),
     matchInputs,
     printMatch,
   );
@@ -45,7 +47,7 @@ function printMatch(results: MatchResults): void {
   const { method, targets, bands, uncovered, loading } = results;
   for (const line of table([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]))
     print(line);
-  const left = uncovered > 0 ? `, ${uncovered} left out because the library does not cover them` : '';
-  print(`${method} over ${formatCount(bands.length, 'band')}${left}${loadingText(loading)}`);
+  const left = uncovered > 0 ? `, ${uncovered} excluded because the library does not cover them` : '';
+  print(`${method} over ${plural(bands.length, 'band')}${left}${loadingText(loading)}`);
   printMaps(results);
 }

@@ -2,56 +2,50 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { MapResults, TileCounts } from '../../../analysis/index.js';
+import type { MapResults } from '../../../analysis/index.js';
+import type { TileCounts } from '../../../derive/index.js';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { connect } from '../../connect.js';
+import { plural } from '../../../plural.js';
+import { withProgress } from '../../connect.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
+  splitBands,
   type TargetOptions,
   toFilterParams,
   withFilterOptions,
   withResources,
   withTarget,
-} from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+} from '../../options/index.js';
+import { logToStderr, print, printJson } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
-import { splitBands } from '../derive/tensor.js';
 
 export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
 
 type Results = TileCounts & { files: string[] };
 
-/** A command that runs the analysis of its name. */
+/** Adds options and an action to a command. The action runs the analysis that has the name of the command. */
 export function analysisCommand<Flags extends AnalyseFlags, R extends Results>(
   command: Command,
   inputsOf: (flags: Flags) => Promise<object>,
   show: (results: R, flags: Flags) => void,
-  /** Does what flags ask for in place of an analysis; undefined if they ask for one. */
+  /** Runs something other than the analysis if the flags ask for it; otherwise returns undefined. */
   instead: (flags: Flags) => Promise<void> | undefined = () => undefined,
 ): Command {
-  command
-    .addOption(
-      createOption(
-        '--bands <list>',
-        'names or wavelengths such as 660nm,860nm; default: all good bands that hold data',
-      ),
-    )
-    .addOption(createOption('--output <folder>', 'also write the files of the result into this folder'));
+  addOptions(command, [
+    createOption(
+      '--bands <list>',
+      'names or wavelengths such as 660nm,860nm; default: all good bands with data',
+    ),
+    createOption('--output <folder>', 'also write the files of the result into this folder'),
+  ]);
   return withTarget(withResources(withFilterOptions(command))).action(async (flags: Flags) => {
     const other = instead(flags);
     if (other) return other;
     const inputs = await inputsOf(flags);
-    const target = await connect(flags);
-    const line = progressLine('tiles');
-    try {
+    return withProgress(flags, 'tiles', async (target, line) => {
       const { output } = flags;
       const bands = flags.bands === undefined ? undefined : splitBands(flags.bands);
       const { job, results } = await target.client.run<R>(
@@ -68,10 +62,7 @@ export function analysisCommand<Flags extends AnalyseFlags, R extends Results>(
       if (flags.format === 'json') return printJson({ job, ...results });
       show(results, flags);
       printEnd(results, output);
-    } finally {
-      line.end();
-      await target.close();
-    }
+    });
   });
 }
 
@@ -83,14 +74,13 @@ export function loadingText(loading = 0): string {
 
 export function printMaps({ tiles, unchanged, source, collection }: MapResults): void {
   print(
-    `${formatCount(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
+    `${plural(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
   );
 }
 
 function printEnd({ skipped, failed, files, seconds }: Timed<Results>, output: string | undefined): void {
-  for (const [reason, number] of Object.entries(skipped))
-    logToStderr(`tiles left out: ${number} (${reason})`);
+  for (const [reason, number] of Object.entries(skipped)) logToStderr(`tiles skipped: ${number} (${reason})`);
   for (const { tile, message } of failed) logToStderr(`failed: ${tile}: ${message}`);
-  const written = output === undefined ? '' : `${formatCount(files.length, 'file')} in ${output}, `;
+  const written = output === undefined ? '' : `${plural(files.length, 'file')} in ${output}, `;
   print(`${written}${formatDuration(seconds)}`);
 }

@@ -1,4 +1,4 @@
-/** Commands of analyses that make spectra of spectra, and indices. */
+/** Commands of analyses that transform spectra or compute indices. */
 import { Command, InvalidArgumentError } from 'commander';
 import type {
   ContinuumResults,
@@ -7,9 +7,15 @@ import type {
   SmoothInputs,
   SmoothResults,
 } from '../../../analysis/index.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, logToStderr, print, printJson, table } from '../../output/print.js';
-import { splitBands } from '../derive/tensor.js';
+import { plural } from '../../../plural.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+  splitBands,
+} from '../../options/index.js';
+import { logToStderr, print, printJson, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
@@ -22,17 +28,13 @@ type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
 
 export const indicesCommand = () =>
   analysisCommand<IndicesFlags, IndicesResults>(
-    new Command('indices')
-      .description('maps of narrow-band indices')
-      .addOption(
-        createOption(
-          '--indices <list>',
-          'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", with commas',
-        ),
-      )
-      .addOption(
-        createOption('--list', 'print the indices that have a name, with formula and source, and end'),
+    addOptions(new Command('indices').description('maps of narrow-band indices'), [
+      createOption(
+        '--indices <list>',
+        'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", separated by commas',
       ),
+      createOption('--list', 'only print the named indices with formula and source'),
+    ]),
     async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
     printIndices,
     ({ list, format }) => (list ? listIndices(format) : undefined),
@@ -40,17 +42,15 @@ export const indicesCommand = () =>
 
 export const smoothCommand = () =>
   analysisCommand<SmoothFlags, SmoothResults>(
-    new Command('smooth')
-      .description('smoothed spectra, or their derivatives (Savitzky-Golay)')
-      .addOption(
-        createOption(
-          '--window-bands <n>',
-          'bands of a window, an odd number; default 7',
-          parsePositiveIntegerOption,
-        ),
-      )
-      .addOption(createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption))
-      .addOption(createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption)),
+    addOptions(new Command('smooth').description('smoothed spectra, or their derivatives (Savitzky-Golay)'), [
+      createOption(
+        '--window-bands <n>',
+        'width of the window in bands, an odd number; default 7',
+        parsePositiveIntegerOption,
+      ),
+      createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption),
+      createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption),
+    ]),
     async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
     printSmooth,
   );
@@ -71,18 +71,19 @@ export const resampleCommand = () =>
 
 export const continuumCommand = () =>
   analysisCommand<ContinuumFlags, ContinuumResults>(
-    new Command('continuum')
-      .description('spectra divided by their upper convex hull, or maps of the depth of absorptions')
-      .addOption(
+    addOptions(
+      new Command('continuum').description(
+        'spectra divided by their upper convex hull, or maps of the depth of absorptions',
+      ),
+      [
         createOption(
           '--range <from,to>',
           'wavelengths such as 2100nm,2300nm; default: all bands',
           wavelengthRange,
         ),
-      )
-      .addOption(
-        createOption('--depth', 'maps of the largest depth and of its wavelength, in place of spectra'),
-      ),
+        createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
+      ],
+    ),
     async ({ range, depth }) => ({ range, depth }),
     printContinuum,
   );
@@ -113,9 +114,11 @@ async function listIndices(format: AnalyseFlags['format']): Promise<void> {
   const { NARROW_BAND_INDICES } = await import('../../../analysis/index.js');
   if (format === 'json') return printJson(NARROW_BAND_INDICES);
   const rows = Object.entries(NARROW_BAND_INDICES).map(([name, { expression, title, source }]) => [
-    ...[name, expression, `${title} (${source})`],
+    name,
+    expression,
+    `${title} (${source})`,
   ]);
-  for (const line of table([['index', 'formula', 'what it is'], ...rows])) print(line);
+  for (const line of table([['index', 'formula', 'description'], ...rows])) print(line);
 }
 
 function printIndices(results: IndicesResults): void {
@@ -130,9 +133,9 @@ function printIndices(results: IndicesResults): void {
 function printSmooth(results: SmoothResults): void {
   const { window, order, derivative, runs, leftOut, bands } = results;
   const what = derivative === 0 ? 'smoothed' : `derivative ${derivative} per nm`;
-  const left = leftOut > 0 ? `, ${leftOut} left out in shorter runs` : '';
+  const left = leftOut > 0 ? `, ${leftOut} excluded in shorter runs` : '';
   print(`${what}: window ${window}, order ${order}`);
-  print(`${formatCount(bands.length, 'band')} in ${formatCount(runs.length, 'run')}${left}`);
+  print(`${plural(bands.length, 'band')} in ${plural(runs.length, 'run')}${left}`);
   printMaps(results);
 }
 
@@ -146,6 +149,6 @@ function printResample(results: ResampleResults): void {
 function printContinuum(results: ContinuumResults): void {
   const { bands, outside, depth } = results;
   const left = outside > 0 ? `, ${outside} beyond the range` : '';
-  print(`${depth ? 'depth' : 'continuum removed'}: ${formatCount(bands.length, 'band')}${left}`);
+  print(`${depth ? 'depth' : 'continuum removed'}: ${plural(bands.length, 'band')}${left}`);
   printMaps(results);
 }

@@ -1,12 +1,12 @@
 import { noSuchTargets } from '../../errors.js';
-import { logToStderr } from '../../output/print.js';
+import { logToStderr } from '../../output/index.js';
 
 export const LIBRARY_FILE_HELP =
-  'ENVI spectral library (.sli or .hdr), or CSV with a column of wavelengths and one for each spectrum';
+  'ENVI spectral library (.sli or .hdr), or CSV with a column of wavelengths and a column for each spectrum';
 
-/** A library as requests take it, with the spectra of these names. */
+/** The input of a request: the library with the spectra `targets`, by default all. Throws TW_CLI_TARGETS. */
 export async function readLibraryInput(path: string, targets: string | undefined): Promise<object> {
-  // Only this analysis reads files itself.
+  // This import is slow, and only some analyses read a library.
   const { readLibrary } = await import('../../../analysis/index.js');
   const { wavelengths, spectra, warning } = await readLibrary(path);
   if (warning !== undefined) logToStderr(`${path}: ${warning}`);

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
-import { createOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, formatPercent, print, table } from '../../output/print.js';
+import { plural } from '../../../plural.js';
+import { addOptions, createOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
@@ -36,31 +37,30 @@ export const mnfCommand = () =>
 
 export const anomalyCommand = () =>
   analysisCommand<AnomalyFlags, AnomalyResults>(
-    new Command('anomaly')
-      .description(
-        'maps of how far each spectrum is from the mean of the collection, or of the pixels around it (RX)',
-      )
-      .addOption(
+    addOptions(
+      new Command('anomaly').description(
+        'maps of the distance of each spectrum from the mean of the collection, or of the pixels around it (RX)',
+      ),
+      [
         createOption(
           '--window-pixels <outer[,inner]>',
-          'compare each pixel with those in a window around it, but for an inner one; odd sides in pixels, such as 21,5',
+          'compare each pixel with the window around it, without the inner window; odd widths in pixels, such as 21,5',
           (text: string) => text.split(',').map(parsePositiveIntegerOption),
         ),
-      )
-      .addOption(
         createOption(
           '--components <n>',
           'with --window-pixels: principal components in which pixels are compared; default 10',
           parsePositiveIntegerOption,
         ),
-      ),
+      ],
+    ),
     async ({ windowPixels: window, components }) => ({ window, components }),
     printAnomaly,
   );
 
 function withComponents(command: Command): Command {
   return command.addOption(
-    createOption('--components <n>', 'components to make maps of; default 10', parsePositiveIntegerOption),
+    createOption('--components <n>', 'number of components to map; default 10', parsePositiveIntegerOption),
   );
 }
 
@@ -72,7 +72,7 @@ function printStats({ bands, pixels, tiles }: StatsResults): void {
     std.toPrecision(4),
   ]);
   for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
-  print(`${formatCount(pixels, 'pixel')} of ${formatCount(tiles, 'tile')}`);
+  print(`${plural(pixels, 'pixel')} of ${plural(tiles, 'tile')}`);
 }
 
 const MAX_LISTED = 10;
@@ -88,16 +88,16 @@ function printComponents(results: ComponentsResults): void {
     ]);
   const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
   for (const line of table([headings, ...rows])) print(line);
-  print(`${formatCount(pixels, 'pixel')}`);
+  print(`${plural(pixels, 'pixel')}`);
   printMaps(results);
 }
 
 function printAnomaly(results: AnomalyResults): void {
   const { pixels, bands, loading, window, components, held = 1 } = results;
-  print(`${formatCount(pixels, 'pixel')}, ${formatCount(bands.length, 'band')}${loadingText(loading)}`);
+  print(`${plural(pixels, 'pixel')}, ${plural(bands.length, 'band')}${loadingText(loading)}`);
   if (window)
     print(
-      `background between windows of ${window[1]} and ${window[0]} pixels, in ${formatCount(components!, 'component')} that hold ${formatPercent(held)} of the variance`,
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${plural(components!, 'component')} that explain ${formatPercent(held)} of the variance`,
     );
   printMaps(results);
 }

@@ -1,7 +1,13 @@
 import { Command } from 'commander';
 import type { UnmixInputs, UnmixResults } from '../../../analysis/index.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, print, table } from '../../output/print.js';
+import { plural } from '../../../plural.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+} from '../../options/index.js';
+import { print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
@@ -15,21 +21,22 @@ type UnmixFlags = AnalyseFlags & {
 
 export const unmixCommand = () =>
   analysisCommand<UnmixFlags, UnmixResults>(
-    new Command('unmix')
-      .description('maps of the abundance of each endmember')
-      .addOption(
-        createOption('--endmembers <n>', 'find so many in the collection', parsePositiveIntegerOption),
-      )
-      .addOption(createOption('--library <file>', `${LIBRARY_FILE_HELP}, in place of such that are found`))
-      .addOption(createOption('--targets <names>', 'spectra of the library, with commas; default all'))
-      .addOption(
-        createOption('--method <name>', 'abundances that add up to 1, or that are not negative')
-          .choices(['fcls', 'nnls'])
-          .default('fcls'),
-      )
-      .addOption(
-        createOption('--seed <n>', 'of the directions in which endmembers are sought', parseIntegerOption),
+    addOptions(new Command('unmix').description('maps of the abundance of each endmember'), [
+      createOption(
+        '--endmembers <n>',
+        'number of endmembers to find in the collection',
+        parsePositiveIntegerOption,
       ),
+      createOption('--library <file>', `${LIBRARY_FILE_HELP}; used instead of endmembers of the collection`),
+      createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
+      createOption(
+        '--method <name>',
+        'abundances that are not negative and add up to 1 (fcls), or only not negative (nnls)',
+      )
+        .choices(['fcls', 'nnls'])
+        .default('fcls'),
+      createOption('--seed <n>', 'seed of the random directions of the search', parseIntegerOption),
+    ]),
     unmixInputs,
     printUnmix,
   );
@@ -41,9 +48,12 @@ async function unmixInputs({ endmembers, library, targets, method, seed }: Unmix
 function printUnmix(results: UnmixResults): void {
   const { method, endmembers, bands } = results;
   const rows = endmembers.map(({ name, tile = '', position }, i) => [
-    ...[`${i + 1}`, name, position?.join(',') ?? '', tile],
+    `${i + 1}`,
+    name,
+    position?.join(',') ?? '',
+    tile,
   ]);
   for (const line of table([['band', 'endmember', 'lon,lat', 'tile'], ...rows])) print(line);
-  print(`${method} over ${formatCount(bands.length, 'band')}`);
+  print(`${method} over ${plural(bands.length, 'band')}`);
   printMaps(results);
 }

@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import type { ImportProgress, ImportReport } from '../../../dht/index.js';
-import { connect, hasDataFolder } from '../../connect.js';
+import { plural } from '../../../plural.js';
+import { hasDataFolder, withConnection } from '../../connect.js';
 import { noDataFolder } from '../../errors.js';
-import { createOption, splitList, type TargetOptions, withTarget } from '../../options/option-groups.js';
-import { formatBytes, formatCount, logToStderr, print, printJson, progressLine } from '../../output/print.js';
+import { addOptions, createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
+import { formatBytes, logToStderr, print, printJson, progressLine } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node.js';
 import { interruptSignal } from '../../signals.js';
 
@@ -15,45 +16,43 @@ interface JoinFlags extends TargetOptions {
 }
 
 export function joinCommand(): Command {
-  const command = new Command('join')
-    .description('let a node that was drained take slots again, or move a data folder into a cluster')
-    .argument(
-      '[node]',
-      'the node: id, begin of the id, or address as in "node list"; without it, --data is moved into the cluster of --store',
-    )
-    .addOption(createOption('--store <url>', "the cluster's store of tile files"))
-    .addOption(createOption('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"))
-    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
-    .addOption(createOption('--dry-run', 'tell what would be moved, and move nothing'))
-    .addHelpText(
-      'after',
-      `
+  const command = addOptions(
+    new Command('join')
+      .description('stop draining a node, so that it takes slots again; or copy a data folder into a cluster')
+      .argument(
+        '[node]',
+        'the node: its id, the start of its id, or its address as in "node list"; without it, --data is copied into the cluster of --store',
+      ),
+    [
+      createOption('--store <url>', "the cluster's object store"),
+      createOption('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"),
+      createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
+      createOption('--dry-run', 'report what would be copied, without copying'),
+    ],
+  ).addHelpText(
+    'after',
+    `
 "node join ID --server URL" undoes "node drain ID".
-"node join --data DIR --etcd URLS --store URL" copies what a single node has stored: collections, scenes, derived
-tiles and models; not its jobs. No server may have the folder open. The folder stays as it is. After an
-interruption the same command goes on; what the cluster has already is passed over.`,
-    );
+"node join --data DIR --etcd URLS --store URL" copies the data of a single node: collections, scenes, derived
+tiles and models, but not its jobs. No server may have the folder open. The folder does not change. After an
+interruption, run the same command again: it skips what the cluster already has.`,
+  );
   return withTarget(command).action(async (id: string | undefined, flags: JoinFlags) => {
     if (id !== undefined) return rejoin(id, flags);
     const { store, etcd } = flags;
     if (store === undefined || etcd === undefined)
-      return command.error(
-        'error: name a node that was drained, or give --etcd and --store to move --data there',
-      );
+      return command.error('error: name a drained node, or give --etcd and --store to copy --data there');
     return moveFolderIntoCluster({ ...flags, store, etcd });
   });
 }
 
 async function rejoin(name: string, flags: JoinFlags): Promise<void> {
-  const target = await connect(flags);
-  try {
+  return withConnection(flags, async (target) => {
     const id = resolveNode((await target.client.nodes()).nodes, name);
     const answer = await target.client.rejoin(id);
     if (flags.format === 'json') printJson(answer);
-    else print(`node ${id} takes slots again`);
-  } finally {
-    await target.close();
-  }
+    else print(`node ${id} now takes slots again`);
+  });
 }
 
 async function moveFolderIntoCluster(flags: JoinFlags & { store: string; etcd: string }): Promise<void> {
@@ -96,18 +95,18 @@ function printMoved(
   data: string,
 ): void {
   const what = [
-    formatCount(scenes.moved, 'scene'),
-    formatCount(tiles.moved, 'tile'),
-    formatCount(models.moved, 'model'),
+    plural(scenes.moved, 'scene'),
+    plural(tiles.moved, 'tile'),
+    plural(models.moved, 'model'),
   ].join(', ');
   if (dryRun) print(`${what} of ${data} would be moved into cluster ${cluster}`);
   else print(`moved ${what} of ${data} into cluster ${cluster}: ${formatBytes(bytes)}`);
   const present = [
-    formatCount(scenes.present, 'scene'),
-    formatCount(tiles.present, 'tile'),
-    formatCount(models.present, 'model'),
+    plural(scenes.present, 'scene'),
+    plural(tiles.present, 'tile'),
+    plural(models.present, 'model'),
   ];
-  if (scenes.present + tiles.present + models.present > 0) print(`there already: ${present.join(', ')}`);
-  for (const name of kept) logToStderr(`${name}: the cluster has another version, which stays`);
+  if (scenes.present + tiles.present + models.present > 0) print(`already there: ${present.join(', ')}`);
+  for (const name of kept) logToStderr(`${name}: the cluster has another version, which is kept`);
   for (const { what, code, message } of failed) logToStderr(`${what}: ${message} [${code}]`);
 }

@@ -1,23 +1,17 @@
 import { Command } from 'commander';
 import { grids } from '../../../grid/index.js';
-import { type Connection, connect } from '../../connect.js';
+import { plural } from '../../../plural.js';
+import { withConnection } from '../../connect.js';
 import {
+  addOptions,
   type CommonOptions,
   createOption,
   splitList,
   type TargetOptions,
   withCommon,
   withTarget,
-} from '../../options/option-groups.js';
-import {
-  formatBytes,
-  formatCount,
-  formatPercent,
-  logToStderr,
-  print,
-  printJson,
-  table,
-} from '../../output/print.js';
+} from '../../options/index.js';
+import { formatBytes, formatPercent, logToStderr, print, printJson, table } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node.js';
 import { joinCommand } from './node-join.js';
 
@@ -53,15 +47,15 @@ export function nodeCommand(): Command {
           'state',
         ];
         for (const line of table([head, ...rows])) print(line);
-        print(formatCount(nodes.length, 'node'));
+        print(plural(nodes.length, 'node'));
         if (asOf) print(`etcd does not answer; state as of ${asOf.slice(11, 19)} UTC`);
       }),
     ),
   );
 
   const locate = new Command('locate')
-    .description('the nodes that hold the tiles of a cell')
-    .argument('<geocode>', 'geohash or quadkey; or the id of a tile')
+    .description('the nodes that own the tiles of a cell')
+    .argument('<geocode>', 'geohash, quadkey, or the id of a tile')
     .addOption(
       createOption('--grid <grid>', 'grid of the geocode')
         .choices(['geohash', 'quadtile'])
@@ -85,8 +79,8 @@ export function nodeCommand(): Command {
   );
 
   const drain = new Command('drain')
-    .description('let a node give its slots to the others, so that it can be stopped for good')
-    .argument('<node>', 'its id as in "node list", the begin of that, or its address');
+    .description('move the slots of a node to the other nodes, so that it can be stopped for good')
+    .argument('<node>', 'its id as in "node list", the start of its id, or its address');
   command.addCommand(
     withTarget(drain).action((name: string, flags: TargetOptions) =>
       withConnection(flags, async ({ client }) => {
@@ -94,12 +88,12 @@ export function nodeCommand(): Command {
         const id = resolveNode(nodes, name);
         const answer = await client.drain(id);
         if (nodes.filter((node) => node.id !== id && !node.draining).length === 1)
-          logToStderr('warning: one node alone takes slots now: while it is away, nothing is answered for');
+          logToStderr('warning: only one node takes slots now: while it is away, no slot has an owner');
         if (flags.format === 'json') return printJson(answer);
         print(
           nodes.find((node) => node.id === id)?.running
-            ? `node ${id} gives its slots to the others; when "node list" shows 0 slots for it, it may be stopped`
-            : `node ${id} is away; the others load its slots from the store`,
+            ? `node ${id} gives its slots to the others; stop it when "node list" shows 0 slots for it`
+            : `node ${id} is away; the others load its slots from the object store`,
         );
       }),
     ),
@@ -107,8 +101,8 @@ export function nodeCommand(): Command {
   command.addCommand(joinCommand());
 
   const rebalance = new Command('rebalance')
-    .description('spread the slots anew, so that each node holds its share of the bytes')
-    .addOption(createOption('--dry-run', 'tell what would move, and move nothing'));
+    .description('redistribute the slots, so that each node has its share of the bytes')
+    .addOption(createOption('--dry-run', 'report what would move, without moving it'));
   command.addCommand(
     withTarget(rebalance).action((flags: TargetOptions & { dryRun?: boolean }) =>
       withConnection(flags, async ({ client }) => {
@@ -125,9 +119,9 @@ export function nodeCommand(): Command {
         ]);
         const head = ['node', 'share', 'bytes now', 'bytes then', 'slots to take', 'slots to give'];
         for (const line of table([head, ...rows])) print(line);
-        const what = `${formatCount(moved.slots, 'slot')} of ${formatBytes(moved.bytes)}`;
+        const what = `${plural(moved.slots, 'slot')} of ${formatBytes(moved.bytes)}`;
         print(
-          `${dryRun ? `${what} would move` : `${what} move`}; the least for the same result is ${formatBytes(least)}`,
+          `${dryRun ? `${what} would move` : `${what} move`}; the minimum for the same result is ${formatBytes(least)}`,
         );
         const { before, after } = deviation;
         print(
@@ -147,41 +141,42 @@ interface RestoreFlags extends CommonOptions {
 }
 
 function restoreCommand(): Command {
-  const command = new Command('restore')
-    .description('rebuild what etcd knew of a cluster from its store, while no node runs')
-    .addOption(
+  const command = addOptions(
+    new Command('restore').description(
+      "rebuild a cluster's data in etcd from its object store, while no node runs",
+    ),
+    [
       createOption(
         '--store <url>',
-        'shared store of the cluster: s3://bucket/prefix or file:///folder',
+        "the cluster's object store: s3://bucket/prefix or file:///folder",
       ).makeOptionMandatory(),
-    )
-    .addOption(
       createOption(
         '--etcd <urls>',
-        'addresses of an etcd without that cluster, separated by commas',
+        'addresses of an etcd without this cluster, separated by commas',
       ).makeOptionMandatory(),
-    )
-    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'));
+      createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
+    ],
+  );
   return withCommon(command).action(async (flags: RestoreFlags) => {
     const { restoreCluster } = await import('../../../dht/index.js');
     const etcd = splitList(flags.etcd);
     const onWait = (nodes: string[], patience: number) =>
       logToStderr(
-        `nodes have not said that they stopped: ${nodes.join(', ')}; waits ${patience / 1000} s for a sign of them`,
+        `nodes that did not report their stop: ${nodes.join(', ')}; waiting ${patience / 1000} s for a sign of life`,
       );
     const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName, onWait });
     if (flags.format === 'json') return printJson(report);
     const { cluster, commits, checkpoint, collections } = report;
     print(
-      `cluster ${cluster} is restored: ${formatCount(commits, 'commit')}, of which a checkpoint holds ${checkpoint}`,
+      `cluster ${cluster} is restored: ${plural(commits, 'commit')}, ${checkpoint} of them from a checkpoint`,
     );
-    print(`${formatCount(collections, 'collection')}; start the nodes, then run "tilewright node rebalance"`);
+    print(`${plural(collections, 'collection')}; start the nodes, then run "tilewright node rebalance"`);
   });
 }
 
-/** The cell of `<collection>_<scene>_<cell>` or `..._<source>-<digest>`; undefined for what is no tile's id. */
+/** The cell in a tile id `<collection>_<scene>_<cell>` or `..._<source>-<digest>`; undefined for any other text. */
 function cellOfTile(id: string): { grid: string; geocode: string } | undefined {
-  // The scene's id may have words that look like cells.
+  // The scene's id may contain words that look like cells, so the last one counts.
   const cells = id
     .split('_')
     .slice(2)
@@ -191,16 +186,4 @@ function cellOfTile(id: string): { grid: string; geocode: string } | undefined {
       return grid ? [{ grid: grid.name, geocode }] : [];
     });
   return cells.at(-1);
-}
-
-async function withConnection(
-  flags: TargetOptions,
-  work: (target: Connection) => Promise<void>,
-): Promise<void> {
-  const target = await connect(flags);
-  try {
-    await work(target);
-  } finally {
-    await target.close();
-  }
 }

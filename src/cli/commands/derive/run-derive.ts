@@ -1,34 +1,25 @@
-/** What the commands that make tiles of tiles have in common. */
-
+/** The shared part of the commands that derive tiles from tiles. */
 import type { DeriveResults } from '../../../derive/index.js';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import type { TileSource } from '../../../storage/index.js';
-import { connect } from '../../connect.js';
+import { withProgress } from '../../connect.js';
 import { outcomeOf } from '../../job-outcome.js';
-import type { FilterOptions, TargetOptions } from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  noMatchHint,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+import type { FilterOptions, TargetOptions } from '../../options/index.js';
+import { logToStderr, noMatchHint, print, printJson } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 
-/** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
+/** Runs a process and prints the number of tiles, or why there was nothing to do. Sets the exit code 3 if some tiles failed. */
 export async function runDerive<Results extends DeriveResults = DeriveResults>(
   process_: string,
-  /** Of the tiles that it makes. */
+  /** Source of the derived tiles. */
   source: TileSource,
   inputs: object,
   flags: TargetOptions & FilterOptions,
 ): Promise<Timed<Results>> {
-  const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
-  const target = await connect(flags);
-  const line = progressLine('tiles');
-  try {
+  const hint = `the collection has them and the raw tiles: "search --source ${source}" finds only them, "--source raw" excludes them`;
+  return withProgress(flags, 'tiles', async (target, line) => {
     const { job, results, error } = await outcomeOf<Results>(
       target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
     );
@@ -43,29 +34,24 @@ export async function runDerive<Results extends DeriveResults = DeriveResults>(
     } else if (failures > 0) process.exitCode = 3;
     else if (tiles + unchanged + removed === 0) logToStderr(`nothing to do: ${skipReasons(skipped, flags)}`);
     return results;
-  } finally {
-    line.end();
-    await target.close();
-  }
+  });
 }
 
-/** Why nothing came of what the filter picks. */
+/** The reasons why no tile was derived. */
 function skipReasons(skipped: DeriveResults['skipped'], flags: FilterOptions): string {
-  const reasons = Object.entries(skipped).map(
-    ([reason, number]) => `${formatCount(number, 'tile')}, ${reason}`,
-  );
+  const reasons = Object.entries(skipped).map(([reason, number]) => `${plural(number, 'tile')}, ${reason}`);
   return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noMatchHint(flags)}`.trimEnd();
 }
 
 function printResults(results: Timed<DeriveResults>): void {
   const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
-  // Where that is all there is, it is said why there is nothing to do.
+  // If nothing was derived, `skipReasons` prints the reasons.
   for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
-    print(`${formatCount(number, 'tile')} skipped: ${reason}`);
+    print(`${plural(number, 'tile')} skipped: ${reason}`);
   const removing = removed > 0 ? `, ${removed} removed` : '';
   const failing = failures > 0 ? `, ${failures} failed` : '';
   print(
-    `${formatCount(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
+    `${plural(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
   );
 }

@@ -8,14 +8,14 @@ import {
   withFilterOptions,
   withResources,
   withTarget,
-} from '../../options/option-groups.js';
+} from '../../options/index.js';
 import { runDerive } from './run-derive.js';
 
 type SplitFlags = TargetOptions & FilterOptions & { precision: number };
 
 export function splitCommand(): Command {
   const command = new Command('split')
-    .description('cut tiles into those of their finer cells')
+    .description('split tiles into tiles of finer cells')
     .addOption(
       createOption(
         '--precision <n>',

@@ -3,27 +3,24 @@ import { extname, join } from 'node:path';
 import { Command } from 'commander';
 import type { Client } from '../../../client/index.js';
 import type { TensorFile, TensorResults } from '../../../derive/index.js';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { connect } from '../../connect.js';
+import { plural } from '../../../plural.js';
+import { withProgress } from '../../connect.js';
 import { oneFileOnly } from '../../errors.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parseNumberOption,
+  splitBands,
   type TargetOptions,
   toFilterParams,
   withFilterOptions,
   withResources,
   withTarget,
-} from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+} from '../../options/index.js';
+import { logToStderr, print, printJson } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 
 type TensorFlags = TargetOptions &
@@ -36,32 +33,27 @@ type TensorFlags = TargetOptions &
   };
 
 export function tensorCommand(): Command {
-  const command = new Command('tensor')
-    .description(
+  const command = addOptions(
+    new Command('tensor').description(
       'stack bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF',
-    )
-    .addOption(
+    ),
+    [
       createOption(
         '--bands <list>',
-        'names or expressions such as red,nir,mask,ndvi,red/green, of spectra also 860nm or 12; <collection>/<name> takes it from that collection alone',
+        'names or expressions such as red,nir,mask,ndvi,red/green, for spectra also 860nm or 12; <collection>/<name> reads it from that collection only',
       ).makeOptionMandatory(),
-    )
-    .addOption(
       createOption('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory(),
-    )
-    .addOption(createOption('--as <kind>', 'what goes into a folder; default npy').choices(['npy', 'tif']))
-    .addOption(
+      createOption('--as <kind>', 'type of the files in a folder; default npy').choices(['npy', 'tif']),
       createOption(
         '--resolution <metres>',
-        'size of a pixel; by default that of the finest data band',
+        'pixel size; default: that of the finest data band',
         parseNumberOption,
       ),
-    )
-    .addOption(createOption('--stored', 'stored numbers in place of physical values'));
+      createOption('--stored', 'stored numbers instead of physical values'),
+    ],
+  );
   return withTarget(withResources(withFilterOptions(command))).action(async (flags: TensorFlags) => {
-    const target = await connect(flags);
-    const line = progressLine('cells');
-    try {
+    return withProgress(flags, 'cells', async (target, line) => {
       const { resolution, stored, output } = flags;
       const single = /\.(npy|tif)$/.test(output);
       const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
@@ -80,31 +72,15 @@ export function tensorCommand(): Command {
       if (results.files.length > 0) return;
       logToStderr('error: no tile fits the filter');
       process.exitCode = 1;
-    } finally {
-      line.end();
-      await target.close();
-    }
+    });
   });
 }
 
-/** Parts between commas; those in brackets belong to functions. */
-export function splitBands(list: string): string[] {
-  const parts = [''];
-  let depth = 0;
-  for (const letter of list) {
-    if (letter === '(') depth++;
-    if (letter === ')') depth--;
-    if (letter === ',' && depth === 0) parts.push('');
-    else parts[parts.length - 1] += letter;
-  }
-  return parts;
-}
-
-/** A NumPy file says nothing of its axes: what they mean lies beside it. */
+/** Downloads a file. A NumPy file comes with a JSON file that describes its axes. */
 async function download(client: Client, job: string, { name }: TensorFile, path: string): Promise<void> {
   await client.download(job, name, path);
-  const beside = (file: string) => file.replace(/\.npy$/, '.json');
-  if (name.endsWith('.npy')) await client.download(job, beside(name), beside(path));
+  const sidecar = (file: string) => file.replace(/\.npy$/, '.json');
+  if (name.endsWith('.npy')) await client.download(job, sidecar(name), sidecar(path));
 }
 
 function printResults(
@@ -113,11 +89,9 @@ function printResults(
 ): void {
   for (const file of files) print(`${pathOf(file)}: ${file.dataType}, ${file.shape.join(' x ')}`);
   const taken = files.flatMap(({ substitutes }) => substitutes);
-  for (const line of new Set(
-    taken.map((one) => `${one.collection} has no ${one.asked}: ${one.taken} is taken`),
-  ))
+  for (const line of new Set(taken.map((one) => `${one.collection} has no ${one.asked}: using ${one.taken}`)))
     logToStderr(line);
   for (const [reason, number] of Object.entries(skipped))
-    print(`${formatCount(number, 'cell')} skipped: ${reason}`);
-  print(`${formatCount(files.length, 'file')}, ${formatDuration(seconds)}`);
+    print(`${plural(number, 'cell')} skipped: ${reason}`);
+  print(`${plural(files.length, 'file')}, ${formatDuration(seconds)}`);
 }

@@ -1,7 +1,9 @@
-/** How the command line shows stored classifiers. */
+/** The text output of stored classifiers. */
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
-import { formatCount, formatDuration, formatPercent, print, table } from '../../output/print.js';
+import { formatDuration } from '../../../html/index.js';
+import { plural } from '../../../plural.js';
+import { formatPercent, print, table } from '../../output/index.js';
 
 export interface ListedClassifier {
   id: string;
@@ -21,8 +23,13 @@ export const isClassifierDocument = (model: ModelDocument<object>): model is Mod
 export function printClassifiers(classifiers: ListedClassifier[]): void {
   if (classifiers.length === 0) return;
   const rows = classifiers.map(({ id, geocode, createdAt, classifier, metrics, versions }) => [
-    ...[id, geocode, createdAt, classifier],
-    ...[formatPercent(metrics.validation.oa), metrics.validation.kappa.toFixed(3), versions],
+    id,
+    geocode,
+    createdAt,
+    classifier,
+    formatPercent(metrics.validation.oa),
+    metrics.validation.kappa.toFixed(3),
+    versions,
   ]);
   const titles = ['model', 'place', 'trained', 'classifier', 'OA', 'kappa', 'versions'];
   for (const line of table([titles, ...rows])) print(line);
@@ -44,22 +51,28 @@ export function printClassifier(
     ['place', `${geocode} (${grid}), collection ${collection}`],
     ['trained', `${card.createdAt} in ${formatDuration(card.seconds)}, seed ${card.seed}`],
     ['classifier', `${classifier}, strength ${strength}, tilewright ${card.softwareVersion}`],
-    ['reads', `${formatCount(bands.length, 'band')}, ${range} nm`],
-    ['labels', `in ${formatCount(card.data.length, 'tile')}`],
+    ['reads', `${plural(bands.length, 'band')}, ${range} nm`],
+    ['labels', `in ${plural(card.data.length, 'tile')}`],
     ['split', card.split],
-    ['validation', `${scores({ oa, aa, kappa })}, on ${formatCount(pixels, 'pixel')}`],
+    ['validation', `${scores({ oa, aa, kappa })}, on ${plural(pixels, 'pixel')}`],
     ...Object.entries(baseline).map(([name, of]) => [`  ${name}`, scores(of)]),
   ];
   for (const line of table(facts)) print(line);
   print();
   const rows = classes.map(({ code, name, train, validation }, i) => [
-    ...[`${code}`, name, `${train}`, `${validation}`],
+    `${code}`,
+    name,
+    `${train}`,
+    `${validation}`,
     metrics.validation.classes[i]!.f1.toFixed(3),
   ]);
   for (const line of table([['code', 'class', 'trained on', 'validated on', 'F1'], ...rows])) print(line);
   print();
   const listed = (versions as unknown as (ListedClassifier & { version: string })[]).map((one) => [
-    ...[one.version, one.createdAt, one.classifier, formatPercent(one.metrics.validation.oa)],
+    one.version,
+    one.createdAt,
+    one.classifier,
+    formatPercent(one.metrics.validation.oa),
     [one.version === latest ? 'latest' : [], one.version === best ? 'best' : []].flat().join(', '),
   ]);
   for (const line of table([['version', 'trained', 'classifier', 'OA', ''], ...listed])) print(line);

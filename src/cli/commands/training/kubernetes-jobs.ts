@@ -1,20 +1,20 @@
-/** Trainings of single places as Jobs of Kubernetes. They fit the chart in deploy/, installed under the name `tilewright`. */
+/** Kubernetes Jobs that each train one place. They fit the Helm chart in deploy/, installed under the name `tilewright`. */
 import { createHash } from 'node:crypto';
 import { version } from '../../../version.js';
 
-export interface CellToTrain {
+interface CellToTrain {
   model: string;
   collection: string;
   geocode: string;
-  /** Address of the node that holds it. */
+  /** Address of the node that owns the place. */
   server: string;
-  /** Bytes that the process that trains may take. */
+  /** Memory limit of the training process, bytes. */
   memory: number;
-  /** More flags of `tilewright train`, by which all places are trained alike. */
+  /** More flags of `tilewright train`, the same for all places. */
   flags: string[];
 }
 
-/** Seconds that a Job and its log stay after its end. */
+/** How long Kubernetes keeps an ended Job and its log. */
 const TTL_SECONDS = 86_400;
 const SECURITY_CONTEXT = {
   allowPrivilegeEscalation: false,
@@ -22,12 +22,12 @@ const SECURITY_CONTEXT = {
   capabilities: { drop: ['ALL'] },
 };
 
-/** Bytes of the process that fetches the tiles, sends the model, and waits: 69 MB were measured. */
+/** Memory of the process that downloads the tiles, uploads the model, and waits. 69 MB were measured. */
 const CLIENT_MEMORY_BYTES = 128e6;
 
 /**
- * Trains the place in its own container, beside the node that holds it: reads the tiles there, and has it store the model. It is tried
- * once more where that fails.
+ * A Job that trains the place in its own container, beside the node that owns the place: it reads the tiles from that node, which stores
+ * the model. Kubernetes retries a failed Job once.
  */
 export function kubernetesJob({ model, collection, geocode, server, memory, flags }: CellToTrain) {
   const pod = podFromUrl(server);
@@ -37,7 +37,7 @@ export function kubernetesJob({ model, collection, geocode, server, memory, flag
     'tilewright/model': model,
     'tilewright/geocode': geocode,
   };
-  // Ids of collections may have letters that names must not have.
+  // Names of Jobs allow fewer characters than ids of collections.
   const suffix = createHash('sha256')
     .update(JSON.stringify([collection, flags]))
     .digest('hex')
@@ -87,13 +87,13 @@ export function kubernetesJob({ model, collection, geocode, server, memory, flag
   };
 }
 
-/** Of the address that the chart gives a node: http://POD.SERVICE.NAMESPACE.svc:8080. */
+/** Parses the address that the chart gives to a node: http://POD.SERVICE.NAMESPACE.svc:8080. */
 function podFromUrl(server: string): { name: string; namespace: string } | undefined {
   const [, name, namespace] = /^https?:\/\/([^.:/]+)\.[^.:/]+\.([^.:/]+)\.svc\b/.exec(server) ?? [];
   return name && namespace ? { name, namespace } : undefined;
 }
 
-/** On its machine, where the tiles are; it waits until there is room. */
+/** Requires the machine of the pod, where the tiles are. The Job waits until that machine has free resources. */
 const affinityTo = (pod: string) => ({
   podAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: [

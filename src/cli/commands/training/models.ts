@@ -3,20 +3,13 @@ import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
+import { formatDuration } from '../../../html/index.js';
+import { plural } from '../../../plural.js';
 import type { Metrics, ModelCard } from '../../../training/index.js';
-import { connect } from '../../connect.js';
+import { withConnection } from '../../connect.js';
 import { cannotWrite } from '../../errors.js';
-import { type TargetOptions, withTarget } from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  formatMse,
-  imageMeasures,
-  logToStderr,
-  print,
-  printJson,
-  table,
-} from '../../output/print.js';
+import { type TargetOptions, withTarget } from '../../options/index.js';
+import { formatMse, imageMeasures, logToStderr, print, printJson, table } from '../../output/index.js';
 import {
   isClassifier,
   isClassifierDocument,
@@ -32,21 +25,18 @@ interface ModelFlags extends TargetOptions {
 
 export function modelsCommand(): Command {
   const command = new Command('models')
-    .description('list trained models; with an id show one, or write its files')
-    .argument('[id]', 'show this model and its versions; with --format json its whole card')
-    .option('--version <version>', 'this version of the model, or best; else the latest')
-    .option('--export <path>', 'write the model: as ONNX to a FILE.onnx, else all its files to a folder');
+    .description('list trained models; or show a model, or write its files')
+    .argument('[id]', 'show this model and its versions; with --format json its complete card')
+    .option('--version <version>', 'a version of the model, or best; default: the latest')
+    .option('--export <path>', 'write the model: as ONNX to FILE.onnx, or all its files to a folder');
   return withTarget(command).action(async (id: string | undefined, flags: ModelFlags) => {
     if (id === undefined && (flags.version ?? flags.export) !== undefined)
-      command.error('error: --version and --export are of one model: name its id');
-    const target = await connect(flags);
-    try {
+      command.error('error: --version and --export need the id of a model');
+    return withConnection(flags, async (target) => {
       if (id === undefined) await listModels(target.client, flags);
       else if (flags.export === undefined) await showModel(target.client, id, flags);
       else await exportModel(target.client, id, flags.export, flags);
-    } finally {
-      await target.close();
-    }
+    });
   });
 }
 
@@ -68,7 +58,7 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
   printClassifiers(models.filter(isClassifier));
-  print(formatCount(models.length, 'model'));
+  print(plural(models.length, 'model'));
   for (const id of listed.damaged ?? [])
     logToStderr(
       `warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`,
@@ -90,14 +80,14 @@ async function showModel(client: Client, id: string, { format, version }: ModelF
     parent ?? '-',
     [version === model.latest ? 'latest' : [], version === model.best ? 'best' : []].flat().join(', '),
   ]);
-  for (const line of table([['version', 'trained', 'MSE', 'R2', 'began with', ''], ...rows])) print(line);
+  for (const line of table([['version', 'trained', 'MSE', 'R2', 'parent', ''], ...rows])) print(line);
 }
 
-/** The files that the server has or makes of a model. */
+/** The files of a model that the server stores or creates on request. */
 const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
 
 async function exportModel(client: Client, id: string, path: string, flags: ModelFlags): Promise<void> {
-  // What `latest` and `best` stand for may change between two files.
+  // `latest` and `best` may change between two files.
   const { version } = await client.model(id, flags.version);
   const isFile = path.endsWith('.onnx');
   const written = isFile ? [path] : FILES.map((file) => join(path, file));
@@ -130,20 +120,17 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', id],
     ['version', version],
     ['place', `${geocode} (${grid}), collection ${collection}`],
-    [
-      'trained',
-      `${card.createdAt}, ${formatCount(epochs, 'epoch')} in ${formatDuration(seconds)}, seed ${seed}`,
-    ],
+    ['trained', `${card.createdAt}, ${plural(epochs, 'epoch')} in ${formatDuration(seconds)}, seed ${seed}`],
     ['engine', `${engine.name} ${engine.version}, tilewright ${card.softwareVersion}`],
     [
       'data',
-      `${formatCount(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
+      `${plural(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
     ],
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
     ['split', card.split],
     ...(displayRange ? [['images', `scored with 8 bits, ${shown(displayRange)}`]] : []),
-    ['began', beginningOf(card)],
+    ['start', startOf(card)],
   ];
   for (const line of table(facts)) print(line);
   print();
@@ -152,9 +139,9 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', metrics.validation],
     ['linear regression', baseline.linear],
     ['mean of training', baseline.mean],
-    ['the nearest clear date', baseline.nearest],
-    ['the median of clear dates', baseline.median],
-    ['the cloudy date as it is', baseline.unchanged],
+    ['nearest clear date', baseline.nearest],
+    ['median of clear dates', baseline.median],
+    ['unchanged cloudy date', baseline.unchanged],
     ['model, on its training patches', metrics.train],
   ];
   const titles = Object.keys(imageMeasures(metrics.validation));
@@ -166,7 +153,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   const { tile } = metrics;
   if (tile) {
     const ofTile = imageMeasures(tile);
-    const name = `model, on the whole tile (${formatCount(tile.dates.length, 'date')}, training ground included)`;
+    const name = `model, on the entire tile (${plural(tile.dates.length, 'date')}, training ground included)`;
     rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
   }
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
@@ -175,7 +162,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
 const valuesOf = ({ values }: ModelCard) =>
   values === 'scaled counts' ? '8-bit numbers divided by 255, not reflectance' : 'reflectance';
 
-function beginningOf({ parent, transfer }: ModelCard): string {
+function startOf({ parent, transfer }: ModelCard): string {
   if (parent === null) return transfer?.fresh ? `fresh: ${transfer.fresh}` : 'fresh';
   const from = `with the weights of ${parent}`;
   if (!transfer) return from;

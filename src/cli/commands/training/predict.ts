@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { plural } from '../../../plural.js';
 import type { PredictResults } from '../../../training/index.js';
 import {
+  engineOption,
   type FilterOptions,
   RAW_SOURCE_HELP,
   type TargetOptions,
@@ -8,24 +10,23 @@ import {
   withFilterOptions,
   withResources,
   withTarget,
-} from '../../options/option-groups.js';
-import { formatCount, formatMse, logToStderr } from '../../output/print.js';
-import { runDerive } from '../derive/run-derive.js';
-import { engineOption } from './engine-option.js';
+} from '../../options/index.js';
+import { formatMse, logToStderr } from '../../output/index.js';
+import { runDerive } from '../derive/index.js';
 
 type PredictFlags = TargetOptions & FilterOptions & { engine?: string; version?: string };
 
 export function predictCommand(): Command {
   const command = new Command('predict')
     .description(
-      'make tiles of what trained models say: maps of NDVI and NDMI, places without cloud, classes of spectra',
+      'apply trained models and store the results as tiles: maps of NDVI and NDMI, images without cloud, classes of spectra',
     )
     .argument(
       '<model>',
       'ndvi, ndmi or cloud-removal for the model of each place; or the id of one model, such as classifier_enmap_gu33d',
       parseModel,
     )
-    .option('--version <version>', 'best, latest, or one version of the model by its name (default: latest)')
+    .option('--version <version>', 'best, latest, or the name of a version (default: latest)')
     .addOption(engineOption());
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withTarget(withResources(withFilterOptions(command))).action(
@@ -36,17 +37,17 @@ export function predictCommand(): Command {
       const results = await runDerive<PredictResults>('predict', source, inputs, flags);
       const { tiles, unchanged, failures, worse = [] } = results;
       if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
-      // As training does where no place can be trained on.
+      // `train` has the same exit code if there is no place to train on.
       if (tiles + unchanged + failures === 0) process.exitCode = 1;
     },
   );
 }
 
-/** The names are those of src/training, which is not loaded for help. */
+/** Lists the names of models itself, so that help does not load src/training. */
 function parseModel(value: string): string {
   if (/^((ndvi|ndmi|cloud-removal)(_.+_[gq].+)?|classifier_.+_[gq].+)$/.test(value)) return value;
   throw new InvalidArgumentError(
-    'Give ndvi, ndmi or cloud-removal, or the id of a model; "tilewright models" lists those.',
+    'It must be ndvi, ndmi, cloud-removal, or the id of a model; "tilewright models" lists the ids.',
   );
 }
 
@@ -57,9 +58,9 @@ function worseModelWarning(worse: PredictResults['worse'], version?: string): st
     .slice(0, MAX_NAMED_MODELS)
     .map((one) => `${one.geocode} (MSE ${formatMse(one.mse)}, mean ${formatMse(one.mean)})`);
   const others =
-    worse.length > MAX_NAMED_MODELS ? ` and ${formatCount(worse.length - MAX_NAMED_MODELS, 'other')}` : '';
+    worse.length > MAX_NAMED_MODELS ? ` and ${plural(worse.length - MAX_NAMED_MODELS, 'other')}` : '';
   return (
-    `warning: ${formatCount(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
-    `${named.join(', ')}${others}; ${version === 'best' ? '' : '--version best may be better, else '}train anew with more dates, or delete the models and their tiles`
+    `warning: ${plural(worse.length, 'model')} used for these tiles did worse on validation patches than the mean of the training: ` +
+    `${named.join(', ')}${others}; ${version === 'best' ? '' : '--version best may be better; otherwise '}train again with more dates, or delete the models and their tiles`
   );
 }

@@ -1,36 +1,37 @@
 import { Command } from 'commander';
-import { connect } from '../../connect.js';
+import { withConnection } from '../../connect.js';
 import {
+  addOptions,
   createOption,
   parsePositiveIntegerOption,
   type TargetOptions,
   withTarget,
-} from '../../options/option-groups.js';
-import { clusterLetter } from '../../output/ascii-map.js';
-import { print, printJson, table } from '../../output/print.js';
+} from '../../options/index.js';
+import { clusterLetter, print, printJson, table } from '../../output/index.js';
 
 type SimilarFlags = TargetOptions & { limit?: number; collection?: string };
 
 export function similarCommand(): Command {
-  const command = new Command('similar')
-    .description('list the places that look most like one; "tilewright texture" computes what they look like')
-    .argument('<tile>', 'id of a tile of the place; or, with --collection, its geocode')
-    .addOption(
+  const command = addOptions(
+    new Command('similar')
+      .description('list the most similar places; "tilewright texture" computes their textures first')
+      .argument('<tile>', 'id of a tile of the place; with --collection, the geocode of the place'),
+    [
       createOption(
         '-k, --limit <n>',
-        'so many places, 1000 at most (default: 10)',
+        'number of places, 1000 at most (default: 10)',
         parsePositiveIntegerOption,
       ),
-    )
-    .addOption(createOption('--collection <id>', 'of the place, which is named by its geocode then'));
+      createOption('--collection <id>', 'collection of a place that is given by its geocode'),
+    ],
+  );
   return withTarget(command).action(async (name: string, flags: SimilarFlags) => {
     const { collection, limit } = flags;
-    // Ids of tiles begin with their collection; geocodes have no such sign in them.
+    // Ids of tiles contain underscores, geocodes do not.
     const isTile = name.includes('_');
     if (!isTile && collection === undefined)
-      command.error(`error: ${name} is no id of a tile; of a place named by its geocode give --collection`);
-    const target = await connect(flags);
-    try {
+      command.error(`error: ${name} is not the id of a tile; a geocode needs --collection`);
+    return withConnection(flags, async (target) => {
       const place = isTile ? { tile: name } : { collection: collection!, geocode: name };
       const document = await target.client.similar(place, limit);
       if (flags.format === 'json') return printJson(document);
@@ -44,8 +45,6 @@ export function similarCommand(): Command {
         ],
       );
       for (const line of table([['place', 'distance', 'cluster', 'date', 'tile'], ...rows])) print(line);
-    } finally {
-      await target.close();
-    }
+    });
   });
 }

@@ -1,4 +1,4 @@
-/** Trains a place of a server on this machine: in a Job of Kubernetes, within the limits of its container. */
+/** Trains a place of a server on this machine, for example in a Kubernetes Job within the limits of its container. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,16 +19,16 @@ import {
   trainCells,
 } from '../../../training/index.js';
 
-export interface LocalTrainingInputs extends CellInputs {
+interface LocalTrainingInputs extends CellInputs {
   epochs?: number;
   patience?: number;
   seed?: number;
   engine?: string;
-  /** Bytes that the process that trains may take. */
+  /** Memory limit of the training process, bytes. */
   placeMemory?: number;
 }
 
-/** How often a model is sent, and the pause between, ms. */
+/** Attempts to store the model. */
 const MAX_ATTEMPTS = 30;
 const RETRY_DELAY_MS = 5000;
 
@@ -38,8 +38,8 @@ interface Hooks {
 }
 
 /**
- * Fetches what the place needs, trains it as a node would, and has the server store the model. Nothing stays here. Throws what the server
- * says, and why the training failed; TW_TRAIN_NOTHING where the place is unfit.
+ * Downloads the files of the place, trains as a node would, and lets the server store the model. Leaves no files on this machine. Throws
+ * errors of the server and of the training, and TW_TRAIN_NOTHING if the place cannot be trained on.
  */
 export async function trainLocally(
   client: Client,
@@ -55,7 +55,7 @@ export async function trainLocally(
   }: LocalTrainingInputs,
   { signal, onProgress }: Hooks,
 ): Promise<{ job: string; results: Timed<TrainResults> }> {
-  const begun = performance.now();
+  const started = performance.now();
   const spec = getModelSpec(model);
   const engine = await selectEngine({ engine: wanted });
   const {
@@ -72,7 +72,13 @@ export async function trainLocally(
   const folder = await mkdtemp(join(tmpdir(), 'tilewright-place-'));
   try {
     const task = {
-      ...{ id: geocode, model, seed, epochs, patience, pairs, validationFrom: from },
+      id: geocode,
+      model,
+      seed,
+      epochs,
+      patience,
+      pairs,
+      validationFrom: from,
       dates: await downloadTiles(client, dates, folder),
       checkpoint: join(folder, 'checkpoint'),
     };
@@ -91,14 +97,14 @@ export async function trainLocally(
     const stored = await retryUnreachable(signal, () =>
       client.run<TrainResults>('store-model', inputs, { signal }),
     );
-    const seconds = (performance.now() - begun) / 1000;
+    const seconds = (performance.now() - started) / 1000;
     return { ...stored, results: { ...stored.results, seconds } };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Asks a server again that starts, or has too much to do: what was trained is worth the wait. */
+/** Repeats a request while the server is starting or overloaded, so that the trained model is not lost. */
 async function retryUnreachable<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let times = 1; ; times++) {
     try {
@@ -111,7 +117,7 @@ async function retryUnreachable<T>(signal: AbortSignal, ask: () => Promise<T>): 
   }
 }
 
-/** The dates with their files in `folder`, under names of its own; each is fetched once. */
+/** Downloads the files of the dates to `folder`, each once. Returns the dates with local paths. */
 async function downloadTiles(
   client: Client,
   dates: AcquisitionFiles[],

@@ -1,32 +1,29 @@
 import { Argument, Command } from 'commander';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import type { TrainResults } from '../../../training/index.js';
-import { type Connection, connect } from '../../connect.js';
+import { type Connection, withProgress } from '../../connect.js';
 import { fetchAllPages } from '../../fetch-all-pages.js';
 import { outcomeOf } from '../../job-outcome.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parseIntegerOption,
   RAW_SOURCE_HELP,
   type TargetOptions,
+  TRAINING_MODE_NAMES,
+  type TrainingOptions,
   toFilterParams,
   withFilterOptions,
   withResources,
   withTarget,
-} from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  noMatchHint,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+  withTrainingOptions,
+} from '../../options/index.js';
+import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 import { kubernetesJob } from './kubernetes-jobs.js';
-import { TRAINING_MODE_NAMES, type TrainingOptions, withTrainingOptions } from './training-options.js';
 import { trainingTable } from './training-table.js';
 
 type TrainFlags = TargetOptions &
@@ -36,96 +33,98 @@ type TrainFlags = TargetOptions &
     seed?: number;
     transfer?: string;
     fineTuning?: string;
+    representativesFirst?: boolean;
+    /** Former name of `representativesFirst`. */
     curriculum?: boolean;
     here?: boolean;
-    kubernetesManifests?: boolean;
+    manifests?: boolean;
   };
 
 export function trainCommand(): Command {
-  const command = new Command('train')
-    .description('train a small model for each place that the filter picks')
-    .addArgument(
-      new Argument(
-        '<models...>',
-        'ndvi: mean NDVI of a patch from its red, green and blue; ndmi: a map of NDMI from the same; cloud-removal: red, green and blue without cloud from a cloudy date; of several, each place is read once',
-      ).choices(['ndvi', 'ndmi', 'cloud-removal']),
-    )
-    .addOption(
+  const command = addOptions(
+    new Command('train')
+      .description('train a small model for each place that the filter selects')
+      .addArgument(
+        new Argument(
+          '<models...>',
+          'ndvi: mean NDVI of a patch from red, green and blue; ndmi: a map of NDMI from red, green and blue; cloud-removal: red, green and blue without cloud from a cloudy date; with several models, each place is read once',
+        ).choices(['ndvi', 'ndmi', 'cloud-removal']),
+      ),
+    [
       createOption(
         '--mode <mode>',
-        'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, in processes with limits',
+        'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits',
       ).choices(TRAINING_MODE_NAMES),
-    )
-    .addOption(
-      createOption('--seed <n>', 'same seed, same engine: same model; by default 1', parseIntegerOption),
-    )
-    .addOption(
+      createOption(
+        '--seed <n>',
+        'the same seed and engine give the same model; default 1',
+        parseIntegerOption,
+      ),
       createOption(
         '--transfer <policy>',
-        'whose model each place starts from: none (the default); random: of a place of another cluster; similar: of the most similar place of its cluster; probe: of some places, or fresh, whichever is best on a few of its patches; "tilewright texture" makes the clusters',
+        'the model that each place starts from: none (the default); random: from a place of another cluster; similar: from the most similar place of its cluster; probe: the best of some candidates, or a fresh start, on a few patches; "tilewright texture" computes the clusters',
       ).choices(['none', 'random', 'similar', 'probe']),
-    )
-    .addOption(
       createOption(
         '--fine-tuning <schedule>',
-        'of a model that starts from another: all layers learn (the default); head: the last ones alone; gradual: these alone for a third of the epochs, then all',
+        'with --transfer: all layers learn (the default); head: only the last layers; gradual: only the last layers for a third of the epochs, then all',
       ).choices(['all', 'head', 'gradual']),
-    )
-    .addOption(
       createOption(
-        '--curriculum',
+        '--representatives-first',
         'train the most typical place of each cluster first, and start the others from these models',
       ),
-    )
-    .addOption(
+      createOption('--curriculum', 'former name of --representatives-first').hideHelp(),
       createOption(
         '--here',
-        'contained: train the one place that the filter picks on this machine, and have the server store the model',
+        'contained: train the single place that the filter selects on this machine; the server stores the model',
       ),
-    )
-    .addOption(
       createOption(
         '--manifests',
-        'contained: train nothing, print Jobs for Kubernetes that train one model of one place each',
+        'contained: only print Jobs for Kubernetes, each of which trains one model of one place',
       ),
-    );
+    ],
+  );
   command.addHelpText('after', RAW_SOURCE_HELP);
   withTrainingOptions(command);
   return withTarget(withResources(withFilterOptions(command))).action(
     async (asked: string[], flags: TrainFlags) => {
       if (new Set(asked).size < asked.length) command.error('error: name each model once');
-      const { here, kubernetesManifests: listed, parseWorkerMemory, server } = flags;
-      if (flags.mode !== 'contained' && (here || listed || parseWorkerMemory !== undefined))
+      const { here, manifests: listed, placeMemory, server } = flags;
+      if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
         command.error('error: --place-memory, --here and --manifests go with --mode contained');
       if ((here || listed) && flags.transfer !== undefined)
         command.error(
-          'error: --transfer is for places that the server trains: leave out --here and --manifests',
+          'error: --transfer works only for places that the server trains: leave out --here and --manifests',
         );
       if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
         command.error('error: --mode distributed starts fresh: leave out --transfer');
       if (flags.mode === 'distributed' && asked.length > 1)
         command.error('error: --mode distributed trains one model: name one');
-      if ((flags.transfer ?? 'none') === 'none' && (flags.curriculum || flags.fineTuning !== undefined))
-        command.error('error: --curriculum and --fine-tuning go with --transfer similar, probe or random');
+      const curriculum = flags.representativesFirst || flags.curriculum;
+      if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
+        command.error(
+          'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
+        );
       if (listed && server === undefined)
-        command.error('error: --manifests needs the address of a node, as the Jobs reach it: give --server');
-      if (here && listed) command.error('error: --here trains, and --manifests does not: give one of them');
+        command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
+      if (here && listed) command.error('error: --here and --manifests exclude each other');
       if (here && asked.length > 1) command.error('error: --here trains one model: name one');
-      const target = await connect(flags);
-      const line = progressLine(asked.length > 1 ? 'models' : 'places');
-      try {
+      return withProgress(flags, asked.length > 1 ? 'models' : 'places', async (target, line) => {
         if (listed) return printJson(await manifests(target, asked, command));
-        const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning, curriculum } =
-          flags;
+        const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning } = flags;
         const [model] = asked;
         const inputs = {
-          ...{ filter: toFilterParams(flags), epochs, patience, validationFrom },
-          ...{ seed, engine, placeMemory: parseWorkerMemory },
+          filter: toFilterParams(flags),
+          epochs,
+          patience,
+          validationFrom,
+          seed,
+          engine,
+          placeMemory,
         };
         const hooks = { signal: interruptSignal(), onProgress: line.update };
         const { job, results, error } = await outcomeOf<TrainResults>(
           here
-            ? // Loaded here, so that a command that trains nothing does not wait for it.
+            ? // This import loads the training code.
               (await import('./train-locally.js')).trainLocally(target.client, { model, ...inputs }, hooks)
             : target.client.run(
                 'train',
@@ -142,15 +141,11 @@ export function trainCommand(): Command {
         );
         line.end();
         if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
-        // Where it has failed without a model, the error says all that there is.
+        // If the job failed without a model, the error says everything.
         else if (!error || results.models.length > 0) await printResults(results, asked);
-        if (error) {
-          logToStderr(`error: ${error.message} [${error.code}]`);
-          if (error.message.endsWith('no tile fits the filter') && noMatchHint(flags))
-            logToStderr(noMatchHint(flags));
-          process.exitCode = 1;
-        } else if (results.failed.length > 0) process.exitCode = 3;
-        // A model of many places is not that of any place.
+        if (error) reportJobError(error, flags);
+        else if (results.failed.length > 0) process.exitCode = 3;
+        // A distributed model has no place, so it is applied by its id.
         const trained = [
           ...new Set(
             results.models.map(
@@ -160,30 +155,29 @@ export function trainCommand(): Command {
         ];
         if (trained.length > 0)
           logToStderr(
-            `"tilewright models" lists the models by their ids, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
+            `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
           );
-      } finally {
-        line.end();
-        await target.close();
-      }
+      });
     },
   );
 }
 
-/** Flags that are not of a place, but say how it is trained. */
+/** Flags that select the tiles of a place and configure its training. */
 const TRAINING_OPTION_NAMES = [
-  ...[
-    'intersects',
-    'bbox',
-    'datetime',
-    'minCloud',
-    'maxCloud',
-    'minCoverage',
-    'source',
-    'platform',
-    'filter',
-  ],
-  ...['epochs', 'patience', 'seed', 'engine', 'placeMemory'],
+  'intersects',
+  'bbox',
+  'datetime',
+  'minCloud',
+  'maxCloud',
+  'minCoverage',
+  'source',
+  'platform',
+  'filter',
+  'epochs',
+  'patience',
+  'seed',
+  'engine',
+  'placeMemory',
 ];
 
 interface CellItem {
@@ -192,7 +186,7 @@ interface CellItem {
   properties: { 'grid:code': string; datetime: string };
 }
 
-/** A Job for each place that the filter picks and each model that can be trained there, each at the node that holds the place. */
+/** A Job for each selected place and each model that can be trained there. Each Job runs beside the node that owns the place. */
 async function manifests({ client, name }: Connection, models: string[], command: Command): Promise<object> {
   const flags = command.opts<TrainFlags>();
   const shared = command.options
@@ -202,7 +196,7 @@ async function manifests({ client, name }: Connection, models: string[], command
       if (value === undefined) return [];
       return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
     });
-  // Training takes raw tiles, unless another source is asked for.
+  // Training uses raw tiles by default.
   const source = flags.source ?? (flags.filter === undefined ? 'raw' : undefined);
   const { features } = await fetchAllPages((limit, token) =>
     client.search({ ...toFilterParams({ ...flags, source }), limit, token }),
@@ -233,7 +227,7 @@ async function manifests({ client, name }: Connection, models: string[], command
     const [owner] = (await client.locate(grid, geocode)).owners;
     const server = (owner && urls.get(owner.node)) ?? name;
     for (const model of fit) {
-      const memory = flags.parseWorkerMemory ?? getModelSpec(model).memoryPerCell;
+      const memory = flags.placeMemory ?? getModelSpec(model).memoryPerCell;
       items.push(kubernetesJob({ model, collection, geocode, server, memory, flags: shared }));
     }
   }
@@ -258,9 +252,9 @@ async function printResults(
     (transfer?.fresh ? [] : (transfer?.refused ?? [])).map(({ reason }) => ({ geocode, model, reason })),
   );
   for (const reason of summariseReasons({ skipped: refused, failed: [] }, asked))
-    print(`a parent was passed over: ${reason}`);
+    print(`a parent was skipped: ${reason}`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
-    `${formatCount(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,
+    `${plural(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,
   );
 }

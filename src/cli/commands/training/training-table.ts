@@ -1,6 +1,6 @@
 /** The table of trained models. */
 import type { TrainResults } from '../../../training/index.js';
-import { formatMse, imageMeasures, table } from '../../output/print.js';
+import { formatMse, imageMeasures, table } from '../../output/index.js';
 
 type Trained = TrainResults['models'][number];
 type Scored = Pick<Trained, 'baseline' | 'parent'> & {
@@ -8,12 +8,12 @@ type Scored = Pick<Trained, 'baseline' | 'parent'> & {
   model?: string;
 };
 
-/** Marks models that are worse on their validation patches than the mean of their training. */
+/** Marks models that are worse on their validation patches than the training mean. */
 const WORSE_MARK = ' *';
 
 /**
- * Returns no line for no model. A model for several places has a row for each of them below its own; models of several places have a last
- * row with their pooled scores, if there are some.
+ * Returns no lines if there is no model. Below a model of several places, each place has a row. If there are several models, the last row
+ * has their pooled scores, if known.
  */
 export function trainingTable(
   models: readonly Trained[],
@@ -50,7 +50,7 @@ export function trainingTable(
     const { model: validation, tile, ...baseline } = pooled;
     rows.push(row('all places', { metrics: { validation, tile }, baseline }));
   }
-  // The row with the most cells has them in their order.
+  // The row with the most columns defines their order.
   const fullest = rows.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length);
   const titles = [...new Set(fullest.flatMap(Object.keys))];
   const cells = rows.map((one) => titles.map((title) => (one as Record<string, string>)[title] ?? ''));

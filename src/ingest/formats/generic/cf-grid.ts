@@ -1,6 +1,6 @@
 /**
- * Grids by the CF conventions in netCDF-4 or HDF5, one scene for each step of time: gridMET, which says so itself, and any other
- * with the name of its collection.
+ * Grids by the CF conventions in netCDF-4 or HDF5, one scene for each time step: gridMET, which is detected by its metadata,
+ * and any other grid if the user names its collection.
  */
 import { TilewrightError } from '../../../errors.js';
 import {
@@ -12,37 +12,37 @@ import {
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { collectionNotNamed, missingBand, noDatetime, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../scene.js';
 import {
   type AcquisitionTime,
+  CLIMATOLOGY_LAB,
   compactTimestamp,
+  DAY_MS,
   datetimeOption,
   parseTimeRange,
-} from '../shared/acquisition-time.js';
-import { CLIMATOLOGY_LAB } from '../shared/providers.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+  slugify,
+  stemOf,
+} from '../shared/index.js';
 
-/** A variable of the file with its place and its times. */
+/** A variable of the file with its georeferencing and its times. */
 interface Variable {
   name: string;
   header: RasterHeader;
-  /** Undefined where it does not change with time. */
+  /** Undefined if it does not change with time. */
   time: TimeAxis | undefined;
 }
 
-/** What is known of all files of a product. */
+/** Properties of all files of a product. */
 interface Product {
   collection: Scene['collection'];
-  /** The same for all scenes; null where it is measured. */
+  /** The same for all scenes; null if it is measured. */
   resolution: Resolution | null;
-  /** Milliseconds that one step stands for, where the file does not say. */
+  /** Duration of one step if the file does not define it, milliseconds. */
   span: number;
-  /** True if the only variable of a file names its scenes: all files of the product cover the same area. */
+  /** True if the only variable of a file names its scenes, because all files of the product cover the same area. */
   isNamedByVariable?: true;
 }
-
-const DAY_MS = 86_400_000;
 
 const GRIDMET: Product = {
   collection: {
@@ -91,13 +91,13 @@ export const cfGrid: ProductFormat = {
       ),
       quality: [],
       reflectanceTest: false,
-      // What is true of the file is said once.
+      // Warnings about the file appear once.
       warnings: i === 0 ? warnings : [],
     }));
   },
 };
 
-/** gridMET names its paper in every file. */
+/** gridMET cites its paper in every file. */
 function productOf({ path, metadata }: MultiDatasetFile, { collection }: DescribeOptions): Product {
   const text = Object.values(metadata).join('\n');
   if (/10\.1002\/joc\.3413|\bgridMET\b/i.test(text)) return GRIDMET;
@@ -113,7 +113,7 @@ function productOf({ path, metadata }: MultiDatasetFile, { collection }: Describ
   };
 }
 
-/** The variables that have a place on Earth. What has none is bounds, or belongs to another grid. */
+/** The georeferenced variables. Others are bounds, or belong to another grid. */
 async function variablesOf({
   path,
   subdatasets,
@@ -142,7 +142,7 @@ async function variablesOf({
   };
 }
 
-/** The last parts of paths; where some are alike, what stands below the group that these have in common. */
+/** The last parts of paths. If several are equal, the parts below the group that these have in common. */
 export function variableNames(paths: string[]): string[] {
   const split = paths.map((path) => path.split('/').filter((part) => part !== ''));
   return split.map((parts) => {
@@ -193,7 +193,7 @@ function sameSteps(a: TimeAxis | undefined, b: TimeAxis | undefined): boolean {
   return a.steps.length === b.steps.length && a.steps.every(({ start }, i) => start === b.steps[i].start);
 }
 
-/** Bounds of a step end where the next one begins; a scene ends a millisecond before, so that days do not overlap. */
+/** Bounds of a step end where the next one starts. A scene ends a millisecond earlier, so that days do not overlap. */
 export function timeStepRanges({ steps }: TimeAxis, span: number): AcquisitionTime[] {
   return steps.map(({ start, end }) => {
     if (end > start) return { start, end: end - 1 };
@@ -201,12 +201,12 @@ export function timeStepRanges({ steps }: TimeAxis, span: number): AcquisitionTi
   });
 }
 
-/** Where no variable has an axis of time: the flag, else what the file says it covers. */
+/** The time if no variable has a time axis: --datetime, else the time coverage in the file. */
 function timeOf(path: string, { metadata }: MultiDatasetFile, options: DescribeOptions): AcquisitionTime {
   const span = datetimeOption(options) ?? parseTimeRange(metadata.time_coverage_start ?? '');
   if (!span) throw noDatetime(path);
   return span;
 }
 
-/** A date alone where the step begins at midnight. */
+/** A date alone if the step starts at midnight. */
 const compactDate = (time: number) => compactTimestamp(time).replace(/T000000Z$/, '');

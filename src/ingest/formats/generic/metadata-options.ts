@@ -1,12 +1,19 @@
-/** What flags say of a raster that does not say it itself: where it lies, and the wavelengths of its bands. */
-import { crsFromEpsg, type GeoreferencingOverride, type RasterHeader } from '../../../raster/index.js';
+/** Options that describe a raster without own metadata: its georeferencing, and the wavelengths of its bands. */
+import {
+  crsFromEpsg,
+  type GeoreferencingOverride,
+  isWavelength,
+  MAX_WAVELENGTH_NM,
+  MIN_WAVELENGTH_NM,
+  type RasterHeader,
+} from '../../../raster/index.js';
 import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
+import { datetimeOption } from '../shared/index.js';
 
 const POSITION_FORMAT = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
 
-/** What --position says; undefined without the flag. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+/** The value of --position; undefined without the option. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 export function positionOption({ position }: DescribeOptions): GeoreferencingOverride | undefined {
   if (position === undefined) return undefined;
   const [system, ...rest] = position.split(',');
@@ -20,26 +27,20 @@ export function positionOption({ position }: DescribeOptions): GeoreferencingOve
   return { crs: crsFromEpsg(Number(code)), corners: [left, top, right, bottom] };
 }
 
-/** Checks those options whose values are wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+/** Checks options whose value can be wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 export function checkOptions(options: DescribeOptions): void {
   datetimeOption(options);
   positionOption(options);
 }
 
-/** Optical instruments measure between these, nm. */
-const MIN_WAVELENGTH_NM = 100;
-const MAX_WAVELENGTH_NM = 100_000;
-
 /**
- * The header with the wavelengths of --wavelengths, nm: one a band, or those of the first and the last band, between which the others are
- * evenly spaced. Without the flag it is the same. Throws TW_INGEST_BAD_OPTION.
+ * The header with the wavelengths of --wavelengths, nm: one for each band, or those of the first and the last band, between
+ * which the others are evenly spaced. Unchanged without the option. Throws TW_INGEST_BAD_OPTION.
  */
 export function withWavelengths(header: RasterHeader, { wavelengths }: DescribeOptions): RasterHeader {
   if (wavelengths === undefined) return header;
   const said = wavelengths.slice(0, 3).join(',') + (wavelengths.length > 3 ? ',...' : '');
-  const isOptical = (nanometres: number) =>
-    nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
-  if (!wavelengths.every(isOptical))
+  if (!wavelengths.every(isWavelength))
     throw badOption('--wavelengths', said, `nanometres from ${MIN_WAVELENGTH_NM} to ${MAX_WAVELENGTH_NM}`);
   if (wavelengths.every((nanometres) => nanometres === wavelengths[0]))
     throw badOption('--wavelengths', said, 'wavelengths that differ');

@@ -1,4 +1,4 @@
-/** The bands of a raster of no known product, as flags, a STAC Item beside it and its own tags describe them. */
+/** Describes the bands of a raster of an unknown product by options, a STAC Item beside it, and its own tags. */
 import {
   type BandTags,
   effectiveNodata,
@@ -11,12 +11,12 @@ import {
 } from '../../../raster/index.js';
 import type { UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../../scene.js';
-import { commonBandNames } from '../shared/common-band-names.js';
+import { commonBandNames } from '../shared/index.js';
 import type { ItemAsset } from './stac-item-document.js';
 
-/** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
+/** STAC eo 1.1.0 common names. A band with such a name also has it as its common name. */
 const COMMON_NAMES = new Set(
   'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(
     ' ',
@@ -26,8 +26,8 @@ const COMMON_NAMES = new Set(
 export type BandOptions = Pick<DescribeOptions, 'bands' | 'nodata' | 'scale' | 'offset' | 'maskBand'>;
 
 /**
- * Flags win over the Item, and the Item over the file's own tags. A band of a palette or with classes holds codes, which are
- * never averaged. A file of one band without a name takes `fallback`.
+ * Options take precedence over the Item, and the Item over the file's own tags. A band with a palette or classes holds codes,
+ * which are never averaged. A file of one unnamed band uses `fallback`.
  */
 export function describeBands(
   opened: RasterHeader,
@@ -67,15 +67,15 @@ export function describeBands(
   });
 }
 
-/** As in the requests that name bands. */
+/** The same limit as in requests that name bands. */
 const MAX_BAND_NAME_LENGTH = 200;
 
-/** Long descriptions are no names. */
+/** Ignores long descriptions. */
 function nameOfBand({ description = '' }: BandTags): string {
   return description.length > MAX_BAND_NAME_LENGTH ? '' : description;
 }
 
-/** Descriptions such as "band 1 (418.24 Nanometers)" repeat the number and the wavelength, and are no names. */
+/** Ignores descriptions such as "band 1 (418.24 Nanometers)", which repeat the number and the wavelength. */
 function nameOfSpectralBand({ description }: BandTags): string | undefined {
   return description !== undefined && /^[\w.-]{1,64}$/.test(description) ? description : undefined;
 }
@@ -100,7 +100,7 @@ function bandNamesFromOption(
   return names;
 }
 
-/** What --mask-band says: 0 is clear, any other value is cloud. Empty without the flag. */
+/** The lookup for --mask-band: 0 is clear, any other value is cloud. Empty without the option. */
 export function maskBandLookup(
   header: RasterHeader,
   groups: SourceGroup[],

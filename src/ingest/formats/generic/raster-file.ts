@@ -1,4 +1,4 @@
-/** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
+/** Any single raster. Options, a STAC Item beside it, or its own tags describe its bands and its time. */
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { TilewrightError } from '../../../errors.js';
@@ -17,9 +17,10 @@ import {
   compactTimestamp,
   datetimeOption,
   parseTime,
+  slugify,
+  stemOf,
   timesInName,
-} from '../shared/acquisition-time.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+} from '../shared/index.js';
 import { positionOption, withWavelengths } from './metadata-options.js';
 import { describeBands, maskBandLookup } from './raster-bands.js';
 import { spectrumWarnings } from './spectrum-warnings.js';
@@ -46,7 +47,7 @@ export const rasterFile: ProductFormat = {
     if (await replacesPosition(candidate, options, header)) warnings.push(POSITION_REPLACED);
     if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(isAlphaData(header));
     warnings.push(...spectrumWarnings(groups, options));
-    // An Item of several files is one scene for each of them.
+    // An Item with several files results in one scene for each of them.
     const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
     const scene: Scene = {
       ...describeRasterScene(path, options, item),
@@ -64,9 +65,9 @@ export const rasterFile: ProductFormat = {
 };
 
 const isAlphaData = ({ alpha = 0 }: RasterHeader) =>
-  `pixels hold no data where band ${alpha + 1}, alpha, is 0 (--bands NAME=${alpha + 1} makes it a band like the others)`;
+  `pixels that are 0 in band ${alpha + 1} (alpha) hold no data (--bands NAME=${alpha + 1} makes it an ordinary band)`;
 
-/** The header, with the layer and the position that flags name. */
+/** The header, with the options for layer and position. */
 async function openWith(
   { path, fileType, header, subdatasets }: InputProbe,
   options: DescribeOptions,
@@ -80,7 +81,7 @@ async function openWith(
 
 const POSITION_REPLACED = 'the file has a position of its own; --position replaces it';
 
-/** Returns true if `--position` moves a raster that has a position of its own. */
+/** True if `--position` moves a raster that is georeferenced itself. */
 async function replacesPosition(
   { path, header }: InputProbe,
   { layer, position }: DescribeOptions,
@@ -91,13 +92,13 @@ async function replacesPosition(
     const own = layer === undefined ? await header() : await openRaster(path, layer);
     return own.crs.proj4 !== crs.proj4 || !isDeepStrictEqual(own.transform, transform);
   } catch (error) {
-    // The raster opens with the flag, so only its own position cannot be read.
+    // The raster opens with the option, so only its own georeferencing cannot be read.
     if (error instanceof TilewrightError) return false;
     throw error;
   }
 }
 
-/** A file of several layers does not say which of them belong together, and at what time. */
+/** Refuses a file of several layers: it does not define which of them belong together, and at what time. */
 function rejectSubdatasets({ path, subdatasets }: MultiDatasetFile): void {
   if (subdatasets.length === 1) return;
   if (subdatasets.length === 0) throw notRecognised(path, 'GDAL finds no raster in it');
@@ -106,7 +107,7 @@ function rejectSubdatasets({ path, subdatasets }: MultiDatasetFile): void {
   throw subdatasetNotKnown(path, `${subdatasets.length} layers: ${names.join(', ')}${more}`);
 }
 
-/** What flags and the Item say, whatever the rasters are. */
+/** Path and collection of a scene, from options and the Item. */
 export function describeRasterScene(
   path: string,
   options: DescribeOptions,
@@ -115,25 +116,33 @@ export function describeRasterScene(
   const id = options.collection ?? item?.collection;
   if (!id) throw collectionNotNamed(path);
   if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
-    throw badSidecar(item.path, `its collection ${id.slice(0, 80)} is no name here; add --collection`);
+    throw badSidecar(
+      item.path,
+      `its collection ${id.slice(0, 80)} cannot name a collection; add --collection`,
+    );
   }
   return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
 }
 
-/** The same of all files, so that it is told once. */
+/** The same text for all files, so that it is logged once. */
 const DATED_BY_NAME =
-  'the file does not say when it was taken; its time is the date in its name (--datetime says otherwise)';
+  'the file does not say when it was taken; its time is the date in its name (--datetime replaces it)';
 
 const DATED_BY_TAG =
-  'its time is the TIFF tag DateTime, which is mostly the time at which a program saved the file (--datetime says otherwise)';
+  'its time is the TIFF tag DateTime, which is mostly the time at which a program saved the file (--datetime replaces it)';
 
 const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 
-/** The TIFF tag DateTime, "YYYY:MM:DD HH:MM:SS" without a zone, by custom in UTC. NaN if it is missing or in another form. */
+/**
+ * The TIFF tag DateTime, "YYYY:MM:DD HH:MM:SS" without a zone, by convention in UTC. NaN if it is missing or has another form.
+ */
 const taggedTime = ({ dateTime = '' }: RasterHeader) =>
   parseTime(dateTime.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T'));
 
-/** Flags, then the Item, then the metadata of the file, then a date in its name, then the TIFF tag DateTime. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
+/**
+ * Sources in order of precedence: options, the Item, the metadata of the file, a date in its name, the TIFF tag DateTime.
+ * Throws TW_INGEST_BAD_OPTION and _NO_DATETIME.
+ */
 function timeOf(
   header: RasterHeader,
   options: DescribeOptions,

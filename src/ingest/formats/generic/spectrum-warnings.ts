@@ -1,4 +1,4 @@
-/** Warnings about rasters of many bands that lack what an analysis of spectra needs. */
+/** Warns about rasters of many bands that lack metadata for an analysis of spectra. */
 import { isHyperspectral } from '../../../raster/index.js';
 import type { DescribeOptions, SourceGroup } from '../../scene.js';
 
@@ -13,7 +13,7 @@ export function spectrumWarnings(groups: readonly SourceGroup[], { scale }: Desc
     if (isHyperspectral(bands)) {
       if (scale === undefined && isWhole && bands.every((band) => band.scale === 1))
         warnings.push(
-          'the numbers of the spectra have no scale and are kept as they are; if they are reflectance times 10,000, ingest with --scale 0.0001',
+          'the spectra have no scale, so their numbers are not converted; if they are reflectance times 10,000, ingest with --scale 0.0001',
         );
     } else if (bands.length >= MIN_SPECTRUM_BANDS) {
       const lacking = bands.filter(({ wavelength }) => wavelength === undefined).length;

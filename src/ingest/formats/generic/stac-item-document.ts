@@ -1,13 +1,13 @@
 /**
- * STAC Items (1.0 and 1.1) as descriptions of the rasters beside them: the id, the time and what the bands mean. Position and
- * size come from the rasters, and no file is opened because an Item names it.
+ * Reads STAC Items (1.0 and 1.1) that describe the rasters beside them: id, time and meaning of the bands. Georeferencing and
+ * size come from the rasters, and references of an Item to files are never opened.
  */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { badSidecar } from '../../errors.js';
-import { type AcquisitionTime, parseTime } from '../shared/acquisition-time.js';
+import { type AcquisitionTime, parseTime } from '../shared/index.js';
 
-/** Characters; the same limit as for the input `platform` of an ingest. */
+/** In characters; the limit of the input `platform` of an ingest. */
 const MAX_PLATFORM = 100;
 
 export interface ItemBand {
@@ -16,20 +16,20 @@ export interface ItemBand {
   nodata?: number;
   scale?: number;
   offset?: number;
-  /** True where the item gives classes, so that the values are codes. */
+  /** True if the item lists classes, so that the values are codes. */
   codes: boolean;
 }
 
 export interface ItemAsset {
   key: string;
-  /** The last part of its address. */
+  /** The last part of its href. */
   file: string;
-  /** True where the address is a name beside the Item, and not a path or a URL. */
+  /** True if the href is a name beside the Item, and not a path or a URL. */
   beside: boolean;
   type: string;
   roles: string[];
   bands: ItemBand[];
-  /** What holds for bands that are not listed. */
+  /** Applies to bands that are not listed. */
   everyBand: ItemBand;
 }
 
@@ -46,8 +46,8 @@ export interface StacItemDescription {
 const MAX_BYTES = 1_000_000;
 
 /**
- * The Item that describes a file: `<stem>.json`, `<name>.json`, or an `item.json` or the folder's only .json where one of its
- * assets is the file. Null where there is none. Throws TW_INGEST_BAD_SIDECAR.
+ * The Item that describes a file: `<stem>.json`, `<name>.json`, or an `item.json` or the folder's only .json if the file is
+ * one of its assets. Null if there is none. Throws TW_INGEST_BAD_SIDECAR.
  */
 export async function readItemBesideFile(path: string): Promise<StacItemDescription | null> {
   const folder = dirname(path);
@@ -76,8 +76,8 @@ export async function readItemInFolder(
 }
 
 /**
- * Null where the file is no STAC Item at all. Links are not followed: they could lead out of an allowed folder. A file that is
- * an Item by its name alone (`own`) must be one that can be read.
+ * Null if the file is not a STAC Item. Links are not followed: they could lead out of an allowed folder. A file that is an
+ * Item by its name alone (`own`) must be readable.
  */
 async function readItem(path: string, own: boolean): Promise<StacItemDescription | null> {
   const info = await lstat(path);
@@ -109,7 +109,7 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     platform,
     license: properties.string('license'),
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
-      if (!isObject(asset)) throw badSidecar(path, `assets.${key} is no object`);
+      if (!isObject(asset)) throw badSidecar(path, `assets.${key} is not an object`);
       return assetOf(key, fieldsOf(path, asset, `assets.${key}.`));
     }),
   };
@@ -119,7 +119,7 @@ function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {
   const time = (name: string) => {
     const text = properties.string(name);
     const value = text === undefined ? undefined : parseTime(text);
-    if (Number.isNaN(value)) throw badSidecar(path, `properties.${name} is no time: ${text}`);
+    if (Number.isNaN(value)) throw badSidecar(path, `properties.${name} is not a time: ${text}`);
     return value;
   };
   const start = time('start_datetime') ?? time('datetime');
@@ -148,7 +148,10 @@ function assetOf(key: string, asset: Fields): ItemAsset {
   };
 }
 
-/** What the first of these that says something says: `bands` of STAC 1.1, `eo:bands` and `raster:bands` of 1.0, the asset itself. */
+/**
+ * Merges the fields of a band; the first object with a value wins: `bands` of STAC 1.1, `eo:bands` and `raster:bands` of 1.0,
+ * the asset itself.
+ */
 function bandOf(said: Fields[]): ItemBand {
   const first = <T>(read: (fields: Fields) => T | undefined) =>
     said.map(read).find((value) => value !== undefined);
@@ -168,14 +171,16 @@ type JsonObject = Record<string, unknown>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** raster 1.1.0 writes values that JSON has no numbers for as text. */
+/** raster 1.1.0 writes values without a JSON number as text. */
 const NON_FINITE_NUMBERS = new Map<unknown, number>([
   ['nan', NaN],
   ['inf', Infinity],
   ['-inf', -Infinity],
 ]);
 
-/** Fields of one object of a document by name: absent or null is undefined, and another type than asked is an error. */
+/**
+ * Fields of one object of a document by name. Absent and null fields are undefined; another type than requested is an error.
+ */
 interface Fields {
   string(name: string): string | undefined;
   number(name: string): number | undefined;
@@ -189,24 +194,24 @@ function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
   const read = <T>(name: string, kind: string, is: (value: unknown) => value is T): T | undefined => {
     const value = Object.hasOwn(object, name) ? object[name] : undefined;
     if (value === undefined || value === null) return undefined;
-    if (!is(value)) throw badSidecar(path, `${prefix}${name} is no ${kind}`);
+    if (!is(value)) throw badSidecar(path, `${prefix}${name} is not ${kind}`);
     return value;
   };
   const list = (name: string) =>
-    read(name, 'list', (value): value is unknown[] => Array.isArray(value)) ?? [];
+    read(name, 'a list', (value): value is unknown[] => Array.isArray(value)) ?? [];
   return {
     list,
     string: (name) => read(name, 'text', (value) => typeof value === 'string'),
-    number: (name) => read(name, 'number', (value) => typeof value === 'number'),
-    object: (name) => read(name, 'object', isObject),
+    number: (name) => read(name, 'a number', (value) => typeof value === 'number'),
+    object: (name) => read(name, 'an object', isObject),
     objects: (name) =>
       list(name).map((value, i) => {
-        if (!isObject(value)) throw badSidecar(path, `${prefix}${name}[${i}] is no object`);
+        if (!isObject(value)) throw badSidecar(path, `${prefix}${name}[${i}] is not an object`);
         return fieldsOf(path, value, `${prefix}${name}[${i}].`);
       }),
     nodata: () => {
       const isNodata = (value: unknown) => typeof value === 'number' || NON_FINITE_NUMBERS.has(value);
-      const value = read('nodata', 'number', (given): given is unknown => isNodata(given));
+      const value = read('nodata', 'a number', (given): given is unknown => isNodata(given));
       return typeof value === 'number' ? value : NON_FINITE_NUMBERS.get(value);
     },
   };

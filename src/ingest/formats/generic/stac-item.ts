@@ -1,11 +1,10 @@
-/** A folder with a STAC Item and its assets, one raster or more beside it: one scene. */
+/** A folder with a STAC Item and one raster or more as its assets: one scene. */
 import { join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands } from '../../band-groups.js';
 import { badOption, noDatetime, notRecognised } from '../../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { slugify } from '../shared/scene-id.js';
+import { datetimeOption, slugify } from '../shared/index.js';
 import { describeBands } from './raster-bands.js';
 import { describeRasterScene } from './raster-file.js';
 import { type ItemAsset, readItemInFolder, type StacItemDescription } from './stac-item-document.js';
@@ -13,7 +12,7 @@ import { type ItemAsset, readItemInFolder, type StacItemDescription } from './st
 export const stacItem: ProductFormat = {
   name: 'STAC Item',
 
-  // An Item that cannot be read is a broken one.
+  // An Item that cannot be read is reported as damaged.
   async identify(candidate) {
     if (!candidate.entries) return false;
     return (await find(candidate).catch(() => true)) !== null;
@@ -46,7 +45,7 @@ export const stacItem: ProductFormat = {
   },
 };
 
-/** Bands are counted in a file, and an Item has several. */
+/** Refuses options that count bands: they apply to one file, and an Item has several. */
 function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
   const expected = 'the flag to be left out, because the assets of the STAC Item name the bands';
   const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
@@ -54,7 +53,7 @@ function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
   if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
 }
 
-/** The folder's Item and those of its assets that are rasters in the folder itself; null where there are none. */
+/** The folder's Item and those of its assets that are rasters in the folder itself; null if there are none. */
 async function find({
   path,
   entries,

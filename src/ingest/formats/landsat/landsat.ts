@@ -1,20 +1,25 @@
 /**
- * Landsat 4-9 (TM, ETM+, OLI, TIRS), one GeoTIFF a band with an MTL beside them: pre-collection, Collection 1 and 2, level 1
- * and 2, and tiles of Analysis Ready Data. Gaps of the broken scan line corrector are nodata like all fill. Bands are matched
- * by the suffix of their file names; position comes from the rasters, never from the MTL.
+ * Landsat 4-9 (TM, ETM+, OLI, TIRS), one GeoTIFF for each band with an MTL beside them: pre-collection, Collection 1 and 2,
+ * level 1 and 2, and tiles of Analysis Ready Data. Gaps of the broken scan line corrector are nodata like other fill. Bands
+ * are identified by the suffix of their file names. Georeferencing is that of the rasters, not that of the MTL.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { missingBand, notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, InputProbe, ProductFormat, QualityBand, Scene } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { NASA, USGS } from '../shared/providers.js';
-import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
+import { bitAt, buildQualityLookup, datetimeOption, NASA, USGS } from '../shared/index.js';
 import { findMtl } from './mtl.js';
 import { type LandsatLevel, type LandsatProduct, parseProductName, readProductFromMtl } from './product.js';
+import {
+  brightnessTemperature,
+  KELVIN_SCALE,
+  mtlNumber,
+  radianceScale,
+  reflectanceScale,
+} from './radiance.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',
@@ -41,14 +46,14 @@ const TM = ['blue', 'green', 'red', 'nir08', 'swir16', 'lwir', 'swir22', 'pan'];
 export const landsat: ProductFormat = {
   name: 'Landsat',
 
-  // A product with an MTL that cannot be read is a broken one.
+  // A product with an unreadable MTL is reported as damaged.
   async identify(candidate) {
     return (await findProduct(candidate).catch(() => true)) !== null;
   },
 
   async describe(candidate, options) {
     const found = await findProduct(candidate);
-    if (!found) throw notRecognised(candidate.path, 'it is no Landsat product');
+    if (!found) throw notRecognised(candidate.path, 'it is not a Landsat product');
     return [await describeProduct(candidate.path, found, options)];
   },
 };
@@ -117,9 +122,9 @@ async function describeProduct(
 // --- bands ------------------------------------------------------------------------------------------------------
 
 /**
- * Scale factors of the intermediate bands of the surface temperature of Collection 2, from the USGS data format control books LSDS-1328 and
- * LSDS-1618: transmittance, distance to cloud (km), downwelled radiance, emissivity and its standard deviation, thermal and upwelled
- * radiance (W/(m2 sr um)). They are int16 with the fill value -9999.
+ * Scale factors of the intermediate bands of the surface temperature of Collection 2, from the USGS data format control books
+ * LSDS-1328 and LSDS-1618: transmittance, distance to cloud (km), downwelled radiance, emissivity and its standard deviation,
+ * thermal and upwelled radiance (W/(m2 sr um)). They are int16 with the fill value -9999.
  */
 const INTERMEDIATE: Record<string, number> = {
   ST_ATRAN: 1e-4,
@@ -133,7 +138,7 @@ const INTERMEDIATE: Record<string, number> = {
 
 const isIntermediate = (band: string) => Object.hasOwn(INTERMEDIATE, band);
 
-/** `B4`, `SR_B4`, `BQA`, `QA_PIXEL` ... of a file name, or null where the file is no band that is kept. */
+/** `B4`, `SR_B4`, `BQA`, `QA_PIXEL` ... of a file name; null for other files. */
 function bandOfFile(file: string): string | null {
   const match =
     /_((?:SR_|ST_)?B\d{1,2}(?:_VCID_[12])?|BQA|QA_PIXEL|QA_RADSAT|SR_QA_AEROSOL|ST_(?:QA|ATRAN|CDIST|DRAD|EMIS|EMSD|TRAD|URAD))\.tiff?$/i.exec(
@@ -143,8 +148,9 @@ function bandOfFile(file: string): string | null {
 }
 
 /**
- * Bands that the MTL lists and no file has are a warning, as long as one data band is left; names may differ (archives rename
- * files), suffixes may not. Only the product's own contents count: level 2 also names the files of the level 1 it is made of.
+ * Bands that the MTL lists but that have no file result in a warning, as long as one data band is left. File names may differ
+ * from the MTL (archives rename files), but suffixes may not. Only the product's own contents count: level 2 also names the
+ * files of its level 1 source.
  */
 function compareWithMtl(
   path: string,
@@ -173,12 +179,19 @@ function compareWithMtl(
 
 const isQuality = (band: string) => /QA/.test(band);
 
+/** Names of TM and ETM+ before 2012 as they are today: B30 is B3, B61 and B62 are the two gains of band 6. */
+function currentName(name: string, { spacecraft }: LandsatProduct): string {
+  if (spacecraft >= 8) return name;
+  return name.replace(/^B([1-8])0$/, 'B$1').replace(/^B6([12])$/, 'B6_VCID_$1');
+}
+
 function describeBand(
-  name: string,
+  fileBand: string,
   header: RasterHeader,
   product: LandsatProduct,
   warnings: string[],
 ): UngroupedBand {
+  const name = currentName(fileBand, product);
   const resolution = nominalPixelSize(header);
   const base = { name, header, index: 0, resolution };
   // The uncertainty of the surface temperature, in kelvin.
@@ -187,7 +200,7 @@ function describeBand(
     const scale = INTERMEDIATE[name]!;
     return { ...base, role: 'qa', resampling: 'bilinear', part: 'st', nodata: -9999, scale, offset: 0 };
   }
-  // Bit 0 says that band 1 is saturated, so no value of it means no data.
+  // Bit 0 marks saturation of band 1, so no value is nodata.
   if (name === 'QA_RADSAT') return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
   // Fill in the other quality bands is bit 0 alone.
   if (isQuality(name)) return { ...base, role: 'qa', nodata: 1, scale: 1, offset: 0 };
@@ -199,40 +212,57 @@ function describeBand(
     commonName: commonNames[number - 1],
     role: 'data',
     nodata: header.nodata ?? 0,
-    ...calibration(name, number, product, warnings),
+    ...calibration(name, number, header, product, warnings),
   };
 }
 
-/** Scale and offset to reflectance, radiance (thermal, level 1) or kelvin (thermal, level 2). */
+/**
+ * Scale and offset to reflectance, radiance (thermal, level 1) or kelvin (thermal, level 2). Thermal bands of Landsat 4 to 7 without
+ * coefficients of reflectance are read as kelvin, in a group of their own, since their numbers are others than the stored ones.
+ */
 function calibration(
   name: string,
   number: number,
-  { mtl, collection, spacecraft }: LandsatProduct,
+  header: RasterHeader,
+  product: LandsatProduct,
   warnings: string[],
-) {
+): Pick<UngroupedBand, 'scale' | 'offset'> & Partial<UngroupedBand> {
+  const { mtl, collection, spacecraft } = product;
   if (collection === 'c2-l2') {
     return name.startsWith('ST_') ? { scale: 0.00341802, offset: 149 } : { scale: 0.0000275, offset: -0.2 };
   }
-  // Without an MTL: the gain and bias of all OLI level 1 products (USGS Landsat 8 Data Users Handbook), sun overhead.
+  // Without an MTL: the gain and bias of all OLI level 1 products (USGS Landsat 8 Data Users Handbook), with the sun at the
+  // zenith.
   if (!mtl) return spacecraft >= 8 && number <= 9 ? { scale: 2e-5, offset: -0.1 } : { scale: 1, offset: 0 };
   const suffix = name.replace(/^B/, '');
-  const get = (key: string) => {
-    for (const group of mtl.values()) if (key in group) return Number(group[key]);
-    return NaN;
-  };
-  const gain = get(`REFLECTANCE_MULT_BAND_${suffix}`);
-  const bias = get(`REFLECTANCE_ADD_BAND_${suffix}`);
-  const sun = Math.sin((get('SUN_ELEVATION') * Math.PI) / 180);
+  const gain = mtlNumber(product, `REFLECTANCE_MULT_BAND_${suffix}`);
+  const bias = mtlNumber(product, `REFLECTANCE_ADD_BAND_${suffix}`);
+  const sun = Math.sin((mtlNumber(product, 'SUN_ELEVATION') * Math.PI) / 180);
   if (Number.isFinite(gain + bias + sun) && sun > 0) return { scale: gain / sun, offset: bias / sun };
-  const radiance = { scale: get(`RADIANCE_MULT_BAND_${suffix}`), offset: get(`RADIANCE_ADD_BAND_${suffix}`) };
-  if (Number.isFinite(radiance.scale + radiance.offset)) {
+  const radiance = radianceScale(product, suffix);
+  if (radiance) {
     const thermal = spacecraft >= 8 ? number >= 10 : number === 6;
-    if (!thermal) warnings.push(`the MTL has no reflectance for band ${suffix}; its values are radiances`);
-    return radiance;
+    if (thermal) {
+      const kelvin = hasReflectance(product)
+        ? undefined
+        : brightnessTemperature(product, suffix, header, radiance);
+      return kelvin
+        ? { header: kelvin, nodata: 0, scale: KELVIN_SCALE, offset: 0, part: 'thermal' }
+        : radiance;
+    }
+    const reflectance = reflectanceScale(product, number, radiance);
+    if (!reflectance)
+      warnings.push(`the MTL has no reflectance for band ${suffix}; its values are radiances`);
+    return reflectance ?? radiance;
   }
   warnings.push(`the MTL has no calibration for band ${number}; its stored numbers are kept as they are`);
   return { scale: 1, offset: 0 };
 }
+
+const hasReflectance = ({ mtl }: LandsatProduct) =>
+  [...(mtl?.values() ?? [])].some((group) =>
+    Object.keys(group).some((key) => /^REFLECTANCE_MULT_BAND_/.test(key)),
+  );
 
 // --- quality ----------------------------------------------------------------------------------------------------
 

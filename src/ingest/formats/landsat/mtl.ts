@@ -1,26 +1,25 @@
-/** Landsat's MTL metadata in its three forms: text, JSON and XML, all with the same groups and keys. */
+/** Reads Landsat's MTL metadata in its three forms: text, JSON and XML, all with the same groups and keys. */
 import { basename } from 'node:path';
 import { odlNodes, parseOdl } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
-import { readMetadataFile } from '../shared/metadata-file.js';
-import { readXml, type XmlElement } from '../shared/xml.js';
+import { readMetadataFile, readXml, type XmlElement } from '../shared/index.js';
 
 export type MtlGroup = { [key: string]: string };
 
-/** Group name -> its keys. Nested groups are flattened by their own name. */
+/** Keys by the name of their group. Nested groups are flattened by their own name. */
 export type Mtl = Map<string, MtlGroup>;
 
-/** The MTL file of a folder, text before JSON before XML; undefined where it has none. */
+/** The MTL file of a folder, text before JSON before XML; undefined if there is none. */
 export function findMtl(files: string[]): string | undefined {
   return [/_MTL\.txt$/i, /_MTL\.json$/i, /_MTL\.xml$/i]
     .map((form) => files.find((file) => form.test(basename(file))))
     .find((file) => file !== undefined);
 }
 
-/** Throws TW_INGEST_BAD_METADATA where the file is broken or too large. */
+/** Throws TW_INGEST_BAD_METADATA if the file is damaged or too large. */
 export async function readMtl(path: string): Promise<Mtl> {
   if (/\.xml$/i.test(path)) return mtlOfXml(await readXml(path));
-  // Latin-1, because delivered files may carry NUL or other bytes after their end.
+  // Latin-1, because delivered files may have NUL or other bytes after their end.
   const text = (await readMetadataFile(path)).toString('latin1');
   return /\.json$/i.test(path) ? mtlOfJson(text, path) : parseMtl(text);
 }

@@ -1,7 +1,7 @@
-/** What a Landsat product says of itself, from its MTL or, where there is none, from its name. */
+/** Identifies a Landsat product by its MTL, or without one by its name. */
 import { basename } from 'node:path';
 import { notRecognised } from '../../errors.js';
-import { parseTime } from '../shared/acquisition-time.js';
+import { parseTime } from '../shared/index.js';
 import { type Mtl, readMtl } from './mtl.js';
 
 export type LandsatLevel = 'c2-l2' | 'c2-l1' | 'c1-l1' | 'pre-l1';
@@ -11,9 +11,9 @@ export interface LandsatProduct {
   sensor: string;
   /** 4 to 9. */
   spacecraft: number;
-  /** Processing level such as L1TP; of Analysis Ready Data its region such as CU. */
+  /** Processing level such as L1TP; for Analysis Ready Data its region such as CU. */
   level: string;
-  /** Path and row; of Analysis Ready Data horizontal and vertical tile. */
+  /** Path and row; for Analysis Ready Data horizontal and vertical tile. */
   pathRow: string;
   date: string;
   start: number;
@@ -21,12 +21,12 @@ export interface LandsatProduct {
   mtl: Mtl | null;
 }
 
-/** Null where the file is the MTL of something else. Throws TW_INGEST_NOT_RECOGNISED, TW_INGEST_BAD_METADATA. */
+/** Null if the MTL is not that of a scene. Throws TW_INGEST_NOT_RECOGNISED and TW_INGEST_BAD_METADATA. */
 export async function readProductFromMtl(path: string): Promise<LandsatProduct | null> {
   const mtl = await readMtl(path);
   if (!mtl.has('L1_METADATA_FILE') && !mtl.has('LANDSAT_METADATA_FILE')) return null;
   const get = (key: string) => [...mtl.values()].find((group) => key in group)?.[key];
-  // The second name is that of before 2012.
+  // The second name was used before 2012.
   const need = (key: string, old = key) => {
     const value = get(key) ?? get(old);
     if (value === undefined) throw notRecognised(path, `the MTL has no ${key}`);
@@ -75,12 +75,12 @@ function collectionOf(number: string | undefined, level: string): LandsatLevel {
 const PRODUCT_NAME =
   /^(L[COTE]0([4-9]))_(L\d[A-Z]{2}|CU|AK|HI)_(\d{6})_(\d{4})(\d\d)(\d\d)(?:_\d{8}_(\d\d)(?:_|$))?/;
 
-/** Some archives pass Landsat bands on without their MTL; product names are fixed by the USGS, so they say the rest. */
+/** Some archives deliver Landsat bands without their MTL. The USGS defines product names, which hold the other properties. */
 export function parseProductName(names: string[]): LandsatProduct | null {
   const found = names.map((name) => PRODUCT_NAME.exec(basename(name))).filter((match) => match !== null);
   if (found.length === 0) return null;
   const [, sensor, spacecraft, level, pathRow, year, month, day] = found[0];
-  // Names cut short do not tell the collection, but the name of the quality band does.
+  // Shortened names do not contain the collection, but the name of the quality band implies it.
   const byQuality = names.some((name) => /_BQA\.tiff?$/i.test(name)) ? '01' : '02';
   const number = found.find((match) => match[8])?.[8] ?? byQuality;
   return {

@@ -1,12 +1,12 @@
 /**
- * What the numbers of common MODIS land products mean, from their user guides: MOD09 (surface reflectance, collection 6.1),
+ * Meaning of the numbers of common MODIS land products, from their user guides: MOD09 (surface reflectance, collection 6.1),
  * MOD10 (snow), MOD11 (temperature), MOD13 (vegetation indices), MCD12 (land cover) and MCD43 (nadir reflectance).
  */
 import { Mask, type RasterHeader } from '../../../raster/index.js';
 import type { UngroupedBand } from '../../band-groups.js';
-import { bitAt } from '../shared/quality-lookup.js';
+import { bitAt } from '../shared/index.js';
 
-/** What a layer holds, apart from its name and header. */
+/** Properties of a layer, apart from its name and header. */
 export type LayerDescription = Omit<UngroupedBand, 'name' | 'header' | 'index' | 'resolution'>;
 
 interface Product {
@@ -42,14 +42,16 @@ function stateCode(value: number): number {
   return bitAt(value, 2) ? Mask.shadow : bitAt(value, 12) ? Mask.snow : Mask.clear;
 }
 
-/** VI Quality of MOD13: bits 0-1 are 2 where the pixel is most probably cloudy and 3 where there is none; 14 snow, 15 shadow. */
+/**
+ * VI Quality of MOD13: bits 0-1 are 2 if the pixel is most probably cloudy and 3 if no pixel was produced; 14 snow, 15 shadow.
+ */
 function vegetationCode(value: number): number {
   if ((value & 3) === 3) return Mask.notAssessed;
   if ((value & 3) === 2) return Mask.cloud;
   return bitAt(value, 15) ? Mask.shadow : bitAt(value, 14) ? Mask.snow : Mask.clear;
 }
 
-/** Classes of MOD10A2; those that are not listed here (missing, no decision, night, saturated, fill) say nothing. */
+/** Classes of MOD10A2; those that are not listed (missing, no decision, night, saturated, fill) give no information. */
 const SNOW_EXTENT = new Map<number, number>([
   [25, Mask.clear], // no snow
   [37, Mask.clear], // lake
@@ -59,7 +61,7 @@ const SNOW_EXTENT = new Map<number, number>([
   [200, Mask.snow],
 ]);
 
-/** NDSI snow cover of MOD10A1: 0 to 100 percent, above that codes. Snow from 40, as the older binary maps had it. */
+/** NDSI snow cover of MOD10A1: 0 to 100 percent, codes above. Snow from 40 on, as in the older binary maps. */
 function snowCoverCode(value: number): number {
   if (value <= 100) return value >= 40 ? Mask.snow : Mask.clear;
   if (value === 250) return Mask.cloud;
@@ -72,7 +74,7 @@ const reflectance = (layer: string): Product => ({
 });
 
 const VEGETATION: Product = {
-  // The files say scale_factor 10000, and mean that one divides by it.
+  // The files have scale_factor 10000, which is a divisor.
   measured: [
     [/^(NDVI|EVI)$/, () => measured(1e-4, 0, -3000)],
     [
@@ -87,7 +89,7 @@ const VEGETATION: Product = {
 };
 
 const TEMPERATURE: Product = {
-  // Where it is cloudy there is no temperature, so the layers hold nothing that could be called cloud.
+  // Cloudy pixels have no temperature, so the layers have no code for cloud.
   measured: [
     [/^LST_/, () => measured(0.02, 0, 0)],
     [/^Emis_/, () => measured(0.002, 0.49, 0)],
@@ -125,7 +127,7 @@ const PRODUCTS: Record<string, Product> = {
   },
 };
 
-/** Parts of the `long_name` of measured layers whose own names differ, from the files of collection 6.1. */
+/** Parts of the `long_name` of measured layers with other names, from the files of collection 6.1. */
 const LONG_NAMES: [longName: RegExp, name: (match: RegExpExecArray) => string][] = [
   [/Surface[ _]Reflectance[ _](?:for[ _])?Band[ _]([1-7])/i, ([, band]) => `sur_refl_b0${band}`],
   [
@@ -136,8 +138,8 @@ const LONG_NAMES: [longName: RegExp, name: (match: RegExpExecArray) => string][]
 ];
 
 /**
- * The name of a layer that is alone in a file. Archives name such files by the number of the layer (`_B01`, `_BR_B06`) and keep its
- * `long_name`.
+ * The name of the layer of a file with one layer. Archives name such files by the number of the layer (`_B01`, `_BR_B06`) and
+ * keep its `long_name`.
  */
 export function looseBandName(fileName: string, longName: string | undefined, shortName: string): string {
   const own = modisBandName(fileName, shortName);
@@ -156,13 +158,13 @@ const isKnown = ({ measured, quality }: Product, name: string) =>
 
 const productOf = (shortName: string): Product | undefined => PRODUCTS[shortName.slice(3)];
 
-/** "250m 16 days NDVI" -> NDVI, sur_refl_b01_1 -> sur_refl_b01: without what is the same in all layers of a product. */
+/** "250m 16 days NDVI" -> NDVI, sur_refl_b01_1 -> sur_refl_b01: removes the part that is equal in all layers of a product. */
 export function modisBandName(layer: string, shortName: string): string {
   const plain = layer.replace(/^\d+ ?k?m (16 days|monthly) /, '').replace(/[^A-Za-z0-9._-]+/g, '_');
   return /^M.D09G/.test(shortName) ? plain.replace(/_1$/, '') : plain;
 }
 
-/** What a layer holds, from the table of its product, and for other products from the file. Declared nodata counts first. */
+/** Properties of a layer, from the table of its product, or else from the file. A declared nodata value takes precedence. */
 export function describeLayer(shortName: string, name: string, header: RasterHeader): LayerDescription {
   const product = productOf(shortName);
   if (!product) return describeLayerFromTags(name, header);
@@ -175,7 +177,7 @@ export function describeLayer(shortName: string, name: string, header: RasterHea
   return { ...calibrationOf(header), role: 'qa', nodata: null };
 }
 
-/** Integers without a factor are codes. Nothing else tells them from measurements, and an average of codes would be a lie. */
+/** Integers without a factor are codes. Nothing else distinguishes them from measurements, and codes must not be averaged. */
 function describeLayerFromTags(name: string, header: RasterHeader): LayerDescription {
   const calibration = calibrationOf(header);
   if (/(^|_)(QA|QC|quality|state|obs|num|zenith|azimuth|angle|pnt)(_|$|\d)/i.test(name))
@@ -185,14 +187,14 @@ function describeLayerFromTags(name: string, header: RasterHeader): LayerDescrip
   return { ...calibration, role: 'data', resampling, nodata: header.nodata ?? null };
 }
 
-/** MODIS land products write some factors as what one divides by. No quantity is stored in steps of a thousand. */
+/** MODIS land products write some factors as divisors. No quantity is stored in steps of a thousand. */
 const DIVISOR = 1000;
 
 function calibrationOf({ bandTags: [{ scale = 1, offset = 0 }] }: RasterHeader) {
   return { scale: scale >= DIVISOR ? 1 / scale : scale, offset };
 }
 
-/** The layer that knows the clouds, and its mask codes; undefined where none does. */
+/** The layer with cloud information, and its mask codes; undefined if there is none. */
 export function qualityLayerOf(shortName: string): Product['quality'] {
   return productOf(shortName)?.quality;
 }

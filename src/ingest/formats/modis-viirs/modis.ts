@@ -1,6 +1,6 @@
 /**
- * Gridded MODIS land products (level 3 and daily level 2G): HDF4-EOS files, and layers taken out of them as GeoTIFFs that kept
- * the metadata. Known by the short name in the metadata. Every layer on a two-dimensional grid is a band.
+ * Gridded MODIS land products (level 3 and daily level 2G): HDF4-EOS files, and single layers as GeoTIFFs that kept the
+ * metadata. The short name in the metadata identifies them. Every layer on a two-dimensional grid is a band.
  */
 import { basename } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
@@ -8,10 +8,16 @@ import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../r
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import type { InputProbe, ProductFormat, QualityBand, Resolution, SourceGroup } from '../../scene.js';
-import { datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
-import { LP_DAAC, NASA, NSIDC } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { stemOf } from '../shared/scene-id.js';
+import {
+  buildQualityLookup,
+  DAY_MS,
+  datetimeOption,
+  LP_DAAC,
+  NASA,
+  NSIDC,
+  parseEosdisTimeRange,
+  stemOf,
+} from '../shared/index.js';
 import { describeLayer, looseBandName, modisBandName, qualityLayerOf } from './modis-products.js';
 
 type Metadata = Record<string, string>;
@@ -25,7 +31,7 @@ export const modis: ProductFormat = {
   name: 'MODIS',
 
   async identify(candidate) {
-    // A file that cannot be opened is refused with its own reason as a plain raster.
+    // If the file cannot be opened, the raster format reports the error.
     return shortNameOf(await metadataOf(candidate).catch(() => ({}))) !== undefined;
   },
 
@@ -85,7 +91,7 @@ const platformOf = (shortName: string) =>
 
 // --- layers -----------------------------------------------------------------------------------------------------
 
-/** Layers without a place on the ground, such as tables, are left out. Throws where all are, as in a swath. */
+/** Leaves out layers without georeferencing, such as tables. Throws if no layer has any, as in a swath. */
 async function layersOf({ path, subdatasets }: MultiDatasetFile, warnings: string[]): Promise<ModisLayer[]> {
   const found: ModisLayer[] = [];
   const left: string[] = [];
@@ -107,7 +113,7 @@ async function layersOf({ path, subdatasets }: MultiDatasetFile, warnings: strin
   return found;
 }
 
-/** The file is named after its granule, then its layer; other names are taken for that of the layer. */
+/** The file is named after its granule, then its layer. Any other name is used as the layer's name. */
 function looseLayer(header: RasterHeader, metadata: Metadata, shortName: string): ModisLayer {
   const stem = stemOf(header.path);
   const granule = stemOf(metadata.LOCALGRANULEID ?? '');
@@ -116,7 +122,7 @@ function looseLayer(header: RasterHeader, metadata: Metadata, shortName: string)
   return { name: looseBandName(fileName, metadata.long_name, shortName), header };
 }
 
-/** The pixel size of the sinusoidal grid, 231.6564, 463.3127 or 926.6254 m; degrees become metres of the equator. */
+/** The pixel size of the sinusoidal grid, 231.6564, 463.3127 or 926.6254 m; degrees are converted to metres on the equator. */
 function nominalResolution({ crs, transform: { xx, xy, yx, yy } }: RasterHeader): Resolution {
   const unit = crs.geographic ? (Math.PI / 180) * 6_371_007.181 : 1;
   const metres = (length: number) => Number((length * unit).toPrecision(7));
@@ -128,7 +134,7 @@ function nominalResolution({ crs, transform: { xx, xy, yx, yy } }: RasterHeader)
 /** MOD10A2.A2022033.h09v05: product, first day, tile. Global products have no tile. */
 function granuleId(shortName: string, start: number, metadata: Metadata): string {
   const year = new Date(start).getUTCFullYear();
-  const day = 1 + Math.floor((start - Date.UTC(year, 0, 1)) / 86_400_000);
+  const day = 1 + Math.floor((start - Date.UTC(year, 0, 1)) / DAY_MS);
   const [h, v] = [metadata.HORIZONTALTILENUMBER, metadata.VERTICALTILENUMBER].map((number) =>
     /^\d{1,2}$/.test(number ?? '') ? number.padStart(2, '0') : undefined,
   );
@@ -140,6 +146,6 @@ function qualityOf(groups: SourceGroup[], shortName: string, warnings: string[])
   const layer = qualityLayerOf(shortName);
   if (!layer) return [];
   const band = buildQualityLookup(groups, layer.name, layer.code);
-  if (!band) warnings.push('the layer that knows the clouds is not there: cloud is not assessed');
+  if (!band) warnings.push('the layer with cloud information is missing: cloud is not assessed');
   return band ? [band] : [];
 }

@@ -1,12 +1,12 @@
 /**
  * VIIRS land products on grids (HDF-EOS5): surface reflectance (VNP09GA, VNP09A1, VNP09H1), vegetation indices (VNP13), of all
- * platforms. Quality bits: VIIRS Surface Reflectance User's Guide 1.1 (QF1, QF2, state) and VIIRS Vegetation Index Product Suite
- * User Guide 2.1.2 (pixel reliability).
+ * platforms. Quality bits: VIIRS Surface Reflectance User's Guide 1.1 (QF1, QF2, state) and VIIRS Vegetation Index Product
+ * Suite User Guide 2.1.2 (pixel reliability).
  */
 import { Mask, type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type {
   DescribeOptions,
   InputProbe,
@@ -15,10 +15,16 @@ import type {
   Resolution,
   Scene,
 } from '../../scene.js';
-import { compactTimestamp, datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
-import { hdf5Subdatasets } from '../shared/probe-input.js';
-import { LP_DAAC, NASA } from '../shared/providers.js';
-import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
+import {
+  bitAt,
+  buildQualityLookup,
+  compactTimestamp,
+  datetimeOption,
+  hdf5Subdatasets,
+  LP_DAAC,
+  NASA,
+  parseEosdisTimeRange,
+} from '../shared/index.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
 const PLATFORMS: Record<string, string> = { NP: 'suomi-npp', J1: 'noaa-20', J2: 'noaa-21' };
@@ -46,7 +52,7 @@ export const viirs: ProductFormat = {
 
   async describe(candidate, options) {
     const container = await productOf(candidate);
-    if (!container) throw notRecognised(candidate.path, 'it is no VIIRS product on a grid');
+    if (!container) throw notRecognised(candidate.path, 'it is not a VIIRS product on a grid');
     return [await describeProduct(container, options)];
   },
 };
@@ -97,7 +103,7 @@ function tileOf({ crs, transform }: RasterHeader): string | null {
   const radius = Number(/\+proj=sinu .*\+a=([\d.]+)/.exec(crs.proj4)?.[1]);
   if (!(radius > 0)) return null;
   const side = (radius * Math.PI) / 18;
-  // The corner is written with six decimals; half a pixel keeps it on its own side of the tile's edge.
+  // The corner is written with six decimals; half a pixel keeps it inside of the tile.
   const h = 18 + Math.floor((transform.originX + transform.xx / 2) / side);
   const v = 9 - Math.ceil((transform.originY + transform.yy / 2) / side);
   return `h${String(h).padStart(2, '0')}v${String(v).padStart(2, '0')}`;
@@ -109,7 +115,7 @@ const REFLECTANCE = /\/SurfReflect_([IM]\d+)(?:_1)?$/;
 const VEGETATION = /\/[^/]*\b(NDVI|EVI2?|(?:red|NIR|blue|green|SWIR\d) reflectance)$/;
 const QUALITY = /\/(?:[^/]*\b)?(?:SurfReflect_)?(QF\d|State|VI Quality|pixel reliability)(?:_\w+)?$/;
 
-/** The band's name and role; null for angles, counts and pointers, which are not kept. */
+/** The band's name and role; null for angles, counts and pointers, which are left out. */
 function kindOf(layer: string): { name: string; role: 'data' | 'qa' } | null {
   const data = (REFLECTANCE.exec(layer) ?? VEGETATION.exec(layer))?.[1];
   if (data) return { name: data.replaceAll(' ', '_'), role: 'data' };
@@ -129,13 +135,13 @@ function describeBand(layer: string, header: RasterHeader): UngroupedBand {
     role,
     resolution: resolutionOf(header),
     nodata: header.nodata ?? null,
-    // Vegetation index products write the number to divide by, as those of MODIS do.
+    // Vegetation index products write divisors, like those of MODIS.
     scale: !isData ? 1 : scale > 1 ? 1 / scale : scale,
     offset: isData ? offset : 0,
   };
 }
 
-/** The grid's own step, precise enough that 927 m is twice 463 m: their tiles then have whole ratios too. */
+/** The grid's own step, so precise that 927 m is twice 463 m: their tiles then also have integer ratios. */
 function resolutionOf(header: RasterHeader): Resolution {
   if (header.crs.geographic) return measurePixelSize(header);
   const { xx, yy } = header.transform;
@@ -144,7 +150,7 @@ function resolutionOf(header: RasterHeader): Resolution {
 
 // --- quality ----------------------------------------------------------------------------------------------------
 
-/** In the order they are asked; each leaves to the next what it does not say. */
+/** In order of precedence; a value without information leaves the pixel to the next one. */
 const QUALITY_CODES: Record<string, (value: number) => number> = {
   // Bits 2-3: 0 confident clear, 1 probably clear, 2 probably cloudy, 3 confident cloudy.
   QF1: (v) => (bitAt(v, 3) ? Mask.cloud : Mask.notAssessed),
@@ -158,7 +164,7 @@ const QUALITY_CODES: Record<string, (value: number) => number> = {
         : bitAt(v, 12)
           ? Mask.snow
           : Mask.clear,
-  // Ranks: 7 cloud shadow, 8 snow or ice, 9 cloud; above are estimates.
+  // Ranks: 7 cloud shadow, 8 snow or ice, 9 cloud; higher ranks are estimates.
   pixel_reliability: (v) => {
     if (v > 9) return Mask.notAssessed;
     return v === 9 ? Mask.cloud : v === 8 ? Mask.snow : v === 7 ? Mask.shadow : Mask.clear;

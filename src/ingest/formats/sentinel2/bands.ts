@@ -1,23 +1,28 @@
-/** Bands and masks of Sentinel-2 products, whatever laid their files out: from a list of files to a described scene. */
+/** Bands and masks of Sentinel-2 products of any file layout: describes a scene from a list of files. */
 import { basename, dirname } from 'node:path';
 import { mapConcurrent } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, Scene } from '../../scene.js';
-import { type AcquisitionTime, compactTimestamp } from '../shared/acquisition-time.js';
-import { COPERNICUS, ESA } from '../shared/providers.js';
-import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
+import {
+  type AcquisitionTime,
+  bitAt,
+  buildQualityLookup,
+  COPERNICUS,
+  compactTimestamp,
+  ESA,
+} from '../shared/index.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
 
-/** How stored numbers become reflectance: number * scale + offset. */
+/** Conversion of stored numbers to reflectance: number * scale + offset. */
 export interface Radiometry {
   scale: number;
   /** By band name. */
   offset(band: string): number;
-  /** Stored value for no data, given what a band's file declares. */
+  /** The nodata value, given the one that a band's file declares. */
   nodata(declared: number | undefined): number;
 }
 
@@ -41,7 +46,7 @@ export const SENTINEL2_BANDS = [
 const NAMES = new Set(SENTINEL2_BANDS.map((band) => band.name));
 
 export interface Sentinel2Scene {
-  /** The file or folder it was read from, for messages. */
+  /** The file or folder of the scene, for messages. */
   path: string;
   id: string;
   level: Sentinel2Level;
@@ -56,10 +61,10 @@ export const sentinel2Collection = (level: Sentinel2Level) => ({
   title: `Sentinel-2 Level-${level.slice(1)}`,
   license: 'proprietary',
   licenseUrl: 'https://sentinel.esa.int/documents/247904/690755/Sentinel_Data_Legal_Notice',
-  // The notice that the Copernicus Sentinel data licence asks for; the year is that of each scene.
+  // The notice that the Copernicus Sentinel data licence requires; the year is that of each scene.
   attribution: 'Contains modified Copernicus Sentinel data [year]',
   providers: [ESA, COPERNICUS],
-  // Also of a scene of which some bands were left out, so that it stacks with whole ones.
+  // The sizes of all bands, even if some are missing, so that the scene stacks with complete ones.
   pixelSizes: [[60, 20, 10].map((size) => ({ x: size, y: size }))],
 });
 
@@ -71,7 +76,10 @@ interface Acquisition {
   mgrs: string;
 }
 
-/** The name of a product without baseline and processing date: S2A_MSIL1C_20220618T103031_R108_T32TLS. Unknown parts are left out. */
+/**
+ * The name of a product without baseline and processing date: S2A_MSIL1C_20220618T103031_R108_T32TLS. Unknown parts are left
+ * out.
+ */
 export function sentinel2Id({ platform, level, datatake, orbit, mgrs }: Acquisition): string {
   const satellite = /^sentinel-(2[a-z])$/.exec(platform ?? '')?.[1].toUpperCase() ?? '2';
   const run = orbit === undefined ? '' : `_R${String(orbit).padStart(3, '0')}`;
@@ -90,19 +98,19 @@ export interface Sentinel2BandFile {
   path: string;
   /** A name of `BANDS`, SCL, QA60 or CLASSI. */
   band: string;
-  /** Pixel size that the name or the folder states. */
+  /** Pixel size in the name or the folder. */
   size: number | undefined;
-  /** What stands before the band: the same for all files of a granule. */
+  /** The part of the name before the band: the same for all files of a granule. */
   stem: string;
 }
 
 const BAND_FILE =
   /^(?:(.+?)_)??(?:R(10|20|60)m_)?(B0[1-9]|B1[0-2]|B8A|SCL|QA60)(?:_(10|20|60)m)?\.(?:jp2|tiff?)$/i;
-/** Level 2A of 2016 has its classification as S2A_USER_SCL_L2A_TL_..._T32TQR_20m.jp2. */
+/** The scene classification of level 2A of 2016 is named S2A_USER_SCL_L2A_TL_..._T32TQR_20m.jp2. */
 const OLD_SCL = /^(.*_)SCL(_.*)_(20|60)m\.jp2$/i;
 const CLASSI = /(?:^|_)MSK_CLASSI(?:_.*)?_B00.*\.(?:jp2|tiff?)$/i;
 
-/** What a file of a product is; null for what is left out: true colour, previews, other masks, AOT and WVP. */
+/** The content of a file of a product; null for files that are left out: true colour, previews, other masks, AOT and WVP. */
 export function parseBandFileName(path: string): Sentinel2BandFile | null {
   const name = basename(path);
   if (CLASSI.test(name)) return { path, band: 'CLASSI', size: 60, stem: '' };
@@ -116,7 +124,10 @@ export function parseBandFileName(path: string): Sentinel2BandFile | null {
   return { path, band: match[3].toUpperCase(), size: size ? Number(size) : undefined, stem: match[1] ?? '' };
 }
 
-/** A file for each band: at its native pixel size, else the nearest copy, as level 2A has some bands at two or three sizes. */
+/**
+ * A file for each band: at its native pixel size, else the nearest copy, because level 2A has some bands at two or three
+ * sizes.
+ */
 function chooseFiles(files: Sentinel2BandFile[], warnings: string[]): Map<string, Sentinel2BandFile> {
   const chosen = new Map<string, Sentinel2BandFile>();
   for (const { name, size } of [...SENTINEL2_BANDS, { name: 'SCL', size: 20 }]) {
@@ -140,12 +151,12 @@ export const dataFiles = (files: Sentinel2BandFile[]) => files.filter((file) => 
 
 // --- scene ------------------------------------------------------------------------------------------------------
 
-/** Files that are opened at once: JPEG 2000 needs a process each. */
+/** Number of files opened concurrently: each JPEG 2000 file needs a process. */
 const MAX_CONCURRENT_OPENS = 4;
 
 /**
- * Describes the scene whose bands are among the files. Of level 2A the aerosol optical thickness and water vapour (AOT, WVP)
- * are left out: they are no reflectances, and a group has one meaning. Only the best mask of a product is taken.
+ * Describes the scene whose bands are among the files. Leaves out the aerosol optical thickness and water vapour of level 2A
+ * (AOT, WVP): they are not reflectances, and all bands of a group have the same meaning. Uses only the best mask of a product.
  */
 export async function describeSentinel2(facts: Sentinel2Scene, files: Sentinel2BandFile[]): Promise<Scene> {
   const { path, id, level, platform, span, radiometry, warnings } = facts;
@@ -187,7 +198,7 @@ export async function describeSentinel2(facts: Sentinel2Scene, files: Sentinel2B
 interface MaskProduct {
   file: string;
   nodata: number | null;
-  /** In the order of the file's bands; the first that says something counts. */
+  /** In the order of the file's bands; the first one with information decides. */
   bands: { name: string; code(value: number): number }[];
 }
 

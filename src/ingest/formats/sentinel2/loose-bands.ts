@@ -1,14 +1,13 @@
 /**
- * Sentinel-2 bands in a folder without the SAFE structure: renamed or copied by hand, or as archives on object stores lay
- * them out (B05.jp2 or R20m/B05.jp2 beside tileInfo.json, B05.tif beside a STAC item). Names and such documents say what
- * they can; flags say the rest; each guess is a warning.
+ * Sentinel-2 bands in a folder without the SAFE structure: renamed or copied by hand, or in the layout of object stores
+ * (B05.jp2 or R20m/B05.jp2 beside tileInfo.json, B05.tif beside a STAC item). Properties come from names and these documents,
+ * then from options. Each guess is a warning.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { noDatetime } from '../../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
-import { compactTimestamp, datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { slugify } from '../shared/scene-id.js';
+import { compactTimestamp, datetimeOption, parseTime, slugify } from '../shared/index.js';
 import {
   dataFiles,
   describeSentinel2,
@@ -23,7 +22,7 @@ import {
 export const sentinel2Loose: ProductFormat = {
   name: 'Sentinel-2 bands',
 
-  // The bands of other sensors have other numbers (B5) or are no JPEG 2000.
+  // The bands of other sensors have other numbers (B5) or are not JPEG 2000.
   async identify({ path, entries }) {
     const own = (name: string) => /\.jp2$/i.test(name) || /(^|_)(S2[A-Z]_|T\d\d[A-Z]{3}_)/.test(name);
     const named = /^S2[A-Z]_/.test(basename(path));
@@ -35,7 +34,7 @@ export const sentinel2Loose: ProductFormat = {
     const bands = await bandsOf(candidate);
     const stems = [...new Set(dataFiles(bands).map(({ stem }) => stem))].sort();
     requireSingleScene(candidate.path, stems.length, options);
-    // A document does not say which of several scenes it is about.
+    // A document does not define to which of several scenes it belongs.
     const documents = stems.length > 1 ? NO_DOCUMENTS : await readDocuments(candidate);
     const scenes: Scene[] = [];
     for (const stem of stems) {
@@ -74,19 +73,19 @@ interface Facts {
   orbit?: number;
   mgrs?: string;
   baseline?: number;
-  /** Whether stored numbers carry the shift of baseline 04.00, where a document says so. */
+  /** True if stored numbers have the offset of baseline 04.00; undefined if no document says so. */
   shifted?: boolean;
 }
 
 // --- what names say -----------------------------------------------------------------------------------------------
 
 const PRODUCT = /S2([A-Z])_MSI(L1C|L2A)_(\d{8}T\d{6})_N(\d{4})_R(\d{3})_T(\d\d[A-Z]{3})/;
-/** The time in long names is that of processing, so it is not read. */
+/** The time in long names is the processing time, so it is not used. */
 const LONG =
   /S2([A-Z])_(?:OPER|USER)_MSI_(L1C|L2A)_TL_.{4}_\d{8}T\d{6}_A(\d{6})_T(\d\d[A-Z]{3})(?:_N(\d\d\.\d\d))?/;
 const SHORT = /(?:^|_)T(\d\d[A-Z]{3})_(\d{8}T\d{6})(?:_|$)/;
 
-/** What the texts say together; the first that says something counts. */
+/** Properties from all texts; the first value wins. */
 function factsOf(texts: string[]): Facts {
   const facts: Facts = {};
   for (const text of texts)
@@ -127,7 +126,7 @@ function factsOfName(text: string): Facts {
 const timeOfName = (text: string) =>
   parseTime(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z'));
 
-/** The cycle has 143 orbits; where it begins was read off delivered products, which name both numbers. */
+/** The cycle has 143 orbits. Its start was derived from delivered products, which contain both numbers. */
 function relativeOrbit(satellite: string, absolute: number): number | undefined {
   const start = { A: -2, B: 27 }[satellite];
   return start === undefined ? undefined : ((absolute - start) % 143) + 1;
@@ -153,7 +152,7 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
   for (const name of (entries ?? []).filter((entry) => /\.json$/i.test(entry)).slice(0, 20)) {
     const document = await readJson(join(path, name));
     if (document === undefined) {
-      found.warnings.push(`${name} is no JSON document and is passed over`);
+      found.warnings.push(`${name} is not a JSON document and is skipped`);
       continue;
     }
     const text = (key: string) => (typeof document[key] === 'string' ? document[key] : undefined);
@@ -165,10 +164,10 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
   return found;
 }
 
-/** Keys under which tileInfo.json and STAC items keep the name of the product. */
+/** Keys of tileInfo.json and STAC items for the name of the product. */
 const TITLES = ['productName', 's2:product_uri', 'sentinel:product_id', 'id'];
 
-/** The members of a document, and those of a STAC item's properties; undefined where it is not JSON or far too large. */
+/** The members of a document, and those of a STAC item's properties; undefined if it is not JSON or far too large. */
 async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
   if ((await stat(path)).size > MAX_DOCUMENT_BYTES) return undefined;
   const text = await readFile(path, 'utf8');
@@ -176,7 +175,7 @@ async function readJson(path: string): Promise<Record<string, unknown> | undefin
     const { properties, ...rest } = JSON.parse(text) ?? {};
     return { ...rest, ...(typeof properties === 'object' && properties) };
   } catch {
-    // The caller says so in a warning: such a document only adds to what names and flags say.
+    // The caller adds a warning: such a document only supplements names and options.
     return undefined;
   }
 }

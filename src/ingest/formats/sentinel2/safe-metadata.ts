@@ -1,23 +1,22 @@
 /**
- * What the metadata of a Sentinel-2 SAFE product says. Structure: Sentinel-2 Products Specification Document
- * (S2-PDGS-TAS-DI-PSD), issues 12 to 15; elements are looked up by name, because their parents changed between issues.
+ * Reads the metadata of a Sentinel-2 SAFE product. Structure: Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD),
+ * issues 12 to 15. Elements are searched by name, because their parents changed between issues.
  */
 import { badMetadata } from '../../errors.js';
-import { parseTime } from '../shared/acquisition-time.js';
-import { elementsOf, readXml, textOf, type XmlElement } from '../shared/xml.js';
+import { elementsOf, parseTime, readXml, textOf, type XmlElement } from '../shared/index.js';
 import { type Radiometry, SENTINEL2_BANDS, type Sentinel2Level } from './bands.js';
 
 export interface SafeProduct {
   level: Sentinel2Level;
   /** sentinel-2a ... */
   platform: string;
-  /** When the sensing of the whole datatake began, as in the names of products; the same for all deliveries. */
+  /** Start of the sensing of the datatake, as in the names of products; the same for all deliveries. */
   datatake: number;
   /** Relative orbit, 1-143. */
   orbit: number;
   baseline: string | undefined;
   radiometry: Radiometry;
-  /** Image files that the product has by its own account: paths or names, without extension. */
+  /** Image files that the product lists: paths or names, without extension. */
   listed: string[];
   warnings: string[];
 }
@@ -33,11 +32,11 @@ const ROOTS: Record<string, Sentinel2Level> = {
   'Level-2A_User_Product': 'L2A',
 };
 
-/** The level of the product whose metadata has this root; undefined where it is no product of these levels. */
+/** The level of the product whose metadata has this root; undefined for other roots. */
 export const levelOfRoot = (root: string): Sentinel2Level | undefined =>
   Object.hasOwn(ROOTS, root) ? ROOTS[root] : undefined;
 
-/** Reads `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` or their older kin. Throws TW_INGEST_BAD_METADATA. */
+/** Reads `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` or their predecessors. Throws TW_INGEST_BAD_METADATA. */
 export async function readSafeProduct(path: string): Promise<SafeProduct> {
   const root = await readXml(path);
   const level = levelOfRoot(root.name);
@@ -82,7 +81,7 @@ export async function readSafeTile(path: string): Promise<SafeTile> {
 
 function timeOf(path: string, name: string, text: string): number {
   const time = parseTime(text);
-  if (Number.isNaN(time)) throw badMetadata(path, `${name} is ${text}, which is no time`);
+  if (Number.isNaN(time)) throw badMetadata(path, `${name} is ${text}, which is not a time`);
   return time;
 }
 
@@ -117,7 +116,7 @@ function radiometryOf(
     (e) => textOf(e, 'SPECIAL_VALUE_TEXT') === 'NODATA',
   );
   const nodata = Number((special && textOf(special, 'SPECIAL_VALUE_INDEX')) ?? 0);
-  if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is no number');
+  if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is not a number');
   return {
     scale: 1 / quantification,
     offset: (band) => (offsets.get(band) ?? 0) / quantification,

@@ -1,14 +1,13 @@
 /**
- * Sentinel-2 SAFE products of level 1C and 2A, in the compact naming and in the long one of before December 2016, where a
- * product has several granules. The product's metadata says what the numbers mean. Band files are those that lie in the
- * folder: paths in the metadata are never opened.
+ * Sentinel-2 SAFE products of level 1C and 2A, in the compact naming convention and in the long one used before December 2016,
+ * whose products have several granules. The product's metadata defines the meaning of the numbers. Only band files in the
+ * folder are used: paths in the metadata are never opened.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { missingBand, notRecognised } from '../../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { rootName } from '../shared/xml.js';
+import { datetimeOption, rootName } from '../shared/index.js';
 import {
   dataFiles,
   describeSentinel2,
@@ -28,7 +27,7 @@ export const sentinel2: ProductFormat = {
 
   async describe(candidate, options) {
     const metadata = await findMetadata(candidate);
-    if (metadata === null) throw notRecognised(candidate.path, 'it is no Sentinel-2 product');
+    if (metadata === null) throw notRecognised(candidate.path, 'it is not a Sentinel-2 product');
     const product = await readSafeProduct(metadata);
     const granules = await findGranules(dirname(metadata));
     const scenes: Scene[] = [];
@@ -40,11 +39,7 @@ export const sentinel2: ProductFormat = {
       else empty.push(basename(granule));
     }
     if (scenes.length === 0) {
-      throw missingBand(
-        candidate.path,
-        'B01 to B12',
-        'The product has no band file at all; download it again.',
-      );
+      throw missingBand(candidate.path, 'B01 to B12', 'The product has no band file; download it again.');
     }
     requireSingleScene(candidate.path, scenes.length, options);
     if (empty.length > 0) scenes[0].warnings.push(`granules without bands are left out: ${empty.join(', ')}`);
@@ -52,7 +47,10 @@ export const sentinel2: ProductFormat = {
   },
 };
 
-/** The product's metadata: the given file, or the one in the folder. Known by its root; by its name where it is broken. */
+/**
+ * The product's metadata: the given file, or the one in the folder. Identified by its root element, or by its name if it is
+ * damaged.
+ */
 async function findMetadata({ path, entries }: InputProbe): Promise<string | null> {
   const files = entries === null ? [path] : entries.map((entry) => join(path, entry));
   const documents = files.filter((file) => /\.xml$/i.test(file));
@@ -64,7 +62,7 @@ async function findMetadata({ path, entries }: InputProbe): Promise<string | nul
   return null;
 }
 
-/** Folders of granules; the product's own folder where someone took the structure away. */
+/** Folders of granules; the product's own folder if it has no such structure. */
 async function findGranules(folder: string): Promise<string[]> {
   const parent = (await readdir(folder)).find((name) => name.toUpperCase() === 'GRANULE');
   if (!parent) return [folder];
@@ -73,7 +71,7 @@ async function findGranules(folder: string): Promise<string[]> {
   return names.sort().map((name) => join(folder, parent, name));
 }
 
-/** Null where the granule has no band. */
+/** Null if the granule has no band. */
 async function describeGranule(
   path: string,
   granule: string,
@@ -121,7 +119,7 @@ async function filesBelow(folder: string, depth = 3): Promise<string[]> {
 const mgrsOf = (names: string[]) =>
   names.map((name) => /(?:^|_)T(\d\d[A-Z]{3})(?:_|$)/.exec(name)?.[1]).find((mgrs) => mgrs !== undefined);
 
-/** Warnings about names in the metadata that no file answers to, and those that lead out of the product. */
+/** Warnings about names in the metadata without a file, and about those that lead out of the product. */
 function unmatchedNames(listed: string[], mgrs: string, found: Sentinel2BandFile[]): string[] {
   const warnings: string[] = [];
   const there = new Set(found.map(({ band }) => band));

@@ -1,4 +1,4 @@
-/** When a scene was taken, from the texts that flags, tags, STAC Items and file names have for it. */
+/** Parses acquisition times in options, tags, STAC Items and file names. */
 import { badDatetime, parseDatetime } from '../../../query/index.js';
 import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
@@ -9,11 +9,11 @@ export interface AcquisitionTime {
   end: number;
 }
 
-/** RFC 3339 or a plain date; without a zone it is UTC. NaN for what is none, also for days that do not exist. */
+/** RFC 3339 or a plain date; UTC without a zone. NaN for other texts and for days that do not exist. */
 export function parseTime(text: string): number {
   const day = /^\d{4}-\d\d-\d\d/.exec(text)?.[0];
   const midnight = Date.parse(`${day}T00:00:00Z`);
-  // Date.parse takes 31 February for 3 March.
+  // Date.parse accepts 31 February as 3 March.
   if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(`${day}T`)) return NaN;
   if (text === day) return midnight;
   if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text)) return NaN;
@@ -28,7 +28,7 @@ export function parseTimeRange(text: string): AcquisitionTime | null {
   return parts.length <= 2 && start <= end ? { start, end } : null;
 }
 
-/** The value of --datetime; undefined without the flag. Throws TW_INGEST_BAD_OPTION. */
+/** The value of --datetime; undefined without the option. Throws TW_INGEST_BAD_OPTION. */
 export function datetimeOption({ datetime }: DescribeOptions): AcquisitionTime | undefined {
   if (datetime === undefined) return undefined;
   const wanted = 'a time such as 2024-06-01T10:30:00Z, a day, a month or a year, or start/end';
@@ -52,8 +52,8 @@ const withUtcZone = (text: string) =>
   );
 
 /**
- * The range of time in the inventory metadata of NASA's EOSDIS, as MODIS (RANGEBEGINNINGDATE) and VIIRS (RangeBeginningDate)
- * name it: date and time apart, without a zone. Null where it has no beginning.
+ * The time range in the inventory metadata of NASA's EOSDIS, in the spelling of MODIS (RANGEBEGINNINGDATE) or VIIRS
+ * (RangeBeginningDate): date and time are separate, without a zone. Null if it has no beginning.
  */
 export function parseEosdisTimeRange(metadata: Record<string, string>): AcquisitionTime | null {
   const get = (name: string) => metadata[name] ?? metadata[name.toUpperCase()];
@@ -64,15 +64,15 @@ export function parseEosdisTimeRange(metadata: Record<string, string>): Acquisit
   return { start, end: end >= start ? end : start };
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
-/** YYYY-MM-DD or YYYYMMDD, and hh:mm:ss, hh-mm-ss or hhmmss behind a T; the Z may be left out. */
+/** YYYY-MM-DD or YYYYMMDD, and hh:mm:ss, hh-mm-ss or hhmmss after a T; the Z may be missing. */
 const DATE_IN_NAME =
   /(?<!\d)((?:19|20)\d\d)(-?)(\d\d)\2(\d\d)(?:T([01]\d|2[0-3])([:-]?)([0-5]\d)(?:\6([0-5]\d))?(?=Z|\D|$)|(?!\d))/gi;
 
 /**
- * The days from 1900 to tomorrow that a file name holds, each once, as times: with the time of day where the name has the same one
- * wherever it has the day, else midnight (UTC).
+ * The days from 1900 to tomorrow in a file name, each once, as times. The time of day is that of the name if it is the same at
+ * each occurrence of the day, else midnight (UTC).
  */
 export function timesInName(name: string): number[] {
   const days = new Map<string, Set<string>>();

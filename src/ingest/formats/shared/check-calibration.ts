@@ -1,4 +1,4 @@
-/** Whether what flags and files say of values leaves them apart. */
+/** Checks that nodata, scale and offset keep different values different. */
 import { bytesPerSample, type DataType, minValue, nodataAsType } from '../../../raster/index.js';
 import { badOption, badScale } from '../../errors.js';
 import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../../scene.js';
@@ -27,12 +27,13 @@ function canStoreNodata(group: SourceGroup): boolean {
   return nodataAsType(typeOf(group), group.nodata ?? undefined) !== undefined;
 }
 
-/** Whether two stored values can give two physical values. These are single precision wherever they are computed with. */
+/** True if two stored values can result in two physical values. Physical values are single precision in all computations. */
 function isInvertible({ header: { dataType }, scale, offset }: SourceBand): boolean {
   const physical = (stored: number) => Math.fround(stored * scale + offset);
   if (dataType.startsWith('float'))
     return Math.fround(scale) !== 0 && Number.isFinite(Math.fround(scale)) && Number.isFinite(physical(0));
   const lowest = minValue(dataType);
-  const [first, last] = [physical(lowest), physical(lowest + 2 ** (8 * bytesPerSample(dataType)) - 1)];
+  const first = physical(lowest);
+  const last = physical(lowest + 2 ** (8 * bytesPerSample(dataType)) - 1);
   return Number.isFinite(first) && Number.isFinite(last) && first !== last;
 }

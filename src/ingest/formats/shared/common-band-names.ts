@@ -1,4 +1,4 @@
-/** Common names for bands of imaging spectrometers, so that what is written for multispectral products works on them. */
+/** Common names for bands of imaging spectrometers, so that expressions for multispectral products apply to them. */
 import { nearestBand, type SpectralTags } from '../../../raster/index.js';
 
 /** Centres of the bands of Sentinel-2A, nm (ESA, Sentinel-2 Spectral Response Functions 3.0), by STAC common names. */
@@ -16,7 +16,7 @@ const CENTRE_WAVELENGTHS_NM: Record<string, number> = {
   swir16: 1613.7,
   swir22: 2202.4,
 };
-/** Farther bands see something else, nm. */
+/** Tolerance. Bands further away measure another quantity. */
 const TOLERANCE_NM = 15;
 
 /** Common names by band index. */

@@ -1,10 +1,10 @@
 import { openFile } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
 
-/** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 1 MB. */
+/** Far above real metadata: the largest tile metadata of Sentinel-2 has about 1 MB. */
 const MAX_METADATA_BYTES = 16e6;
 
-/** The bytes of a metadata file. Throws TW_INGEST_BAD_METADATA where it is too large to be one. */
+/** Reads a metadata file. Throws TW_INGEST_BAD_METADATA if it is too large. */
 export async function readMetadataFile(path: string): Promise<Buffer> {
   const bytes = await readStart(path, MAX_METADATA_BYTES + 1);
   if (bytes.length > MAX_METADATA_BYTES) {
@@ -13,7 +13,7 @@ export async function readMetadataFile(path: string): Promise<Buffer> {
   return bytes;
 }
 
-/** The first bytes of a file, or all where it has fewer. Throws TW_INGEST_BAD_METADATA where it cannot be opened. */
+/** Reads the first bytes of a file, at most `bytes`. Throws TW_INGEST_BAD_METADATA if it cannot be opened. */
 export async function readStart(path: string, bytes: number): Promise<Buffer> {
   const file = await openFile(path).catch((error) => {
     throw badMetadata.because(error, path, (error as Error).message);

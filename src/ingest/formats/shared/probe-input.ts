@@ -1,4 +1,4 @@
-/** Looks at an input before it is known what it is. */
+/** Probes an input whose product is not known yet. */
 import { open, readdir, stat } from 'node:fs/promises';
 import {
   detectFileType,
@@ -12,7 +12,7 @@ import {
 import { NOTHING_THERE, notRecognised } from '../../errors.js';
 import type { InputProbe } from '../../scene.js';
 
-/** Throws TW_INGEST_NOT_RECOGNISED where nothing is there, or what is no file and no folder. */
+/** Throws TW_INGEST_NOT_RECOGNISED unless the path is a file or a folder. */
 export async function probeInput(path: string): Promise<InputProbe> {
   const opened = {
     header: memoize(() => openRaster(path)),
@@ -50,7 +50,7 @@ function memoize<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** True if the header of the candidate passes `test`. A raster that cannot be opened passes none. */
+/** True if the header of the candidate passes `test`. False for a raster that cannot be opened. */
 export async function matchesRaster(
   { header }: InputProbe,
   test: (header: RasterHeader) => boolean,

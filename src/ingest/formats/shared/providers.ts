@@ -1,4 +1,4 @@
-/** Who stands behind the products, as STAC Collections name them (STAC 1.0.0, Provider Object). */
+/** Providers of the products for STAC Collections (STAC 1.0.0, Provider Object). */
 import type { SceneCollection } from '../../scene.js';
 
 type Provider = NonNullable<SceneCollection['providers']>[number];

@@ -1,4 +1,4 @@
-/** Tables from the stored values of a product's quality layer to mask codes. */
+/** Lookup tables from the stored values of a product's quality layer to mask codes. */
 import { Mask } from '../../../raster/index.js';
 import type { QualityBand, SourceGroup } from '../../scene.js';
 
@@ -11,8 +11,8 @@ const TABLE_SIZES = new Map([
 ]);
 
 /**
- * The band of this name with the mask code of each value it can store; the group's nodata value says nothing. Null where no
- * group has the band, or its numbers are not of 8 or 16 bits without a sign.
+ * The band of this name with the mask code of each value that it can store; the group's nodata value gives no information.
+ * Null if no group has the band, or its numbers are not unsigned with 8 or 16 bits.
  */
 export function buildQualityLookup(
   groups: SourceGroup[],

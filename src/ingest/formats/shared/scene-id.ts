@@ -1,10 +1,10 @@
-/** Ids of scenes from the names of their files. */
+/** Derives ids of scenes from the names of their files. */
 import { createHash } from 'node:crypto';
 import { basename, extname } from 'node:path';
 
 export const stemOf = (name: string) => basename(name, extname(name));
 
-/** A file name as an id; where characters were replaced, a digest keeps different names apart. */
+/** A file name as an id. If characters were replaced, a digest keeps different names different. */
 export function slugify(name: string): string {
   const clean = name
     .replace(/[^A-Za-z0-9._-]+/g, '-')

@@ -1,4 +1,4 @@
-/** Reads XML metadata as a plain tree. */
+/** Reads XML metadata into a plain tree. */
 import { localName, parseXmlTree, type XmlElement } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
 import { readMetadataFile, readStart } from './metadata-file.js';
@@ -12,7 +12,7 @@ export async function readXml(path: string): Promise<XmlElement> {
   return parseXml(text.slice(0, text.lastIndexOf('>') + 1), path);
 }
 
-/** The root of a document, `path` for messages. Throws TW_INGEST_BAD_METADATA. */
+/** The root of a document; `path` is for messages. Throws TW_INGEST_BAD_METADATA. */
 export function parseXml(text: string, path: string): XmlElement {
   try {
     return parseXmlTree(text);
@@ -21,7 +21,7 @@ export function parseXml(text: string, path: string): XmlElement {
   }
 }
 
-/** Local name of a document's root by its first bytes, without reading the rest; null where it does not look like XML. */
+/** Local name of a document's root element, from its first bytes only; null if it does not look like XML. */
 export async function rootName(path: string): Promise<string | null> {
   const text = decode(await readStart(path, 8192));
   if (!/^\s*</.test(text)) return null;
@@ -29,7 +29,7 @@ export async function rootName(path: string): Promise<string | null> {
   return root && localName(root[1]);
 }
 
-/** UTF-8, or UTF-16 by its mark. Wrong bytes in units and comments are no reason to refuse a scene. */
+/** UTF-8, or UTF-16 by its byte order mark. Invalid bytes in units and comments do not make a scene unusable. */
 function decode(bytes: Buffer): string {
   const mark = bytes.length >= 2 ? bytes.readUInt16BE(0) : 0;
   const encoding = mark === 0xfffe ? 'utf-16le' : mark === 0xfeff ? 'utf-16be' : 'utf-8';

@@ -1,19 +1,24 @@
 /**
- * DESIS level 2A as delivered: a cube of surface reflectance from 401 to 999 nm, its metadata, and a raster of flags (DESIS Product
- * Specification, PAV-DLR-ICD-003). The metadata knows wavelengths and scales, which the GeoTIFF does not.
+ * DESIS level 2A as delivered: a cube of surface reflectance from 401 to 999 nm, its metadata, and a raster of flags (DESIS
+ * Product Specification, PAV-DLR-ICD-003). Wavelengths and scales are in the metadata and not in the GeoTIFF.
  */
 import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { DLR } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { slugify } from '../shared/scene-id.js';
-import { elementsOf, readXml, textOf, type XmlElement } from '../shared/xml.js';
+import {
+  buildQualityLookup,
+  commonBandNames,
+  DLR,
+  datetimeOption,
+  elementsOf,
+  readXml,
+  slugify,
+  textOf,
+  type XmlElement,
+} from '../shared/index.js';
 import {
   findMetadataFile,
   findProductFiles,
@@ -25,7 +30,10 @@ import {
 const METADATA = /^(DESIS-HSI-L2A-.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE\.TIFF?$/i;
 const FLAGS_FILE = /-QL_QUALITY-2\.TIFF?$/i;
-/** The version of the processor, at the end of the stem: a corrected delivery replaces the first one. */
+/**
+ * The version of the processor at the end of the stem. It is not part of the id, so that a reprocessed delivery replaces the
+ * first one.
+ */
 const VERSION = /-V\d+$/i;
 const NODATA = -32768;
 
@@ -39,7 +47,7 @@ export const desis: ProductFormat = {
   async describe(candidate, options) {
     const { path } = candidate;
     const metadata = findMetadataFile(candidate, METADATA);
-    if (metadata === undefined) throw notRecognised(path, 'it is no DESIS product');
+    if (metadata === undefined) throw notRecognised(path, 'it is not a DESIS product');
     const root = await readXml(metadata);
     const stem = METADATA.exec(basename(metadata))![1]!;
     const files = await findProductFiles(candidate, metadata, stem);
@@ -74,7 +82,7 @@ export const desis: ProductFormat = {
 
 /** Throws TW_INGEST_BAD_METADATA if it does not list the bands of the cube. */
 function spectralBands(header: RasterHeader, root: XmlElement, metadata: string): UngroupedBand[] {
-  // Elements of the same name describe the optics of each band elsewhere.
+  // Elsewhere, elements of the same name describe the optics of each band.
   const listed = elementsOf(root, 'bandCharacterisation').flatMap((list) => elementsOf(list, 'band'));
   if (listed.length !== header.bands)
     throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
@@ -94,13 +102,17 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   return bands.map((band, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
-    ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
+    header,
+    index,
+    resolution,
+    role: 'data',
+    resampling: 'nearest',
     nodata: header.nodata ?? NODATA,
     ...band,
   }));
 }
 
-/** The first bands of the raster of flags, in its order: 1 where the flag is set. Behind them are aerosol and water vapour. */
+/** The first bands of the raster of flags, in its order: 1 if the flag is set. Aerosol and water vapour follow. */
 const FLAGS = ['shadow', 'land', 'snow', 'hazeLand', 'hazeWater', 'cloudLand', 'cloudWater', 'water'];
 
 function flagBands(header: RasterHeader): UngroupedBand[] {
@@ -112,13 +124,20 @@ function flagBands(header: RasterHeader): UngroupedBand[] {
     );
   const resolution = measurePixelSize(header);
   return FLAGS.map((name, index) => ({
-    ...{ name, header, index, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 },
+    name,
+    header,
+    index,
+    resolution,
+    role: 'qa',
+    nodata: null,
+    scale: 1,
+    offset: 0,
   }));
 }
 
 const flag = (code: number) => (value: number) => (value > 0 ? code : Mask.notAssessed);
 
-/** Cloud, shadow, snow; what is land or water without one of these is clear. Haze is not cloud. */
+/** Cloud, shadow, snow; land and water without these flags are clear. Haze is not cloud. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
     buildQualityLookup(groups, 'cloudLand', flag(Mask.cloud)),

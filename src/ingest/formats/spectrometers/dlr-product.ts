@@ -1,10 +1,9 @@
-/** Products as DLR delivers them (EnMAP, DESIS): files with one stem in a folder, and metadata in XML that lists the bands. */
+/** Products in the form of DLR (EnMAP, DESIS): files with one stem in a folder, and metadata in XML that lists the bands. */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badMetadata } from '../../errors.js';
 import type { InputProbe } from '../../scene.js';
-import { type AcquisitionTime, parseTime } from '../shared/acquisition-time.js';
-import { elementsOf, textOf, type XmlElement } from '../shared/xml.js';
+import { type AcquisitionTime, elementsOf, parseTime, textOf, type XmlElement } from '../shared/index.js';
 
 /** The metadata file: the given one, or the one in the folder. The first group of `pattern` is the stem of the product. */
 export function findMetadataFile({ path, entries }: InputProbe, pattern: RegExp): string | undefined {
@@ -13,7 +12,7 @@ export function findMetadataFile({ path, entries }: InputProbe, pattern: RegExp)
   return name === undefined ? undefined : join(path, name);
 }
 
-/** Files of the product: those of its folder, or beside its metadata those of its stem. */
+/** Files of the product: those of its folder, or for a metadata file those beside it with the same stem. */
 export async function findProductFiles(
   { path, entries }: InputProbe,
   metadata: string,
@@ -37,7 +36,7 @@ export function requiredNumber(band: XmlElement, number: string, name: string, m
   return value;
 }
 
-/** The time of the scene; `end` names the element with its end. Throws TW_INGEST_BAD_METADATA. */
+/** The time of the scene; `end` is the name of the element with its end. Throws TW_INGEST_BAD_METADATA. */
 export function temporalCoverage(root: XmlElement, end: string, metadata: string): AcquisitionTime {
   const [coverage] = elementsOf(root, 'temporalCoverage');
   const [first, last] = ['startTime', end].map((name) =>

@@ -1,7 +1,7 @@
 /**
- * EMIT level 2A: surface reflectance of a swath in netCDF-4, with a table that says which of its pixels each pixel of a map shows
- * (LP DAAC, EMIT L2A Estimated Surface Reflectance and Uncertainty and Masks). The tiles show just these pixels: the table
- * is a nearest neighbour already. Flags of clouds come in a file of their own.
+ * EMIT level 2A: surface reflectance of a swath in netCDF-4, with a lookup table from pixels of a map to pixels of the swath
+ * (LP DAAC, EMIT L2A Estimated Surface Reflectance and Uncertainty and Masks). The tiles hold exactly these pixels: the table
+ * is already a nearest neighbour resampling. Cloud flags are in a separate file.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -24,12 +24,18 @@ import type {
   Scene,
   SourceGroup,
 } from '../../scene.js';
-import { type AcquisitionTime, datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { hdf5Subdatasets } from '../shared/probe-input.js';
-import { LP_DAAC, NASA } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+import {
+  type AcquisitionTime,
+  buildQualityLookup,
+  commonBandNames,
+  datetimeOption,
+  hdf5Subdatasets,
+  LP_DAAC,
+  NASA,
+  parseTime,
+  slugify,
+  stemOf,
+} from '../shared/index.js';
 
 const CUBE = '/reflectance';
 const MASK = '/mask';
@@ -43,7 +49,10 @@ const RFL_NAME = /^(EMIT_L2A_)RFL(_.*\.nc)$/i;
 const NODATA = -9999;
 /** Codes of flags, which are 0 or 1. */
 const NO_FLAG = 255;
-/** Metres: of the instrument. Pixels of the table are as many degrees wide everywhere, so their metres depend on the latitude. */
+/**
+ * Metres, nominal for the instrument. Pixels of the table have the same size in degrees everywhere, so their size in metres
+ * depends on the latitude.
+ */
 const PIXEL_SIZE_METRES = 60;
 
 export const emit: ProductFormat = {
@@ -57,7 +66,7 @@ export const emit: ProductFormat = {
     const { path, entries } = candidate;
     if (!entries) return [await describeFile(await candidate.subdatasets(), options)];
     const files = reflectanceFiles(candidate);
-    if (files.length === 0) throw notRecognised(path, 'it holds no EMIT reflectance');
+    if (files.length === 0) throw notRecognised(path, 'it has no EMIT reflectance');
     const { id, ...others } = options;
     const each = files.length > 1 ? others : options;
     const scenes: Scene[] = [];
@@ -66,7 +75,7 @@ export const emit: ProductFormat = {
   },
 };
 
-/** A granule is delivered as three files, and a folder holds one or more. */
+/** A granule is delivered as three files; a folder holds one granule or more. */
 function reflectanceFiles({ path, entries }: InputProbe): string[] {
   return (entries ?? []).filter((name) => RFL_NAME.test(name)).map((name) => join(path, name));
 }
@@ -116,7 +125,7 @@ function timeOf(path: string, metadata: Metadata): AcquisitionTime {
   return { start: start!, end: end! >= start! ? end! : start! };
 }
 
-/** Where the table lies: the attributes geotransform, in the order of GDAL, and spatial_ref. */
+/** Georeferencing of the table: the attributes geotransform, in GDAL's order, and spatial_ref. */
 function positionOf(path: string, { geotransform = '', spatial_ref = '' }: Metadata) {
   const numbers = geotransform.split(',').map(Number);
   const [originX, xx, xy, originY, yx, yy] = numbers;
@@ -132,7 +141,11 @@ async function spectralBands(
   warnings: string[],
 ): Promise<UngroupedBand[]> {
   const header = await openHdf5Cube(path, {
-    ...{ dataset: CUBE, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NODATA },
+    dataset: CUBE,
+    bandAxis: 2,
+    lookup: LOOKUP,
+    fill: NODATA,
+    nodata: NODATA,
     ...positionOf(path, metadata),
   });
   const lists = await readHdf5Lists(path, [WAVELENGTHS, FWHM, GOOD]);
@@ -157,16 +170,21 @@ async function spectralBands(
   return tags.map((own, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
-    ...{ header, index, role: 'data', resampling: 'nearest', nodata: NODATA },
+    header,
+    index,
+    role: 'data',
+    resampling: 'nearest',
+    nodata: NODATA,
     resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
-    ...{ scale: 1, offset: 0 },
+    scale: 1,
+    offset: 0,
     ...own,
   }));
 }
 
 // --- flags --------------------------------------------------------------------------------------------------------
 
-/** By the names in the mask file, and where those lack in the order of version 001. */
+/** By their names in the mask file; without names in the order of version 001. */
 const FLAGS = {
   cloud: /^cloud/i,
   cirrus: /^cirrus/i,
@@ -183,7 +201,12 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
   }
   const { metadata } = await listSubdatasets(mask);
   const header = await openHdf5Cube(mask, {
-    ...{ dataset: MASK, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NO_FLAG, dataType: 'uint8' },
+    dataset: MASK,
+    bandAxis: 2,
+    lookup: LOOKUP,
+    fill: NODATA,
+    nodata: NO_FLAG,
+    dataType: 'uint8',
     ...positionOf(mask, metadata),
   });
   const named = (await readHdf5Lists(mask, [FLAG_NAMES])).get(FLAG_NAMES);
@@ -191,13 +214,19 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
     const index = named ? named.findIndex((flag) => pattern.test(String(flag))) : place;
     if (index < 0 || index >= header.bands) throw badMetadata(mask, `it has no ${name} flag among its bands`);
     return {
-      ...{ name, header, index, role: 'qa', nodata: NO_FLAG, scale: 1, offset: 0 },
+      name,
+      header,
+      index,
+      role: 'qa',
+      nodata: NO_FLAG,
+      scale: 1,
+      offset: 0,
       resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
     };
   });
 }
 
-/** The mask of the same granule: of the same name. */
+/** The mask file of the same granule, by its name. */
 async function maskFileOf(path: string): Promise<string | undefined> {
   const wanted = basename(path).replace(RFL_NAME, '$1MASK$2');
   if (wanted === basename(path)) return undefined;
@@ -208,7 +237,10 @@ async function maskFileOf(path: string): Promise<string | undefined> {
 
 const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
 
-/** Cloud, cirrus and what lies near clouds; parts of the space station hide the ground as shadow does; the rest is clear, water too. */
+/**
+ * Cloud, cirrus and pixels near clouds; parts of the space station hide the ground like shadow; everything else, including
+ * water, is clear.
+ */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
     buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),

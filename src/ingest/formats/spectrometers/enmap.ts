@@ -1,19 +1,23 @@
 /**
- * EnMAP level 2A as delivered: a cube of surface reflectance, its metadata, and quality rasters (EnMAP HSI Level 1B / Level 1C / Level 2A
- * Product Specification, EN-PCV-ICD-2009-2). The metadata knows the wavelengths, which the GeoTIFF does not.
+ * EnMAP level 2A as delivered: a cube of surface reflectance, its metadata, and quality rasters (EnMAP HSI Level 1B / Level 1C
+ * / Level 2A Product Specification, EN-PCV-ICD-2009-2). Wavelengths are in the metadata and not in the GeoTIFF.
  */
 import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { DLR } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { slugify } from '../shared/scene-id.js';
-import { elementsOf, readXml, type XmlElement } from '../shared/xml.js';
+import {
+  buildQualityLookup,
+  commonBandNames,
+  DLR,
+  datetimeOption,
+  elementsOf,
+  readXml,
+  slugify,
+  type XmlElement,
+} from '../shared/index.js';
 import {
   findMetadataFile,
   findProductFiles,
@@ -37,7 +41,7 @@ export const enmap: ProductFormat = {
 
   async describe(candidate, options) {
     const metadata = findMetadataFile(candidate, METADATA);
-    if (metadata === undefined) throw notRecognised(candidate.path, 'it is no EnMAP product');
+    if (metadata === undefined) throw notRecognised(candidate.path, 'it is not an EnMAP product');
     const root = await readXml(metadata);
     const stem = METADATA.exec(basename(metadata))![1]!;
     const files = await findProductFiles(candidate, metadata, stem);
@@ -110,7 +114,11 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   return listed.map((element, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
-    ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
+    header,
+    index,
+    resolution,
+    role: 'data',
+    resampling: 'nearest',
     nodata: header.nodata ?? NODATA,
     scale: numberElement(element, 'GainOfBand') ?? SCALE,
     offset: numberElement(element, 'OffsetOfBand') ?? 0,
@@ -118,7 +126,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   }));
 }
 
-/** By the lists of expected channels, and the statistics: those of an empty band have no deviation. */
+/** Bad bands by the lists of expected channels, and by the statistics: those of an empty band have no deviation. */
 function deliveredBands(root: XmlElement): (number: number) => boolean {
   const lists = elementsOf(root, 'expectedChannelsList').map(({ text }) => text);
   const expected = new Set(
@@ -138,7 +146,7 @@ function deliveredBands(root: XmlElement): (number: number) => boolean {
   return (number) => (expected.size === 0 || expected.has(number)) && !empty.has(number);
 }
 
-/** The rasters that are there; a product may lack some. */
+/** The existing rasters; a product may lack some. */
 async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
   const bands: UngroupedBand[] = [];
   for (const [name, ending] of Object.entries(QUALITY)) {
@@ -153,7 +161,7 @@ async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
 
 const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
 
-/** Cloud and thick cirrus, shadow, snow; what is land or water without one of these is clear. */
+/** Cloud and thick cirrus, shadow, snow; land and water without these are clear. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
     buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),

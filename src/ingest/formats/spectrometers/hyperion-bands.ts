@@ -1,6 +1,6 @@
 /**
- * The 242 bands of Hyperion in the order of their numbers, which is not that of their wavelengths: 1-70 are those of the detector for
- * visible and near infrared light, 71-242 those of the other one, which begins below its end. Source: USGS, "Hyperion Spectral
+ * The 242 bands of Hyperion in the order of their numbers, which is not that of their wavelengths: bands 1-70 belong to the
+ * visible and near infrared detector, and 71-242 to the other one, whose range overlaps it. Source: USGS, "Hyperion Spectral
  * Coverage" (EO-1 sensors); the same for all scenes.
  */
 
@@ -51,7 +51,7 @@ const FWHM_NM = `
 
 const numbers = (text: string) => text.trim().split(/\s+/).map(Number);
 
-/** Bands that are calibrated; the others are 0 (USGS, EO-1 User Guide). */
+/** Calibrated bands; the others are 0 (USGS, EO-1 User Guide). */
 const isCalibrated = (number: number) => (number >= 8 && number <= 57) || (number >= 77 && number <= 224);
 
 export interface HyperionBand {

@@ -1,25 +1,30 @@
 /**
- * EO-1 Hyperion level 1T: radiance at the sensor on a UTM grid, one GeoTIFF for each of 242 bands and metadata as text (USGS, EO-1 Hyperion
- * README and Level 1 Data Format Control Book). Values are watts per square metre, steradian and micrometre, times a factor for each
- * detector.
+ * EO-1 Hyperion level 1T: radiance at the sensor on a UTM grid, one GeoTIFF for each of 242 bands and metadata as text (USGS,
+ * EO-1 Hyperion README and Level 1 Data Format Control Book). Values are watts per square metre, steradian and micrometre,
+ * times a factor for each detector.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { InputProbe, ProductFormat, Scene } from '../../scene.js';
-import { type MtlGroup, readMtl } from '../landsat/mtl.js';
-import { type AcquisitionTime, datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { NASA, USGS } from '../shared/providers.js';
+import { type MtlGroup, readMtl } from '../landsat/index.js';
+import {
+  type AcquisitionTime,
+  commonBandNames,
+  datetimeOption,
+  NASA,
+  parseTime,
+  USGS,
+} from '../shared/index.js';
 import { HYPERION_BANDS } from './hyperion-bands.js';
 
 const BAND_FILE = /^(EO1H\w+)_B(\d{3})_L1T\.TIFF?$/i;
 const METADATA = /^(EO1H\w+)_MTL[._]L1T(?:\.TXT)?$/i;
 
-/** No radiance is that low; the files themselves have 0 where nothing was seen. */
+/** No radiance is that low. The files have 0 for unseen pixels. */
 const NODATA = -32768;
 /** Scale factors from the product's README, for metadata without them. */
 const SCALING_FACTORS = { vnir: 40, swir: 80 };
@@ -67,14 +72,14 @@ export const hyperion: ProductFormat = {
   },
 };
 
-/** The files of a scene: those with the name of its metadata. Throws TW_INGEST_BAD_METADATA if there is none. */
+/** The files of a scene: those with the name of its metadata. Throws TW_INGEST_BAD_METADATA if there are none. */
 async function filesOf({ path, entries }: InputProbe) {
   const folder = entries ? path : dirname(path);
   const names = entries ?? (await readdir(folder));
   const metadata = entries ? names.find((name) => METADATA.test(name)) : basename(path);
   if (metadata === undefined) throw badMetadata(path, 'the file *_MTL_L1T.TXT is not there');
   const id = METADATA.exec(metadata)?.[1];
-  if (id === undefined) throw notRecognised(path, 'it is no Hyperion product');
+  if (id === undefined) throw notRecognised(path, 'it is not a Hyperion product');
   const files = new Map<number, string>();
   for (const name of names) {
     const [, scene, number] = BAND_FILE.exec(name) ?? [];
@@ -83,7 +88,7 @@ async function filesOf({ path, entries }: InputProbe) {
   return { folder, metadata: join(folder, metadata), id, files };
 }
 
-/** All bands that are there; those that are not calibrated are bad, and may lack. Throws TW_INGEST_MISSING_BAND. */
+/** All existing bands. Bands without calibration are bad and may be missing. Throws TW_INGEST_MISSING_BAND. */
 async function spectralBands(
   folder: string,
   files: Map<number, string>,
@@ -98,16 +103,23 @@ async function spectralBands(
       if (!calibrated) continue;
       throw missingBand(folder, name, `There is no file *_${name}_L1T.TIF; download the product again.`);
     }
-    // One after another, so that one file is open at a time.
+    // One after another, so that only one file is open at a time.
     const header = await openRaster(file);
     if (header.dataType !== 'int16')
       throw badMetadata(file, `its pixels are ${header.dataType}, and those of Hyperion are int16`);
     bands.push({
-      ...{ name, header, index: 0, role: 'data', resampling: 'nearest', nodata: NODATA },
+      name,
+      header,
+      index: 0,
+      role: 'data',
+      resampling: 'nearest',
+      nodata: NODATA,
       resolution: nominalPixelSize(header),
       scale: 1 / factorOf(values, detector, metadata),
       offset: 0,
-      ...{ detector, wavelength, fwhm },
+      detector,
+      wavelength,
+      fwhm,
       ...(!calibrated && { good: false as const }),
     });
   }
@@ -121,7 +133,7 @@ function factorOf(values: MtlGroup, detector: keyof typeof SCALING_FACTORS, meta
   return factor;
 }
 
-/** Times are "2010 158 18:41:37", with the day of the year, beside a date of their own. */
+/** Times are "2010 158 18:41:37", with the day of the year; the date is a separate field. */
 function timeOf(values: MtlGroup, metadata: string): AcquisitionTime {
   const [start, end] = ['START_TIME', 'END_TIME'].map((name) => {
     const clock = /\d\d:\d\d(:\d\d(\.\d+)?)?$/.exec(values[name] ?? '')?.[0];

@@ -1,6 +1,7 @@
 /**
- * PRISMA level 2D: surface reflectance on a UTM grid, in one HDF-EOS5 file with a cube for each detector (ASI, PRISMA Products Specification
- * Document 2.3). Cubes are stored by lines, bands and samples, bands from long to short wavelengths. Levels 1, 2B and 2C have no grid.
+ * PRISMA level 2D: surface reflectance on a UTM grid, in one HDF-EOS5 file with a cube for each detector (ASI, PRISMA Products
+ * Specification Document 2.3). Cubes are stored by lines, bands and samples, with bands from long to short wavelengths. Levels
+ * 1, 2B and 2C have no grid.
  */
 import { basename } from 'node:path';
 import {
@@ -13,26 +14,26 @@ import {
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { InputProbe, ProductFormat, Scene } from '../../scene.js';
 import {
   type AcquisitionTime,
+  ASI,
+  commonBandNames,
   compactTimestamp,
   datetimeOption,
+  hdf5Subdatasets,
   parseTime,
-} from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { hdf5Subdatasets } from '../shared/probe-input.js';
-import { ASI } from '../shared/providers.js';
+} from '../shared/index.js';
 
 const SWATH = /^\/HDFEOS\/SWATHS\/PRS_(L1|L2[BCD])_H[RC][CO]\//;
 const FIELDS = '/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields';
 const GEOLOCATION = '/HDFEOS/SWATHS/PRS_L2D_HCO/Geolocation Fields';
 const NAME = /^(PRS_L2D_\w+?_\d{14}_\d{14})_\d{4}\.he5$/i;
 
-/** Stored numbers run over the whole range of uint16, from the attribute L2Scale...Min to L2Scale...Max. */
+/** Stored numbers cover the entire range of uint16, from the attribute L2Scale...Min to L2Scale...Max. */
 const MAX_STORED_VALUE = 65_535;
-/** The end of the scale stands for pixels without data: 0 is a reflectance, which dark bands have often. */
+/** The end of the scale stands for pixels without data: 0 is a reflectance, which is frequent in dark bands. */
 const NODATA = MAX_STORED_VALUE;
 /** Bits of *_PIXEL_L2_ERR_MATRIX: 1 invalid in level 1, 2 negative after the atmospheric correction, 4 saturated. */
 const NO_DATA_BITS = 1 | 4;
@@ -47,13 +48,13 @@ export const prisma: ProductFormat = {
   async describe(candidate, options) {
     const { path } = candidate;
     const product = await productOf(candidate);
-    if (!product) throw notRecognised(path, 'it is no PRISMA product');
+    if (!product) throw notRecognised(path, 'it is not a PRISMA product');
     if (product.level !== 'L2D')
       throw notRecognised(path, `PRISMA ${product.level} has no map grid; order the scene as level L2D`);
     const { container } = product;
     const { metadata } = container;
     await requireNorthUp(container);
-    // One after the other, so that a broken file has one error.
+    // One after the other, so that a damaged file has one error.
     const bands = [...(await bandsOf(path, metadata, 'Vnir')), ...(await bandsOf(path, metadata, 'Swir'))];
     const names = commonBandNames(bands);
     const span = datetimeOption(options) ?? timeOf(path, metadata);
@@ -97,14 +98,15 @@ function numbersOf(path: string, metadata: Metadata, name: string): number[] {
   const text = metadata[name] ?? '';
   const numbers = text.split(/[\s,]+/).map(Number);
   if (text.trim() === '' || !numbers.every(Number.isFinite))
-    throw badMetadata(path, `it has no attribute ${name} of numbers`);
+    throw badMetadata(path, `it has no numeric attribute ${name}`);
   return numbers;
 }
 
 const numberOf = (path: string, metadata: Metadata, name: string) => numbersOf(path, metadata, name)[0]!;
 
 function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }: Metadata): AcquisitionTime {
-  const [start, end] = [parseTime(Product_StartTime), parseTime(Product_StopTime)];
+  const start = parseTime(Product_StartTime);
+  const end = parseTime(Product_StopTime);
   if (Number.isNaN(start)) throw badMetadata(path, 'it has no attribute Product_StartTime with a time');
   return { start, end: end >= start ? end : start };
 }
@@ -114,17 +116,20 @@ function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }:
 /** The corners are centres of pixels. */
 function transformOf(path: string, metadata: Metadata, width: number, height: number) {
   const corner = (name: string) => numberOf(path, metadata, `Product_${name}`);
-  const [left, top] = [corner('ULcorner_easting'), corner('ULcorner_northing')];
-  const [right, bottom] = [corner('LRcorner_easting'), corner('LRcorner_northing')];
-  const [xx, yy] = [(right - left) / (width - 1), (bottom - top) / (height - 1)];
+  const left = corner('ULcorner_easting');
+  const top = corner('ULcorner_northing');
+  const right = corner('LRcorner_easting');
+  const bottom = corner('LRcorner_northing');
+  const xx = (right - left) / (width - 1);
+  const yy = (bottom - top) / (height - 1);
   if (!(xx > 0 && yy < 0))
     throw badMetadata(path, 'its corners (Product_ULcorner_..., Product_LRcorner_...) span no area');
   return { originX: left - xx / 2, originY: top - yy / 2, xx, xy: 0, yx: 0, yy };
 }
 
 /**
- * Other readers of these files disagree about which dimension runs east. Latitudes decide it: they must fall from line to line.
- * Throws TW_INGEST_BAD_METADATA. The middle of the grid lies in the swath; corners may hold 0.
+ * Other readers of these files disagree on the dimension that runs east. Latitudes, which must fall from line to line, decide
+ * it. The middle of the grid lies in the swath; corners may hold 0. Throws TW_INGEST_BAD_METADATA.
  */
 async function requireNorthUp({ path, subdatasets }: MultiDatasetFile): Promise<void> {
   const latitude = subdatasets.find(({ name }) => name === `${GEOLOCATION}/Latitude`);
@@ -146,11 +151,11 @@ async function requireNorthUp({ path, subdatasets }: MultiDatasetFile): Promise<
 
 // --- bands --------------------------------------------------------------------------------------------------------
 
-/** As attributes spell them. */
+/** Names in attributes. */
 type Detector = 'Vnir' | 'Swir';
 
 /**
- * The bands of a detector that are there, by wavelength. Those that the instrument does not deliver have the wavelength 0, and the
+ * The existing bands of a detector, by wavelength. Bands that the instrument does not deliver have the wavelength 0, and the
  * flag 0.
  */
 async function bandsOf(path: string, metadata: Metadata, detector: Detector): Promise<UngroupedBand[]> {
@@ -173,7 +178,12 @@ async function bandsOf(path: string, metadata: Metadata, detector: Detector): Pr
     .sort((a, b) => wavelengths[a]! - wavelengths[b]!)
     .map((index, i) => ({
       name: `${detector.toLowerCase()}${i + 1}`,
-      ...{ header, index, resolution, role: 'data', resampling: 'nearest', nodata: NODATA },
+      header,
+      index,
+      resolution,
+      role: 'data',
+      resampling: 'nearest',
+      nodata: NODATA,
       scale: (most! - least!) / MAX_STORED_VALUE,
       offset: least!,
       detector,
@@ -195,13 +205,13 @@ function openCube(path: string, metadata: Metadata, detector: Detector): Promise
   });
 }
 
-/** Lines that are looked at to tell which bands hold nothing of use, and pixels in the middle of each. */
+/** Number of lines that are sampled to detect unusable bands, and of pixels in the middle of each. */
 const SAMPLED_LINES = 16;
 const SAMPLED_PIXELS = 1024;
 
 /**
- * Which bands are bad, by their stored index: the product does not say it. In the absorption bands of water vapour the atmospheric
- * correction fails, and leaves 0 or an error. A band is bad if it has one of these in more than half of the pixels that were seen.
+ * Bad bands, by their stored index; the product does not list them. In the absorption bands of water vapour the atmospheric
+ * correction fails, and leaves 0 or an error. A band is bad if more than half of the seen pixels have one of these.
  */
 async function failedBands(header: RasterHeader): Promise<boolean[]> {
   const { height, bands } = header;

@@ -1,24 +1,21 @@
 /**
- * NAIP aerial images, as the USDA names and cuts them: m_<quad>_<quarter>_<UTM zone>_<pixel>_<date>[_<delivery date>].
- *
- * The files carry no tag that says NAIP, and many say nothing at all. So a file is NAIP where its name and its content agree:
- * four bands of 8 bits (red, green, blue, near infrared) in NAD83 UTM, in the zone of the name. Anything else is a plain raster;
- * images of three bands are too, because true and false colour cannot be told apart.
+ * NAIP aerial images, by the USDA's names and extents: m_<quad>_<quarter>_<UTM zone>_<pixel>_<date>[_<delivery date>]. No tag
+ * of the files identifies NAIP, and many have no metadata at all. So a file is NAIP if its name and its content agree: four
+ * bands of 8 bits (red, green, blue, near infrared) in NAD83 UTM, in the zone of the name. Any other file is a plain raster,
+ * including images of three bands, because true and false colour cannot be distinguished.
  */
 import { basename } from 'node:path';
 import { effectiveNodata, type RasterHeader, treatAlphaAsData } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { ProductFormat, Resolution } from '../../scene.js';
-import { datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { matchesRaster } from '../shared/probe-input.js';
-import { USDA } from '../shared/providers.js';
+import { datetimeOption, matchesRaster, parseTime, USDA } from '../shared/index.js';
 
 const NAIP_BANDS = ['red', 'green', 'blue', 'nir'];
 
 interface NaipName {
-  /** Up to the date of the flight. */
+  /** The name up to the date of the flight. */
   id: string;
   zone: number;
   /** Metres. */
@@ -38,7 +35,7 @@ export const naip: ProductFormat = {
   async describe({ path, header: open }, options) {
     const name = parseName(basename(path));
     if (!name) throw notRecognised(path, 'it is not named as NAIP images are');
-    // Some files call the near infrared alpha.
+    // Some files declare the near infrared as alpha.
     const header = treatAlphaAsData(await open());
     const resolution = resolutionOf(header, name);
     const bands = NAIP_BANDS.map((band, index): UngroupedBand => {
@@ -69,7 +66,7 @@ export const naip: ProductFormat = {
   },
 };
 
-/** Null where the name is not NAIP's. Pixels are written as 1, h (half a metre), 060 or 030 (centimetres). */
+/** Null if the name is not one of NAIP. Pixels are written as 1, h (half a metre), 060 or 030 (centimetres). */
 function parseName(file: string): NaipName | null {
   const match = /^(m_\d{7}_(?:ne|nw|se|sw)_(\d{1,2})_(1|h|\d{3})_(\d{4})(\d\d)(\d\d))(?!\d)/i.exec(file);
   if (!match) return null;
@@ -84,7 +81,7 @@ function isNaip({ bands, dataType, crs }: RasterHeader, { zone }: NaipName): boo
   return bands === NAIP_BANDS.length && dataType === 'uint8' && Number(utm?.[1]) === zone;
 }
 
-/** That of the name where the file has it, so that years stack; files made smaller have their own. */
+/** The pixel size of the name if the file has it, so that years stack; resampled files have their own. */
 function resolutionOf(header: RasterHeader, { pixel }: NaipName): Resolution {
   const own = nominalPixelSize(header);
   const isNominal = [own.x, own.y].every((metres) => Math.abs(metres - pixel) <= 0.01 * pixel);

@@ -1,31 +1,26 @@
 /**
  * Layers of the National Land Cover Database, as Erdas .img or GeoTIFF: land cover classes, and percents of impervious surface
- * and tree canopy with codes above 100. Values stay as they are: no pixel is ever mixed of two.
- *
- * The files have no common tag. A file is NLCD where its name says so and its content agrees: one band of 8 bits in an Albers
- * projection, with a colour table where it holds classes. A copy in another projection is a plain raster, and its colour table
- * keeps its codes whole.
+ * and tree canopy with codes above 100. Pixels are never averaged. The files have no common tag. A file is NLCD if its name
+ * and its content agree: one band of 8 bits in an Albers projection, with a colour table if it holds classes. A copy in
+ * another projection is a plain raster, whose colour table protects its codes from averaging.
  */
 import type { RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, ProductFormat } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { matchesRaster } from '../shared/probe-input.js';
-import { MRLC, USGS } from '../shared/providers.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+import { datetimeOption, MRLC, matchesRaster, slugify, stemOf, USGS } from '../shared/index.js';
 
 interface Layer {
   name: string;
   inName: RegExp;
   /** Classes come with a colour table. */
   classes: boolean;
-  /** Where the file declares none: unclassified, or outside of the mapped area. */
+  /** Nodata value if the file declares none: unclassified, or outside of the mapped area. */
   nodata: number;
 }
 
-/** The first whose words are in the name; land cover is also what says nothing more than NLCD. */
+/** The first layer whose words are in the name; land cover if the name only contains NLCD. */
 const LAYERS: Layer[] = [
   { name: 'impervious_descriptor', inName: /descriptor|impdsc/i, classes: true, nodata: 127 },
   { name: 'impervious', inName: /impervious|fctimp/i, classes: false, nodata: 127 },
@@ -89,7 +84,7 @@ function isNlcd({ bands, dataType, palette, crs }: RasterHeader, { classes }: La
   return bands === 1 && dataType === 'uint8' && /\+proj=aea /.test(crs.proj4) && (palette || !classes);
 }
 
-/** The year of the map, from the name unless a flag says it, and an id without the date of processing. */
+/** The year of the map, from the name unless --datetime is given, and an id without the processing date. */
 function yearOf(path: string, stem: string, options: DescribeOptions) {
   const named = /(?<!\d)(19[89]\d|20\d\d)(?!\d)/.exec(stem)?.[1];
   const id = stem.replace(/_(19|20)\d{6}(?=_|$)/, '');

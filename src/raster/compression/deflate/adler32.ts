@@ -1,13 +1,13 @@
 /** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler32.wat over the memory of another kernel. */
-import { loadWasmKernel } from '../../pixels/load-wasm.js';
+import { loadWasmKernel } from '../../pixels/index.js';
 
-/** That of `length` bytes at `from`, after bytes whose own is `sums`: 1 where there were none. A whole number of 32 bits. */
+/** The checksum of `length` bytes at `from`, continued from `sums` (1 at the start of a stream). A 32-bit integer. */
 export type Adler32 = (sums: number, from: number, length: number) => number;
 
 export function createAdler32({ memory }: { memory: object }): Adler32 {
   const kernel = loadWasmKernel<{ adler: Adler32 }>(new URL('./adler32.wasm', import.meta.url), {
     kernel: { memory },
   });
-  if (!kernel) throw new Error('there is no WebAssembly SIMD');
+  if (!kernel) throw new Error('WebAssembly SIMD is not supported');
   return kernel.adler;
 }

@@ -1,8 +1,8 @@
-;; Adler-32 (RFC 1950) over a memory that deflate.wat or inflate.wat has.
+;; Adler-32 (RFC 1950) over the memory of deflate.wat or inflate.wat.
 (module
   (import "kernel" "memory" (memory 1))
 
-  ;; Of $length bytes from $p on, after bytes whose own is $sums: 1 where there were none.
+  ;; The checksum of $length bytes from $p on, continued from $sums (1 at the start).
   (func (export "adler") (param $sums i32) (param $p i32) (param $length i32) (result i32)
     (local $end i32) (local $stop i32)
     (local $sixteen v128) (local $totals v128) (local $earlier v128) (local $within v128)
@@ -10,9 +10,9 @@
     (local.set $end (i32.add (local.get $p) (local.get $length)))
     (local.set $low (i64.extend_i32_u (i32.and (local.get $sums) (i32.const 0xffff))))
     (local.set $high (i64.extend_i32_u (i32.shr_u (local.get $sums) (i32.const 16))))
-    ;; Over n bytes d(i) from 0: low grows by their sum, high by n low + the sum of (n - i) d(i).
-    ;; In the lanes of $totals are the sums of bytes, $earlier adds up what they were before each 16 bytes, and $within the
-    ;; bytes of each 16, the first 16 times, the last once. 2048 times 16 bytes are not too many for 32 bits.
+    ;; Over n bytes d(i) from 0: low grows by their sum, high by n low + the sum of (n - i) d(i). The lanes of $totals hold
+    ;; sums of bytes, $earlier adds up their values before each 16 bytes, and $within adds the bytes of each 16, the first 16
+    ;; times, the last once. 2048 times 16 bytes fit into 32 bits.
     (loop $part
       (local.set $stop
         (i32.add (local.get $p)

@@ -1,18 +1,16 @@
 /**
- * Writes zlib streams (RFC 1950, 1951) of what TIFF's predictors leave: numbers near zero. Hardly anything in them repeats but
- * zeros, so that Huffman codes and runs of zeros make them as small as zlib's Z_RLE does, at several times the speed. The work
- * on each byte is done by deflate.wat in WebAssembly SIMD; where there is none, by zlib.
+ * Writes zlib streams (RFC 1950, 1951) of the output of TIFF's predictors: numbers near zero. Hardly anything repeats in them
+ * but zeros, so Huffman codes and runs of zeros compress them as well as zlib's Z_RLE, several times faster. deflate.wat
+ * (WebAssembly SIMD) does the work on each byte; without SIMD, zlib compresses.
  */
 import { constants, deflateSync } from 'node:zlib';
-import { UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/data-types.js';
-import { loadWasmKernel } from '../../pixels/load-wasm.js';
-import { typedKernels } from '../../pixels/typed-kernels.js';
+import { loadWasmKernel, typedKernels, UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/index.js';
 import { type Adler32, createAdler32 } from './adler32.js';
 import { canonicalCodes, codeLengths } from './huffman.js';
 
 /** A block of an image: `height` rows of `width` pixels, `stride` pixels apart, the first at `start`. */
 export interface BlockView {
-  /** Signed ones as if they were unsigned: differences wrap alike. */
+  /** Signed pixels are viewed as unsigned ones: differences wrap in the same way. */
   pixels: Uint8Array | Uint16Array | Uint32Array;
   start: number;
   stride: number;
@@ -29,8 +27,8 @@ export function deflate(data: Uint8Array): Buffer {
 }
 
 /**
- * The zlib stream of a block's horizontal differences (TIFF 6.0, section 14). The block is filled up to outWidth x outHeight
- * pixels with "same as before" to the right and zeros below; outWidth is a multiple of 16, and at most 2 ** 16.
+ * The zlib stream of a block's horizontal differences (TIFF 6.0, section 14). The block is padded to outWidth x outHeight
+ * pixels: rows repeat their last value, rows below are zero. outWidth is a multiple of 16, and at most 2 ** 16.
  */
 export function deflateWithPredictor(block: BlockView, outWidth: number, outHeight: number): Buffer {
   const size = block.pixels.BYTES_PER_ELEMENT;
@@ -58,8 +56,8 @@ export function deflateWithPredictor(block: BlockView, outWidth: number, outHeig
 }
 
 /**
- * Differences of the block's rows from `firstRow` on, as many as fill `input`. The kernel takes them as one long row; then the
- * first pixel of each, which has nothing before it, is put back.
+ * Writes the differences of the block's rows from `firstRow` on, as many as fill `input`. The kernel treats them as one long
+ * row; then the first pixel of each row, which has no predecessor, is restored.
  */
 function placeDifferences(
   { pixels, start, stride, width, height }: BlockView,
@@ -87,7 +85,7 @@ interface Address {
   readonly value: number;
 }
 
-/** What deflate.wat exports; see there. */
+/** Exports of deflate.wat, which describes them. */
 interface Kernel {
   memory: { readonly buffer: ArrayBuffer };
   bytes: Address;
@@ -95,7 +93,7 @@ interface Kernel {
   runs: Address;
   input: Address;
   output: Address;
-  /** Where the next byte goes. */
+  /** Address of the next byte. */
   out: { value: number };
   difference(size: number, length: number): void;
   count(length: number): number;
@@ -105,21 +103,21 @@ interface Kernel {
   align(): void;
 }
 
-/** Bytes of a block of DEFLATE: with less, the making of codes weighs more; with more, they fit less well. */
+/** Bytes of a block of DEFLATE. In smaller blocks the codes take more of the time; in larger ones the codes fit less well. */
 const BLOCK_BYTES = 2 ** 18;
-/** In bits; the kernel's table of pairs has room for no more. */
+/** Limited by the size of an entry in the kernel's table of pairs. */
 const MAX_CODE_BITS = 13;
-/** What a block may become at most, with the codes that describe it. */
+/** Largest size of an encoded block, including its codes. */
 const MAX_BLOCK_OUTPUT_BYTES = (BLOCK_BYTES * MAX_CODE_BITS) / 8 + 1024;
 
-/** Run lengths and Huffman codes too. Chunks are large enough that output is rarely joined from pieces. */
+/** Run lengths and Huffman codes, too. Chunks are so large that the output is rarely joined from several. */
 const ZLIB = { level: 1, strategy: constants.Z_RLE, memLevel: 9, chunkSize: 2 ** 18 };
 
-/** The symbol that ends a block; those of lengths follow (RFC 1951, 3.2.5). */
+/** The symbol that ends a block; the symbols of lengths follow (RFC 1951, 3.2.5). */
 const END = 256;
 const SYMBOLS = 286;
 const MAX_RUN_LENGTH = 258;
-/** For each length of a match, from 3 on: its symbol, and what is added as how many extra bits. */
+/** For each match length from 3 on: its symbol and its extra bits. */
 const LENGTHS = lengthSymbols();
 
 function lengthSymbols(): { symbol: number; extra: number; extraBits: number }[] {
@@ -132,15 +130,15 @@ function lengthSymbols(): { symbol: number; extra: number; extraBits: number }[]
   return found;
 }
 
-/** `length` bits to be sent, the lowest first, as the kernel takes them. */
+/** A table entry of the kernel: `length` bits to be sent, the lowest first. */
 const entry = (bits: number, length: number) => bits * 64 + length;
 
-/** The kernel with its tables. Outside of `encode` it holds no bits back, and its memory never grows. */
+/** The kernel with its tables. Outside of `encode` it has no pending bits, and its memory never grows. */
 class Encoder {
   private readonly memory: Uint8Array;
   private readonly input: number;
   private readonly output: number;
-  /** Tables of the kernel: counts, and later entries. */
+  /** Tables of the kernel: first counts, then entries. */
   private readonly bytes: Uint32Array;
   private readonly powers: Uint32Array;
   private readonly runs: Uint32Array;
@@ -158,7 +156,7 @@ class Encoder {
     this.runs = new Uint32Array(buffer, kernel.runs.value, MAX_RUN_LENGTH + 1);
   }
 
-  /** The stream of `size` bytes, of which `place` puts up to `step` at a time, from `from` on, into `input`. */
+  /** The stream of `size` bytes. `place` writes up to `step` bytes at a time, from `from` on, to `input`. */
   encode(size: number, step: number, place: (input: Uint8Array, from: number) => void): Buffer {
     const { out, put, align } = this.kernel;
     const parts: Buffer[] = [];
@@ -181,14 +179,14 @@ class Encoder {
     return parts.length === 1 ? parts[0] : Buffer.concat(parts);
   }
 
-  /** Adler-32 at the next byte, its highest byte first. */
+  /** Writes Adler-32 at the next byte, highest byte first. */
   private finish(sums: number): void {
     const { put, align } = this.kernel;
     align();
     for (let shift = 24; shift >= 0; shift -= 8) put(entry((sums >>> shift) & 255, 8));
   }
 
-  /** A block with dynamic Huffman codes of the `length` bytes of the input. */
+  /** Encodes the `length` bytes of the input as a block with dynamic Huffman codes. */
   private encodeBlock(length: number, last: boolean): void {
     const { count, pair, emit, put } = this.kernel;
     const { bytes, powers, runs, memory } = this;
@@ -209,7 +207,7 @@ class Encoder {
     for (let run = 3; run <= MAX_RUN_LENGTH; run++) {
       if (runs[run] === 0) continue;
       const { symbol, extra, extraBits } = LENGTHS[run];
-      // One bit more, 0, is distance 1.
+      // One more bit, 0, is distance 1.
       runs[run] = entry(codes[symbol] + (extra << lengths[symbol]), lengths[symbol] + extraBits + 1);
     }
     this.putCodes(lengths, last);
@@ -219,7 +217,7 @@ class Encoder {
     put(entry(codes[END], lengths[END]));
   }
 
-  /** The head of a block: how long each symbol's code is, by codes of its own (RFC 1951, 3.2.7). */
+  /** The header of a block: the length of each symbol's code, itself encoded (RFC 1951, 3.2.7). */
   private putCodes(lengths: Uint8Array, last: boolean): void {
     const { put } = this.kernel;
     const symbols = lengths.findLastIndex((length) => length > 0) + 1;
@@ -243,13 +241,13 @@ class Encoder {
   }
 }
 
-/** The one code of distances, that of 1. */
+/** Length of the only distance code, that of 1. */
 const DISTANCE_LENGTH = 1;
 
-/** The order in which the lengths of the codes of lengths are sent. */
+/** The order in which the lengths of the code length codes are sent. */
 const PACKED_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/** Lengths of codes with their runs: 16 repeats the last one 3 to 6 times, 17 and 18 are 3 to 10 and 11 to 138 zeros. */
+/** Run-length encodes code lengths: 16 repeats the last one 3 to 6 times, 17 and 18 are 3 to 10 and 11 to 138 zeros. */
 function packLengths(lengths: number[]): { symbol: number; extra: number; extraBits: number }[] {
   const packed = [];
   for (let at = 0, previous = -1; at < lengths.length; ) {

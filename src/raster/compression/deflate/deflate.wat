@@ -1,16 +1,16 @@
-;; The inner loops of deflate.ts: what happens to each byte of a block of DEFLATE with dynamic Huffman codes (RFC 1951, 3.2.7).
+;; The inner loops of deflate.ts over the bytes of a block of DEFLATE with dynamic Huffman codes (RFC 1951, 3.2.7).
 ;;
-;; Bytes are counted and written in pairs. A table of 65536 words, by the pair as a little-endian number, first holds how often
-;; each occurs, then the codes of its two bytes, one after the other. For differences of 16-bit pixels nearly all of it stays
-;; untouched, as their upper byte is mostly 0 or 255: then it takes no more of the cache than a table of bytes. The only matches
-;; are runs of zeros, at distance 1.
+;; Bytes are counted and written in pairs. A table of 65536 words, indexed by the pair as a little-endian number, first holds
+;; the count of each pair, then the codes of its two bytes, one after the other. For differences of 16-bit pixels nearly all of
+;; it stays unused, as their upper byte is mostly 0 or 255: the table then needs no more of the cache than a table of bytes.
+;; The only matches are runs of zeros, at distance 1.
 ;;
-;; An "entry" is a code in a table: its bits times 64, the first to be sent lowest, plus how many they are. A code has at most 13
-;; bits, so that the entry of a pair fits into 32. Sums of numbers of bits are made of whole entries: only their lowest six bits
-;; count, as a shift looks at no others.
+;; An "entry" is a code in a table: its bits times 64, the first to be sent lowest, plus the number of bits. A code has at most
+;; 13 bits, so the entry of a pair fits into 32. Numbers of bits are added up as complete entries: only their lowest six bits
+;; count, because a shift uses no others.
 (module
   (memory (export "memory") 18)
-  ;; Addresses. Those of tables are also written as offsets below.
+  ;; Addresses. Those of tables are repeated as offsets below.
   (global $pairs i32 (i32.const 0))                            ;; 65536 words: counts, then entries
   (global $runs (export "runs") i32 (i32.const 0x40000))       ;; 259 words by length, 3 to 258: counts, then entries
   (global $bytes (export "bytes") i32 (i32.const 0x40800))     ;; 256 words: counts, then entries
@@ -19,16 +19,16 @@
   (global $input (export "input") i32 (i32.const 0x42000))     ;; 256 KiB
   (global $output (export "output") i32 (i32.const 0x82040))   ;; all the rest
 
-  ;; No match may reach back before the input, which is so where a byte other than 0 is there.
+  ;; No match may reach back before the input. This is ensured by a byte other than 0 there.
   (data (i32.const 0x41fff) "\01")
 
-  ;; Where the next byte goes, and what is not stored yet: $held bits, less than 8, the first of them lowest.
+  ;; Address of the next byte, and pending bits: $held bits, less than 8, the first of them lowest.
   (global $out (export "out") (mut i32) (i32.const 0))
   (global $bits (mut i64) (i64.const 0))
   (global $held (mut i64) (i64.const 0))
 
-  ;; Subtracts from each pixel of the input the one before, from the last on. Pixels have $size bytes, and all together $length,
-  ;; a multiple of 16. The first pixel becomes anything.
+  ;; Subtracts from each pixel of the input its predecessor, from the last pixel to the first. Pixels have $size bytes, and
+  ;; $length in total, a multiple of 16. The first pixel becomes undefined.
   (func (export "difference") (param $size i32) (param $length i32)
     (local $p i32) (local $pixels v128) (local $before v128)
     (local.set $p (i32.add (global.get $input) (local.get $length)))
@@ -46,8 +46,8 @@
               (else (v128.store (local.get $p) (i32x4.sub (local.get $pixels) (local.get $before)))))))
         (br $next))))
 
-  ;; Counts the pairs of $length bytes of input, and runs of zeros; from the pairs, bytes. Returns how many bytes at the end, less
-  ;; than 8, are not counted.
+  ;; Counts the pairs of $length bytes of input and runs of zeros, then derives the counts of bytes. Returns how many bytes at
+  ;; the end, less than 8, are not counted.
   (func (export "count") (param $length i32) (result i32)
     (local $p i32) (local $end i32) (local $word i64) (local $zeros i32) (local $stop i32) (local $at i32)
     (call $clear)
@@ -107,7 +107,7 @@
                 (local.set $held (global.get $held))
                 (local.set $p (local.get $stop))
                 (br $next)))))
-        ;; Two pairs are at most 2 x 26 bits more, less than 64. All that is held is stored, but only whole bytes are done with.
+        ;; Two pairs add at most 2 x 26 bits, less than 64. All pending bits are stored, but only complete bytes advance $out.
         (local.set $entry
           (i64.load32_u (i32.and (i32.wrap_i64 (i64.shl (local.get $word) (i64.const 2))) (i32.const 0x3fffc))))
         (local.set $bits
@@ -142,13 +142,13 @@
     (global.set $bits (local.get $bits))
     (global.set $held (local.get $held)))
 
-  ;; Where the zeros at the end of the eight bytes $word at $p begin, an even number of bytes from $p.
+  ;; The start of the zeros at the end of the eight bytes $word at $p, at an even distance from $p.
   (func $zerosIn (param $p i32) (param $word i64) (result i32)
     (i32.sub
       (i32.add (local.get $p) (i32.const 8))
       (i32.shl (i32.wrap_i64 (i64.shr_u (i64.clz (local.get $word)) (i64.const 4))) (i32.const 1))))
 
-  ;; Where the zeros from $p on end, an even number of bytes from it. Only whole words before $end are looked at.
+  ;; The end of the zeros from $p on, at an even distance from it. Checks only complete words before $end.
   (func $zerosUpTo (param $p i32) (param $end i32) (result i32)
     (local $word i64)
     (loop $next
@@ -162,8 +162,8 @@
       (local.get $p)
       (i32.shl (i32.wrap_i64 (i64.shr_u (i64.ctz (local.get $word)) (i64.const 4))) (i32.const 1))))
 
-  ;; Counts (0) or writes (1) the pairs from $p on, then a run of zeros from $zeros to $stop, as pieces of up to 258 bytes. A match
-  ;; copies what is before it: where that is no zero, the run begins with a pair; two zeros at its end are also one.
+  ;; Counts (0) or writes (1) the pairs from $p on, then a run of zeros from $zeros to $stop, in pieces of up to 258 bytes. A
+  ;; match copies the byte before it: if that is not zero, the run starts with a pair; two zeros at its end are a pair, too.
   (func $walk (param $p i32) (param $zeros i32) (param $stop i32) (param $writes i32)
     (local $length i32)
     (if (i32.load8_u (i32.sub (local.get $zeros) (i32.const 1)))
@@ -192,7 +192,7 @@
       (then (call $put (i32.load (local.get $at))))
       (else (i32.store (local.get $at) (i32.add (i32.load (local.get $at)) (i32.const 1))))))
 
-  ;; Counts of the block before become 0: of pairs, only those that there were.
+  ;; Resets the counts of the previous block to 0: of pairs, only those that occurred.
   (func $clear
     (local $row i32)
     (loop $next
@@ -202,7 +202,7 @@
       (br_if $next (i32.lt_u (local.get $row) (i32.const 1024))))
     (memory.fill (global.get $runs) (i32.const 0) (i32.const 1036)))
 
-  ;; Counts of bytes from those of pairs; a row of the table has the same second byte.
+  ;; Derives counts of bytes from those of pairs; a row of the table has the same second byte.
   (func $sum
     (local $row i32) (local $at i32) (local $column i32) (local $four v128) (local $total v128) (local $count i32)
     (memory.fill (global.get $bytes) (i32.const 0) (i32.const 1024))
@@ -227,8 +227,8 @@
       (local.set $row (i32.add (local.get $row) (i32.const 4)))
       (br_if $nextRow (i32.lt_u (local.get $row) (i32.const 1024)))))
 
-  ;; Entries of pairs from those of bytes, in rows that have pairs: the bits of the second byte go above those of the first, by a
-  ;; product, as no shift of vectors has a number for each lane.
+  ;; Derives entries of pairs from those of bytes, in rows with pairs. A product places the bits of the second byte above those
+  ;; of the first, because vector shifts cannot differ by lane.
   (func (export "pair")
     (local $row i32) (local $at i32) (local $column i32) (local $entry i32) (local $code v128) (local $length v128)
     (loop $nextRow
@@ -261,7 +261,7 @@
     (global.set $bits (i64.shr_u (local.get $bits) (i64.and (local.get $held) (i64.const 56))))
     (global.set $held (i64.and (local.get $held) (i64.const 7))))
 
-  ;; Fills up the last byte with zeros: afterwards nothing is held.
+  ;; Pads the last byte with zeros; afterwards no bits are pending.
   (func (export "align")
     (i64.store (global.get $out) (global.get $bits))
     (global.set $out (i32.add (global.get $out) (i64.ne (global.get $held) (i64.const 0))))

@@ -1,18 +1,18 @@
-;; The prefix codes of DEFLATE (RFC 1951, 3.2.2) as tables that inflate.wat looks its symbols up in.
+;; Tables of the prefix codes of DEFLATE (RFC 1951, 3.2.2), in which inflate.wat looks up symbols.
 ;;
-;; Two tables give what the next bits mean: 12 bits for literals and lengths, 10 for distances. An "entry" of them holds, from its
-;; lowest bit on:
-;;   6 bits   how many bits it stands for
-;;   24 bits  up to three literals; or 4 bits, how many of those bits are the code, the rest being extra ones; 5 bits, the number
-;;            of extra bits, or $END; 15 bits, the least length or distance
-;;   2 bits   how many literals
-;; An entry is 0 where its bits begin a longer code, or none: such a code is found bit by bit.
+;; Two tables are indexed by the next bits: 12 bits for literals and lengths, 10 for distances. An "entry" has, from its lowest
+;; bit on:
+;; - 6 bits: the number of bits it consumes;
+;; - 24 bits: up to three literals; or 4 bits, the length of the code, the other consumed bits being extra bits; 5 bits, the
+;; number of extra bits, or $END; and 15 bits, the least length or distance;
+;; - 2 bits: the number of literals.
+;; An entry is 0 if its bits start a longer code, or none: such a code is decoded bit by bit.
 (module
   (memory (export "memory") 1)
   ;; Addresses.
   (global $literals i32 (i32.const 0))                            ;; 4096 entries, by the next 12 bits
   (global $distances i32 (i32.const 0x4000))                      ;; 1024 entries, by the next 10 bits
-  ;; Codes: as 16 words how many there are of each length, then as words their symbols in order.
+  ;; Codes: 16 words with the number of codes of each length, then their symbols in order, as words.
   (global $literalCode i32 (i32.const 0x5000))
   (global $distanceCode i32 (i32.const 0x5600))
   (global $lengthCode (export "lengthCode") i32 (i32.const 0x5800))
@@ -20,10 +20,10 @@
   (global $next i32 (i32.const 0x5c00))                           ;; 16 words: where the next symbol of each length goes
   (global (export "free") i32 (i32.const 0x6000))                 ;; all the rest, after the addresses of inflate.wat
 
-  ;; In place of a number of extra bits: the end of a block.
+  ;; Marks the end of a block, instead of a number of extra bits.
   (global $END i32 (i32.const 31))
 
-  ;; Fills both tables by the lengths of the codes of that many symbols; whether these are wrong.
+  ;; Fills both tables from the code lengths of the given numbers of symbols; returns 1 if the lengths are invalid.
   (func (export "tables") (param $literals i32) (param $distances i32) (result i32)
     (if (call $sort (global.get $literalCode) (global.get $lengths) (local.get $literals)) (then (return (i32.const 1))))
     (if (call $sort (global.get $distanceCode) (i32.add (global.get $lengths) (local.get $literals)) (local.get $distances))
@@ -33,8 +33,8 @@
     (call $join)
     (i32.const 0))
 
-  ;; Sorts the symbols whose codes have these lengths, by length; whether no codes have these lengths. Codes may be missing only
-  ;; where there is one of one bit, or none at all.
+  ;; Sorts the symbols by code length; returns 1 if no code has these lengths. A code may be incomplete only if it has one
+  ;; symbol of one bit, or none.
   (func $sort (export "sort") (param $code i32) (param $from i32) (param $count i32) (result i32)
     (local $i i32) (local $length i32) (local $at i32) (local $left i32) (local $longest i32) (local $sum i32)
     (memory.fill (local.get $code) (i32.const 0) (i32.const 64))
@@ -74,7 +74,7 @@
       (br_if $place (i32.lt_u (local.get $i) (local.get $count))))
     (i32.const 0))
 
-  ;; The symbol whose code $bits begin with, times 16, plus the length of the code; 0 where there is none.
+  ;; The symbol of the code at the start of $bits, times 16, plus the length of the code; 0 if there is none.
   (func $find (export "find") (param $code i32) (param $bits i32) (result i32)
     (local $length i32) (local $number i32) (local $at i32) (local $count i32)
     ;; $number counts from the first code of a length on, $at from its symbol.
@@ -142,7 +142,7 @@
       (br_if $next (local.get $length)))
     (local.get $result))
 
-  ;; The entry of what $find found; 0 for nothing, and for symbols without meaning.
+  ;; The entry of the result of $find; 0 for no result, and for symbols without meaning.
   (func $entry (param $distance i32) (param $found i32) (result i32)
     (local $symbol i32) (local $length i32) (local $extra i32)
     (if (i32.eqz (local.get $found)) (then (return (i32.const 0))))
@@ -203,14 +203,14 @@
         (i32.shl (local.get $extra) (i32.const 10))
         (i32.shl (local.get $base) (i32.const 15)))))
 
-  ;; Gives literals those that follow them within the 12 bits, up to three together, where at least half of the entries would have
-  ;; two: else that takes longer than it saves.
+  ;; Joins literals with those that follow them within the 12 bits, up to three, if at least half of the entries would have
+  ;; two: otherwise the joining costs more than it saves.
   (func $join
     (if (i32.gt_u (call $joinEvery (i32.const 252) (i32.const 0)) (i32.const 32))
       (then (drop (call $joinEvery (i32.const 4) (i32.const 1))))))
 
-  ;; Does so for one entry in $step bytes, or only counts those that would have two or three literals. From the last on, as what
-  ;; follows is at an earlier one, which still stands for itself alone.
+  ;; Does so for one entry in $step bytes, or only counts the entries that would have two or three literals. Works from the
+  ;; last entry to the first, because the following literal is at a lower index, whose entry must still be single.
   (func $joinEvery (param $step i32) (param $writes i32) (result i32)
     (local $at i32) (local $first i32) (local $second i32) (local $third i32) (local $used i32) (local $two i32)
     (local $three i32) (local $count i32)
@@ -234,7 +234,7 @@
               (i32.le_u
                 (i32.add (local.get $used) (i32.and (local.get $third) (i32.const 63)))
                 (i32.const 12))))
-          ;; How many they are, and their bits, are added up; bytes go one after another.
+          ;; Adds up the numbers of literals and of bits; bytes are appended.
           (i32.store
             (local.get $at)
             (i32.add
@@ -253,7 +253,7 @@
       (br_if $next (i32.ge_u (local.get $at) (local.get $step))))
     (local.get $count))
 
-  ;; The entries of codes that no table has, with which $bits begin; 0 where there is none.
+  ;; Decodes a code at the start of $bits that no table has; 0 if there is none.
   (func (export "longLiteral") (param $bits i32) (result i32)
     (call $entry (i32.const 0) (call $find (global.get $literalCode) (local.get $bits))))
 

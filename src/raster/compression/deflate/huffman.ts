@@ -1,8 +1,8 @@
-/** Prefix codes as DEFLATE has them (RFC 1951, 3.2.2), for up to 512 symbols that occur less than 2 ** 23 times in all. */
+/** Prefix codes of DEFLATE (RFC 1951, 3.2.2), for up to 512 symbols that occur less than 2 ** 23 times in total. */
 
 /**
- * The bits of each symbol's code, at most `limit`; 0 for symbols that do not occur. At least two get a code, as some decoders
- * want it.
+ * The length of each symbol's code in bits, at most `limit`; 0 for symbols that do not occur. At least two symbols get a code,
+ * because some decoders require it.
  */
 export function codeLengths(counts: Uint32Array, limit: number): Uint8Array {
   const lengths = new Uint8Array(counts.length);
@@ -23,7 +23,7 @@ export function codeLengths(counts: Uint32Array, limit: number): Uint8Array {
 const SYMBOL_BITS = 9;
 const symbolOf = (key: number) => key % 2 ** SYMBOL_BITS;
 
-/** Symbols that occur, the rarest first, each with its count above it. */
+/** Symbols that occur, the rarest first, each with its count in the higher bits. */
 function sortedKeys(counts: Uint32Array): Uint32Array {
   const keys = new Uint32Array(counts.length);
   let size = 0;
@@ -34,7 +34,7 @@ function sortedKeys(counts: Uint32Array): Uint32Array {
 }
 
 /**
- * How many symbols have codes of each length. A Huffman code by Moffat and Katajainen 1995, In-Place Calculation of
+ * Number of symbols for each code length. A Huffman code by Moffat and Katajainen 1995, In-Place Calculation of
  * Minimum-Redundancy Codes: `nodes` holds first the counts of the symbols, then, from the left, those of inner nodes, then the
  * parents of these, then their depths; the last inner node is the root.
  */
@@ -71,8 +71,8 @@ function symbolsByLength(keys: Uint32Array, limit: number): Uint32Array {
 }
 
 /**
- * Where codes were cut to the limit they are too many. Until they fit, two of the limit's length move: one is put beside a
- * shorter one that gets a bit more (as in gen_bitlen of zlib). Not the very best code, but close.
+ * Codes that were shortened to the limit are too many. Until they fit, one of the limit's length is placed beside a shorter
+ * code, which becomes one bit longer (as in gen_bitlen of zlib). The result is close to optimal.
  */
 function limitLengths(symbols: Uint32Array, limit: number): void {
   let taken = 0;

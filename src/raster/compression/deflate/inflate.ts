@@ -1,18 +1,18 @@
 /**
- * Reads zlib streams (RFC 1950, 1951) of blocks of pixels: inflate.wat does it in WebAssembly SIMD, up to three bytes at a time,
- * which suits pixels whose differences hardly repeat. zlib does it where there is no SIMD, for small blocks, where tables cost more
- * than they save, and for blocks so large that a thread should not keep their memory.
+ * Reads zlib streams (RFC 1950, 1951) of blocks of pixels. inflate.wat (WebAssembly SIMD) decodes up to three bytes at a time,
+ * which suits pixels whose differences hardly repeat. zlib decodes if SIMD is missing, small blocks, whose tables cost more
+ * than they save, and large blocks, whose memory a thread should not keep.
  */
 import { constants, inflateSync } from 'node:zlib';
-import { loadWasmKernel } from '../../pixels/load-wasm.js';
+import { loadWasmKernel } from '../../pixels/index.js';
 import { type Adler32, createAdler32 } from './adler32.js';
 
-/** Puts the stream, or the start of it, into memory. */
+/** Writes the stream, or its start, to memory. */
 type ReadStream = (into: Uint8Array) => void;
 
 /**
- * The bytes of a stream of `length` bytes, good until the next one is read. Throws an Error where it is damaged, or holds more
- * than `limit` bytes.
+ * Decompresses a stream of `length` bytes. The result is valid until the next stream is read. Throws an Error if the stream is
+ * damaged or holds more than `limit` bytes.
  */
 export function inflate(length: number, limit: number, read: ReadStream): Uint8Array {
   const room = decoder?.reserve(length, limit);
@@ -26,8 +26,8 @@ export function inflate(length: number, limit: number, read: ReadStream): Uint8A
 }
 
 /**
- * The first `wanted` bytes of a stream of which the first `length` bytes are there, good until the next one is read; undefined
- * where these hold fewer. Throws an Error where they are damaged.
+ * The first `wanted` bytes of a stream whose first `length` bytes are available, valid until the next stream is read;
+ * undefined if these hold fewer. Throws an Error if they are damaged.
  */
 export function inflatePrefix(length: number, wanted: number, read: ReadStream): Uint8Array | undefined {
   const room = decoder?.reserve(length, wanted);
@@ -41,19 +41,11 @@ export function inflatePrefix(length: number, wanted: number, read: ReadStream):
   return bytes.length < wanted ? undefined : aligned(bytes.subarray(0, wanted));
 }
 
-/**
- * Adds to each pixel of a row all those before it, in place, `width` pixels a row. False, and nothing is done, where they do not
- * lie in the memory of the last stream.
- */
-export function prefixSumRows(values: Uint8Array | Uint16Array | Uint32Array, width: number): boolean {
-  return decoder?.sumRows(values, width) ?? false;
-}
-
 function inflateByZlib(stored: Uint8Array, limit: number): Uint8Array {
   return aligned(inflateSync(stored, { maxOutputLength: limit, chunkSize: chunkFor(limit) }));
 }
 
-/** One spare byte, so that zlib sees the end of the data without a second chunk. */
+/** One spare byte lets zlib see the end of the data without a second chunk. */
 const chunkFor = (bytes: number) => Math.max(64, bytes + 1);
 
 const aligned = (bytes: Uint8Array) => (bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes));
@@ -61,45 +53,40 @@ const aligned = (bytes: Uint8Array) => (bytes.byteOffset % 8 === 0 ? bytes : new
 /** Exports of huffman-tables.wat, which describes them. */
 interface HuffmanTables {
   memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
-  /** Where memory that is free begins. */
+  /** Address of the free memory. */
   free: { readonly value: number };
 }
 
-/** What inflate.wat exports; see there. */
+/** Exports of inflate.wat, which describes them. */
 interface Inflate {
-  /** After the last byte that was read. */
+  /** Address after the last byte read. */
   in: { readonly value: number };
-  /** After the last byte that was written. */
+  /** Address after the last byte written. */
   out: { readonly value: number };
   inflate(from: number, end: number, out: number, stop: number): number;
 }
 
-/** Exports of prefix-sum.wat, which describes them. */
-interface PrefixSum {
-  sum(size: number, from: number, rowBytes: number, rows: number): void;
-}
-
 /** All of them, over one memory. */
-type Kernel = HuffmanTables & Inflate & PrefixSum & { adler: Adler32 };
+type Kernel = HuffmanTables & Inflate & { adler: Adler32 };
 
 const PAGE = 65_536;
-/** Bytes of output below which zlib is no slower. */
+/** Output size below which zlib is as fast, bytes. */
 const MIN_WASM_BYTES = 2 ** 14;
-/** Bytes of input and output; larger blocks are too rare for their memory to be kept. */
+/** Limit of input plus output, bytes; the memory of larger blocks is not kept. */
 const MAX_WASM_BYTES = 2 ** 24;
-/** What may be read beyond the input, and written beyond the output. */
+/** The kernel may read this far beyond the input, and write this far beyond the output. */
 const PADDING_BYTES = 1024;
 
 const STOPPED = 1;
 const TRUNCATED = 2;
-/** What the kernel returns, from `TRUNCATED` on. */
+/** Results of the kernel, from `TRUNCATED` on. */
 const FAULTS = [
   'its data end early',
-  'a block is of no known kind',
-  'the lengths of its codes make no code',
+  'a block has an unknown type',
+  'its code lengths are invalid',
   'a stored block has two lengths',
-  'it has bits that are no code',
-  'it repeats what lies before its start',
+  'it has bits that are not a code',
+  'it repeats bytes before its start',
 ];
 
 /** Header and checksum of a zlib stream. */
@@ -107,12 +94,13 @@ const ZLIB_HEADER_BYTES = 2;
 const ZLIB_TRAILER_BYTES = 4;
 
 /**
- * The kernel with the last stream and what it held. Its memory grows to the largest that was wanted, at most `LARGEST` and a little.
+ * The kernel with the last stream and its output. Its memory grows to the largest size that was needed, at most
+ * `MAX_WASM_BYTES` and the padding.
  */
 class Decoder {
   private readonly input: number;
   private memory: Uint8Array;
-  /** Where the output begins. */
+  /** Address of the output. */
   private output = 0;
 
   constructor(private readonly kernel: Kernel) {
@@ -120,7 +108,7 @@ class Decoder {
     this.memory = new Uint8Array(kernel.memory.buffer);
   }
 
-  /** Memory for a stream that becomes up to `limit` bytes; undefined where that is too much. */
+  /** Memory for a stream that decompresses to at most `limit` bytes; undefined if that is too much. */
   reserve(length: number, limit: number): Uint8Array | undefined {
     if (length + limit > MAX_WASM_BYTES) return undefined;
     this.output = Math.ceil((this.input + length + PADDING_BYTES) / 16) * 16;
@@ -141,7 +129,7 @@ class Decoder {
     if (at + ZLIB_TRAILER_BYTES > this.input + length) throw new Error(FAULTS[0]);
     const view = new DataView(this.memory.buffer);
     if (view.getUint32(at) !== this.kernel.adler(1, this.output, size) >>> 0)
-      throw new Error('its bytes have another checksum');
+      throw new Error('its checksum is wrong');
     return this.memory.subarray(this.output, this.output + size);
   }
 
@@ -152,15 +140,6 @@ class Decoder {
     return this.memory.subarray(this.output, this.output + wanted);
   }
 
-  sumRows(
-    { buffer, byteOffset, length, BYTES_PER_ELEMENT: size }: Uint8Array | Uint16Array | Uint32Array,
-    width: number,
-  ): boolean {
-    if (buffer !== this.memory.buffer) return false;
-    this.kernel.sum(size, byteOffset, width * size, length / width);
-    return true;
-  }
-
   private run(length: number, stop: number): number {
     const { input, output, memory } = this;
     if (length < ZLIB_HEADER_BYTES) return TRUNCATED;
@@ -169,19 +148,22 @@ class Decoder {
   }
 }
 
-/** Throws where these two bytes begin no stream of DEFLATE (RFC 1950, 2.2). */
+const DEFLATE_METHOD = 8;
+/** Of 2 ** 15 bytes. */
+const LARGEST_WINDOW = 7;
+const DICTIONARY_FLAG = 32;
+
+/** Throws unless these two bytes are the header of a DEFLATE stream (RFC 1950, 2.2). */
 function checkZlibHeader(first: number, second: number): void {
-  const [DEFLATE, LARGEST_WINDOW, DICTIONARY] = [8, 7, 32];
-  const deflated = (first & 15) === DEFLATE && first >> 4 <= LARGEST_WINDOW;
-  if (!deflated || (first * 256 + second) % 31 !== 0) throw new Error('it does not begin as a zlib stream');
-  if (second & DICTIONARY) throw new Error('it needs a dictionary');
+  const isDeflate = (first & 15) === DEFLATE_METHOD && first >> 4 <= LARGEST_WINDOW;
+  if (!isDeflate || (first * 256 + second) % 31 !== 0) throw new Error('it does not begin as a zlib stream');
+  if (second & DICTIONARY_FLAG) throw new Error('it needs a dictionary');
 }
 
 function createDecoder(codes: HuffmanTables | undefined): Decoder | undefined {
   if (!codes) return undefined;
   const inflate = loadWasmKernel<Inflate>(new URL('./inflate.wasm', import.meta.url), { codes });
-  const sum = loadWasmKernel<PrefixSum>(new URL('./prefix-sum.wasm', import.meta.url), { kernel: codes });
-  return inflate && sum && new Decoder({ ...codes, ...inflate, ...sum, adler: createAdler32(codes) });
+  return inflate && new Decoder({ ...codes, ...inflate, adler: createAdler32(codes) });
 }
 
 /** One for each thread. */

@@ -1,11 +1,12 @@
-;; Decodes DEFLATE (RFC 1951), by the tables of huffman-tables.wat, in whose memory input and output lie too; inflate.ts says where.
+;; Decodes DEFLATE (RFC 1951) by the tables of huffman-tables.wat, whose memory also holds input and output; inflate.ts defines
+;; the layout.
 ;;
-;; $bits holds what is read and not done with, the next bit third lowest, so that masking alone makes addresses of the tables. The
-;; lowest six bits of $held are how many they are, and two for those below. Other bits of it do not count: a shift looks at no
-;; others, so that whole entries are subtracted.
+;; $bits holds bits that are read but not consumed, the next bit third lowest, so that masking alone yields addresses in the
+;; tables. The lowest six bits of $held are their number plus two. Its other bits do not count, because a shift uses no others,
+;; so complete entries are subtracted.
 ;;
-;; Up to 1 KiB is read beyond the input, and up to 300 bytes are written beyond where it is to stop. What comes of bits beyond the
-;; input is found in the end, and counts for nothing: so bits that are no code are done with too.
+;; The decoder reads up to 1 KiB beyond the input, and writes up to 300 bytes beyond the end of the output. Bits beyond the
+;; input are detected at the end, and their output is discarded; so even bits that are not a code are consumed.
 (module
   (import "codes" "memory" (memory 1))
   (import "codes" "sort" (func $sort (param i32 i32 i32) (result i32)))
@@ -16,15 +17,15 @@
   (import "codes" "lengthCode" (global $lengthCode i32))
   (import "codes" "lengths" (global $lengths i32))
 
-  ;; Addresses of what is here alone, which are also written as offsets below: the order in which lengths of the code of lengths
-  ;; are sent; by distance, how many bytes of 16 are whole repeats, and which byte comes again at each of 16 places.
+  ;; Addresses that only this module uses, repeated as offsets below: the order of the code length codes; by distance, how many
+  ;; bytes of 16 are complete repeats, and the byte to copy at each of 16 positions.
   (global $order i32 (i32.const 0x5e00))                     ;; 19 bytes
   (global $steps i32 (i32.const 0x5e20))                     ;; 16 bytes
   (global $patterns i32 (i32.const 0x5f00))                  ;; 16 times 16 bytes
 
   (data (i32.const 0x5e00) "\10\11\12\00\08\07\09\06\0a\05\0b\04\0c\03\0d\02\0e\01\0f")
 
-  ;; What an inflate may come to, beside 0 for a whole stream.
+  ;; Results of $inflate, in addition to 0 for a complete stream.
   (global $STOPPED i32 (i32.const 1))
   (global $ENDS_EARLY i32 (i32.const 2))
   (global $BLOCK_TYPE i32 (i32.const 3))
@@ -32,7 +33,7 @@
   (global $STORED_LENGTH i32 (i32.const 5))
   (global $NO_CODE i32 (i32.const 6))
   (global $DISTANCE i32 (i32.const 7))
-  ;; In place of a number of extra bits in an entry.
+  ;; Marks the end of a block, instead of a number of extra bits in an entry.
   (global $END i32 (i32.const 31))
 
   (global $in (export "in") (mut i32) (i32.const 0))
@@ -42,7 +43,7 @@
   (global $stop (mut i32) (i32.const 0))
   (global $bits (mut i64) (i64.const 0))
   (global $held (mut i64) (i64.const 2))
-  ;; Whether the tables are those of the fixed codes.
+  ;; 1 if the tables are those of the fixed codes.
   (global $fixed (mut i32) (i32.const 0))
 
   (start $makePatterns)
@@ -63,7 +64,7 @@
       (local.set $distance (i32.add (local.get $distance) (i32.const 1)))
       (br_if $next (i32.lt_u (local.get $distance) (i32.const 16)))))
 
-  ;; Decodes what lies from $in to $inEnd, to $out and on, until that is $stop or more.
+  ;; Decodes the bytes from $in to $inEnd, and writes from $out on until $stop or beyond.
   (func (export "inflate") (param $in i32) (param $inEnd i32) (param $out i32) (param $stop i32) (result i32)
     (local $last i32) (local $found i32)
     (global.set $in (local.get $in))
@@ -79,14 +80,14 @@
         (local.set $found (call $block (call $take (i32.const 2))))
         (br_if $done (i32.or (local.get $found) (local.get $last)))
         (br_if $done (call $isBeyond))
-        ;; A block may end just beyond it; the next one begins with room.
+        ;; A block may end just beyond $stop; the next block then starts with room.
         (if (i32.ge_u (global.get $out) (global.get $stop))
           (then
             (local.set $found (global.get $STOPPED))
             (br $done)))
         (br $next)))
     (if (call $isBeyond) (then (return (global.get $ENDS_EARLY))))
-    ;; Whole bytes that are held go back.
+    ;; Returns complete bytes that were not consumed.
     (global.set $in
       (i32.sub
         (global.get $in)
@@ -106,7 +107,7 @@
     (global.set $held (i64.and (global.get $held) (i64.const 63)))
     (local.get $found))
 
-  ;; Whether more bits are done with than there are.
+  ;; 1 if more bits were consumed than the input has.
   (func $isBeyond (result i32)
     (i64.gt_s
       (i64.shl
@@ -114,7 +115,7 @@
         (i64.const 3))
       (i64.sub (global.get $held) (i64.const 2))))
 
-  ;; At least 54 bits are held after this.
+  ;; Afterwards at least 54 bits are available.
   (func $refill
     (global.set $bits (i64.or (global.get $bits) (i64.shl (i64.load (global.get $in)) (global.get $held))))
     (global.set $in
@@ -132,21 +133,21 @@
         (i32.wrap_i64 (i64.shr_u (global.get $bits) (i64.const 2)))
         (i32.sub (i32.shl (i32.const 1) (local.get $count)) (i32.const 1)))))
 
-  ;; The same number, with $count bits less.
+  ;; Consumes $count bits.
   (func $drop (param $count i32) (param $number i32) (result i32)
     (global.set $bits (i64.shr_u (global.get $bits) (i64.extend_i32_u (local.get $count))))
     (global.set $held (i64.sub (global.get $held) (i64.extend_i32_u (local.get $count))))
     (local.get $number))
 
-  ;; A block without compression (3.2.4).
+  ;; A stored block (3.2.4).
   (func $stored (result i32)
     (local $length i32) (local $room i32)
-    ;; To the next whole byte.
+    ;; Skips to the next byte boundary.
     (drop (call $take (i32.and (i32.sub (i32.wrap_i64 (global.get $held)) (i32.const 2)) (i32.const 7))))
     (local.set $length (call $take (i32.const 16)))
     (if (i32.ne (i32.xor (local.get $length) (call $take (i32.const 16))) (i32.const 0xffff))
       (then (return (global.get $STORED_LENGTH))))
-    ;; What is held goes back.
+    ;; Returns the bits that are held.
     (global.set $in
       (i32.sub
         (global.get $in)
@@ -174,7 +175,7 @@
     (drop (call $tables (i32.const 288) (i32.const 32)))
     (global.set $fixed (i32.const 1)))
 
-  ;; Tables of the codes that a block begins with (3.2.7); whether they are wrong.
+  ;; Tables of the codes at the start of a block (3.2.7); returns an error code, or 0.
   (func $dynamicCodes (result i32)
     (local $literals i32) (local $distances i32) (local $sent i32) (local $i i32) (local $all i32) (local $symbol i32)
     (local $length i32) (local $run i32)
@@ -221,7 +222,7 @@
       (memory.fill (i32.add (global.get $lengths) (local.get $i)) (local.get $length) (local.get $run))
       (local.set $i (i32.add (local.get $i) (local.get $run)))
       (br_if $next (i32.lt_u (local.get $i) (local.get $all))))
-    ;; A block that cannot end.
+    ;; A block without a code for its end.
     (if (i32.eqz (i32.load8_u offset=256 (global.get $lengths))) (then (return (i32.const 1))))
     (call $tables (local.get $literals) (local.get $distances)))
 
@@ -290,7 +291,7 @@
           (local.set $held (i64.sub (local.get $held) (local.get $entry)))
           (br $next))
 
-        ;; No single literal. With 54 bits there are enough for the longest length and distance.
+        ;; Not a single literal. 54 bits are enough for the longest length and distance.
         (local.set $bits
           (i64.or (local.get $bits) (i64.shl (i64.load (local.get $in)) (local.get $held))))
         (local.set $in

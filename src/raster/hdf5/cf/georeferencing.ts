@@ -1,6 +1,9 @@
-/** Grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid mapping. */
+/**
+ * Georeferencing of grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid
+ * mapping.
+ */
 import { posix } from 'node:path';
-import { metresPerUnit } from '../../crs/crs.js';
+import { metresPerUnit } from '../../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../../errors.js';
 import type { Attributes, Hdf5File } from '../file.js';
 import { type AxisOrigin, type Georeferencing, gridGeoreferencing } from '../georeferencing.js';
@@ -31,7 +34,7 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
   );
   const [height, width] = file.metadata(variable).shape!.slice(-2);
   const ownUnit = crs.geographic ? 1 : metresPerUnit(crs);
-  // Coordinates without a unit are in that of the system.
+  // Coordinates without a unit have that of the system.
   const unit = (axis: Axis) => (crs.geographic ? 1 : (metresOf(file, axis.attributes) ?? ownUnit) / ownUnit);
   const across = readAxisOrigin(file, x.path, width, unit(x));
   return gridGeoreferencing(crs, across, readAxisOrigin(file, y.path, height, unit(y)), height);
@@ -52,7 +55,7 @@ function axisOf(file: Hdf5File, path: string | undefined): Axis | undefined {
   return kind && { path, attributes, kind };
 }
 
-/** What a coordinate variable measures; undefined where it is neither (such as latitudes of a rotated pole). */
+/** The axis of a coordinate variable; undefined if it is neither x nor y (such as latitudes of a rotated pole). */
 function kindOf({ standard_name: name, units }: Attributes): AxisKind | undefined {
   if (name === 'latitude' || name === 'longitude') return name;
   if (name === 'projection_y_coordinate') return 'y';
@@ -63,11 +66,11 @@ function kindOf({ standard_name: name, units }: Attributes): AxisKind | undefine
   return undefined;
 }
 
-/** Attributes of the variable that `grid_mapping` names, looked for in the dataset's group and those around it. */
+/** Attributes of the variable that `grid_mapping` names, searched in the dataset's group and the groups around it. */
 function gridMapping(file: Hdf5File, dataset: string): Attributes | undefined {
   const text = file.attributes(dataset).grid_mapping;
   if (typeof text !== 'string') return undefined;
-  // The long form names the coordinates as well: "crs: x y".
+  // The long form also names the coordinates: "crs: x y".
   const name = text.trim().split(/[\s:]/, 1)[0];
   for (let group = posix.dirname(dataset); ; group = posix.dirname(group)) {
     const path = posix.join(group, name);
@@ -95,7 +98,7 @@ const METRES_PER_UNIT: Record<string, number> = {
   'us survey foot': 1200 / 3937,
 };
 
-/** Metres of the unit of a projected coordinate; undefined if it names none. */
+/** Metres of the unit of a projected coordinate; undefined if it has none. */
 function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefined {
   const unit = String(units).toLowerCase();
   if (unit === '') return undefined;
@@ -103,7 +106,7 @@ function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefine
   return METRES_PER_UNIT[unit];
 }
 
-/** How far a cell may lie from where even spacing puts it, in cells: far above what float32 coordinates round off. */
+/** Tolerance of the position of a cell for even spacing, in cells: far above the rounding of float32 coordinates. */
 const MAX_SPACING_ERROR_CELLS = 0.1;
 const VALUES_PER_READ = 65_536;
 

@@ -1,13 +1,18 @@
-/** Coordinate systems by the grid mappings of CF (CF-1.11, appendix F). */
-import { crsFromEpsg, customCrs } from '../../crs/crs.js';
-import { type Datum, datumFromEllipsoid, minorAxis } from '../../crs/datum.js';
-import { datumByName } from '../../crs/epsg-table.js';
-import { crsFromWkt } from '../../crs/wkt.js';
+/** Coordinate reference systems by the grid mappings of CF (CF-1.11, appendix F). */
+import {
+  crsFromEpsg,
+  crsFromWkt,
+  customCrs,
+  type Datum,
+  datumByName,
+  datumFromEllipsoid,
+  minorAxis,
+} from '../../crs/index.js';
 import { unknownCrs } from '../../errors.js';
 import type { Crs } from '../../types.js';
 import type { Attributes } from '../file.js';
 
-/** Each mapping's name in PROJ, and what its attributes are called there. */
+/** PROJ's name for each mapping, and its parameters by the attributes of CF. */
 const GRID_MAPPINGS: Record<string, { proj: string; parameters: Record<string, string> }> = {
   sinusoidal: { proj: 'sinu', parameters: { longitude_of_projection_origin: 'lon_0' } },
   albers_conical_equal_area: {
@@ -71,9 +76,9 @@ const GRID_MAPPINGS: Record<string, { proj: string; parameters: Record<string, s
 };
 
 /**
- * The system of a grid mapping: by its well-known text if that is understood, else by its attributes; WGS 84 if latitudes and longitudes come
- * without one, as is the custom. `metres` is the unit of the coordinate variables: table F.1 says that false easting and northing have it.
- * Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
+ * The system of a grid mapping: by its well-known text if that is supported, else by its attributes. By convention it is WGS
+ * 84 if latitudes and longitudes have no grid mapping. `metres` is the unit of the coordinate variables, in which false
+ * easting and northing are given (table F.1). Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
  */
 export function crsFromGridMapping(
   path: string,
@@ -134,7 +139,7 @@ function numberOf(mapping: Attributes, attribute: string): number | undefined {
 
 const WGS84: Datum = { proj4: '+datum=WGS84', errorMetres: 0 };
 
-/** By its name, by a shift to WGS 84, or by the ellipsoid alone; WGS 84 if the mapping says nothing. */
+/** By its name, a shift to WGS 84, or the ellipsoid alone; WGS 84 if the mapping defines none of them. */
 function datumFromMapping(mapping: Attributes, path: string): Datum {
   const named = datumByName(String(mapping.horizontal_datum_name ?? ''));
   const { proj4, errorMetres } = named ?? datumFromEllipsoidAttributes(mapping, path);

@@ -1,6 +1,6 @@
 /**
- * Which stored numbers are missing data, and which integers are unsigned in a signed type: CF-1.11, sections 2.2, 2.5.1 and 8.1,
- * and the attribute conventions of the NetCDF Users Guide (appendix A), to which CF refers.
+ * Detects which stored numbers are missing data, and which signed integers represent unsigned ones: CF-1.11, sections 2.2,
+ * 2.5.1 and 8.1, and the attribute conventions of the NetCDF Users Guide (appendix A), to which CF refers.
  */
 import {
   allocatePixels,
@@ -10,11 +10,11 @@ import {
   minValue,
   nodataAsType,
   viewPixels,
-} from '../../pixels/data-types.js';
+} from '../../pixels/index.js';
 import type { DataType, MissingNumbers, PixelArray } from '../../types.js';
 import type { Attributes, AttributeValue, Hdf5File } from '../file.js';
 
-/** The type of a dataset's numbers in the file, and the type that they stand for. */
+/** The stored type of a dataset's numbers, and the type that they represent. */
 export interface NumberTypes {
   stored: DataType;
   decoded: DataType;
@@ -25,7 +25,7 @@ export interface MissingData {
   nodata: number | undefined;
   /** Undefined if only the nodata value is missing data. */
   missing: MissingNumbers | undefined;
-  /** Attributes that are not used, for the user. */
+  /** Unused attributes, for the user. */
   warnings: string[];
 }
 
@@ -39,8 +39,8 @@ const SIGN_COUNTERPARTS: Partial<Record<DataType, DataType>> = {
 };
 
 /**
- * The type that stored numbers stand for: `_Unsigned` changes the sign of integers, and bytes whose valid range ends above 127 are
- * unsigned.
+ * The type that stored numbers represent: `_Unsigned` changes the sign of integers, and bytes whose valid range ends above 127
+ * are unsigned.
  */
 export function decodedType(stored: DataType, attributes: Attributes): DataType {
   const other = SIGN_COUNTERPARTS[stored];
@@ -51,19 +51,23 @@ export function decodedType(stored: DataType, attributes: Attributes): DataType 
   return stored === 'int8' && highest > 127 ? 'uint8' : stored;
 }
 
-/** Stored integers as the type that they stand for: a view of the same bytes. */
+/** Stored integers as the type that they represent: a view of the same bytes. */
 export function viewAsDecoded(values: PixelArray, meant: DataType): PixelArray {
   if (dataTypeOf(values) === meant) return values;
   return viewPixels(meant, values.buffer, values.byteOffset, values.length);
 }
 
 /**
- * Default fill values of the netCDF library (NC_FILL_SHORT and so on, netcdf.h): it stores them in the parts of a variable without `_FillValue` that
- * were never written. Bytes have no default, because all their values may be data.
+ * Default fill values of the netCDF library (NC_FILL_SHORT and so on, netcdf.h). The library stores them in unwritten parts of
+ * a variable without `_FillValue`. Bytes have no default, because all their values may be data.
  */
 const DEFAULT_FILL_VALUES: Partial<Record<DataType, number>> = {
-  ...{ int16: -32767, uint16: 65535, int32: -2147483647, uint32: 4294967295 },
-  ...{ float32: Math.fround(9.969209968386869e36), float64: 9.969209968386869e36 },
+  int16: -32767,
+  uint16: 65535,
+  int32: -2147483647,
+  uint32: 4294967295,
+  float32: Math.fround(9.969209968386869e36),
+  float64: 9.969209968386869e36,
 };
 
 /**
@@ -104,7 +108,7 @@ function numbersIn(attribute: AttributeValue | undefined): number[] {
   return numbers.some(Number.isNaN) ? [] : numbers;
 }
 
-/** If the integers stand for the other sign, so do those of the attributes: -1 of an unsigned byte is 255. */
+/** Converts numbers of attributes if the integers represent the other sign: -1 of an unsigned byte is 255. */
 function toDecodedType(value: number, { stored, decoded }: NumberTypes): number {
   const count = 2 ** (8 * bytesPerSample(decoded));
   if (stored === decoded || value < -count / 2 || value >= count) return value;
@@ -113,7 +117,7 @@ function toDecodedType(value: number, { stored, decoded }: NumberTypes): number 
   return pixel[0];
 }
 
-/** NaN for floating point numbers; for integers an end of their type that is not valid, undefined if both are. */
+/** NaN for floating point numbers; for integers the end of their type that is not valid, undefined if both are valid. */
 function valueOutsideRange(dataType: DataType, min: number, max: number): number | undefined {
   if (min === -Infinity && max === Infinity) return undefined;
   if (isFloat(dataType)) return NaN;
@@ -131,10 +135,10 @@ interface ValidRange {
 }
 
 const BOUNDS = ['valid_range', 'valid_min', 'valid_max'] as const;
-/** Part of a count by which a bound of unpacked numbers may miss a stored integer. */
+/** Tolerance of a bound of unpacked numbers around a stored integer, as a fraction of a count. */
 const BOUND_TOLERANCE = 1e-3;
 
-/** In stored numbers. As in netCDF4-python, `valid_min` and `valid_max` replace a bound of `valid_range`. */
+/** Bounds in stored numbers. As in netCDF4-python, `valid_min` and `valid_max` replace a bound of `valid_range`. */
 function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings: string[]): ValidRange {
   const attributes = file.attributes(layer);
   const range = numbersIn(attributes.valid_range);
@@ -171,8 +175,8 @@ function packedRange(bounds: readonly number[], attributes: Attributes, meant: D
 }
 
 /**
- * Bounds are packed numbers, except if they have the type of `scale_factor` and `add_offset` and this is wider than the type of the
- * packed numbers (NetCDF Users Guide, appendix A, `valid_range`).
+ * Bounds are packed numbers, unless they have the type of `scale_factor` and `add_offset` and this type is wider than that of
+ * the packed numbers (NetCDF Users Guide, appendix A, `valid_range`).
  */
 function isUnpacked(file: Hdf5File, layer: string, { decoded }: NumberTypes): boolean {
   const bytes = (name: string) => file.floatBytes(layer, name);

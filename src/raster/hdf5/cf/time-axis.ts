@@ -1,11 +1,14 @@
-/** The axis of time of a CF variable (CF-1.11, section 4.4). */
+/** Reads the time axis of a CF variable (CF-1.11, section 4.4). */
 import { corrupt, unsupported } from '../../errors.js';
 import { type Hdf5File, withHdf5 } from '../file.js';
 
 export interface TimeAxis {
-  /** Milliseconds since 1970 at which each step begins and ends (where the next begins); alike where there are no bounds. */
+  /**
+   * Start and end of each step, milliseconds since 1970; the end is the start of the next step. Both are equal if there are no
+   * bounds.
+   */
   steps: { start: number; end: number }[];
-  /** Bands of one step: 1, or the product of the dimensions after time and before rows. */
+  /** Bands of one step: 1, or the product of the dimensions between time and rows. */
   bandsPerStep: number;
 }
 
@@ -24,12 +27,12 @@ const UNITS = new Map(
   }),
 );
 const CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
-/** More steps than a header has bands are never read. */
+/** Limit of the steps, as many as a header may have bands. */
 const MAX_TIME_STEPS = 1_000_000;
 
 /**
- * The steps of a dataset's first dimension, where that is time; undefined where no dimension is.
- * Throws TW_RASTER_UNREADABLE, _CORRUPT, and _UNSUPPORTED for calendars that are not ours.
+ * The steps of a dataset's first dimension if that is time; undefined if no dimension is. Throws TW_RASTER_UNREADABLE,
+ * _CORRUPT, and _UNSUPPORTED for calendars other than the standard one.
  */
 export function openTimeAxis(path: string, layer: string): Promise<TimeAxis | undefined> {
   return withHdf5(path, (file) => timeAxisOf(file, layer));
@@ -78,7 +81,7 @@ function numbersOf(file: Hdf5File, path: string, expected: number[]): number[] {
   return Array.from(file.slice(dataset, ranges), Number);
 }
 
-/** Of units such as "days since 1900-01-01 00:00:00"; times without a zone are UTC. */
+/** Parses units such as "days since 1900-01-01 00:00:00"; times without a zone are UTC. */
 function createTimeDecoder(path: string, units: string): (value: number) => number {
   const match =
     /^\s*(\w+?)s?\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|[-+]\d{1,2}:?\d{2})?\s*$/i.exec(
@@ -90,7 +93,7 @@ function createTimeDecoder(path: string, units: string): (value: number) => numb
   const [, sign, hours = '0', minutes = '0'] = /^([-+])(\d{1,2}):?(\d{2})$/.exec(zone) ?? [];
   const shift = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 6e4;
   const date = new Date(0);
-  // Not by Date.UTC, which takes the year 1 for 1901.
+  // Not by Date.UTC, which treats the year 1 as 1901.
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   date.setUTCHours(Number(hour), Number(minute), 0, Number(second) * 1e3);
   const epoch = date.getTime() - shift;

@@ -1,4 +1,7 @@
-/** A band of a stored tile file as a file of its own: new directories over the same blocks, which are neither decoded nor copied. */
+/**
+ * Assembles a band of a stored tile file as a separate file: new directories over the same blocks, which are neither decoded
+ * nor copied.
+ */
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { ifdSize, writeIfd } from './write-ifd.js';
 
@@ -8,17 +11,18 @@ export interface ByteRange {
   bytes: number;
 }
 
-/** A file that begins with `head` and goes on with ranges of another file. */
+/** A file that starts with `head` and continues with ranges of another file. */
 export interface AssembledFile {
   head: Buffer;
   ranges: ByteRange[];
-  /** Total size. */
+  /** Total size in bytes. */
   bytes: number;
 }
 
 /**
- * A Cloud Optimized GeoTIFF with one band. `levels` are the blocks of the band in the stored file, from the full image to the smallest overview,
- * and `masks` those of the masks of each level, if there are any. A block of 0 bytes is missing and stays so.
+ * A Cloud Optimized GeoTIFF with one band. `levels` are the blocks of the band in the stored file, from the full image to the
+ * smallest overview; `masks` are those of the masks of each level, if there are any. A block of 0 bytes is missing, and stays
+ * so.
  */
 export function extractBand(
   facts: ImageDescription,
@@ -47,7 +51,8 @@ export function extractBand(
   const ranges: ByteRange[] = [];
   for (const { blocks, offsets } of images.toReversed())
     for (let i = 0; i < offsets.length; i++) {
-      const [start, bytes] = [blocks.offsets[i], blocks.byteCounts[i]];
+      const start = blocks.offsets[i];
+      const bytes = blocks.byteCounts[i];
       if (bytes === 0) continue;
       offsets[i] = position;
       position += bytes;

@@ -1,7 +1,7 @@
-/** The directories of the GeoTIFFs that are written here: images, their overviews, and masks of one bit a pixel. */
-import { isGeographicEpsg } from '../../crs/crs.js';
-import { gdalMetadataXml } from '../../metadata/gdal-metadata.js';
-import { bytesPerSample, isFloat } from '../../pixels/data-types.js';
+/** Directories of the GeoTIFFs that tilewright writes: images, their overviews, and masks of one bit per pixel. */
+import { isGeographicEpsg } from '../../crs/index.js';
+import { gdalMetadataXml } from '../../metadata/index.js';
+import { bytesPerSample, isFloat } from '../../pixels/index.js';
 import type { BandTags, ColourTable, DataType } from '../../types.js';
 import type { IfdEntry } from './write-ifd.js';
 
@@ -16,7 +16,7 @@ export interface ImageDescription {
   nodata?: number | undefined;
   /** Colours of the codes of a single band of uint8. */
   colours?: ColourTable | undefined;
-  /** The first three bands are red, green and blue, to be shown as they are. */
+  /** True if the first three bands are red, green and blue for display. */
   rgb?: boolean;
   bandTags?: BandTags[];
   metadata?: Record<string, string>;
@@ -48,7 +48,7 @@ const DEFLATE = 8;
 const REDUCED_RESOLUTION = 1;
 const MASK = 4;
 
-/** Tags in ascending order, as TIFF asks. */
+/** Tags in ascending order, as TIFF requires. */
 export function imageIfd(
   facts: ImageDescription,
   bands: number,
@@ -57,7 +57,7 @@ export function imageIfd(
 ): IfdEntry[] {
   const { dataType, transform, nodata, colours, rgb } = facts;
   const photometric = colours ? PALETTE_COLOUR : rgb ? RGB : BLACK_IS_ZERO;
-  // Samples beyond those that the photometric interpretation has.
+  // Samples beyond those of the photometric interpretation.
   const extra = bands - (rgb ? 3 : 1);
   const each = (value: number) => new Array<number>(bands).fill(value);
   const sampleFormat = isFloat(dataType) ? 3 : dataType.startsWith('u') ? 1 : 2;
@@ -92,7 +92,7 @@ export function imageIfd(
   return entries.filter((entry) => entry !== false);
 }
 
-/** The directory of a mask: one bit a pixel, always compressed. */
+/** The directory of a mask: one bit per pixel, always compressed. */
 export function maskIfd(blocks: StoredBlocks, isOverview: boolean): IfdEntry[] {
   return [
     { tag: 254, type: 'long', value: [isOverview ? MASK | REDUCED_RESOLUTION : MASK] },

@@ -1,15 +1,15 @@
-/** CRC-32 of two pieces together, without their bytes (Mark Adler's crc32_combine of zlib). */
+/** Combines the CRC-32 of two pieces without their bytes (Mark Adler's crc32_combine of zlib). */
 
-/** The polynomial of CRC-32, with its bits reversed. */
+/** The polynomial of CRC-32, with reversed bits. */
 const POLYNOMIAL = 0xedb88320;
 
-/** `first` is the CRC of the first piece, `second` that of the second, which has `length` bytes. */
+/** `first` and `second` are the CRCs of the pieces; the second piece has `length` bytes. */
 export function combineCrc32(first: number, second: number, length: number): number {
-  // The first piece is followed by as many zero bytes as the second has: x^(8 * length) modulo the polynomial.
+  // Append as many zero bytes to the first piece as the second has: x^(8 * length) modulo the polynomial.
   return (multiply(powerOfX(8 * length), first) ^ second) >>> 0;
 }
 
-/** Product of two polynomials over GF(2) modulo that of CRC-32; the highest bit is that of x^0. */
+/** Product of two polynomials over GF(2) modulo that of CRC-32; the highest bit is x^0. */
 function multiply(a: number, b: number): number {
   let product = 0;
   for (let bit = 0x80000000; ; bit >>>= 1) {

@@ -1,8 +1,8 @@
 /**
- * Writes GeoTIFFs of many bands for reading spectra: PlanarConfiguration 2 with blocks of 64 x 64 pixels, the blocks of all bands of one
- * place side by side (GDAL 3.11 calls it INTERLEAVE=TILE; every reader of TIFF sees a band-sequential file). A spectrum is then
- * one short read, a band many short ones, and a place is a unit of work. Blocks are not compressed by default: deflate makes files a quarter
- * smaller, and reading spectra 26 times slower (`npm run bench -- cube`).
+ * Writes GeoTIFFs of many bands for reading spectra: PlanarConfiguration 2 with blocks of 64 x 64 pixels, in which the blocks
+ * of all bands at one block position lie side by side (GDAL 3.11 calls this INTERLEAVE=TILE; every TIFF reader sees a
+ * band-sequential file). A spectrum then needs one short read, and a band many short ones. Blocks are not compressed by
+ * default: deflate makes files a quarter smaller, and reading spectra 26 times slower (`npm run bench -- cube`).
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
@@ -13,7 +13,7 @@ import {
   dataTypeOf,
   declaredNodata,
   nodataAsType,
-} from '../../pixels/data-types.js';
+} from '../../pixels/index.js';
 import type { PixelArray } from '../../types.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { combineCrc32 } from './combine-crc32.js';
@@ -25,22 +25,21 @@ export const CUBE_BLOCK_SIDE = 64;
 
 export interface CubeImage extends ImageDescription {
   bands: number;
-  /** Whether every value means something, so that only a mask can say where there is no data. */
+  /** True if every value is data, so that only a mask can mark missing pixels. */
   hasMask: boolean;
   isCompressed: boolean;
 }
 
 /**
- * Writes rows of blocks as they come. What is given to `write` follows the head, `headerBytes` long, which `finish` returns.
- *
- * Invariant: all rows of blocks before `row` are written; the places without data among them have offset and length 0 in all
- * bands, which readers take as nodata.
+ * Writes rows of blocks in order. The bytes passed to `write` follow the header, which has `headerBytes` bytes and which
+ * `finish` returns. Invariant: all rows of blocks before `row` are written. Block positions without data among them have
+ * offset and length 0 in all bands, which readers treat as nodata.
  */
 export class CubeWriter {
   readonly headerBytes: number;
   private readonly blocks: StoredBlocks & { offsets: Uint32Array; byteCounts: Uint32Array };
   private readonly facts: ImageDescription;
-  /** Value that readers give the pixels of a missing block. */
+  /** Value that readers return for the pixels of a missing block. */
   private readonly fillValue: number;
   private position: number;
   private row = 0;
@@ -54,7 +53,7 @@ export class CubeWriter {
     const count = Math.ceil(width / blockWidth) * Math.ceil(height / CUBE_BLOCK_SIDE);
     const lists = { offsets: new Uint32Array(count * bands), byteCounts: new Uint32Array(count * bands) };
     this.blocks = { width, height, blockWidth, blockHeight: CUBE_BLOCK_SIDE, ...lists, isCompressed };
-    // Readers take missing blocks for 0 if the file declares no nodata value.
+    // Readers return 0 for missing blocks if the file declares no nodata value.
     this.facts = { ...image, nodata: declaredNodata(dataType, nodata) };
     this.fillValue = nodataAsType(dataType, this.facts.nodata) ?? 0;
     const directories = this.directories(new Uint32Array(count), new Uint32Array(count));
@@ -62,7 +61,7 @@ export class CubeWriter {
     this.position = this.headerBytes;
   }
 
-  /** The next 64 rows of all bands, fewer at the end: one array of width x rows pixels a band. */
+  /** Adds the next 64 rows of all bands, fewer at the end: one array of width x rows pixels for each band. */
   addRows(bands: readonly PixelArray[]): void {
     const { width, height, blockWidth, blockHeight, offsets, byteCounts } = this.blocks;
     const rows = Math.min(blockHeight, height - this.row * blockHeight);
@@ -84,7 +83,7 @@ export class CubeWriter {
     this.row++;
   }
 
-  /** Returns the head of the file. `mask`: 0 for pixels without data, of an image that has a mask. */
+  /** Returns the header of the file. `mask`: 0 for pixels without data, for an image that has a mask. */
   finish(mask?: Uint8Array): Buffer {
     const { width, height, blockWidth, blockHeight } = this.blocks;
     if (this.row < Math.ceil(height / blockHeight)) throw invalidImage(`rows of its cube are missing`);
@@ -113,7 +112,7 @@ export class CubeWriter {
     return this.image.hasMask ? [own, maskIfd(mask, false)] : [own];
   }
 
-  /** The bytes of one place, band by band. */
+  /** The bytes of all bands at one block position, band by band. */
   private encoded(
     bands: readonly PixelArray[],
     part: { start: number; stride: number; width: number; height: number },
@@ -151,7 +150,7 @@ function isAll(
   return true;
 }
 
-/** The bytes of a cube whose pixels are all there: one array of width x height pixels a band. */
+/** Encodes a complete cube: one array of width x height pixels for each band. */
 export function encodeCube(image: Omit<CubeImage, 'bands'>, bands: PixelArray[], mask?: Uint8Array): Buffer {
   const { width, height, dataType } = image;
   const other = bands.find((band) => dataTypeOf(band) !== dataType);
@@ -163,17 +162,14 @@ export function encodeCube(image: Omit<CubeImage, 'bands'>, bands: PixelArray[],
   return Buffer.concat([writer.finish(mask), ...parts]);
 }
 
-/**
- * A cube that goes to a file as it is made, so that memory holds a row of its blocks and no more. `close` ends it, whatever
- * has happened.
- */
+/** A cube that is written to a file while it is made, so that memory holds one row of its blocks. Always call `close`. */
 export class CubeFile {
   private readonly file: number;
   private readonly writer: CubeWriter;
   private bytes = 0;
   private crc = 0;
 
-  /** Throws the errors of the system. */
+  /** Throws system errors. */
   constructor(path: string, image: CubeImage) {
     this.writer = new CubeWriter(image, (bytes) => this.append(bytes));
     this.file = openSync(path, 'wx');
@@ -183,7 +179,7 @@ export class CubeFile {
     this.writer.addRows(bands);
   }
 
-  /** Writes the head. Returns what a record says of the file. */
+  /** Writes the header. Returns size and checksum for the record of the file. */
   finish(mask?: Uint8Array): { bytes: number; crc32: number } {
     const head = this.writer.finish(mask);
     writeFully(this.file, head, 0);

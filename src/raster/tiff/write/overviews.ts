@@ -1,4 +1,4 @@
-/** Smaller copies of an image for quick looks at it. */
+/** Downsampled copies of an image for fast display. */
 
 import {
   allocatePixels,
@@ -6,8 +6,8 @@ import {
   isFloat,
   nodataAsType,
   nodataReplacementFor,
-} from '../../pixels/data-types.js';
-import { typedKernels } from '../../pixels/typed-kernels.js';
+  typedKernels,
+} from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */
@@ -21,7 +21,7 @@ export interface OverviewLevel {
   mask?: Uint8Array | undefined;
 }
 
-/** The image itself and its halvings, until both sides are at most `largest` pixels. */
+/** The image and its halvings, until both sides are at most `largest` pixels. */
 export function buildOverviews(
   full: OverviewLevel,
   dataType: DataType,
@@ -97,7 +97,7 @@ function downsampleMeanMasked(
   return out;
 }
 
-/** Where the halved image holds data: in the pixel that was picked, or in any that the mean is made of. */
+/** The mask of the halved image: of the pixel that was picked, or the union of those in the mean. */
 function downsampleMask(
   mask: Uint8Array,
   width: number,

@@ -1,31 +1,34 @@
 /**
  * Writes Cloud Optimized GeoTIFFs: classic little-endian TIFF, tiled, deflate with a predictor, one band after another
  * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image. A mask is an image of
- * one bit a pixel beside each level, which GDAL knows as PER_DATASET.
- * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
+ * one bit per pixel beside each level, which GDAL calls PER_DATASET. Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026
+ * (COG); GDAL's tags 42112 and 42113.
  */
 
-import { type BlockView, deflate, deflateWithPredictor } from '../../compression/deflate/deflate.js';
-import { encodeFloatPredictor } from '../../compression/predictor.js';
+import { type BlockView, deflate, deflateWithPredictor } from '../../compression/deflate/index.js';
+import { encodeFloatPredictor } from '../../compression/index.js';
 import { imageTooLarge, invalidImage } from '../../errors.js';
-import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/data-types.js';
+import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../types.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { buildOverviews, type OverviewLevel, type OverviewResampling } from './overviews.js';
 import { ifdSize, writeIfd } from './write-ifd.js';
 
 export interface CogImage extends ImageDescription {
-  /** One array of width x height pixels a band, rows from north to south. */
+  /** One array of width x height pixels for each band, rows from north to south. */
   bands: PixelArray[];
-  /** 0 for pixels without data, of images whose values all mean something. */
+  /** Set if all values are data: 0 for pixels without data. */
   mask?: Uint8Array | undefined;
-  /** How overviews are made: `nearest` for codes and masks. */
+  /** Resampling of overviews: `nearest` for codes and masks. */
   overviews: OverviewResampling;
 }
 
-/** What is read for one pixel; smaller blocks make map tiles and series faster, and files hardly larger. */
+/**
+ * Side of a block in pixels. A reader of one pixel decodes one block. Smaller blocks make map tiles and series faster, and
+ * files hardly larger.
+ */
 const MAX_BLOCK_SIDE = 256;
-/** The size that needs no overview: validators of COGs ask for one beyond. */
+/** Largest size without an overview: validators of COGs require one above. */
 const MAX_SMALLEST_OVERVIEW_SIDE = 512;
 /** Classic TIFF has offsets of 32 bits. */
 export const MAX_TIFF_BYTES = 2 ** 32 - 1;
@@ -120,7 +123,8 @@ function encodeBlocks(level: OverviewLevel, dataType: DataType): EncodedLevel {
     for (let row = 0; row < level.height; row += blockHeight)
       for (let column = 0; column < level.width; column += blockWidth) {
         const part = {
-          ...{ start: row * level.width + column, stride: level.width },
+          start: row * level.width + column,
+          stride: level.width,
           width: Math.min(blockWidth, level.width - column),
           height: Math.min(blockHeight, level.height - row),
         };
@@ -129,10 +133,10 @@ function encodeBlocks(level: OverviewLevel, dataType: DataType): EncodedLevel {
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
-/** Rows and columns of a block in its band. */
+/** Row and column of a block in its band. */
 export type BlockPart = Omit<BlockView, 'pixels'>;
 
-/** A block as zlib stream of its differences, filled up to blockWidth x blockHeight pixels. */
+/** A block as a zlib stream of its differences, padded to blockWidth x blockHeight pixels. */
 export function encodeBlock(
   pixels: PixelArray,
   { start, stride, width, height }: BlockPart,
@@ -150,7 +154,7 @@ export function encodeBlock(
   return deflate(bytes);
 }
 
-/** One bit a pixel, the leftmost in the highest bit; rows of blocks begin at whole bytes. */
+/** One bit per pixel, the leftmost in the highest bit; rows of blocks start at whole bytes. */
 export function encodeMask(
   { width, height }: Pick<OverviewLevel, 'width' | 'height'>,
   mask: Uint8Array,
@@ -174,13 +178,13 @@ export function encodeMask(
   return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
 }
 
-/** A multiple of 16, as TIFF asks; the last block of a row has hardly more padding than this needs. */
+/** A multiple of 16, as TIFF requires, chosen so that the last block of a row has little padding. */
 function blockSideFor(side: number): number {
   const blocks = Math.ceil(side / MAX_BLOCK_SIDE);
   return Math.ceil(side / blocks / 16) * 16;
 }
 
-/** The same bytes as unsigned integers: differences wrap alike for signed ones. */
+/** The same bytes as unsigned integers: differences wrap like those of signed ones. */
 function unsignedView(pixels: PixelArray, size: number): Uint8Array | Uint16Array | Uint32Array {
   const { buffer, byteOffset, byteLength } = pixels;
   if (size === 1) return new Uint8Array(buffer, byteOffset, byteLength);

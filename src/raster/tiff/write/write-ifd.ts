@@ -1,6 +1,6 @@
-/** Directories of classic little-endian TIFF files as bytes. Format: TIFF 6.0, section 2. */
+/** Encodes directories of classic little-endian TIFF files (TIFF 6.0, section 2). */
 
-/** One field; those of a directory go in ascending order of their tags. */
+/** One field. The fields of a directory must be in ascending order of their tags. */
 export type IfdEntry =
   | { tag: number; type: 'ascii'; value: string }
   | { tag: number; type: 'short' | 'long' | 'double'; value: ArrayLike<number> };
@@ -17,7 +17,7 @@ function valueBytes(entry: IfdEntry): number {
   return entry.value.length * TYPE[entry.type].bytes;
 }
 
-/** Length of a directory with the values that do not fit into its entries, each on an even offset. */
+/** Length of a directory with the values that do not fit into its entries, each at an even offset. */
 export function ifdSize(entries: IfdEntry[]): number {
   let bytes = 2 + entries.length * 12 + 4;
   for (const entry of entries) {
@@ -28,8 +28,9 @@ export function ifdSize(entries: IfdEntry[]): number {
 }
 
 /**
- * Writes a directory and its values; `next` is where the following one begins, 0 for none. Values that do not fit into their entries go
- * from the shortest to the longest text, after all numbers: who reads pixels needs no metadata of hundreds of bands.
+ * Writes a directory and its values; `next` is the offset of the following directory, 0 for none. Values that do not fit into
+ * their entries follow the directory: first all numbers, then texts from the shortest to the longest, so that a reader of
+ * pixels need not read the metadata of hundreds of bands.
  */
 export function writeIfd(out: Buffer, start: number, entries: IfdEntry[], next: number): void {
   out.writeUInt16LE(entries.length, start);

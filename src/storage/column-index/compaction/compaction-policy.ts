@@ -1,8 +1,8 @@
-/** Which runs of an index are merged, and when. */
+/** Decides which runs of an index are merged, and when. */
 
 /** Sizes in rows. */
 export interface CompactionLimits {
-  /** More unsorted rows than this are merged. */
+  /** Maximum number of unsorted rows before a merge. */
   longestTail: number;
   /** Rows that a merge handles between two turns of the event loop. */
   step: number;
@@ -10,10 +10,10 @@ export interface CompactionLimits {
 
 export const DEFAULT_LIMITS: CompactionLimits = { longestTail: 4_096, step: 4_096 };
 
-/** After a merge each run is at least so many times as long as all shorter ones together. */
+/** After a merge, each run is at least this many times as long as all shorter ones together. */
 const MIN_SIZE_RATIO = 3;
 
-/** A run, as far as this matters here. */
+/** The members of a run that are used here. */
 interface RunSize {
   used: number;
   unsorted: number;
@@ -23,7 +23,7 @@ interface RunSize {
 
 const liveRows = ({ used, gone }: RunSize) => used - gone;
 
-/** Whether a run is mostly rows that a merge would leave out. */
+/** True if a merge would drop most rows of a run. */
 export function isMostlyDeleted(run: RunSize, { longestTail }: CompactionLimits): boolean {
   return run.gone > liveRows(run) + longestTail;
 }
@@ -33,18 +33,18 @@ export function isTailCompactionDue(runs: readonly RunSize[], { longestTail }: C
 }
 
 /**
- * The runs to merge with those that have unsorted rows: the shorter ones, up to the first that is `RATIO` times as long as all
- * that are merged. A merge costs as much as its runs have rows, and puts each row into a run that is longer by a constant
- * factor on average. So the cost of a row, over all merges, and the number of runs grow with the logarithm of the number of rows.
+ * The runs to merge: those with unsorted rows and the shorter ones, up to the first that is `MIN_SIZE_RATIO` times as long as all
+ * merged runs. The cost of a merge is proportional to its rows, and each row moves to a run that is longer by a constant factor on
+ * average. So the total cost of a row, over all merges, and the number of runs are logarithmic in the number of rows.
  */
 export function runsToCompact<R extends RunSize>(runs: readonly R[]): R[] {
-  const chosen = runs.filter(({ unsorted }) => unsorted > 0);
-  let rows = chosen.reduce((sum, run) => sum + liveRows(run), 0);
+  const merged = runs.filter(({ unsorted }) => unsorted > 0);
+  let rows = merged.reduce((sum, run) => sum + liveRows(run), 0);
   const sorted = runs.filter(({ unsorted }) => unsorted === 0);
   for (const run of sorted.sort((a, b) => liveRows(a) - liveRows(b))) {
     if (liveRows(run) >= MIN_SIZE_RATIO * rows) break;
-    chosen.push(run);
+    merged.push(run);
     rows += liveRows(run);
   }
-  return chosen;
+  return merged;
 }

@@ -1,4 +1,4 @@
-/** Merging runs into one, in steps of a few milliseconds between which the runs are read and their rows marked. */
+/** Merges runs into one, in steps of a few milliseconds. Between steps, the runs can be read and their rows marked. */
 import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } from '../columns.js';
 import {
   compareCells,
@@ -11,29 +11,28 @@ import {
 } from '../index-run.js';
 import { mergeInOrder, SortedRows, sortRows } from './k-way-merge.js';
 
-/** Rows of one step. */
 const STEP_ROWS = 4_096;
-/** In place of a code: there is none. */
+/** Marks a code that is not translated yet. */
 const NO_CODE = 2 ** 32 - 1;
 
 type Column = Columns[keyof Columns];
 
 export interface CompactionResult {
   rows: IndexRun;
-  /** The row that a row of one of the runs has become; rows of other runs stay. */
+  /** The new row of a row of one of the merged runs; rows of other runs are returned unchanged. */
   moved: (ref: RowRef) => RowRef;
 }
 
 /**
- * Merges runs into a sorted one without the rows that are gone, texts and names that nobody uses. No rows may be added to
- * the runs from the first step on. Marks that are set during the merge are carried over in the last step, so the result is
+ * Merges runs into a sorted one without removed rows, and without unused texts and names. No rows may be added to
+ * the runs from the first step on. Marks that are set during the merge are copied in the last step, so the result is
  * valid in the turn of the event loop in which it is returned.
  */
 export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Generator<void, CompactionResult> {
   for (const run of runs) run.marked = [];
-  const needed = sum(runs, ({ used, gone }) => used - gone);
-  const mostCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
-  const rows = IndexRun.empty(yield* allocateColumnsInSteps(needed), Math.min(needed, mostCells));
+  const rowCount = sum(runs, ({ used, gone }) => used - gone);
+  const maxCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
+  const rows = IndexRun.empty(yield* allocateColumnsInSteps(rowCount), Math.min(rowCount, maxCells));
   const copies = new Map<IndexRun, RowCopier>();
   for (const run of runs) {
     copies.set(run, new RowCopier(run, rows, step));
@@ -51,31 +50,31 @@ export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Gener
     byTime.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
   }
 
-  const former: number[] = [];
+  const keptForUndo: number[] = [];
   const copyRow = (run: IndexRun, row: number) => {
     const mark = run.removed[row];
     if (mark === GONE) return;
     const target = copies.get(run)!.add(row);
-    if (mark === KEPT_FOR_UNDO) former.push(target);
+    if (mark === KEPT_FOR_UNDO) keptForUndo.push(target);
   };
-  let done = 0;
+  let registered = 0;
   for (const _ of mergeInOrder(byCell, compareCells, step, copyRow)) {
     for (const copy of copies.values()) copy.flush();
     rows.cells.extend(rows.used);
-    for (const target of former.splice(0)) rows.mark(target, KEPT_FOR_UNDO);
-    for (; done < rows.used; done++) if (!rows.removed[done]) rows.register(done);
+    for (const target of keptForUndo.splice(0)) rows.mark(target, KEPT_FOR_UNDO);
+    for (; registered < rows.used; registered++) if (!rows.removed[registered]) rows.register(registered);
     yield;
   }
 
   rows.newest = new Uint32Array(rows.used);
   yield;
   rows.rank = new Uint32Array(rows.used);
-  let place = 0;
+  let rank = 0;
   yield* mergeInOrder(byTime, compareNewest, step, (run, row) => {
     const target = copies.get(run)!.target(row);
     if (target === undefined) return;
-    rows.rank[target] = place;
-    rows.newest[place++] = target;
+    rows.rank[target] = rank;
+    rows.newest[rank++] = target;
   });
 
   for (const [run, copy] of copies) {
@@ -108,13 +107,13 @@ function* numbers(first: number, end: number, step: number): Generator<void, Uin
 
 /**
  * Copies rows of one run to another one.
- * Invariants: `targets[row]` is the number of the copy of a row plus 1, or 0 if it has none. `flush` has written all copies but
- * those of the rows in `pending`.
+ * Invariants: `targets[row]` is the number of the copy of a row plus 1, or 0 if it has none. All copies are written, except those of
+ * the rows in `pending`.
  */
 class RowCopier {
   private readonly targets: Uint32Array;
   private readonly pending: Uint32Array;
-  private readonly places: Uint32Array;
+  private readonly targetRows: Uint32Array;
   private count = 0;
   private readonly collection: CodeTranslator;
   private readonly platform: CodeTranslator;
@@ -130,7 +129,7 @@ class RowCopier {
   ) {
     this.targets = new Uint32Array(from.used);
     this.pending = new Uint32Array(step);
-    this.places = new Uint32Array(step);
+    this.targetRows = new Uint32Array(step);
     this.collection = new CodeTranslator(from.collections, to.collections);
     this.platform = new CodeTranslator(from.platforms, to.platforms);
     this.source = new CodeTranslator(from.sources, to.sources);
@@ -148,19 +147,20 @@ class RowCopier {
     const target = this.to.reserve(1);
     this.targets[row] = target + 1;
     this.pending[this.count] = row;
-    this.places[this.count++] = target;
+    this.targetRows[this.count++] = target;
     return target;
   }
 
   flush(): void {
     const { to } = this;
     const pending = this.pending.subarray(0, this.count);
-    const places = this.places.subarray(0, this.count);
+    const targetRows = this.targetRows.subarray(0, this.count);
     this.count = 0;
-    for (const name of columnNames) copyValues(this.from.columns[name], pending, to.columns[name], places);
+    for (const name of columnNames)
+      copyValues(this.from.columns[name], pending, to.columns[name], targetRows);
     const { collection, platform, source, scene, wavelengths, suffix } = to.columns;
-    for (let i = 0; i < places.length; i++) {
-      const row = places[i];
+    for (let i = 0; i < targetRows.length; i++) {
+      const row = targetRows[i];
       collection[row] = this.collection.of(collection[row]);
       platform[row] = this.platform.of(platform[row]);
       source[row] = this.source.of(source[row]);
@@ -171,7 +171,7 @@ class RowCopier {
   }
 }
 
-/** The codes of one dictionary in another one, to which names are added when they are first used. */
+/** Translates codes of one dictionary to another one, to which it adds names when they are first used. */
 class CodeTranslator {
   private readonly known: Uint32Array;
 
@@ -188,10 +188,10 @@ class CodeTranslator {
   }
 }
 
-/** `to[places[i]] = from[rows[i]]`, in two columns of one type. */
-function copyValues(from: Column, rows: Uint32Array, to: Column, places: Uint32Array): void {
+/** `to[targetRows[i]] = from[rows[i]]`, in two columns of one type. */
+function copyValues(from: Column, rows: Uint32Array, to: Column, targetRows: Uint32Array): void {
   const [read, write] = [toFewArrayTypes(from), toFewArrayTypes(to)];
-  for (let i = 0; i < rows.length; i++) write[places[i]] = read[rows[i]];
+  for (let i = 0; i < rows.length; i++) write[targetRows[i]] = read[rows[i]];
 }
 
 /** V8 generates fast code for at most four kinds of arrays in one place. */

@@ -1,10 +1,10 @@
-/** Reading the rows of several runs in one order, in steps. */
+/** Reads the rows of several runs in one order, in steps. */
 import type { IndexRun } from '../index-run.js';
 
 /** Compares row `i` of `a` with row `j` of `b`. */
-export type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
+type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
 
-/** A list of rows of one run, in order, and the place up to which it has been read. */
+/** A sorted list of rows of one run, with a read position. */
 export class SortedRows {
   row: number;
   private at = 0;
@@ -20,32 +20,32 @@ export class SortedRows {
     return this.at === this.list.length;
   }
 
-  /** Whether another row follows. */
+  /** Moves to the next row; false if there is none. */
   advance(): boolean {
     this.row = this.list[++this.at];
     return !this.isEmpty;
   }
 }
 
-/** Calls `take` for the rows of all lists in their common order. Yields after each `step` rows and at the end. */
+/** Calls `visit` for the rows of all lists in their common order. Yields after each `step` rows and at the end. */
 export function* mergeInOrder(
   lists: SortedRows[],
   compare: RowCompare,
   step: number,
-  take: (rows: IndexRun, row: number) => void,
+  visit: (rows: IndexRun, row: number) => void,
 ): Generator<void> {
   const after = (p: SortedRows, q: SortedRows) => compare(p.rows, p.row, q.rows, q.row);
-  // Lists by their first row. A list is moved back after each of its rows; mostly one has several rows in turn.
+  // Lists ordered by their current row. A list moves back after each of its rows; consecutive rows mostly come from one list.
   const open = lists.filter(({ isEmpty }) => !isEmpty).sort(after);
-  for (let taken = 1; open.length > 0; taken++) {
+  for (let visited = 1; open.length > 0; visited++) {
     const first = open[0];
-    take(first.rows, first.row);
+    visit(first.rows, first.row);
     if (first.advance()) {
-      let place = 1;
-      for (; place < open.length && after(first, open[place]) > 0; place++) open[place - 1] = open[place];
-      open[place - 1] = first;
+      let i = 1;
+      for (; i < open.length && after(first, open[i]) > 0; i++) open[i - 1] = open[i];
+      open[i - 1] = first;
     } else open.shift();
-    if (taken % step === 0) yield;
+    if (visited % step === 0) yield;
   }
   yield;
 }

@@ -13,7 +13,7 @@ import { messageOf } from '../../../errors.js';
 
 const MAGIC = 'TWCI';
 const FORMAT = 3;
-/** In format 2 one file holds the stamp of a snapshot and all rows. Its parts are the same. */
+/** In format 2, one file has the header of a snapshot and all rows. Its parts are the same. */
 const READABLE_FORMATS = [2, FORMAT];
 const HEADER_START = 16;
 /** Bytes to checksum or write between two turns of the event loop. */
@@ -29,10 +29,10 @@ interface Header {
   parts: { name: string; bytes: number; crc32: number }[];
 }
 
-/** Why a file cannot be used. The message continues a sentence that begins with the file's name. */
+/** The reason why a file cannot be used. The message continues a sentence that begins with the file's name. */
 export class UnusableFile extends Error {}
 
-/** Writes or replaces a file as a whole, and syncs it, but not its folder. `facts` become fields of the header. */
+/** Writes or replaces a file atomically, and syncs the file, but not its folder. `facts` become members of the header. */
 export async function writeParts(path: string, facts: object, parts: Part[]): Promise<void> {
   const header: Header = { ...facts, endianness: endianness(), parts: [] };
   for (const { name, bytes } of parts)
@@ -66,7 +66,7 @@ export async function writeParts(path: string, facts: object, parts: Part[]): Pr
   }
 }
 
-/** A file that is open for reading. Throws `Unusable` if what is read differs from what was written. */
+/** A file that is open for reading. Methods throw `UnusableFile` if the content differs from what was written. */
 export class PartsFile<Facts> {
   private constructor(
     private readonly file: FileHandle,
@@ -74,7 +74,7 @@ export class PartsFile<Facts> {
     private readonly parts: ReadonlyMap<string, { at: number; bytes: number; crc32: number }>,
   ) {}
 
-  /** Calls `work` with an open file. Throws `Unusable` if the file cannot be read. */
+  /** Calls `work` with an open file. Throws `UnusableFile` if the file cannot be read. */
   static async read<Facts, T>(path: string, work: (file: PartsFile<Facts>) => Promise<T>): Promise<T> {
     let file: FileHandle | undefined;
     try {
@@ -92,14 +92,15 @@ export class PartsFile<Facts> {
   private static async readHeader<Facts>(file: FileHandle): Promise<PartsFile<Facts>> {
     const { size } = await file.stat();
     const start = await readInto(file, Buffer.alloc(HEADER_START), 0);
-    if (start.toString('latin1', 0, 4) !== MAGIC) throw new UnusableFile('is no snapshot');
+    if (start.toString('latin1', 0, 4) !== MAGIC) throw new UnusableFile('is not a snapshot');
     const [format, length, crc] = [4, 8, 12].map((at) => start.readUInt32LE(at));
-    if (!READABLE_FORMATS.includes(format)) throw new UnusableFile(`is of format ${format}`);
-    if (HEADER_START + length > size) throw new UnusableFile('is cut off');
+    if (!READABLE_FORMATS.includes(format)) throw new UnusableFile(`has format ${format}`);
+    if (HEADER_START + length > size) throw new UnusableFile('is truncated');
     const json = await readInto(file, Buffer.alloc(length), HEADER_START);
     if (crc32(json) !== crc) throw new UnusableFile('has a damaged header');
     const header: Header & Facts = JSON.parse(json.toString());
-    if (header.endianness !== endianness()) throw new UnusableFile('is of a machine with another byte order');
+    if (header.endianness !== endianness())
+      throw new UnusableFile('was written on a machine with another byte order');
     const parts = new Map<string, { at: number; bytes: number; crc32: number }>();
     let at = HEADER_START + padded(length);
     for (const { name, ...part } of header.parts) {
@@ -150,7 +151,7 @@ async function write(file: FileHandle, bytes: Uint8Array, at: number): Promise<v
 async function readInto<B extends Uint8Array>(file: FileHandle, bytes: B, at: number): Promise<B> {
   for (let from = 0; from < bytes.length; ) {
     const { bytesRead } = await file.read(bytes, from, bytes.length - from, at + from);
-    if (bytesRead === 0) throw new UnusableFile('is cut off');
+    if (bytesRead === 0) throw new UnusableFile('is truncated');
     from += bytesRead;
   }
   return bytes;

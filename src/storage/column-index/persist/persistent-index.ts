@@ -1,48 +1,47 @@
-/** The column index and what makes it quick to load: a snapshot, and a log of the commits since. */
+/** The column index on disk: a snapshot, and a log of the commits since. Both make it quick to load. */
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
-import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../../catalogue/catalogue.js';
-import type { TileRecord } from '../../catalogue/records.js';
-import { onDisk } from '../../errors.js';
-import type { DiskReserve } from '../../files/disk-reserve.js';
+import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../../catalogue/index.js';
+import { type DiskReserve, onDisk } from '../../files/index.js';
+import type { TileRecord } from '../../records/index.js';
 import { ColumnIndex } from '../column-index.js';
 import { type Snapshot, SnapshotFolder } from './snapshot-file.js';
 
 const FOLDER = 'columns';
 const LOAD_CHUNK_RECORDS = 5_000;
-/** A snapshot is due when so many tiles have changed since the last one, or so many commits have come. */
+/** A snapshot is written after this many changed tiles, or this many commits. */
 const MAX_UNSAVED_TILES = 20_000;
 const MAX_UNSAVED_COMMITS = 1_000;
 
 /** How the index was loaded at open. */
 export interface IndexLoad {
   from: 'snapshot' | 'catalogue';
-  /** Why the snapshot that was there could not be used. */
+  /** The reason why an existing snapshot could not be used. */
   reason?: string;
 }
 
 /**
- * Each commit that changes tiles has a number; its batch also writes a record of that number which names those tiles. A
- * snapshot holds the tiles as of one commit. The index is a snapshot and, for every tile that a later commit names, what
- * the table `tiles` says of it now. It is used only where the record of its commit is still there with the same tag (else
- * the catalogue is another one, such as a restored one), and none of the following records is missing; else the whole
+ * Each commit that changes tiles has a number; its batch also writes a log record with that number, which names those tiles. A
+ * snapshot has the tiles as of one commit. The index is loaded from a snapshot; every tile that a later commit names is then read
+ * from the table `tiles`. A snapshot is used only if the log record of its commit still exists with the same tag (otherwise
+ * the catalogue is another one, such as a restored one), and none of the following records is missing. Otherwise the entire
  * table is read.
  *
  * Invariants: the records in the log are consecutive; the first is that of the stored snapshot or an earlier one; the last
- * is that of `head`, the last commit that the index holds (outside of `Commits.apply`).
+ * is that of `head`, the last commit that the index contains (outside of `CommitApplier.apply`).
  */
 export class PersistentIndex {
   readonly index = new ColumnIndex();
-  /** Tile records that were found damaged, by id: TW_STORAGE_CORRUPT, naming the key. They are not in the index. */
+  /** TW_STORAGE_CORRUPT errors of damaged tile records, by id. These tiles are not in the index. */
   readonly damaged = new Map<string, TilewrightError>();
-  /** Why the last snapshot could not be written; undefined where all is well. */
+  /** Error of the last attempt to write a snapshot; undefined if it succeeded. */
   snapshotError: unknown;
   load: IndexLoad = { from: 'catalogue' };
   private head: { sequence: number; tag: string } | undefined;
   private next: { sequence: number; tag: string } | undefined;
-  /** The commit of the stored snapshot; 0 where there is none. */
+  /** The commit of the stored snapshot; 0 if there is none. */
   private stored = 0;
   private changed = 0;
   private maintenance: Promise<void> | undefined;
@@ -52,13 +51,12 @@ export class PersistentIndex {
     private readonly dir: string,
     private readonly catalogue: Catalogue,
     private readonly reserve: DiskReserve,
-    /** A snapshot is due when so many tiles have changed. */
     private readonly maxTiles = MAX_UNSAVED_TILES,
   ) {
     this.snapshots = new SnapshotFolder(join(dir, FOLDER));
   }
 
-  /** Loads the index. Nothing else is called before. */
+  /** Loads the index. Called before all other methods. */
   async open(): Promise<void> {
     await onDisk(this.dir, () => mkdir(join(this.dir, FOLDER), { recursive: true }));
     const log: ScanResult<IndexLogRecord>[] = [];
@@ -67,13 +65,13 @@ export class PersistentIndex {
     this.scheduleMaintenance();
   }
 
-  /** For the batch of a commit: the record that names the tiles that it adds, changes or removes. */
+  /** The log record for the batch of a commit that adds, changes or removes these tiles. */
   logRecord(tiles: Iterable<string>): CatalogueChange {
     this.next = { sequence: this.head!.sequence + 1, tag: newTag() };
     return this.record(this.next, [...tiles]);
   }
 
-  /** Changes the index when the batch of `logged` is on disk. `seq` is the commit's number in a cluster. */
+  /** Changes the index after the batch with `logRecord` is on disk. `seq` is the commit's number in a cluster. */
   applied(removed: string[], added: TileRecord[], seq?: number): void {
     if (seq === undefined) {
       this.index.remove(removed);
@@ -87,15 +85,15 @@ export class PersistentIndex {
     this.scheduleMaintenance();
   }
 
-  /** Leaves a tile out whose record turned out to be damaged. */
+  /** Removes a tile whose record is damaged. */
   exclude(id: string, error: TilewrightError): void {
     this.damaged.set(id, error);
     this.index.remove([id]);
   }
 
   /**
-   * Writes a snapshot where anything has changed since the last one. All that it would hold is in the catalogue, so where it
-   * cannot be written there is a warning and no error.
+   * Writes a snapshot if anything has changed since the last one. The catalogue has the same content, so a failure causes only a
+   * warning.
    */
   async close(): Promise<void> {
     await this.maintenance;
@@ -106,10 +104,10 @@ export class PersistentIndex {
       await this.save();
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
-      // Who has removed the folder needs none.
+      // Without a warning if the folder has been removed.
       if ((error.cause as NodeJS.ErrnoException | undefined)?.code !== 'ENOENT')
         process.emitWarning(
-          `no snapshot of the index, so that the next start takes longer: ${error.message}`,
+          `no snapshot of the index was written, so the next start takes longer: ${error.message}`,
         );
     }
   }
@@ -125,12 +123,12 @@ export class PersistentIndex {
     const isLoaded = files.length > 0;
     this.load = { from: isLoaded ? 'snapshot' : 'catalogue', reason };
     if (reason)
-      process.emitWarning(`the index is read from the catalogue, for ${newest} of ${this.dir} ${reason}`);
+      process.emitWarning(`the index is read from the catalogue, because ${newest} of ${this.dir} ${reason}`);
     await onDisk(this.dir, () => this.snapshots.removeOthers(files));
     return isLoaded;
   }
 
-  /** Loads the index from a snapshot, or says why it cannot. */
+  /** Loads the index from a snapshot, or returns the reason why it cannot. */
   private async loadFile(
     name: string,
     log: ScanResult<IndexLogRecord>[],
@@ -138,38 +136,38 @@ export class PersistentIndex {
     const snapshot = await this.snapshots.read(name);
     if ('unusable' in snapshot) return snapshot;
     if (snapshot.images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.haveSpectra())
-      return { unusable: 'does not say the wavelengths of spectra' };
+      return { unusable: 'lacks the wavelengths of spectra' };
     const { sequence, tag, damaged } = snapshot.header;
     const at = log.findIndex(({ key }) => key === keyOf(sequence));
-    if (at < 0) return { unusable: 'is of a commit that the catalogue does not know' };
+    if (at < 0) return { unusable: 'belongs to a commit that the catalogue does not have' };
     const since = log.slice(at);
-    const doubtful = new Set(damaged);
+    const outdated = new Set(damaged);
     for (const [i, { key, record, error }] of since.entries()) {
       if (error) return { unusable: `cannot be brought up to date: ${error.message}` };
       if (key !== keyOf(sequence + i))
         return { unusable: `cannot be brought up to date: commit ${sequence + i} is missing in the log` };
-      if (i === 0 && record.tag !== tag) return { unusable: 'is of another history of the catalogue' };
-      if (i > 0) for (const id of record.tiles) doubtful.add(id);
+      if (i === 0 && record.tag !== tag) return { unusable: 'belongs to another history of the catalogue' };
+      if (i > 0) for (const id of record.tiles) outdated.add(id);
     }
     this.index.restore(snapshot.images);
-    await this.lookUp([...doubtful]);
+    await this.reload([...outdated]);
     this.stored = sequence;
-    this.changed = doubtful.size;
+    this.changed = outdated.size;
     this.head = { sequence: sequence + since.length - 1, tag: since.at(-1)!.record!.tag };
     return snapshot;
   }
 
-  /** Makes the index say of some tiles what the catalogue says. */
-  private async lookUp(ids: string[]): Promise<void> {
+  /** Reads some tiles from the catalogue again. */
+  private async reload(ids: string[]): Promise<void> {
     const { tiles } = this.catalogue;
     for (let from = 0; from < ids.length; from += LOAD_CHUNK_RECORDS) {
-      const some = ids.slice(from, from + LOAD_CHUNK_RECORDS);
-      this.index.remove(some);
-      this.addChunk((await tiles.scanMany(some)).filter((scanned) => scanned !== undefined));
+      const chunk = ids.slice(from, from + LOAD_CHUNK_RECORDS);
+      this.index.remove(chunk);
+      this.addChunk((await tiles.scanMany(chunk)).filter((scanned) => scanned !== undefined));
     }
   }
 
-  /** Reads all tiles, and begins the log anew. */
+  /** Reads all tiles, and restarts the log. */
   private async loadCatalogue(log: ScanResult<IndexLogRecord>[]): Promise<void> {
     const { tiles, commits } = this.catalogue;
     this.index.load([]);
@@ -189,22 +187,22 @@ export class PersistentIndex {
   }
 
   private addChunk(chunk: ScanResult<TileRecord>[]): void {
-    const sound: TileRecord[] = [];
+    const intact: TileRecord[] = [];
     for (const { key, record, error } of chunk) {
       if (error) this.damaged.set(key, error);
-      else sound.push(record);
+      else intact.push(record);
     }
-    this.index.add(sound);
+    this.index.add(intact);
   }
 
-  // Later
+  // After open
 
   private get isDue(): boolean {
     const { sequence } = this.head!;
     return this.changed >= this.maxTiles || sequence - this.stored >= MAX_UNSAVED_COMMITS;
   }
 
-  /** Sees to the index in the background. Nobody waits for it, so an error is kept, and the next commit tries again. */
+  /** Compacts and saves the index in the background. An error is kept in `snapshotError`, and the next commit tries again. */
   private scheduleMaintenance(): void {
     if (this.maintenance || !(this.isDue || this.index.needsCompaction)) return;
     this.maintenance = this.maintain().then(
@@ -224,20 +222,20 @@ export class PersistentIndex {
     if (this.isDue) await this.save();
   }
 
-  /** Writes a snapshot of what the index is now, then removes what it makes superfluous. */
+  /** Writes a snapshot of the current index, then removes the log records that it makes superfluous. */
   private async save(): Promise<void> {
     const { sequence, tag } = this.head!;
     const { changed } = this;
     const images = this.index.images();
-    const stamp = { sequence, tag, damaged: [...this.damaged.keys()] };
+    const header = { sequence, tag, damaged: [...this.damaged.keys()] };
     await this.reserve.require(this.snapshots.bytesToWrite(images));
-    await onDisk(this.dir, () => this.snapshots.write(images, stamp));
+    await onDisk(this.dir, () => this.snapshots.write(images, header));
     this.stored = sequence;
     this.changed -= changed;
     const { commits } = this.catalogue;
-    const covered: CatalogueChange[] = [];
-    for await (const key of commits.keys({ before: keyOf(sequence) })) covered.push(commits.delete(key));
-    await this.catalogue.write(covered);
+    const deletes: CatalogueChange[] = [];
+    for await (const key of commits.keys({ before: keyOf(sequence) })) deletes.push(commits.delete(key));
+    await this.catalogue.write(deletes);
   }
 
   private record({ sequence, tag }: { sequence: number; tag: string }, tiles: string[]): CatalogueChange {
@@ -249,7 +247,7 @@ function newTag(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** Sorts like the numbers. */
+/** Keys sort like the numbers. */
 function keyOf(sequence: number): string {
   return String(sequence).padStart(12, '0');
 }

@@ -1,4 +1,4 @@
-/** A run of the column index as a file: its columns as they lie in memory. */
+/** A run of the column index as a file. The columns have the same layout as in memory. */
 import { setImmediate } from 'node:timers/promises';
 import { columnNames } from '../columns.js';
 import { emptyImage, type RunImage, type RunNames } from '../run-image.js';
@@ -10,11 +10,10 @@ export interface RunHeader {
 }
 
 const NAMES = 'names';
-/** Part of files of format 2; later ones leave the marks to the snapshot. */
+/** Part of files of format 2; in later formats the snapshot has the marks. */
 const REMOVED = 'removed';
 /** Part that files of older versions lack. */
 const WAVELENGTHS = 'wavelengths';
-/** Names in one line. */
 const NAMES_PER_LINE = 8_192;
 
 /** Writes an image without its `removed`. */
@@ -24,7 +23,7 @@ export async function writeRun(path: string, image: RunImage): Promise<void> {
   await writeParts(path, { rows, sorted } satisfies RunHeader, [names, ...arraysOf(image)]);
 }
 
-/** Throws `Unusable`. */
+/** Throws `UnusableFile`. */
 export async function readRun(file: PartsFile<RunHeader>): Promise<RunImage> {
   const { rows, sorted } = file.header;
   const names = await file.readPart(NAMES, Buffer.alloc(sizeOf(file, NAMES)));
@@ -45,7 +44,7 @@ function sizeOf(file: PartsFile<RunHeader>, name: string): number {
   return size;
 }
 
-/** Lines of JSON: the small dictionaries, then the scenes, many in a line. */
+/** Lines of JSON: first the small dictionaries, then the scenes, `NAMES_PER_LINE` in a line. */
 async function encodeNames({ scenes, ...small }: RunNames): Promise<Buffer> {
   const lines = [Buffer.from(`${JSON.stringify(small)}\n`)];
   for (let at = 0; at < scenes.length; at += NAMES_PER_LINE) {

@@ -1,21 +1,21 @@
 /**
- * The column index as files, so that opening a folder need not read every record:
+ * The column index as files, so that opening a folder does not read every record:
  *
- *     <commit>.snap    the stamp, the names of the rows files, and which of their rows are removed
- *     <random>.rows    one run each, without the marks of its rows
+ *     <commit>.snap    the header, the names of the rows files, and the marks of their rows
+ *     <random>.rows    one run, without the marks of its rows
  *
- * A run does not change when it has been merged, so the next snapshot refers to the same file.
+ * A merged run does not change any more, so the next snapshot refers to the same file.
  */
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fsyncPath } from '../../files/durable-fs.js';
+import { fsyncPath } from '../../files/index.js';
 import type { Columns } from '../columns.js';
 import type { RunImage } from '../run-image.js';
 import { type Part, PartsFile, UnusableFile, writeParts } from './parts-file.js';
 import { type RunHeader, readRun, writeRun } from './run-file.js';
 
-/** The state of the catalogue that a snapshot holds. */
+/** The state of the catalogue that a snapshot contains. */
 export interface SnapshotHeader {
   /** The last commit in the snapshot, and the tag of that commit. */
   sequence: number;
@@ -41,11 +41,10 @@ type StoredHeader = SnapshotHeader & { runs: StoredRun[] };
 
 const SNAPSHOT = '.snap';
 
-/** About so many bytes of a rows file per row. */
 const EST_BYTES_PER_ROW = 64;
 
 /**
- * The snapshot in a folder. Only one call at a time.
+ * The snapshot in a folder. Callers make one call at a time.
  * Invariant: `stored` has the rows files that are complete, by the columns of their runs.
  */
 export class SnapshotFolder {
@@ -59,7 +58,7 @@ export class SnapshotFolder {
     return names.sort().at(-1);
   }
 
-  /** Reads a snapshot, exactly as it was written, or says why it cannot be used. */
+  /** Reads a snapshot, or returns the reason why it cannot be used. */
   async read(name: string): Promise<Snapshot | { unusable: string }> {
     try {
       return await PartsFile.read<StoredHeader | (SnapshotHeader & RunHeader), Snapshot>(
@@ -67,7 +66,7 @@ export class SnapshotFolder {
         async (file) => {
           const { sequence, tag, damaged } = file.header;
           const header = { sequence, tag, damaged };
-          if (holdsRows(file)) return { header, images: [await readRun(file)], files: [name] };
+          if (containsRows(file)) return { header, images: [await readRun(file)], files: [name] };
           const runs = file as PartsFile<StoredHeader>;
           const files = [name, ...runs.header.runs.map((run) => run.file)];
           return { header, images: await this.readRuns(runs), files };
@@ -79,7 +78,7 @@ export class SnapshotFolder {
     }
   }
 
-  /** About so many bytes would `write` write. */
+  /** Estimated number of bytes that `write` would write. */
   bytesToWrite(images: readonly RunImage[]): number {
     return images.reduce(
       (sum, image) => sum + (this.storedRun(image) ? 1 : 1 + EST_BYTES_PER_ROW) * image.rows,
@@ -87,14 +86,14 @@ export class SnapshotFolder {
     );
   }
 
-  /** Writes a snapshot, then removes all files that it does not need. Gives the event loop turns. */
-  async write(images: readonly RunImage[], stamp: SnapshotHeader): Promise<void> {
+  /** Writes a snapshot, then removes all files that it does not need. Does not block the event loop. */
+  async write(images: readonly RunImage[], header: SnapshotHeader): Promise<void> {
     const runs: StoredRun[] = [];
     for (const image of images) runs.push(this.storedRun(image) ?? (await this.writeRun(image)));
     // The rows files must be in the folder before a snapshot names them.
     await fsyncPath(this.dir);
-    const name = `${String(stamp.sequence).padStart(12, '0')}${SNAPSHOT}`;
-    await writeParts(join(this.dir, name), { ...stamp, runs } satisfies StoredHeader, images.map(marksOf));
+    const name = `${String(header.sequence).padStart(12, '0')}${SNAPSHOT}`;
+    await writeParts(join(this.dir, name), { ...header, runs } satisfies StoredHeader, images.map(marksOf));
     await fsyncPath(this.dir);
     await this.removeOthers([name, ...runs.map(({ file }) => file)]);
   }
@@ -124,7 +123,7 @@ export class SnapshotFolder {
       const image = await PartsFile.read(join(this.dir, run.file), readRun);
       if (image.rows !== run.rows) throw new UnusableFile(`has another number of rows than ${run.file}`);
       await file.readPart(marksName(i), image.removed);
-      // A file that lacks a part is written again with the next snapshot.
+      // A file that lacks this part is written again with the next snapshot.
       if (!image.lacksWavelengths) this.stored.set(image.columns, run);
       images.push(image);
     }
@@ -132,8 +131,8 @@ export class SnapshotFolder {
   }
 }
 
-/** Whether this is a snapshot of format 2, which holds the rows itself. */
-function holdsRows(
+/** True for a snapshot of format 2, which contains the rows. */
+function containsRows(
   file: PartsFile<StoredHeader | (SnapshotHeader & RunHeader)>,
 ): file is PartsFile<SnapshotHeader & RunHeader> {
   return !('runs' in file.header);

@@ -1,4 +1,4 @@
-/** Queries of the column index and their answers. */
+/** Queries of the column index and their results. */
 import type { TimeBound } from '../cell-directory.js';
 import type { IndexRun } from '../index-run.js';
 import type { CellKeyRange } from '../key-range.js';
@@ -6,12 +6,12 @@ import type { Cursor, SortOrder } from './sort-order.js';
 
 export type RowFilter = (row: number) => boolean;
 
-/** Makes a test of the rows of one run. It is good until the index changes. */
+/** Creates a test of the rows of one run. The test is valid until the index changes. */
 export type RunFilter = (rows: IndexRun) => RowFilter;
 
 /** Selects tiles that meet every given condition. */
 export interface Selection {
-  /** Called once for each run that has rows. The test is called only for rows that are present and meet the other conditions. */
+  /** Called once for each run that has rows. The test is called only for present rows that meet the other conditions. */
   where?: RunFilter;
   /** Only rows in these ranges, which may overlap. */
   ranges?: readonly CellKeyRange[];
@@ -24,23 +24,23 @@ export interface Selection {
 export interface IndexQuery extends Selection {
   /** Newest first by default. */
   order?: SortOrder;
-  /** The page begins after this place. */
+  /** The page begins after this cursor. */
   after?: Cursor;
   /** Maximum number of ids of a page; all if undefined. */
   limit?: number;
   /** False if `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
   count?: boolean;
-  /** Whether to return the place of each tile. */
+  /** Set to return the cursor of each tile. */
   withCursors?: boolean;
 }
 
 export interface IndexPage {
-  /** Tile ids in their order. */
+  /** Tile ids in the order of the query. */
   ids: string[];
-  /** How many tiles match, including those before and after this page; with `count` false it may be any smaller number. */
+  /** Number of matching tiles, including those before and after this page; with `count` false it may be any smaller number. */
   matched: number;
-  /** The place of the last id, if more tiles match after it. */
+  /** The cursor of the last id, if more tiles match after it. */
   next?: Cursor;
-  /** The places of the ids, if the query asks for them. */
+  /** The cursors of the ids, if the query asks for them. */
   cursors?: Cursor[];
 }

@@ -1,5 +1,4 @@
-/** The rows that the runs of an index have found for a query, as one page. */
-
+/** Merges the matching rows of several runs into one page. */
 import type { IndexRun } from '../index-run.js';
 import type { IndexPage } from './index-query.js';
 import { type Cursor, compareCursors, cursorOf, type SortOrder } from './sort-order.js';
@@ -10,21 +9,21 @@ export interface RunMatches {
   found: readonly number[];
 }
 
-/** The first `limit` rows of all runs; if there are more, `next` is the place of the last one. */
+/** The first `limit` rows of all runs; if there are more, `next` is the cursor of the last one. */
 export function mergePages(
   parts: readonly RunMatches[],
   matched: number,
   order: SortOrder,
   limit: number,
-  withPlaces: boolean,
+  withCursors: boolean,
 ): IndexPage {
   const filled = parts.filter(({ found }) => found.length > 0);
-  // Ids cost less than places.
-  if (filled.length === 1 && !withPlaces) return idsInOrder(filled[0], matched, order, limit);
-  const places = firstCursors(filled, order, limit);
-  const page: IndexPage = { ids: places.map(({ id }) => id), matched };
-  if (withPlaces) page.cursors = places;
-  if (filled.reduce((sum, { found }) => sum + found.length, 0) > limit) page.next = places.at(-1);
+  // Ids cost less than cursors.
+  if (filled.length === 1 && !withCursors) return idsInOrder(filled[0], matched, order, limit);
+  const cursors = firstCursors(filled, order, limit);
+  const page: IndexPage = { ids: cursors.map(({ id }) => id), matched };
+  if (withCursors) page.cursors = cursors;
+  if (filled.reduce((sum, { found }) => sum + found.length, 0) > limit) page.next = cursors.at(-1);
   return page;
 }
 
@@ -45,17 +44,17 @@ function firstCursors(parts: readonly RunMatches[], order: SortOrder, limit: num
     rows,
     found,
     at: 0,
-    place: cursorOf(rows, order, found[0]),
+    cursor: cursorOf(rows, order, found[0]),
   }));
-  const places: Cursor[] = [];
-  while (heads.length > 0 && places.length < limit) {
+  const cursors: Cursor[] = [];
+  while (heads.length > 0 && cursors.length < limit) {
     let first = 0;
     for (let i = 1; i < heads.length; i++)
-      if (compareCursors(heads[i].place, heads[first].place, order) < 0) first = i;
+      if (compareCursors(heads[i].cursor, heads[first].cursor, order) < 0) first = i;
     const head = heads[first];
-    places.push(head.place);
-    if (++head.at < head.found.length) head.place = cursorOf(head.rows, order, head.found[head.at]);
+    cursors.push(head.cursor);
+    if (++head.at < head.found.length) head.cursor = cursorOf(head.rows, order, head.found[head.at]);
     else heads.splice(first, 1);
   }
-  return places;
+  return cursors;
 }

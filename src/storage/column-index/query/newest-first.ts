@@ -1,16 +1,16 @@
-/** Rows in the order newest first, which is kept for the sorted ones: pages and counts of a time that look at few others. */
+/** Pages and counts in the order newest first. Runs store this order of their sorted rows, so few other rows are read. */
 import type { TimeBound } from '../cell-directory.js';
 import type { IndexRun } from '../index-run.js';
 import type { RowFilter } from './index-query.js';
 import { TopK } from './top-k.js';
 
-/** How many rows of a run are of a time. */
+/** Number of present rows of a run that overlap a time. */
 export function countInTime(rows: IndexRun, time: TimeBound): number {
   const { columns, removed, hasGaps, cells, used, newest } = rows;
   const { start, end } = columns;
   let count = 0;
   if (cells.longestOfAll === 0) {
-    // None lasts: those of the time follow each other in the order newest first.
+    // All tiles have a duration of 0, so those of the time are consecutive in the order newest first.
     const first = lowerBound(newest.length, (i) => start[newest[i]] <= time.end);
     const last = lowerBound(newest.length, (i) => start[newest[i]] < time.start);
     count = Math.max(0, last - first);
@@ -26,7 +26,7 @@ export function countInTime(rows: IndexRun, time: TimeBound): number {
   return count;
 }
 
-/** The first selected rows of a run, of those that follow a place in this order, without a look at the others. */
+/** The first `limit` selected rows of a run for which `follows` is true. It does not read all other rows. */
 export function firstNewest(
   rows: IndexRun,
   where: RowFilter | undefined,
@@ -45,23 +45,23 @@ export function firstNewest(
   for (let row = cells.rows; row < used; row++) if (follows(row) && matches(row)) tail.offer(row);
   const first = tail.rows();
   const from = lowerBound(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
-  const most = first.length + limit;
-  for (let place = from; place < newest.length && first.length < most; place++) {
-    const row = newest[place];
-    // What began earlier has ended before the time.
+  const maxRows = first.length + limit;
+  for (let i = from; i < newest.length && first.length < maxRows; i++) {
+    const row = newest[i];
+    // All further rows have ended before the time.
     if (start[row] < since) break;
     if (matches(row)) first.push(row);
   }
   return first.sort((a, b) => rows.compareNewest(a, b)).slice(0, limit);
 }
 
-/** The first number below `count` for which `is` holds, where it holds for all that follow; else `count`. */
-function lowerBound(count: number, is: (i: number) => boolean): number {
+/** The first number below `count` for which `holds` is true; `count` if there is none. `holds` is true for all greater numbers. */
+function lowerBound(count: number, holds: (i: number) => boolean): number {
   let low = 0;
   let high = count;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (is(middle)) high = middle;
+    if (holds(middle)) high = middle;
     else low = middle + 1;
   }
   return low;

@@ -1,4 +1,4 @@
-/** Visiting the rows that a selection picks. */
+/** Visits the rows of a selection. */
 import type { TimeBound } from '../cell-directory.js';
 import type { IndexRun, RowRef } from '../index-run.js';
 import { type CodedKeyRange, isWithin, mergeRanges } from '../key-range.js';
@@ -6,14 +6,14 @@ import type { RowFilter, Selection } from './index-query.js';
 
 export type RowVisit = (row: number) => void;
 
-/** A run whose rows that pass the test are visited. */
+/** A run, the test of its rows, and the visitor of those that pass. */
 interface RunVisit {
   rows: IndexRun;
   test: RowFilter | undefined;
   visit: RowVisit;
 }
 
-/** Visits the rows of some runs that are present, within the bounds of a selection, and pass the test of their run. */
+/** Visits the present rows of runs that are within the bounds of a selection and pass the test of their run. */
 export function visitSelected(
   runs: readonly RunVisit[],
   { ranges, ids, time }: Selection,

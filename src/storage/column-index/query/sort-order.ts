@@ -1,31 +1,39 @@
-/** The orders in which a query gives its tiles, and places in them. */
+/** Orders of the tiles of a query, and cursors in them. */
 import { compareText, type IndexRun } from '../index-run.js';
 
 export const SORT_COLUMNS = [
-  ...(['start', 'end', 'cloud', 'coverage', 'created'] as const),
-  ...(['collection', 'geocode', 'platform', 'source', 'id'] as const),
+  'start',
+  'end',
+  'cloud',
+  'coverage',
+  'created',
+  'collection',
+  'geocode',
+  'platform',
+  'source',
+  'id',
 ] as const;
 
 export type SortColumn = (typeof SORT_COLUMNS)[number];
 
 /**
- * By the first column, then by the second one and so on; what is equal in all of them is in the order newest first. A tile
- * that has no value comes last, ascending and descending. Text goes by code units.
+ * By the first column, then by the second one and so on; ties are ordered newest first. A tile without a value comes last,
+ * in ascending and descending order. Texts are compared by code units.
  */
 export type SortOrder = readonly { column: SortColumn; descending: boolean }[];
 
 export type SortValue = number | string | null;
 
-/** A place in an order: the row that was there may have gone. */
+/** A position in an order. Its tile may have been removed. */
 export interface Cursor {
-  /** What the tile has in the columns of the order; absent in the order newest first. */
+  /** The values of the tile in the columns of the order; absent in the order newest first. */
   keys?: readonly SortValue[];
   start: number;
   collection: string;
   id: string;
 }
 
-/** Negative where the first comes before the second one. */
+/** Negative if the first one comes before the second one. */
 type Compare<B> = (a: number, b: B) => number;
 
 const NEWEST_FIRST: SortOrder = [
@@ -34,7 +42,7 @@ const NEWEST_FIRST: SortOrder = [
   { column: 'id', descending: false },
 ];
 
-/** Whether an order is newest first, by start descending, then collection, then id. */
+/** True if an order is newest first: by start descending, then collection, then id. */
 export function isNewestFirst(order: SortOrder): boolean {
   return order.every(
     ({ column, descending }, i) =>
@@ -59,25 +67,25 @@ export function rowComparator(rows: IndexRun, order: SortOrder): Compare<number>
   };
 }
 
-/** Compares a row with a place. */
+/** Compares a row with a cursor. */
 export function cursorComparator(rows: IndexRun, order: SortOrder): Compare<Cursor> {
   const columns = isNewestFirst(order) ? [] : order;
   const { collections } = rows;
-  return (row, place) => {
+  return (row, cursor) => {
     for (let i = 0; i < columns.length; i++) {
       const { column, descending } = columns[i];
-      const difference = compareValues(sortValue(rows, column, row), place.keys?.[i] ?? null, descending);
+      const difference = compareValues(sortValue(rows, column, row), cursor.keys?.[i] ?? null, descending);
       if (difference !== 0) return difference;
     }
     return (
-      place.start - rows.columns.start[row] ||
-      compareText(collections.names[rows.columns.collection[row]]!, place.collection) ||
-      compareText(rows.idOf(row), place.id)
+      cursor.start - rows.columns.start[row] ||
+      compareText(collections.names[rows.columns.collection[row]]!, cursor.collection) ||
+      compareText(rows.idOf(row), cursor.id)
     );
   };
 }
 
-/** Compares two places, which may be of different indexes. */
+/** Compares two cursors, which may come from different indexes. */
 export function compareCursors(a: Cursor, b: Cursor, order: SortOrder): number {
   const columns = isNewestFirst(order) ? [] : order;
   for (let i = 0; i < columns.length; i++) {
@@ -87,19 +95,19 @@ export function compareCursors(a: Cursor, b: Cursor, order: SortOrder): number {
   return b.start - a.start || compareText(a.collection, b.collection) || compareText(a.id, b.id);
 }
 
-/** The place of a row. */
+/** The cursor of a row. */
 export function cursorOf(rows: IndexRun, order: SortOrder, row: number): Cursor {
   const { start, collection } = rows.columns;
-  const place: Cursor = {
+  const cursor: Cursor = {
     start: start[row],
     collection: rows.collections.names[collection[row]]!,
     id: rows.idOf(row),
   };
-  if (!isNewestFirst(order)) place.keys = order.map(({ column }) => sortValue(rows, column, row));
-  return place;
+  if (!isNewestFirst(order)) cursor.keys = order.map(({ column }) => sortValue(rows, column, row));
+  return cursor;
 }
 
-/** What a tile has in a column; null where it has nothing. */
+/** The value of a tile in a column; null if it has none. */
 function sortValue(rows: IndexRun, column: SortColumn, row: number): SortValue {
   const { columns } = rows;
   switch (column) {
@@ -120,7 +128,7 @@ function sortValue(rows: IndexRun, column: SortColumn, row: number): SortValue {
   }
 }
 
-/** Like `compareValues` of the two rows' values, without making strings where codes and keys will do. */
+/** Compares the values of two rows like `compareValues`, but without building strings if codes or keys decide. */
 function columnComparator(
   rows: IndexRun,
   column: SortColumn,
@@ -149,7 +157,7 @@ function columnComparator(
       const values = columns[column];
       return (a, b, descending) => {
         const difference = values[a] - values[b];
-        // NaN where one of them is unknown.
+        // NaN if one of them is unknown.
         if (Number.isNaN(difference)) return byValue(a, b, descending);
         return descending ? -difference : difference;
       };

@@ -1,12 +1,12 @@
 /**
- * The first rows in an order, up to a limit, of those that are offered.
- * Invariant: once there are as many rows as the limit, `kept` is a binary heap: each row comes after the two that it holds
- * at twice its place, so that the last of all is at the top.
+ * Keeps the first rows in an order, up to a limit, of all offered rows.
+ * Invariant: when `heap` has as many rows as the limit, it is a binary heap with the last row of the order at the top: row `i`
+ * comes after the rows `2i + 1` and `2i + 2`.
  */
 export class TopK {
   private readonly heap: number[] = [];
 
-  /** `compare` is negative where the first row comes before the second one. */
+  /** `compare` is negative if the first row comes before the second one. */
   constructor(
     private readonly limit: number,
     private readonly compare: (a: number, b: number) => number,
@@ -20,22 +20,22 @@ export class TopK {
     } else if (heap.length > 0 && this.compare(row, heap[0]) < 0) this.sink(row, 0);
   }
 
-  /** In their order. */
+  /** The kept rows in order. */
   rows(): number[] {
     return this.heap.toSorted(this.compare);
   }
 
-  /** Puts a row in a place of the heap or further down. */
-  private sink(row: number, place: number): void {
+  /** Puts a row at index `at` of the heap or below it. */
+  private sink(row: number, at: number): void {
     const { heap, compare } = this;
     for (;;) {
-      let child = 2 * place + 1;
+      let child = 2 * at + 1;
       if (child >= heap.length) break;
       if (child + 1 < heap.length && compare(heap[child + 1], heap[child]) > 0) child++;
       if (compare(heap[child], row) <= 0) break;
-      heap[place] = heap[child];
-      place = child;
+      heap[at] = heap[child];
+      at = child;
     }
-    heap[place] = row;
+    heap[at] = row;
   }
 }

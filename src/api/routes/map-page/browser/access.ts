@@ -1,15 +1,14 @@
 /// <reference lib="dom" />
-/** The token of a server whose reads are not open. It is kept until the tab closes, and never part of an address. */
-import { L, type TileLayer } from './leaflet-global.js';
+/** The token of a server that requires one for reads. It is kept until the tab closes, and is never part of a URL. */
+import type { Coords, DoneCallback, TileLayer } from 'leaflet';
+import { L } from './leaflet-global.js';
 
 const TOKEN_STORAGE_KEY = 'tilewright-token';
 
-/** The server wants a token, or another one. */
+/** The server requires a token, or refused the token. */
 export class TokenRequired extends Error {
   constructor(isWrong: boolean) {
-    super(
-      isWrong ? 'This token does not open the server. Give another one.' : 'This server asks for a token.',
-    );
+    super(isWrong ? 'The server refused this token. Enter another one.' : 'This server requires a token.');
   }
 }
 
@@ -19,7 +18,7 @@ export function keepToken(token: string): void {
 
 export const hasToken = () => sessionStorage.getItem(TOKEN_STORAGE_KEY) !== null;
 
-/** A request with the token, where there is one. Throws TokenRequired. */
+/** Sends a request, with the token if there is one. Throws TokenRequired. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const token = sessionStorage.getItem(TOKEN_STORAGE_KEY);
   const headers = { ...init.headers, ...(token !== null && { authorization: `Bearer ${token}` }) };
@@ -29,31 +28,31 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   throw new TokenRequired(token !== null);
 }
 
-/** Lets an image show a picture of the server. Images carry no token: with one, the picture is fetched for it. */
+/** Loads a picture from the server into an image element. Image elements cannot send a token, so with a token the picture is fetched. */
 export async function showPicture(image: HTMLImageElement, path: string): Promise<void> {
   if (!hasToken()) {
     image.src = path;
     return;
   }
   const response = await request(path);
-  if (!response.ok) throw new Error(`${path} answers ${response.status}`);
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
   const address = URL.createObjectURL(await response.blob());
   image.src = address;
   await image.decode().finally(() => URL.revokeObjectURL(address));
 }
 
-/** Leaflet's layer of map tiles, whose pictures are fetched with the token where there is one. */
+/** Leaflet's layer of map tiles, which are fetched with the token if there is one. */
 export function tileLayer(template: string, options: object): TileLayer {
   const layer = L.tileLayer(template, options);
   if (!hasToken()) return layer;
-  layer.createTile = (place, done) => {
+  const createTile = (coords: Coords, done: DoneCallback) => {
     const image = document.createElement('img');
     image.alt = '';
-    showPicture(image, layer.getTileUrl(place)).then(
-      () => done(null, image),
+    showPicture(image, layer.getTileUrl(coords)).then(
+      () => done(undefined, image),
       (error: Error) => done(error, image),
     );
     return image;
   };
-  return layer;
+  return Object.assign(layer, { createTile });
 }

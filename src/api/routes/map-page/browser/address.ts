@@ -1,4 +1,4 @@
-/** What the page shows, as the part of its address behind #, so that a link opens it again. */
+/** The state of the page as the fragment of its URL, so that a link restores it. */
 
 export interface View {
   zoom: number;
@@ -14,7 +14,7 @@ export interface MapPoint {
 export interface PageState {
   view?: View;
   place?: MapPoint;
-  /** Choices of the form by the ids of their fields. */
+  /** Values of the form by the ids of their fields. */
   choices: Record<string, string>;
 }
 
@@ -27,7 +27,7 @@ export function writeAddress({ view, place, choices }: PageState): string {
   return parts.join('&');
 }
 
-/** What is not understood is left out. */
+/** Invalid values are ignored. */
 export function readAddress(hash: string): PageState {
   const params = new URLSearchParams(hash.replace(/^#/, ''));
   const [zoom, lat, lon] = numbers(params.get('map'), 3);
@@ -35,18 +35,18 @@ export function readAddress(hash: string): PageState {
   params.delete('map');
   params.delete('place');
   return {
-    ...(isPlace(lat, lon) && { view: { zoom, lat, lon } }),
-    ...(isPlace(placeLat, placeLon) && { place: { lat: placeLat, lon: placeLon } }),
+    ...(isOnEarth(lat, lon) && { view: { zoom, lat, lon } }),
+    ...(isOnEarth(placeLat, placeLon) && { place: { lat: placeLat, lon: placeLon } }),
     choices: Object.fromEntries(params),
   };
 }
 
-/** About a metre. */
+/** Five decimals are about a metre. */
 const digits = (degrees: number) => degrees.toFixed(5);
 
-const isPlace = (lat: number, lon: number) => Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
+const isOnEarth = (lat: number, lon: number) => Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
 
-/** NaN for what is none. */
+/** Numbers separated by slashes; all NaN if one is invalid or their count differs. */
 function numbers(text: string | null, count: number): number[] {
   const parts = (text ?? '').split('/').map((part) => (part === '' ? NaN : Number(part)));
   return parts.length === count && !parts.some(Number.isNaN) ? parts : Array(count).fill(NaN);

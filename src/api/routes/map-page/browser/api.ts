@@ -1,5 +1,6 @@
 /// <reference lib="dom" />
-/** What the page asks the server for. Addresses are relative, so that it works behind a path of a proxy. */
+/** Requests to the server. URLs are relative, so that the page works behind a proxy that adds a path. */
+import type { GeoJsonObject } from 'geojson';
 import { request } from './access.js';
 
 export interface Collection {
@@ -12,7 +13,7 @@ export interface Collection {
 export interface Item {
   id: string;
   bbox: [west: number, south: number, east: number, north: number];
-  geometry: object;
+  geometry: GeoJsonObject;
   properties: Record<string, unknown>;
   assets: Record<string, { roles: string[]; 'eo:bands'?: { name: string; common_name?: string }[] }>;
 }
@@ -38,14 +39,14 @@ export interface Series {
 export interface Spectra {
   /** Wavelengths in nm. */
   sensors: { bands: { wavelength: number; bad_band?: boolean }[] }[];
-  /** From the earliest date on; null where a band holds no data. */
+  /** The earliest date first. A value is null if the band has no data. */
   spectra: { datetime: string; sensor: number; values: (number | null)[] }[];
 }
 
-/** Which tiles, as the parameters of a search name it. */
+/** A filter of tiles, with the parameters of a search. */
 export type Filter = { datetime?: string; maxCloud?: number };
 
-/** The answer to a question, with a body or without. Throws what the server says is wrong, and TokenRequired. */
+/** Sends GET, or POST if there is a body, and returns the answer. Throws the error of the server, and TokenRequired. */
 export async function ask<T>(path: string, signal: AbortSignal, body?: object): Promise<T> {
   const post = body && {
     method: 'POST',
@@ -54,11 +55,11 @@ export async function ask<T>(path: string, signal: AbortSignal, body?: object): 
   };
   const response = await request(path, { signal, ...post });
   const answer = await response.json();
-  if (!response.ok) throw new Error(answer.detail ?? `${path} answers ${response.status}`);
+  if (!response.ok) throw new Error(answer.detail ?? `${path} answered ${response.status}`);
   return answer as T;
 }
 
-/** A filter for searches, which want times with their days. */
+/** The filter for searches, whose `datetime` needs times as well as days. */
 export function toSearchFilter({ datetime, ...others }: Filter): Filter {
   if (!datetime) return others;
   const [from, to] = datetime.split('/');

@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** A line of values over time, as SVG. */
+/** A line chart of values over time, as SVG. */
 import { day, element, frame, PLOT, scale, short, titled } from './plot.js';
 
 export interface Sample {
@@ -8,7 +8,7 @@ export interface Sample {
   value: number;
 }
 
-/** At least one sample; `label` says what the values are. */
+/** Needs at least one sample. `label` names the values. */
 export function seriesChart(samples: Sample[], label: string): SVGElement {
   const x = scale(
     samples.map(({ time }) => time),

@@ -1,9 +1,9 @@
 /// <reference lib="dom" />
-/** Meridians and parallels below the map tiles: a base map that comes from nowhere else. */
-import { L, type LeafletMap } from './leaflet-global.js';
+/** Meridians and parallels below the map tiles: a base map without an external server. */
+import type { Map as LeafletMap } from 'leaflet';
+import { L } from './leaflet-global.js';
 
 const STEPS_DEGREES = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
-/** Between two lines, pixels. */
 const MIN_GAP_PIXELS = 90;
 const MAX_LATITUDE = 85;
 
@@ -20,7 +20,7 @@ export function addGraticule(map: LeafletMap): void {
         lines,
       );
     const label = (at: [number, number], text: string, side: string) => {
-      const icon = L.divIcon({ className: `degrees ${side}`, html: text, iconSize: null });
+      const icon = L.divIcon({ className: `degrees ${side}`, html: text, iconSize: undefined });
       L.marker(at, { icon, interactive: false, keyboard: false }).addTo(lines);
     };
     const south = Math.max(-MAX_LATITUDE, bounds.getSouth());
@@ -51,7 +51,7 @@ function multiples(step: number, from: number, to: number): number[] {
   return Array.from({ length: count }, (_, i) => (first + i) * step);
 }
 
-/** `12.5°E`; beyond the antimeridian the world begins again. */
+/** `12.5°E`. Longitudes beyond the antimeridian are wrapped. */
 function name(degrees: number, positive: string, negative: string): string {
   const wrapped = degrees > 180 ? degrees - 360 : degrees < -180 ? degrees + 360 : degrees;
   const rounded = Number(Math.abs(wrapped).toFixed(3));

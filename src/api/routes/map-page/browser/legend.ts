@@ -1,8 +1,9 @@
 /// <reference lib="dom" />
-/** What the colours of a map of one band mean. */
+/** The legend of a map of one band. */
 import type { TileJson } from './api.js';
+import { short } from './plot.js';
 
-/** Fills `figure`, or hides it where there is no scale: true colour, codes. */
+/** Fills `figure`, or hides it if there is no colour scale, as for true colour and codes. */
 export function showLegend(figure: HTMLElement, label: string, scale: TileJson['colour_scale']): void {
   figure.hidden = !scale;
   if (!scale) return;
@@ -16,6 +17,3 @@ export function showLegend(figure: HTMLElement, label: string, scale: TileJson['
   high.textContent = `≥ ${short(scale.high)}`;
   figure.replaceChildren(caption, bar, low, high);
 }
-
-/** Three digits that count. */
-const short = (value: number) => String(Number(value.toPrecision(3)));

@@ -1,8 +1,8 @@
-/** How a collection can be looked at: what its bands allow. */
+/** Map styles that the bands of a collection allow. */
 import type { Item } from './api.js';
 
 export interface Band {
-  /** As expressions name it: the group and the number from 1. */
+  /** Name in expressions: the group and the band number from 1. */
   expression: string;
   label: string;
   commonName: string | undefined;
@@ -10,9 +10,9 @@ export interface Band {
 
 export interface MapStyle {
   label: string;
-  /** Parameters of the map. */
+  /** Render options of the map. */
   params: Record<string, string>;
-  /** What a series of a place is made of, and how that is called. */
+  /** Expression of the time series, and its label. */
   expression: string;
   values: string;
 }
@@ -29,19 +29,19 @@ export function listItemBands({ assets }: Item): Band[] {
   );
 }
 
-/** The indices that the server knows, by their names: their bands by common names, and the range of their colours. */
+/** The indices that the server knows, by name: their bands by common names, and the range of their colours. */
 export type Indices = Record<string, { bands: string[]; range: [low: number, high: number] }>;
 
-/** Near infrared has two common names. Expressions accept either of them for a band that has the other. */
+/** Near infrared has two common names. In expressions, each also stands for a band with the other name. */
 const NEAR_INFRARED = ['nir', 'nir08'];
 
-/** Beside these, any band can be looked at alone. */
+/** The styles of several bands. The page adds a style for any single band. */
 export function mapStyles(bands: Band[], indices: Indices): MapStyle[] {
   const has = (name: string) => {
     const names = NEAR_INFRARED.includes(name) ? NEAR_INFRARED : [name];
     return bands.some(({ commonName }) => names.includes(commonName ?? ''));
   };
-  const looks = Object.entries(indices)
+  const styles = Object.entries(indices)
     .filter(([, index]) => index.bands.every(has))
     .map(([expression, { range }]): MapStyle => {
       const label = expression.toUpperCase();
@@ -49,11 +49,11 @@ export function mapStyles(bands: Band[], indices: Indices): MapStyle[] {
       return { label, params, expression, values: label };
     });
   if (has('red') && has('green') && has('blue'))
-    looks.unshift({
+    styles.unshift({
       label: 'True colour',
       params: {},
-      expression: looks[0]?.expression ?? 'red',
-      values: looks[0]?.values ?? 'red',
+      expression: styles[0]?.expression ?? 'red',
+      values: styles[0]?.values ?? 'red',
     });
-  return looks;
+  return styles;
 }

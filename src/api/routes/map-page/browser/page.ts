@@ -1,5 +1,10 @@
 /// <reference lib="dom" />
-/** The map page: a collection as a map, with the choices of its form; a click shows what is there. */
+/**
+ * The map page: shows a collection as a map with the options of the form. A click shows the tiles of a point. The scripts in this folder
+ * import only each other; each is served as `/map/<name>.js`, so file names are part of URLs.
+ */
+
+import type { Layer } from 'leaflet';
 import { keepToken, TokenRequired, tileLayer } from './access.js';
 import { type MapPoint, type PageState, readAddress, writeAddress } from './address.js';
 import {
@@ -11,7 +16,7 @@ import {
   toSearchFilter,
 } from './api.js';
 import { addGraticule } from './graticule.js';
-import { L, type Layer } from './leaflet-global.js';
+import { L } from './leaflet-global.js';
 import { showLegend } from './legend.js';
 import { type Band, type Indices, listItemBands, type MapStyle, mapStyles } from './looks.js';
 import { showPlace } from './place.js';
@@ -22,7 +27,7 @@ const look = byId<HTMLSelectElement>('look');
 const band = byId<HTMLSelectElement>('band');
 const field = (id: string) => byId<HTMLInputElement>(id).value;
 
-// Outlines are there at zooms that have no map tiles.
+// Outlines of tiles are drawn even at zoom levels without map tiles.
 const map = L.map('map', { minZoom: 2, maxZoom: 22, worldCopyJump: true, zoomControl: false }).setView(
   [20, 0],
   2,
@@ -38,14 +43,14 @@ const indices: Indices = JSON.parse(look.dataset.indices!);
 let bands: Band[] = [];
 let styles: MapStyle[] = [];
 let tiles: Layer | undefined;
-let smallest = 0;
-/** Whether the view has more tiles than outlines are drawn of. */
-let crowded = false;
+let minZoom = 0;
+/** True if the view has too many tiles to draw their outlines. */
+let isCrowded = false;
 let place: MapPoint | undefined;
-/** What the address asks for, until it is shown. */
+/** The state in the URL, until the page has applied it. */
 let wanted: PageState | undefined = readAddress(location.hash);
 
-/** Work of one kind at a time: what is begun anew ends what went on. */
+/** Returns a function that runs `work`, and cancels the previous run if it has not ended. */
 function cancelPrevious(work: (signal: AbortSignal) => Promise<void>): () => void {
   let current = new AbortController();
   return () => {
@@ -72,7 +77,7 @@ const FIELDS = ['collection', 'from', 'to', 'cloud', 'look'];
 const BAND_FIELDS = ['band', 'low', 'high', 'colours'];
 const initialValues = new Map([...FIELDS, ...BAND_FIELDS].map((id) => [id, field(id)]));
 
-/** Lets the address say what is shown. */
+/** Writes the state of the page to the URL. */
 function updateUrl(): void {
   if (wanted) return;
   const { lat, lng: lon } = map.getCenter();
@@ -86,7 +91,7 @@ function updateUrl(): void {
   );
 }
 
-/** Sets the fields of which the address says something that they can be. */
+/** Sets fields to the values in the URL, unless a list does not have the value. */
 function setFields(ids: string[]): void {
   for (const id of ids) {
     const value = wanted?.choices[id];
@@ -105,8 +110,8 @@ function filter(): Filter {
   };
 }
 
-/** The look that is chosen: one that fits the bands, or a band alone. */
-function chosen(): MapStyle {
+/** The selected style, which may be a single band. */
+function selectedStyle(): MapStyle {
   const known = styles.find(({ label }) => label === look.value);
   if (known) return known;
   const [low, high, colours] = [field('low'), field('high'), field('colours')];
@@ -119,23 +124,23 @@ function chosen(): MapStyle {
   return { label, params, expression: band.value, values: label };
 }
 
-const address = (id: string) => `xyz/${encodeURIComponent(id)}`;
+const mapUrl = (id: string) => `xyz/${encodeURIComponent(id)}`;
 
 const drawMap = cancelPrevious(async (signal) => {
   byId('bands').hidden = look.value !== 'band';
-  byId('most-cloud').textContent = field('cloud') === '100' ? 'any' : `${field('cloud')} %, where known`;
+  byId('most-cloud').textContent = field('cloud') === '100' ? 'any' : `${field('cloud')} %, if known`;
   const texts = Object.entries(filter()).map(([name, value]) => [name, String(value)]);
-  const { params: ofLook, label } = chosen();
-  const params = new URLSearchParams([...texts, ...Object.entries(ofLook)]);
+  const { params: renderOptions, label } = selectedStyle();
+  const params = new URLSearchParams([...texts, ...Object.entries(renderOptions)]);
   setBusy(true);
-  const json = await ask<TileJson>(`${address(collection.value)}/tilejson.json?${params}`, signal).catch(
+  const json = await ask<TileJson>(`${mapUrl(collection.value)}/tilejson.json?${params}`, signal).catch(
     (error) => {
       if (!signal.aborted) setBusy(false);
       throw error;
     },
   );
   tiles?.remove();
-  const layer = tileLayer(`${address(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
+  const layer = tileLayer(`${mapUrl(collection.value)}/{z}/{x}/{y}{r}.png?${params}`, {
     attribution: escaped(json.attribution ?? ''),
     minZoom: json.minzoom,
     maxZoom: 22,
@@ -144,18 +149,18 @@ const drawMap = cancelPrevious(async (signal) => {
   tiles = layer.on({ loading: () => setBusy(true), load: () => setBusy(false) }).addTo(map);
   setBusy(layer.isLoading());
   showLegend(byId('legend'), label, json.colour_scale);
-  smallest = json.minzoom;
-  tellZoom();
+  minZoom = json.minzoom;
+  showZoomHint();
 });
 
-function tellZoom(): void {
-  if (map.getZoom() < smallest) {
+function showZoomHint(): void {
+  if (map.getZoom() < minZoom) {
     setBusy(false);
     showMessage('Zoom in to see the map.');
-  } else showMessage(crowded ? 'Zoom in to see the outlines of tiles.' : '');
+  } else showMessage(isCrowded ? 'Zoom in to see the outlines of tiles.' : '');
 }
 
-/** Part of them would look like the edge of all. */
+/** With more tiles none is drawn, because some outlines would look like all. */
 const MAX_OUTLINES = 1000;
 
 const drawCells = cancelPrevious(async (signal) => {
@@ -172,12 +177,14 @@ const drawCells = cancelPrevious(async (signal) => {
     limit: MAX_OUTLINES,
     fields: { include: ['geometry', 'properties.geocode'] },
   });
-  crowded = (found.numberMatched ?? 0) > MAX_OUTLINES;
-  tellZoom();
-  if (crowded) return void cells.clearLayers();
-  const once = new Map(found.features.map((item) => [item.properties['geocode'], item.geometry]));
+  isCrowded = (found.numberMatched ?? 0) > MAX_OUTLINES;
+  showZoomHint();
+  if (isCrowded) return void cells.clearLayers();
+  const byCell = new Map(found.features.map((item) => [item.properties['geocode'], item.geometry]));
   cells.clearLayers();
-  L.geoJSON([...once.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(cells);
+  L.geoJSON([...byCell.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(
+    cells,
+  );
 });
 
 const drawPlace = cancelPrevious(async (signal) => {
@@ -185,16 +192,16 @@ const drawPlace = cancelPrevious(async (signal) => {
   await showPlace(byId('place'), place, {
     collection: collection.value,
     filter: filter(),
-    look: chosen(),
+    style: selectedStyle(),
     signal,
   });
 });
 
-const choose = cancelPrevious(async (signal) => {
+const showCollection = cancelPrevious(async (signal) => {
   const id = encodeURIComponent(collection.value);
   const [{ features }, json] = await Promise.all([
     ask<SearchAnswer>(`collections/${id}/items?limit=1&source=raw`, signal),
-    ask<TileJson>(`${address(collection.value)}/tilejson.json`, signal),
+    ask<TileJson>(`${mapUrl(collection.value)}/tilejson.json`, signal),
   ]);
   bands = features.flatMap(listItemBands);
   styles = mapStyles(bands, indices);
@@ -203,13 +210,13 @@ const choose = cancelPrevious(async (signal) => {
   setFields(FIELDS.concat(BAND_FIELDS));
   if (wanted?.place) pinTo(wanted.place);
   if (wanted?.view) map.setView([wanted.view.lat, wanted.view.lon], wanted.view.zoom);
-  else showWhole(json);
+  else showExtent(json);
   wanted = undefined;
   drawAll();
 });
 
-/** All that a collection has, or where that is too much for a map, one tile of it. */
-function showWhole({
+/** Shows the entire collection, or one tile if the collection is too large for a map. */
+function showExtent({
   bounds: [west, south, east, north],
   center: [lon, lat, zoom],
   minzoom,
@@ -228,7 +235,7 @@ function pinTo(at: MapPoint): void {
   L.circleMarker([at.lat, at.lon], { className: 'pin', radius: 7, interactive: false }).addTo(pin);
 }
 
-/** What is wrong with the choices, in words. */
+/** Returns an error message for the form; undefined if it is valid. */
 function validateChoices(): string | undefined {
   if (field('from') && field('to') && field('from') > field('to')) return 'From is later than To.';
   const [low, high] = [field('low'), field('high')];
@@ -245,21 +252,21 @@ function drawAll(): void {
   drawPlace();
 }
 
-/** Leaflet shows attributions as HTML. */
+/** Escapes HTML, because Leaflet shows attributions as HTML. */
 function escaped(text: string): string {
   const node = document.createElement('span');
   node.textContent = text;
   return node.innerHTML;
 }
 
-collection.addEventListener('change', choose);
+collection.addEventListener('change', showCollection);
 byId('controls').addEventListener('change', (event) => {
   if (event.target !== collection) drawAll();
 });
 map.on('moveend', () => {
   updateUrl();
   drawCells();
-  tellZoom();
+  showZoomHint();
 });
 map.on('click', ({ latlng: { lat, lng } }) => {
   pinTo({ lon: ((((lng + 180) % 360) + 360) % 360) - 180, lat });
@@ -274,13 +281,14 @@ byId('access').addEventListener('submit', (event) => {
 });
 
 if (window.innerWidth < 700) byId<HTMLDetailsElement>('settings').open = false;
-// Another link of this page was opened in its place.
+// The user opened another link to this page.
 window.addEventListener('hashchange', () => location.reload());
 cancelPrevious(async (signal) => {
   const { collections } = await ask<{ collections: Collection[] }>('collections', signal);
   const shown = collections.filter(({ links }) => links.some(({ rel }) => rel === 'xyz'));
-  if (shown.length === 0) return showMessage('There are no tiles yet. Ingest a scene, then come back.');
+  if (shown.length === 0)
+    return showMessage('There are no tiles yet. Ingest a scene, then reload this page.');
   collection.replaceChildren(...shown.map(({ id, title }) => new Option(title, id)));
   setFields(['collection']);
-  choose();
+  showCollection();
 })();

@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** What there is at a place: the chart of its values, and its tiles by date. */
+/** The panel of a point: the chart of its values, its spectra, and its tiles by date. */
 import { hasToken, showPicture } from './access.js';
 import type { MapPoint } from './address.js';
 import {
@@ -15,22 +15,25 @@ import { seriesChart } from './chart.js';
 import type { MapStyle } from './looks.js';
 import { linesOf, spectrumChart } from './spectrum.js';
 
-/** Tiles that are listed, newest first. */
+/** The newest tiles are listed. */
 const MAX_TILES = 100;
-/** Dates whose spectra are read, the newest: the place may be under cloud on some. */
+/** The spectra of the newest dates are read: more than are drawn, because the point may be under cloud. */
 const MAX_SPECTRA = 12;
 
-/** Fills `panel`. Throws what the server says is wrong. */
+/** Fills `panel`. Throws errors of the server. */
 export async function showPlace(
   panel: HTMLElement,
   { lon, lat }: MapPoint,
-  request: { collection: string; filter: Filter; look: MapStyle; signal: AbortSignal },
+  request: { collection: string; filter: Filter; style: MapStyle; signal: AbortSignal },
 ): Promise<void> {
-  const { filter, look, signal } = request;
+  const { filter, style, signal } = request;
   const point = { type: 'Point', coordinates: [lon, lat] };
   const collections = [request.collection];
   const fields = [
-    ...['bbox', 'properties.datetime', 'properties.eo:cloud_cover', 'properties.pixel_coverage'],
+    'bbox',
+    'properties.datetime',
+    'properties.eo:cloud_cover',
+    'properties.pixel_coverage',
     'properties.hsi:wavelength_min',
   ];
   const [found, { series }] = await Promise.all([
@@ -46,7 +49,7 @@ export async function showPlace(
       ...filter,
       collections,
       geometry: point,
-      expression: look.expression,
+      expression: style.expression,
     }),
   ]);
   const values = series.flatMap(({ datetime, value }) =>
@@ -58,21 +61,22 @@ export async function showPlace(
   );
   const figure = document.createElement('figure');
   if (values.length > 0) {
-    const caption = `${look.values}, ${values.length} of ${series.length} dates are clear`;
-    figure.append(text('figcaption', caption), seriesChart(values, look.values));
+    const caption = `${style.values}, ${values.length} of ${series.length} dates are clear`;
+    figure.append(text('figcaption', caption), seriesChart(values, style.values));
   } else if (series.length > 0) {
     const dates = series.length === 1 ? 'On its only date' : `On all ${series.length} dates`;
     figure.append(text('figcaption', `${dates} this place is under cloud or shadow, or has no data.`));
   }
-  const here = found.features.filter(({ bbox }) => holds(bbox, lon, lat));
+  const here = found.features.filter(({ bbox }) => contains(bbox, lon, lat));
   const spectrum = await spectrumOf(here, { filter, collections, geometry: point, signal });
   const list = document.createElement('ol');
   list.append(...here.map((item) => entryOf(item, request.collection)));
-  const none = here.length === 0 ? [text('p', 'No tile is here. Another place, or other dates?')] : [];
+  const none =
+    here.length === 0 ? [text('p', 'There is no tile here. Try another point or other dates.')] : [];
   panel.replaceChildren(heading, figure, ...spectrum, ...none, list);
 }
 
-/** A figure with the spectra of the newest dates; nothing where the tiles have none. */
+/** A figure with the spectra of the newest dates. Empty if the tiles have no spectra. */
 async function spectrumOf(
   tiles: Item[],
   {
@@ -98,8 +102,8 @@ async function spectrumOf(
   return [figure];
 }
 
-/** Cells are half-open, but for the edges of the world: a place on an edge between them is of one only. */
-function holds([west, south, east, north]: Item['bbox'], lon: number, lat: number): boolean {
+/** Cells are half-open, except at the edges of the world, so that a point on a shared edge is in one cell only. */
+function contains([west, south, east, north]: Item['bbox'], lon: number, lat: number): boolean {
   return lon >= west && (lon < east || east === 180) && lat >= south && (lat < north || north === 90);
 }
 
@@ -112,15 +116,15 @@ function entryOf({ id, properties }: Item, collection: string): HTMLLIElement {
     width: 56,
     height: 56,
   });
-  // A tile without a picture has its date, which is what the list is of.
+  // A tile without a picture is still listed with its date.
   showPicture(picture, `preview/${encodeURIComponent(id)}.png`).catch(() => picture.remove());
   const link = Object.assign(text('a', String(properties['datetime']).slice(0, 16).replace('T', ' ')), {
     title: id,
   });
-  // A link carries no token.
+  // A link cannot send a token.
   if (!hasToken())
     link.href = `collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`;
-  const known = typeof cloud === 'number' ? `cloud ${Math.round(cloud)} %` : 'cloud not known';
+  const known = typeof cloud === 'number' ? `cloud ${Math.round(cloud)} %` : 'cloud unknown';
   const covered = `${Math.round(Number(properties['pixel_coverage']))} % covered`;
   const about = document.createElement('div');
   about.append(link, text('small', `${known}, ${covered}`));

@@ -1,7 +1,8 @@
 /// <reference lib="dom" />
 /** Shared parts of the charts: size, scales, axes and number formats. */
 
-export const [WIDTH, HEIGHT] = [300, 150];
+const WIDTH = 300;
+const HEIGHT = 150;
 export const PLOT = { left: 54, right: 290, top: 10, bottom: 125 };
 
 export interface Scale {
@@ -10,7 +11,7 @@ export interface Scale {
   at(value: number): number;
 }
 
-/** A linear scale; a single value lies in its middle. */
+/** A linear scale. A single value lies in the middle. */
 export function scale(values: number[], from: number, to: number): Scale {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const at = (value: number) =>
@@ -18,7 +19,7 @@ export function scale(values: number[], from: number, to: number): Scale {
   return { low, high, at };
 }
 
-/** An empty chart with rules for the lowest, the middle and the highest value, and the ends of the other axis. */
+/** An empty chart with grid lines at the lowest, middle and highest value, and labels at the ends of the x axis. */
 export function frame(label: string, x: Scale, y: Scale, nameOf: (value: number) => string): SVGElement {
   const svg = element('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: 'chart', role: 'img' });
   svg.setAttribute('aria-label', label);
@@ -42,7 +43,7 @@ export function element(name: string, attributes: Record<string, string | number
   return node;
 }
 
-/** A text that is shown while the pointer is on an element. */
+/** Adds a tooltip to an element. */
 export function titled(node: SVGElement, content: string): SVGElement {
   const title = element('title', {});
   title.textContent = content;

@@ -1,19 +1,18 @@
 /// <reference lib="dom" />
-/** Spectra of a place over wavelength, one line for each date. */
+/** A chart of the spectra of a point, with a line for each date. */
 import type { Spectra } from './api.js';
 import { element, frame, PLOT, scale, short, titled } from './plot.js';
 
-/** Lines in one chart; each has a colour of its own. */
-export const MAX_LINES = 5;
+/** Lines in one chart; each has its own colour. */
+const MAX_LINES = 5;
 
-/** A spectrum in the order of wavelengths; null where a band is bad or holds no data. */
+/** A spectrum in the order of wavelengths. Values of bad bands and of bands without data are null. */
 interface Line {
-  /** As it is shown. */
   date: string;
   points: { nanometres: number; value: number | null }[];
 }
 
-/** The newest dates on which the place is clear, the newest first. */
+/** The newest dates on which the point is clear, the newest first. */
 export function linesOf({ sensors, spectra }: Spectra): Line[] {
   return spectra
     .toReversed()
@@ -29,7 +28,7 @@ export function linesOf({ sensors, spectra }: Spectra): Line[] {
     .slice(0, MAX_LINES);
 }
 
-/** The chart of at least one line, and the meaning of its colours. */
+/** The chart of at least one line, and its key. */
 export function spectrumChart(lines: Line[]): Element[] {
   const all = lines.flatMap(({ points }) => points.filter(({ value }) => value !== null));
   const x = scale(
@@ -59,7 +58,7 @@ export function spectrumChart(lines: Line[]): Element[] {
   return [svg, key];
 }
 
-/** Lines through points that follow each other; a point between two gaps is a dot. */
+/** Connects adjacent points; a point between two gaps becomes a dot. */
 function pathOf(points: (number[] | false)[]): string {
   let path = '';
   for (const [i, point] of points.entries()) {

@@ -1,0 +1,22 @@
+/**
+ * Reads the spectra of a tile, and of the tiles around it, block by block. Invariant: memory holds one block of all bands. Imports the
+ * parts derive, expressions, grid, imagery, query, raster and storage.
+ */
+export { eachBlockWithNeighbours, eachPixelWithNeighbours, type Neighbour } from './neighbour-blocks.js';
+export { findNeighbourSpectra, neighbourFiles } from './neighbour-tiles.js';
+export {
+  eachBlock,
+  pixelNumber,
+  readMaskCodes,
+  type SpectrumBlock,
+  type SpectrumFile,
+  spectrumAt,
+} from './spectrum-blocks.js';
+export {
+  type AnalysedBand,
+  bandSetKey,
+  spectralGroups,
+  spectrumFile,
+  type TileSpectrum,
+  tileSpectrum,
+} from './tile-spectrum.js';

@@ -1,0 +1,11 @@
+/**
+ * HTTP helpers that routes share: base URL, paging, conditional requests, byte ranges, partial results, client disconnects.
+ * Imports `api/errors.ts` and types of `query`.
+ */
+export { baseUrl, requestPath, requestUrl, withoutTrailingSlash } from './base-url.js';
+export { sendRanged } from './byte-ranges.js';
+export { checkIfMatch, notModified, weakEtag } from './conditional-request.js';
+export { onDisconnect } from './on-disconnect.js';
+export { CSS, HTML, OPEN, pageFile, SCRIPT, sendPageFile, servePageFile } from './page-file.js';
+export { listPaging, nextPageUrl, type Paging, paging, parseLimit, toPage } from './paging.js';
+export { partialMembers } from './partial-result.js';

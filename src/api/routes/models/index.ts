@@ -1,0 +1,2 @@
+/** Stored models: lists, cards, STAC Items, files, deletion. Imports `analysis`, `training`, `query` and `storage`. */
+export { modelRoutes } from './routes.js';

@@ -1,0 +1,59 @@
+/** Values of flags from environment variables and from the config file. */
+import { readFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError } from 'commander';
+import { messageOf } from '../../errors.js';
+
+/** Parses the value of a boolean flag in the environment or the config file. */
+function parseBooleanOption(value: string): boolean {
+  if (['true', '1'].includes(value)) return true;
+  if (['false', '0', ''].includes(value)) return false;
+  throw new InvalidArgumentError('It must be true or false.');
+}
+
+/** Parses boolean flags in the environment, because commander interprets any text as true. */
+export function applyEnvironment(command: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName();
+    if (!option.isBoolean() || command.getOptionValueSource(name) !== 'env') continue;
+    const value = process.env[option.envVar!]!;
+    try {
+      command.setOptionValueWithSource(name, parseBooleanOption(value), 'env');
+    } catch (error) {
+      command.error(`error: ${option.envVar} is "${value}". ${messageOf(error)}`);
+    }
+  }
+}
+
+/**
+ * Applies the config file to flags that neither the command line nor the environment sets. A key that none of `all` commands knows is
+ * refused.
+ */
+export async function applyConfigFile(command: Command, all: () => Promise<Command[]>): Promise<void> {
+  const file = command.getOptionValue('config') as string | undefined;
+  if (!file) return;
+  let config: Record<string, unknown> = {};
+  try {
+    config = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
+  }
+  const withSubcommands = (await all()).flatMap((one) => [one, ...one.commands]);
+  const known = new Set(withSubcommands.flatMap(({ options }) => options.map((option) => option.name())));
+  for (const [key, value] of Object.entries(config)) {
+    if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
+    const option = command.options.find((one) => one.name() === key);
+    if (!option) continue;
+    const name = option.attributeName();
+    const source = command.getOptionValueSource(name);
+    if (source !== undefined && source !== 'default') continue;
+    try {
+      const parse = option.isBoolean() ? parseBooleanOption : option.parseArg;
+      const parsed = parse && typeof value !== 'object' ? parse(String(value), undefined) : value;
+      command.setOptionValueWithSource(name, parsed, 'config');
+    } catch (error) {
+      command.error(
+        `error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`,
+      );
+    }
+  }
+}

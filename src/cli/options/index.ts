@@ -1,0 +1,32 @@
+/**
+ * Command-line options that commands share, with their environment variables and config file keys. Invariant: importing this loads
+ * neither TensorFlow nor the node, so that help is fast. Imports `query` for its parsers.
+ */
+export { engineOption } from './engine-option.js';
+export {
+  addOptions,
+  type CommonOptions,
+  createOption,
+  defaultResources,
+  type FilterOptions,
+  parseBytesOption,
+  parseIntegerOption,
+  parseNumberOption,
+  parsePortOption,
+  parsePositiveIntegerOption,
+  parseTimeOption,
+  RAW_SOURCE_HELP,
+  type ResourceOptions,
+  splitBands,
+  splitList,
+  type TargetOptions,
+  toFilterParams,
+  withCloudModel,
+  withCommon,
+  withData,
+  withFilterOptions,
+  withResources,
+  withTarget,
+} from './option-groups.js';
+export { allowCsv, PLACE_HELP, parsePlace } from './place-argument.js';
+export { TRAINING_MODE_NAMES, type TrainingOptions, withTrainingOptions } from './training-options.js';

@@ -1,0 +1,56 @@
+/** Options of the commands that train. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { engineOption } from './engine-option.js';
+import {
+  addOptions,
+  createOption,
+  parseBytesOption,
+  parsePositiveIntegerOption,
+  parseTimeOption,
+} from './option-groups.js';
+
+/** Lists the names itself, so that help does not load src/training. */
+export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];
+
+export interface TrainingOptions {
+  epochs?: number;
+  patience?: number;
+  validationFrom?: string;
+  engine?: string;
+  placeMemory?: number;
+}
+
+export function withTrainingOptions(command: Command): Command {
+  return addOptions(command, [
+    createOption(
+      '--epochs <n>',
+      'passes over the training patches; default 30, for cloud-removal 12',
+      parsePositiveIntegerOption,
+    ),
+    createOption(
+      '--patience <n>',
+      'stop a training if the loss on the selection patches has not improved for n epochs; the best epoch is always kept',
+      parsePositiveIntegerOption,
+    ),
+    createOption(
+      '--validation-from <time>',
+      'hold out dates from this RFC 3339 time or date on; default: the last quarter of the tiles',
+      parseTimeOption,
+    ),
+    engineOption(),
+    createOption(
+      '--place-memory <size>',
+      'contained: memory limit of a process, 1MB or more; default 1GB, for cloud-removal 2GB',
+      parsePlaceMemory,
+    ),
+  ]);
+}
+
+/** The minimum of the process `train`. */
+const MIN_MEMORY_BYTES = 1e6;
+
+function parsePlaceMemory(value: string): number {
+  const size = parseBytesOption(value);
+  if (size < MIN_MEMORY_BYTES) throw new InvalidArgumentError('It must be 1MB or more.');
+  return size;
+}

@@ -1,0 +1,30 @@
+/**
+ * The processes `fill`, `split`, `coalesce` and `tensor`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
+ * run can be repeated, and repeats only missing or stale tiles. Imports the folders tensors and tiles and the parts async, grid, jobs,
+ * query, raster and storage.
+ */
+export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
+export {
+  DERIVE_RESULTS,
+  type DeriveContext,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileDerivation,
+  type TileMaker,
+} from './derive-tiles.js';
+export { type FillInputs, fillProcess } from './fill-process.js';
+export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './selected-tiles.js';
+export { type SplitInputs, splitProcess } from './split-process.js';
+export { type TensorInputs, type TensorResults, tensorProcess } from './tensor-process.js';
+export {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  firstReasons,
+  mergeCounts,
+  TILE_COUNTS_SCHEMA,
+  type TileCounts,
+} from './tile-counts.js';

@@ -1,0 +1,47 @@
+/**
+ * The way of a write into the log: fenced locks, segments, the commit log, its archive in the object store, and checkpoints. Invariant:
+ * one transaction writes an entry, the head of the log and the mark on the lock, so a commit is made once or not at all. Imports `async`,
+ * `metrics`, `coordination`, `storage` and `dht/placement`.
+ */
+export {
+  entriesSince,
+  MANIFESTS_FOLDER,
+  type Manifest,
+  PART_COUNT,
+  PARTS_FOLDER,
+  partOf,
+  readManifest,
+  readParts,
+  segmentName,
+  seqOfObject,
+  writeLogCheckpoint,
+} from './checkpoint.js';
+export { ClusterLockManager } from './cluster-lock-manager.js';
+export {
+  type CollectionSchema,
+  createSchemaIfAbsent,
+  deleteSchema,
+  readSchema,
+  schemaKey,
+  updateSchema,
+} from './collection-schema.js';
+export {
+  CHECKPOINT_COMMITS,
+  CommitLog,
+  type CommittedEntry,
+  entryPut,
+  headAndCheckpointPuts,
+  type StoredCheckpoint,
+} from './commit-log.js';
+export {
+  acquireLock,
+  FencedLock,
+  isOwnedBy,
+  listLocks,
+  ownerLabel,
+  pruneCommittedLocks,
+  revokeLocksOf,
+} from './fenced-lock.js';
+export { archivedEntryName, listArchived, readArchived } from './log-archive.js';
+export { RecordState } from './record-state.js';
+export { readSegment } from './segment.js';

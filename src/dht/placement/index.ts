@@ -1,0 +1,45 @@
+/**
+ * Which node owns which slot, and how ownership changes when nodes join, drain or leave. Invariant: every node computes the same result
+ * from the same document, and versions of the document only grow. All files except `placement-store` and `placement-manager` are pure.
+ * Imports `grid`, `coordination` and index types of `storage`.
+ */
+
+export {
+  emptyPlacement,
+  isHandoverComplete,
+  locate,
+  type Owner,
+  type OwnerState,
+  type Placement,
+  readableOwners,
+  slotsOfNode,
+} from './placement.js';
+export {
+  addNode,
+  drainNode,
+  markAvailable,
+  type NewNode,
+  rebalance,
+  releaseSlots,
+  removeNode,
+} from './placement-changes.js';
+export { decodePlacement, encodePlacement } from './placement-codec.js';
+export { type Amount, diffPlacements, type PlacementDiff, targetFractions } from './placement-diff.js';
+export { MIN_UPDATE_INTERVAL_MS, PlacementManager } from './placement-manager.js';
+export {
+  compareAndSwapPlacement,
+  readPlacement,
+  type StoredPlacement,
+  watchPlacement,
+} from './placement-store.js';
+export { bytesBySlot, cellSlotLookup, slotTest } from './slot-lookup.js';
+export { ALL_SLOTS, candidateSlots } from './slot-pruning.js';
+export { SlotSet } from './slot-set.js';
+export {
+  DEFAULT_PREFIX_LENGTHS,
+  type PrefixLengths,
+  SLOTS,
+  slotOf,
+  slotOfCell,
+  slotOfScene,
+} from './slots.js';

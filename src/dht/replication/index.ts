@@ -1,0 +1,9 @@
+/**
+ * The background work of a node: it follows the log, loads and drops slots, writes checkpoints, and collects garbage in the object store.
+ * Invariant: between two steps, the data folder contains exactly the tiles of its slots as of one commit. Imports `async`,
+ * `coordination`, `storage`, `dht/commit`, `dht/placement`, `dht/membership` and `dht/recovery`.
+ */
+export { Maintenance } from './maintenance.js';
+export type { ObjectGcContext, ObjectGcReport } from './object-gc.js';
+export { Replica } from './replica.js';
+export { SlotReconciler } from './slot-reconciler.js';

@@ -1,0 +1,16 @@
+/**
+ * Sends a query to the owners of slots and gathers their answers. Invariant: all answers of one query are as of one commit, and each slot
+ * is answered for once or reported as unanswered. Imports `storage`, `dht/placement`, `dht/rpc` and `Cluster`.
+ */
+export {
+  type GatheredAnswers,
+  localQueries,
+  type OwnerQueries,
+  type QueryBounds,
+  type QueryKind,
+  type QueryScope,
+  type ScatterQuery,
+  WHOLE_INDEX,
+} from './owner-queries.js';
+export { type NodeSlots, routeQuery } from './query-router.js';
+export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather.js';

@@ -1,0 +1,18 @@
+/**
+ * From request parameters to an image: mosaic of the least cloudy tiles, render style, algorithm, encoding. Invariant: defaults of render
+ * parameters come from one reference tile, so that neighbouring map tiles match. Imports the folders algorithms, colours, reading and
+ * resampling and the parts async, expressions, grid, query and storage.
+ */
+export { mapView, smallestZoom } from './map-extent.js';
+export { mosaic, type RenderContext, renderTilePlanes } from './mosaic.js';
+export { tilesByCloudCover } from './mosaic-order.js';
+export { RENDER_HANDLERS, type RenderedImage, type RenderTask, renderImage } from './render-image.js';
+export {
+  type ColourScale,
+  colourScaleOf,
+  type RenderParams,
+  type RenderStyle,
+  renderStyleBytes,
+  resolveRenderStyle,
+} from './render-params.js';
+export { RenderQueue } from './render-queue.js';

@@ -1,0 +1,9 @@
+/**
+ * Where the pixels of a raster lie on the Earth and on the grid, even across the antimeridian and at the poles; pixel sizes on
+ * the ground. Pure functions of a GeoBox (CRS, transform, size). May import grid and raster.
+ */
+export { datumWarning } from './datum-warning.js';
+export { type GeoBox, gridToPixelTransform, gridToSourceTransform } from './grid-to-source.js';
+export { measurePixelSize, nominalPixelSize } from './pixel-size.js';
+export { type ProjectedRectangle, projectRectangle, splitIntoQuadrants } from './project-rectangle.js';
+export { centreLonLat, type ExtentSample, isOutOfRange, sampleExtent } from './raster-extent.js';

@@ -1,0 +1,9 @@
+/**
+ * From a path given by a user to files that may be opened: finds inputs, unpacks archives, guards allowed folders. Invariant:
+ * nothing outside the allowed folders is read; an archive is refused as a whole or unpacked within limits. May import formats,
+ * raster and storage.
+ */
+export { findInputs, isArchive } from './find-inputs.js';
+export { PathGuard } from './path-guard.js';
+export { sideFilesOf } from './side-files.js';
+export { unpackArchive } from './unpack-archive.js';

@@ -1,0 +1,15 @@
+/**
+ * Jobs that all nodes know, share and take over: the leader divides a job into tasks, one for each owner of slots. Invariant: a job has
+ * one leader, the node named by its entry, and only that node changes the entry. Imports `async`, `coordination`, `storage`, `dht` and
+ * `jobs/local`.
+ */
+export { ClusterJobService, type ClusterJobServiceOptions } from './cluster-job-service.js';
+export {
+  ALL_GATHER_PATH,
+  CANCEL_TASK_PATH,
+  TASK_PATH,
+  type TaskEvent,
+  TaskExecutor,
+  type TaskRequest,
+  taskErrorEvent,
+} from './task-executor.js';

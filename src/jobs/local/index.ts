@@ -1,0 +1,27 @@
+/**
+ * Jobs of one process: start, progress, log, events, cancel, retry, retention. Invariant: the records of a job are written in the order
+ * of its states, and none follows the final one. Imports `async`, `storage` and types of `dht`; `jobs/cluster` implements the interface
+ * `JobRegistry`.
+ */
+export { type IdempotencyKey, KEY_TTL_MS, keyHash } from './idempotency-keys.js';
+export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
+export type { JobListener, LineListener } from './job-execution.js';
+export { GC_INTERVAL_MS } from './job-gc.js';
+export { type LogLine, MAX_LINES, readLog } from './job-log.js';
+export { endedWith, hasEnded, recoveredRecord } from './job-records.js';
+export type { JobRegistry } from './job-registry.js';
+export type { JobFile, JobService, StartOptions } from './job-service.js';
+export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
+export {
+  type ConcludeContext,
+  concludeResults,
+  type FullJobContext,
+  type JobContext,
+  type JobProgress,
+  type PrepareContext,
+  type Process,
+  runLocally,
+  type Timed,
+} from './process.js';
+export { hasExpired, isRemovable } from './retention.js';
+export { verifyProcess } from './verify-process.js';

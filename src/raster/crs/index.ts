@@ -1,0 +1,18 @@
+/**
+ * Coordinate reference systems: EPSG codes, WKT, datums, affine transforms, and point transforms by proj4js. Invariant: a
+ * system that proj4js computes differently from PROJ is refused, or its datum error is recorded. May import the errors and
+ * types of raster.
+ */
+export { isInvertible, mapToPixel, pixelToMap } from './affine.js';
+export {
+  createTransform,
+  crsFromEpsg,
+  customCrs,
+  datumForEpsg,
+  isGeographicEpsg,
+  metresPerUnit,
+  type PointTransform,
+} from './crs.js';
+export { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
+export { datumByName } from './epsg-table.js';
+export { crsFromWkt } from './wkt.js';

@@ -1,0 +1,14 @@
+/**
+ * The CF conventions: grid mappings, coordinate variables, time axes and missing data. May import the file access of hdf5, crs
+ * and pixels.
+ */
+export { cfGeoreferencing } from './georeferencing.js';
+export {
+  decodedType,
+  isMissing,
+  missingData,
+  type NumberTypes,
+  replaceMissing,
+  viewAsDecoded,
+} from './missing-data.js';
+export { openTimeAxis, type TimeAxis } from './time-axis.js';

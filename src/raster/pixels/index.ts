@@ -1,0 +1,34 @@
+/**
+ * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its
+ * statistics. Invariant: each data type has its own compiled copy of a loop. May import the errors and types of raster.
+ */
+export { convexHull, type PixelCorner } from './convex-hull.js';
+export {
+  allocatePixels,
+  bytesPerSample,
+  bytesPerStored,
+  DATA_TYPES,
+  dataTypeOf,
+  dataTypeOfStored,
+  declaredNodata,
+  fillValueFor,
+  isFloat,
+  minValue,
+  nodataAsType,
+  nodataReplacementFor,
+  parseNodata,
+  readStoredNumbers,
+  swapBytes,
+  UNSIGNED_BY_SIZE,
+  viewPixels,
+} from './data-types.js';
+export { loadWasmKernel } from './load-wasm.js';
+export {
+  applyQualityLookup,
+  cloudCoverPercent,
+  coveragePercent,
+  initialMask,
+  maskHistogram,
+} from './quality-mask.js';
+export { loadPerDataType, typedKernels } from './typed-kernels.js';
+export { effectiveNodata, findValidityBand, treatAlphaAsData, type ValidityBand } from './validity-band.js';

@@ -1,0 +1,10 @@
+/**
+ * Selects, sorts and pages rows of the runs. Invariant: queries are synchronous and see one state of the index; a page ends with a cursor
+ * that remains valid after changes. May import the columns and runs of the parent folder.
+ */
+export type { IndexPage, IndexQuery, RowFilter, RunFilter, Selection } from './index-query.js';
+export { mergePages, type RunMatches } from './merge-results.js';
+export { countInTime, firstNewest } from './newest-first.js';
+export { type RowVisit, visitSelected } from './select-rows.js';
+export * from './sort-order.js';
+export { TopK } from './top-k.js';

@@ -1,0 +1,188 @@
+/** The data folder of a node: its identity, its lock, and its catalogue. */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Catalogue } from '../catalogue/index.js';
+import {
+  dataFolderIsStore,
+  noCatalogue,
+  storageCorrupt,
+  storageDamaged,
+  storageFormat,
+  storageLocked,
+} from '../errors.js';
+import { fsyncPath, makeFolderDurably, onDisk, writeFileDurably } from '../files/index.js';
+
+/** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
+const FORMAT = 2;
+const READABLE_FORMATS: unknown[] = [1, FORMAT];
+
+/** `node.json`: created once and never changed, except for its format. */
+export interface NodeIdentity {
+  id: string;
+  format: number;
+  created: string;
+}
+
+/**
+ * `lock`: tells other commands of the same user (mode 0600) how to reach the process that has the folder open. It is
+ * information only: LevelDB's own lock excludes a second process.
+ */
+export interface LockInfo {
+  pid: number;
+  /** Base URL of the server; null if the process is not a server. */
+  url: string | null;
+  /** 32 random bytes in hex: a request that carries it comes from the user who owns the folder. */
+  secret: string;
+  started: string;
+}
+
+/** The lock file of a folder; undefined if it does not exist or this user may not read it. */
+export async function readLock(dir: string): Promise<LockInfo | undefined> {
+  const text = await readOptional(join(dir, 'lock'), ['ENOENT', 'ENOTDIR', 'EACCES']);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as LockInfo;
+  } catch (error) {
+    throw storageCorrupt.because(error, 'the file lock', dir);
+  }
+}
+
+/**
+ * Invariant: between open and close only this process writes below `dir`; the lock file exists only while LevelDB's
+ * lock is held.
+ */
+export class DataFolder {
+  private constructor(
+    readonly dir: string,
+    readonly node: NodeIdentity,
+    readonly catalogue: Catalogue,
+    private info: LockInfo,
+  ) {}
+
+  /**
+   * Opens or creates a data folder. Throws TW_STORAGE_LOCKED, TW_STORAGE_FORMAT, TW_STORAGE_IS_STORE,
+   * TW_STORAGE_READ_ONLY, TW_STORAGE_FULL.
+   */
+  static async open(dir: string): Promise<DataFolder> {
+    await onDisk(dir, async () => {
+      await makeFolderDurably(dir);
+      await readIdentity(dir);
+      if ((await readOptional(join(dir, 'cluster.json'), ['ENOENT'])) !== undefined)
+        throw dataFolderIsStore(dir);
+    });
+    const catalogue = await openCatalogue(dir);
+    try {
+      return await onDisk(dir, async () => {
+        const node = await currentIdentity(dir);
+        for (const part of ['tiles', 'models']) await mkdir(join(dir, part), { recursive: true });
+        await fsyncPath(dir);
+        const secret = randomBytes(32).toString('hex');
+        const info = { pid: process.pid, url: null, secret, started: new Date().toISOString() };
+        await writeLock(dir, info);
+        return new DataFolder(dir, node, catalogue, info);
+      });
+    } catch (error) {
+      await catalogue.close();
+      throw error;
+    }
+  }
+
+  get lock(): LockInfo {
+    return this.info;
+  }
+
+  /** Publishes the URL at which this process serves the folder. */
+  async announce(url: string): Promise<void> {
+    this.info = { ...this.info, url };
+    await onDisk(this.dir, () => writeLock(this.dir, this.info));
+  }
+
+  /** Removes the lock file first: once LevelDB's lock is free, another process may write its own. */
+  async close(): Promise<void> {
+    try {
+      await onDisk(this.dir, () => rm(join(this.dir, 'lock'), { force: true }));
+    } finally {
+      await this.catalogue.close();
+    }
+  }
+}
+
+async function openCatalogue(dir: string): Promise<Catalogue> {
+  const marker = join(dir, DAMAGED_MARKER);
+  if ((await readOptional(marker, ['ENOENT'])) !== undefined) throw storageDamaged(dir, marker);
+  const isNew = (await readIdentity(dir)) === undefined;
+  if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
+  try {
+    const catalogue = await Catalogue.open(join(dir, 'catalogue'), isNew);
+    await refuseLostRecords(dir, marker, catalogue);
+    return catalogue;
+  } catch (error) {
+    if (!storageLocked.is(error)) throw error;
+    const lock = await readLock(dir);
+    const holder = lock ? `process ${lock.pid}${lock.url ? ` at ${lock.url}` : ''}` : 'another process';
+    throw storageLocked.because(error, dir, holder);
+  }
+}
+
+/** A file that marks a catalogue that has lost records. */
+const DAMAGED_MARKER = 'damaged';
+
+/**
+ * LevelDB drops unreadable parts of its log and reports this only in its file LOG. The tiles of lost records would look like
+ * leftovers of an interrupted ingest and be removed, so the folder is not used until somebody has examined it.
+ */
+async function refuseLostRecords(dir: string, marker: string, catalogue: Catalogue): Promise<void> {
+  const log = await readOptional(join(dir, 'catalogue', 'LOG'), ['ENOENT']);
+  const lost = log?.split('\n').find((line) => /dropping \d+ bytes|Corruption:/.test(line));
+  if (lost === undefined) return;
+  await writeFileDurably(marker, Buffer.from(`${lost}\n`));
+  await catalogue.close();
+  throw storageDamaged(dir, marker);
+}
+
+async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
+  const file = join(dir, 'node.json');
+  const text = await readOptional(file, ['ENOENT']);
+  if (text === undefined) return undefined;
+  let parsed: { id?: unknown; format?: unknown; created?: unknown } | null;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw storageFormat.because(error, file, 'no JSON');
+  }
+  const { format, id, created } = parsed ?? {};
+  if (typeof format !== 'number' || !READABLE_FORMATS.includes(format))
+    throw storageFormat(file, `format ${JSON.stringify(format)}`);
+  if (typeof id !== 'string' || typeof created !== 'string')
+    throw storageFormat(file, 'no id or no date of creation');
+  return { id, format, created };
+}
+
+/** The folder's identity in the current format, written before anything that an older version would misread. */
+async function currentIdentity(dir: string): Promise<NodeIdentity> {
+  const existing = await readIdentity(dir);
+  if (existing?.format === FORMAT) return existing;
+  const { id, created } = existing ?? {
+    id: randomBytes(8).toString('hex'),
+    created: new Date().toISOString(),
+  };
+  const node: NodeIdentity = { id, format: FORMAT, created };
+  await writeFileDurably(join(dir, 'node.json'), `${JSON.stringify(node, null, 2)}\n`);
+  return node;
+}
+
+function writeLock(dir: string, info: LockInfo): Promise<void> {
+  return writeFileDurably(join(dir, 'lock'), `${JSON.stringify(info)}\n`, 0o600);
+}
+
+/** The text of a file, or undefined if reading fails with one of the codes `absent`. */
+async function readOptional(file: string, absent: string[]): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (absent.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+/** The example in docs/tutorials/add-a-product.md is the one that is tested. UPDATE_DOCS=1 rewrites it. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const repository = new URL('../../../', import.meta.url);
+const tutorial = fileURLToPath(new URL('docs/tutorials/add-a-product.md', repository));
+const products = fileURLToPath(new URL('docs/reference/products.md', repository));
+
+/** Imports of the example, and the paths that they have in the document. */
+const IMPORTS: [string, string][] = [
+  ["'../../../src/ingest/formats/", "'./"],
+  ["'../../../src/ingest/", "'../"],
+  ["'../../../src/", "'../../"],
+  ["'../../support/", "'../support/"],
+  ["'./kelvin.js'", "'../../src/ingest/formats/kelvin.js'"],
+];
+
+test('docs/tutorials/add-a-product.md shows the tested example', async () => {
+  const before = await readFile(tutorial, 'utf8');
+  let text = before;
+  for (const name of ['kelvin.ts', 'kelvin.test.ts']) {
+    const path = fileURLToPath(new URL(`test/ingest/example/${name}`, repository));
+    let code = await readFile(path, 'utf8');
+    for (const [from, to] of IMPORTS) code = code.replaceAll(from, to);
+    const shown = name.includes('test') ? `test/ingest/${name}` : `src/ingest/formats/${name}`;
+    const start = text.indexOf(`\`${shown}\`:\n\n\`\`\`ts\n`);
+    assert.ok(start >= 0, `no code block for ${shown}`);
+    const from = text.indexOf('```ts\n', start) + '```ts\n'.length;
+    text = text.slice(0, from) + code + text.slice(text.indexOf('```\n', from));
+  }
+  if (process.env.UPDATE_DOCS) await writeFile(tutorial, text);
+  else assert.equal(before, text, 'run with UPDATE_DOCS=1');
+});
+
+test('the table of products has every format', async () => {
+  const text = await readFile(products, 'utf8');
+  const formats = new URL('src/ingest/formats/', repository);
+  const registry = await readFile(new URL('index.ts', formats), 'utf8');
+  const names = /const FORMATS: ProductFormat\[\] = \[([^\]]*)\]/.exec(registry)![1]!.match(/\w+/g)!;
+  const folders = [...registry.matchAll(/from '\.\/([\w-]+)\/index\.js'/g)].map(([, folder = '']) => folder);
+  const files = new Map<string, string>();
+  for (const folder of folders) {
+    const index = await readFile(new URL(`${folder}/index.ts`, formats), 'utf8');
+    for (const [, exported = '', file = ''] of index.matchAll(/export \{([^}]*)\} from '\.\/([\w-]+)\.js'/g))
+      for (const name of exported.match(/\w+/g)!) files.set(name, `${folder}/${file}.ts`);
+  }
+  for (const name of names) {
+    assert.ok(files.has(name), `${name} is in no folder`);
+    assert.ok(text.includes(`\`${files.get(name)}\``), `${files.get(name)} is not in the table`);
+  }
+});
