@@ -1,4 +1,4 @@
-/** What the loops under the kernels must compute, in WebAssembly as in the addon: against plain loops. */
+/** Contract of the compute primitives, in WebAssembly and in the addon, against plain loops. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -201,15 +201,15 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
         { seed: 42, numRuns },
       );
 
-    it('convolutions and their gradients are those of plain loops; small whole numbers exactly, but in tiles', () => {
+    it('convolutions and their gradients match plain loops; exactly for small integers, except in tiles', () => {
       agrees(fc.oneof(sizes, ofPixels), whole, (s) => (mayBeTiled(s) ? TOLERANCE : 0), 300);
     });
 
-    it('so are those of 3 x 3 pixels and whole vectors of channels, which are computed in tiles', () => {
+    it('convolutions of 3 x 3 pixels and complete vectors of channels, in tiles, match plain loops', () => {
       agrees(inTiles, uniform, () => TOLERANCE, 100);
     });
 
-    it('so are those of 4 x 4 pixels in steps of 2', () => {
+    it('convolutions of 4 x 4 pixels with stride 2 match plain loops', () => {
       const ofFour = inTiles.map(
         ({ dilation: _, ...rest }): Sizes => ({
           ...{ ...rest, filter: [4, 4], stride: [2, 2], dilation: [1, 1] },
@@ -219,12 +219,12 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       agrees(ofFour, uniform, () => TOLERANCE, 30);
     });
 
-    it('so are those whose inputs are read where they are', () => {
+    it('convolutions whose inputs are read in place match plain loops', () => {
       agrees(inRows, uniform, () => TOLERANCE, 200);
       agrees(inRows, whole, () => 0, 100);
     });
 
-    it('so are those of rows of 7 and 5 taps in steps of 2', () => {
+    it('convolutions of rows of 7 and 5 taps with stride 2 match plain loops', () => {
       const ofRows = inRows.map(
         ({ filter, ...rest }): Sizes => ({
           ...rest,
@@ -238,7 +238,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       agrees(fc.oneof(ofRows, square), whole, () => 0, 100);
     });
 
-    it('products are those of plain loops, also of transposed matrices', () => {
+    it('products match plain loops, also for transposed matrices', () => {
       const length = fc.integer({ min: 1, max: 20 });
       fc.assert(
         fc.property(length, length, length, fc.boolean(), fc.boolean(), (m, n, k, transposeA, transposeB) => {
@@ -275,7 +275,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       }
     });
 
-    it('one pass of ReLU, plain and leaky, and its gradient', () => {
+    it('ReLU and leaky ReLU, and their gradients', () => {
       const x = Float32Array.of(-2, -0, 0, 3, NaN, -Infinity, Infinity, 1, -1);
       const dy = whole(x.length, 5);
       for (const alpha of [0, 0.5]) {
@@ -294,7 +294,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       }
     });
 
-    it('a few columns of a matrix into another', () => {
+    it('copies of some columns into another matrix', () => {
       const size = fc.record({ rows: fc.nat(9), columns: fc.nat(40), first: fc.nat(5), more: fc.nat(5) });
       fc.assert(
         fc.property(size, size, ({ rows, columns, first, more }, other) => {
@@ -312,7 +312,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       );
     });
 
-    it('mean and variance of channels, also of large values that hardly differ', () => {
+    it('mean and variance of channels, also for large values with small differences', () => {
       for (const channels of [1, 3, 4, 7, 64]) {
         const rows = 1000;
         const x = whole(rows * channels, channels).map((value, i) => value / 8 + 1000 * (i % channels));
@@ -405,7 +405,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       );
     });
 
-    it('average pooling shares each gradient out among the pixels of its window', (t) => {
+    it('average pooling distributes each gradient over the pixels of its window', (t) => {
       const { avgPoolGradient } = loops();
       if (!avgPoolGradient) return t.skip('it has none of its own');
       fc.assert(

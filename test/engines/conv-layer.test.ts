@@ -7,7 +7,7 @@ import { loadEngine } from '../../src/engines/load-engine.js';
 
 const { tf } = await loadEngine('wasm');
 
-it('computes what the operations compute, without a pass for the bias and a gradient by the image that nothing reads', async () => {
+it('matches the plain operations, without a pass for the bias and without unused gradients', async () => {
   const inputShape: [number, number, number] = [9, 8, 3];
   const options = { kernelSize: 3, padding: 'same', biasInitializer: 'randomNormal' } as const;
   const net = tf.sequential({

@@ -1,5 +1,5 @@
 /**
- * What every training engine must compute: values and gradients of single operations against PyTorch
+ * Contract of every training engine: values and gradients of single operations against PyTorch
  * (test/fixtures/training/reference_ops.py), and the gradients of the reference net.
  */
 import assert from 'node:assert/strict';
@@ -197,7 +197,7 @@ export function engineContract(name: EngineName): void {
       assert.deepEqual(Object.keys(OPERATIONS).sort(), Object.keys(references).sort());
     });
 
-    it('averages the moments of batches, and saves batch normalisation as tfjs does', () => {
+    it('averages the moments of batches, and saves batch normalisation like tfjs', () => {
       const layer = tf.layers.batchNormalization({ momentum: 0.9 });
       const x = tf.tensor(values(3 * 4 * 2, 1), [3, 4, 2]);
       layer.apply(x, { training: true });
@@ -218,7 +218,7 @@ export function engineContract(name: EngineName): void {
       assert.equal(layer.getClassName(), 'BatchNormalization');
     });
 
-    it('moves by Adam as PyTorch does', async () => {
+    it('matches Adam of PyTorch', async () => {
       // torch.optim.Adam([w], 0.1, (0.5, 0.999), 1e-7, weight_decay=0.01) on the sum of factor w² / 2, three steps.
       const factor = tf.tensor1d([1, -2, 3, 0.5, 1]);
       const w = tf.tidy(() => tf.variable(tf.tensor1d([0.5, -1, 2, 0.25, -3])));

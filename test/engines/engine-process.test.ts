@@ -66,7 +66,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     assert.equal(await first, 'first');
   });
 
-  test('fails by the end of the child, with how it ended and what it printed', async (t) => {
+  test('fails if the child ends, with its exit and its error output', async (t) => {
     for (const [how, message] of [
       ['exit', /^exit code 3: a warning that is no reason$/],
       ['abort', /^SIGABRT: /],
@@ -80,7 +80,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     await childrenGone();
   });
 
-  test('fails by a kill at any moment, busy or idle', async (t) => {
+  test('fails if the child is killed at any moment, busy or idle', async (t) => {
     for (const wait of [0, 10, 30, 60, 100, 200]) {
       const busy = testProcess(t);
       const answer = assert.rejects(busy.request('hang', undefined), endedWith(/^SIGKILL$/));
@@ -108,7 +108,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     await staysDead(child, /^SIGKILL$/);
   });
 
-  test('settles by an answer after which the child ended at once', async (t) => {
+  test('settles with an answer even if the child ends immediately afterwards', async (t) => {
     const child = testProcess(t);
     await child.request('echo', 1);
     const answer = child.request('last', undefined);
@@ -143,7 +143,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     await staysDead(child, /^SIGKILL$/);
   });
 
-  test('is not answered by the late reply to one that was given up', async (t) => {
+  test('is not answered by the late reply to an abandoned request', async (t) => {
     const child = testProcess(t);
     const onProgress = () => {
       // By then the child has answered.
@@ -154,7 +154,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     await assert.rejects(child.request('echo', 1), endedWith(/^SIGKILL$/));
   });
 
-  test('fails if the system starts no process', async (t) => {
+  test('fails if the system cannot start a process', async (t) => {
     const { execPath } = process;
     process.execPath = '/absent/node';
     const absent = testProcess(t);
@@ -169,7 +169,7 @@ describe('a request to a child process', { timeout: 200_000, skip: !HAS_PROC && 
     await staysDead(refused, /E2BIG/);
   });
 
-  test('leaves no listener, file descriptor or warning behind, however many there are', async (t) => {
+  test('leaves no listener, file descriptor or warning behind', async (t) => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on('warning', onWarning);

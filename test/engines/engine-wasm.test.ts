@@ -15,7 +15,7 @@ it('runs the SIMD build on one thread', async () => {
   assert.ok(getThreadsCount() <= 1);
 });
 
-it('holds one engine a process', async () => {
+it('allows one engine per process', async () => {
   await loadEngine('wasm');
   await assert.rejects(loadEngine('tfjs-node'), { code: 'TW_TRAIN_ENGINE', message: /already runs wasm/ });
 });

@@ -16,7 +16,7 @@ import { augmentedBatch } from '../../src/training/patches/batches.js';
 
 const STRAIGHT = { weights: [[0.1, 0.2, 0.3]], bias: [0.1] };
 
-describe('replay', () => {
+describe('captureKernels', () => {
   let tf: Tf;
   before(async () => {
     ({ tf } = await loadEngine('wasm'));
@@ -29,7 +29,7 @@ describe('replay', () => {
     (tf.backend() as unknown as { numDataIds(): number }).numDataIds(),
   ];
 
-  it('gives of other values what the computation gives of them, and keeps no memory', () => {
+  it('replays with other values to the same results, and keeps no memory', () => {
     const compute = (a: Tensor2D, b: Tensor2D) =>
       tf.tidy(() => {
         const constant = tf.tensor2d([1, 2, 3, 4], [2, 2]);
@@ -65,7 +65,7 @@ describe('replay', () => {
     replay.dispose();
   });
 
-  it('is refused where more than a computation is done, and then leaves nothing', () => {
+  it('returns no replay if values are read, and then leaves no memory', () => {
     const start = inUse();
     const refused = (given: Tensor[], compute: () => Tensor[]) => {
       const { outputs, replay } = captureKernels(tf, given, compute);
@@ -130,7 +130,7 @@ describe('replay', () => {
     );
   });
 
-  it('hands out the former value of a variable that it assigns', () => {
+  it('returns the previous value of a variable that it assigns', () => {
     const moving = tf.tidy(() => tf.variable(tf.tensor1d([1, 2])));
     const compute = () =>
       tf.tidy(() => {
@@ -150,7 +150,7 @@ describe('replay', () => {
     tf.dispose([...outputs, ...again, moving]);
   });
 
-  it('leaves nothing if a kernel throws', () => {
+  it('leaves no memory if a kernel throws', () => {
     const a = matrix([1, 2, 3, 4]);
     const kernel = tf.getKernel('Exp', 'wasm')!;
     const { kernelFunc } = kernel;
@@ -186,7 +186,7 @@ describe('replay', () => {
       }),
   };
   for (const [name, build] of Object.entries(nets))
-    it(`trains ${name} to the same bits, asking for the loss once for each size of a batch`, async () => {
+    it(`trains ${name} to the same bits, and calls the loss once for each batch size`, async () => {
       const random = randomStream(5);
       const count = 40;
       const patches = {

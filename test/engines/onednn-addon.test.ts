@@ -1,4 +1,4 @@
-/** What is the addon's own: what it keeps, what it refuses, how it is built. */
+/** The oneDNN addon: its cache, invalid arguments, and its build. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ try {
 
 loopsContract('the loops of the addon', () => dnn!, skip);
 
-test('more geometries than are kept come out right when they come again', { skip }, () => {
+test('more geometries than the cache holds are correct when they are used again', { skip }, () => {
   const run = (width: number) => {
     const x = new Float32Array(width).fill(2);
     const y = new Float32Array(Math.ceil(width / 2));
@@ -37,7 +37,7 @@ test('more geometries than are kept come out right when they come again', { skip
   for (let round = 0; round < 2; round++) for (let width = 1; width <= 600; width++) run(width);
 });
 
-test('arrays that do not fit are refused, and nothing is written', { skip }, () => {
+test('arrays of the wrong size are refused, and nothing is written', { skip }, () => {
   const geometry = Int32Array.of(1, 4, 4, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1);
   const [x, filter, y] = [new Float32Array(16), new Float32Array(9), new Float32Array(16).fill(7)];
   const convolve = (...[direction, g, ...rest]: Parameters<OneDnnAddon['convolve']>) =>
@@ -84,7 +84,7 @@ test('arrays that do not fit are refused, and nothing is written', { skip }, () 
   assert.ok(y.every((value) => value === 7));
 });
 
-test('an installation goes on without the addon, and says what is missing', async (t) => {
+test('an installation continues without the addon, and reports what is missing', async (t) => {
   // A copy, since what cannot be built is removed; where it finds the packages of this installation.
   const native = fileURLToPath(new URL('../../../native/', import.meta.url));
   const copy = await mkdtemp(fileURLToPath(new URL('../../native-', import.meta.url)));

@@ -71,7 +71,7 @@ const WRONG_GRADIENT = `
 describe('selectEngine', () => {
   beforeEach(() => rmSync(join(folder, 'node_modules'), { recursive: true, force: true }));
 
-  it('takes the GPU first', async () => {
+  it('selects the GPU first', async () => {
     install('tfjs-node-gpu', engine({ gpu: true }));
     install('tfjs-node', engine({ gpu: false }));
     assert.deepEqual(await selectEngine({ packagesFrom }), {
@@ -81,7 +81,7 @@ describe('selectEngine', () => {
     });
   });
 
-  it('takes WASM if the GPU package finds no GPU, which is faster than tfjs-node', async () => {
+  it('selects WASM, which is faster than tfjs-node, if the GPU package finds no GPU', async () => {
     install('tfjs-node-gpu', engine({ gpu: false }));
     install('tfjs-node', engine({ gpu: false }));
     const selected = await selectEngine({ packagesFrom });
@@ -105,14 +105,14 @@ describe('selectEngine', () => {
     );
   });
 
-  it('passes over an engine whose gradients are wrong', async () => {
+  it('skips an engine whose gradients are wrong', async () => {
     install('tfjs-node-gpu', engine({ gpu: true, patch: WRONG_GRADIENT }));
     const selected = await selectEngine({ packagesFrom });
     assert.match(selected.name, /^wasm/);
     assert.match(selected.why[0]!.reason, /^self-test failed/);
   });
 
-  it('passes over an engine that averages the gradient over pixels outside of the image', async () => {
+  it('skips an engine that averages the gradient over pixels outside of the image', async () => {
     install('tfjs-node-gpu', engine({ gpu: true }).replace(AVERAGE_POOLING, ''));
     const selected = await selectEngine({ packagesFrom });
     assert.match(selected.name, /^wasm/);
@@ -135,7 +135,7 @@ describe('selectEngine', () => {
     assert.match(other.why[0]!.reason, /native addon module was not found/);
   });
 
-  it('refuses the plain JavaScript backend, also in the guise of tfjs-node', async () => {
+  it('refuses the plain JavaScript backend, even under the name of tfjs-node', async () => {
     install('tfjs-node', engine({ gpu: false, backend: 'cpu' }));
     await assert.rejects(selectEngine({ engine: 'tfjs-node', packagesFrom }), {
       code: 'TW_TRAIN_ENGINE',
@@ -144,7 +144,7 @@ describe('selectEngine', () => {
     await assert.rejects(selectEngine({ engine: 'cpu' }), { code: 'TW_TRAIN_ENGINE', message: /too slow/ });
   });
 
-  it('takes the engine that was asked for, or fails with the reason', async () => {
+  it('selects the requested engine, or fails with the reason', async () => {
     install('tfjs-node-gpu', engine({ gpu: true }));
     assert.deepEqual((await selectEngine({ engine: 'wasm', packagesFrom })).why, []);
     await assert.rejects(selectEngine({ engine: 'tfjs-node', packagesFrom }), {

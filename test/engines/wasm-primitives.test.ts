@@ -12,14 +12,14 @@ const { tf } = await loadEngine('wasm');
 const loops = wasmPrimitives(tf.backend() as BackendWasm);
 loopsContract('the loops on the heap of tfjs', () => loops);
 
-it('products that make the heap grow on their way are right', () => {
+it('products that grow the heap are correct', () => {
   const [a, b] = [tf.ones([2, 64, 100_000]), tf.ones([2, 100_000, 3])];
   const product = tf.matMul(a, b);
   assert.ok(product.dataSync().every((value) => value === 100_000));
   tf.dispose([a, b, product]);
 });
 
-it('an operation that needs more memory than WebAssembly has is refused, and the next one works', () => {
+it('an operation that needs too much memory is refused, and the next one works', () => {
   const backend = tf.backend() as BackendWasm;
   const heap = new WasmHeap(backend);
   // malloc takes sizes modulo 4 GB, so it would return too little.
@@ -29,7 +29,7 @@ it('an operation that needs more memory than WebAssembly has is refused, and the
   assert.ok(address! > 0);
 });
 
-it('what the kernels do not compute is refused', () => {
+it('unsupported operations are refused', () => {
   const [x, f] = [tf.ones([1, 6, 6, 1]), tf.ones([2, 2, 1, 1])] as [Tensor4D, Tensor4D];
   assert.throws(() => tf.conv2d(x, f, 3, 0, 'NHWC', 1, 'ceil'), /rounds sizes by ceil/);
   assert.throws(() => tf.conv2d(x, f, 1, -1), /negative padding/);
@@ -42,7 +42,7 @@ it('what the kernels do not compute is refused', () => {
   assert.throws(() => tf.matMul(tf.ones([2, 2], 'int32'), tf.ones([2, 2], 'int32')), /not yet supported/);
 });
 
-it('the self-test refuses an engine whose gradients are no numbers', async () => {
+it('the self-test refuses an engine whose gradients are NaN', async () => {
   const kernel = tf.getKernel(tf.Conv2DBackpropFilter, 'wasm')!;
   const { kernelFunc } = kernel;
   kernel.kernelFunc = (given) => {

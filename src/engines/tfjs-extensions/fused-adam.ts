@@ -15,7 +15,7 @@ export interface AdamHyperparameters {
   epsilon: number;
 }
 
-export interface AdamTensors extends Record<string, Tensor> {
+interface AdamTensors extends Record<string, Tensor> {
   variable: Tensor;
   gradient: Tensor;
   first: Tensor;

@@ -22,7 +22,7 @@ const OUTLIER_RMS = 2.5;
 const MIN_CLEAR_PIXELS = 256;
 
 /** One plane for each band. */
-export interface TemporalPrior {
+interface TemporalPrior {
   /** The clear value that is nearest in time. */
   nearest: Float32Array[];
   /** The median of the clear values. */

@@ -27,7 +27,7 @@ export async function allReduceTensorMean(
 }
 
 /** Moving averages of a batch normalisation layer, which inference uses. */
-export interface RunningStatistics {
+interface RunningStatistics {
   mean: Variable;
   variance: Variable;
 }

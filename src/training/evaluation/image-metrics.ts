@@ -53,7 +53,7 @@ export function psnr({ truth, predicted, counts }: ImagePair, peak: number): num
   return count === 0 ? null : 10 * Math.log10(peak ** 2 / (squares / count));
 }
 
-export interface Similarity {
+interface Similarity {
   /** -1 to 1. */
   ssim: number;
   msSsim: MultiScale;

@@ -5,7 +5,7 @@ import { type AcquisitionPixels, cloudInputs, inputMaskOf, isCloudy } from '../d
 import type { ModelSpec } from '../models/index.js';
 import { predictImage } from './sliding-window.js';
 
-export interface FilledDate {
+interface FilledDate {
   /** Reflectances, one plane for each input band, that replace those of the date where `filled` is 1. */
   planes: Float32Array[];
   filled: Uint8Array;

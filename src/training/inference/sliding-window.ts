@@ -5,7 +5,7 @@ import type { ModelSpec } from '../models/index.js';
 import { runModel } from './predict-patches.js';
 import { slidingWindows, WindowBlender, type Windows } from './window-blending.js';
 
-export interface InferenceImage {
+interface InferenceImage {
   width: number;
   height: number;
   /** One plane for each input of the model. */

@@ -27,7 +27,7 @@ export interface CheckpointState {
 }
 
 /** A complete checkpoint that matches the variables. Nothing is restored yet. */
-export interface ValidCheckpoint {
+interface ValidCheckpoint {
   state: CheckpointState;
   /** Restores the values of the variables. */
   restore(tf: Tf): void;

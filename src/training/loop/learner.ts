@@ -4,7 +4,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Batch } from '../patches/index.js';
 
 /** Replaces local gradients by their weighted mean over all nodes. Disposes the tensors passed in. */
-export type ReduceGradients = (gradients: Tensor[]) => Promise<Tensor[]>;
+type ReduceGradients = (gradients: Tensor[]) => Promise<Tensor[]>;
 
 export interface StepOptions {
   learningRate: number;

@@ -41,7 +41,7 @@ export interface TrainOptions {
 }
 
 /** The caller must dispose the model. */
-export interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'bytesRead'> {
+interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'bytesRead'> {
   model: LayersModel;
 }
 

@@ -35,6 +35,8 @@ export interface Patches {
   cloudy?: Float32Array;
 }
 
+const PATCH_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud', 'cloudy'] as const;
+
 export interface TrainValidationPatches {
   train: Patches;
   /** Patches of the training side that no training step uses; the best epoch is chosen on them. Undefined if none is usable. */
@@ -79,19 +81,12 @@ export function selectPatches(set: Patches, chosen: number[]): Patches {
     });
     return picked;
   };
-  const { inputs, targets, targetMask, cloud, cloudy } = set;
-  return {
-    ...set,
-    count: chosen.length,
-    inputs: pick(inputs),
-    targets: pick(targets),
-    ...(targetMask && { targetMask: pick(targetMask) }),
-    ...(cloud && { cloud: pick(cloud) }),
-    ...(cloudy && { cloudy: pick(cloudy) }),
-  };
+  const selected = { ...set, count: chosen.length };
+  for (const member of PATCH_ARRAYS) if (set[member]) selected[member] = pick(set[member]);
+  return selected;
 }
 
-export type PatchResult = { dataset: TrainValidationPatches } | { skipped: string };
+type PatchResult = { dataset: TrainValidationPatches } | { skipped: string };
 
 interface Split {
   ground: SpatialSplit;

@@ -79,30 +79,24 @@ export function cardSummary({
 }
 
 /** Facts about a model that the caller adds to the results of its training. */
-export type ModelCardContext = Pick<
-  ModelCard,
-  | 'model'
-  | 'collection'
-  | 'grid'
-  | 'geocode'
-  | 'version'
-  | 'mode'
-  | 'distributed'
-  | 'pixelSize'
-  | 'values'
-  | 'job'
-  | 'filter'
-  | 'engine'
-  | 'seed'
-  | 'softwareVersion'
-> & {
+export interface ModelCardContext
+  extends Omit<
+    ModelCard,
+    | keyof TrainingReport
+    | 'data'
+    | 'parent'
+    | 'batchNorm'
+    | 'epochs'
+    | 'bestEpoch'
+    | 'predictions'
+    | 'createdAt'
+  > {
   /** Default: it started fresh. */
   parent?: string | null;
-  transfer?: TransferProvenance;
   tiles: { id: string; version: string; start: number }[];
   /** Milliseconds since 1970. */
   createdAt: number;
-};
+}
 
 export function modelCard(
   { tiles, createdAt, parent = null, transfer, ...context }: ModelCardContext,

@@ -26,9 +26,9 @@ export interface StoreInputs extends CellInputs {
 }
 
 /** Inputs of the job: the path of a file in place of the model. */
-export type StoreJobInputs = Omit<StoreInputs, 'trained'> & { path: string };
+type StoreJobInputs = Omit<StoreInputs, 'trained'> & { path: string };
 
-export interface StoreContext {
+interface StoreContext {
   storage: Storage;
   finder: TileFinder;
 }

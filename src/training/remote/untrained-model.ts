@@ -2,7 +2,7 @@ import { EngineProcess, type Handler, ProcessEnded } from '../../engines/index.j
 import { trainingFailed } from '../errors.js';
 import type { ModelFiles } from '../models/index.js';
 
-export interface UntrainedModelRequest {
+interface UntrainedModelRequest {
   model: string;
   seed: number;
 }

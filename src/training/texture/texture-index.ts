@@ -1,9 +1,9 @@
 /** In-memory index of the textures of cells. */
 import { setImmediate } from 'node:timers/promises';
+import { toArray } from '../../async/index.js';
 import type { Storage, TextureRecord } from '../../storage/index.js';
 import { fitScaling, squaredDistance, standardise } from './feature-vectors.js';
 import { nearestIndex } from './k-means.js';
-import { storedTextures } from './stored-textures.js';
 
 export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
   /** Euclidean distance in standardised values; 0 for equal textures. */
@@ -152,4 +152,16 @@ function nearestRows(
     if (found.length === count) limit = found[count - 1][1];
   }
   return found.map(([other, squared]) => [other, Math.sqrt(squared)]);
+}
+
+/** Returns the stored textures of a collection by geocode. Textures with NaN are omitted, because they can be computed again. */
+export async function storedTextures(
+  storage: Pick<Storage, 'textures'>,
+  collection: string,
+): Promise<TextureRecord[]> {
+  return (await toArray(storage.textures.list(collection))).filter(isSound);
+}
+
+export function isSound({ values }: TextureRecord): boolean {
+  return values.every(Number.isFinite);
 }

@@ -21,16 +21,16 @@ import { fewTextures, noTextures, textureFailed } from '../errors.js';
 import { RGB_BANDS } from '../models/index.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
-import { isSound, storedTextures } from './stored-textures.js';
+import { isSound, storedTextures } from './texture-index.js';
 import type { TexturePool } from './texture-pool.js';
 import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
 
-export interface TextureContext {
+interface TextureContext {
   storage: Storage;
   workers: TexturePool;
 }
 
-export interface TextureInputs {
+interface TextureInputs {
   filter?: FilterParams;
   /** Day or RFC 3339: the clear image nearest to it is used. Default: the newest. */
   near?: string;

@@ -37,7 +37,7 @@ export interface TrainingError {
 
 export type TrainCellResult = { trained: TrainedCell } | { skipped: string } | { error: TrainingError };
 
-export interface TrainRequest {
+interface TrainRequest {
   task: TrainCellTask;
   /** Memory that the process may use, in bytes. */
   limit?: number;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { dilateMask } from '../../../src/training/data/dilate-mask.js';
 
-test('a mask grows by a radius, as a plain loop over all neighbours finds', () => {
+test('dilation matches a plain loop over all neighbours', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 9 }),

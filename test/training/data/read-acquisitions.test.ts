@@ -12,7 +12,7 @@ import { field } from '../synthetic-land.js';
 const folder = mkdtempSync(join(tmpdir(), 'tilewright-read-'));
 after(() => rmSync(folder, { recursive: true }));
 
-describe('readPlace', () => {
+describe('readAcquisitions', () => {
   it('reads physical values, with NaN for nodata, and counts the bytes', async () => {
     const date = field(40, 30);
     date.bands.green[7] = Number.NaN;
@@ -38,7 +38,7 @@ describe('readPlace', () => {
     );
   });
 
-  it('gives a pixel the worst code of the finer mask below it', async () => {
+  it('assigns a pixel the worst code of the finer mask', async () => {
     const files = writeDate(folder, 'coarse', field(6, 5));
     const mask = join(folder, 'fine-mask.tif');
     const worstFirst = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed, Mask.clear];
@@ -68,7 +68,7 @@ describe('readPlace', () => {
     );
   });
 
-  it('skips a place whose sizes do not fit together, and says which', async () => {
+  it('skips a cell whose dates differ in size, and reports the sizes', async () => {
     const small = writeDate(folder, 'small', field(20, 20));
     const large = writeDate(folder, 'large', field(40, 40));
     const reason = async (files: Parameters<typeof readAcquisitions>[0]) => {
@@ -85,7 +85,7 @@ describe('readPlace', () => {
     );
   });
 
-  it('brings bands of several sizes to that of the coarsest, by the mean of the pixels with a value', async () => {
+  it('resamples bands to the coarsest size by the mean of the pixels with a value', async () => {
     const fine = field(40, 40);
     fine.bands.red[1] = NaN;
     const visible = writeDate(folder, 'fine-visible', fine);
@@ -102,7 +102,7 @@ describe('readPlace', () => {
     });
   });
 
-  it('brings all bands to a size that is asked for, as it does where another band has it', async () => {
+  it('resamples all bands to the requested size, as if another band had it', async () => {
     const visible = writeDate(folder, 'visible-alone', field(40, 30));
     const { red, green, blue } = visible.bands;
     const alone = { ...visible, bands: { red, green, blue } };
@@ -120,7 +120,7 @@ describe('readPlace', () => {
     );
   });
 
-  it('leaves infinite pixels out of means', async () => {
+  it('excludes infinite pixels from means', async () => {
     const finite = field(40, 40);
     const { green, blue } = finite.bands;
     const red = finite.bands.red.map((value, at) => ([0, 7, 100].includes(at) ? Infinity : value));
@@ -142,7 +142,7 @@ describe('readPlace', () => {
     }
   });
 
-  it('takes the worst of the mask pixels that a pixel touches, whatever their size', async () => {
+  it('uses the worst mask code that a pixel covers, whatever the mask size', async () => {
     const small = writeDate(folder, 'touched', field(20, 20));
     const odd = writeDate(folder, 'odd', field(30, 30));
     const read = await readAcquisitions([{ ...small, mask: odd.mask }]);

@@ -10,22 +10,22 @@ const BANDS = ['red', 'green', 'blue'] as const;
 const DAY = 86_400_000;
 const tile = (day: number, cloudCover: number | null) => ({ start: day * DAY, cloudCover });
 
-describe('the dates of a prior', () => {
-  it('are the nearest with little cloud, the nearest first', () => {
+describe('priorDates', () => {
+  it('returns the nearest dates with little cloud, the nearest first', () => {
     const tiles = [10, 12, 20, 4, 11, 30, 40, 9].map((day) => tile(day, 10));
     assert.deepEqual(priorDates(tiles, 0), [7, 4, 1, 3, 2, 5]);
     const cloudy = [tile(10, 50), tile(11, 70), tile(12, null), tile(13, 60), tile(14, 0)];
     assert.deepEqual(priorDates(cloudy, 0), [3, 4]);
   });
 
-  it('are of other overpasses than the cloudy date and the one that is to be predicted', () => {
+  it('excludes the overpasses of the cloudy date and of the target date', () => {
     const tiles = [tile(10, 30), tile(10.1, 0), tile(15, 0), tile(15.2, 0), tile(20, 0)];
     assert.deepEqual(priorDates(tiles, 0, 2), [4]);
     assert.deepEqual(priorDates(tiles, 0), [2, 3, 4]);
   });
 });
 
-describe('a prior', () => {
+describe('temporalPrior', () => {
   const dateOf = (seed: number, codes: number[]): Field => {
     const date = field(4, 2, { seed, time: seed * DAY });
     date.mask = Uint8Array.from(codes);
@@ -35,7 +35,7 @@ describe('a prior', () => {
     ...{ minLength: 8, maxLength: 8 },
   });
 
-  it('has the first clear value and the median of all, as a plain loop finds them', () => {
+  it('has the nearest clear value and the median, like a plain loop', () => {
     fc.assert(
       fc.property(fc.array(codes, { minLength: 1, maxLength: 6 }), (all) => {
         const [date, ...others] = all.map((one, i) => dateOf(i + 1, one)) as [Field, ...Field[]];

@@ -97,7 +97,7 @@ describe('bands of models', () => {
     }
   });
 
-  it('are found as single names in expressions are, whatever a tile holds', () => {
+  it('are resolved like single names in expressions, whatever bands a tile has', () => {
     const names: BandName[] = ['red', 'green', 'blue', 'nir', 'nir08', 'swir16'];
     const anyGroup = fc.array(fc.option(fc.constantFrom(...names), { nil: undefined }), {
       minLength: 1,
@@ -146,7 +146,7 @@ describe('pixels of a training', () => {
     });
   });
 
-  it('are those of the dates in pairs for a model that removes cloud', () => {
+  it('are those of paired dates for cloud removal', () => {
     const [fine, coarse] = [10, 20].map((metres) =>
       group(`${metres}m`, 1200 / metres, { r: 'red', g: 'green', b: 'blue' }),
     );
@@ -159,7 +159,7 @@ describe('pixels of a training', () => {
     assert.equal(trainedPixels(getModelSpec('cloud-removal'), dates).pixelSize!.group, '10m');
   });
 
-  it('of one model for many places are what these have in common', () => {
+  it('of one model for many cells are those that the cells have in common', () => {
     const [a, b] = [SENTINEL_2, LANDSAT].map((groups) =>
       trainedPixels(getModelSpec('ndmi'), place(tile(groups))),
     );
@@ -177,7 +177,7 @@ describe('values of bands', () => {
     return [scale, offset];
   };
 
-  it('of 8 bits without a scale are parts of 255; others stay as they are', () => {
+  it('of 8 bits without a scale are fractions of 255; others are unchanged', () => {
     assert.deepEqual(scaleOf(NAIP), [1 / 255, 0]);
     assert.deepEqual(scaleOf(LANDSAT), [1e-4, -0.1]);
     for (const dataType of ['int8', 'uint16', 'int16', 'float32'] as const) {
@@ -188,7 +188,7 @@ describe('values of bands', () => {
     assert.deepEqual(scaleOf([scaled]), [0.004, 0]);
   });
 
-  it('must be alike in a place', () => {
+  it('must be of one kind in a cell', () => {
     const spec = getModelSpec('ndvi');
     const found = trainingFiles(storage, spec, place(tile(NAIP), tile(SENTINEL_2)));
     assert.match('skipped' in found ? found.skipped : '', /8-bit numbers without a scale.*--scale/);

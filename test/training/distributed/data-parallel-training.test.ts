@@ -77,13 +77,13 @@ async function trainAll(tf: Tf, spec: ModelSpec, places: CellPatches[][], epochs
   return { all, weights };
 }
 
-it('a model is of the smallest cell that holds all of its places', () => {
+it('the cell of a model is the smallest one that contains all of its cells', () => {
   assert.equal(commonCell(['u26xy']), 'u26xy');
   assert.equal(commonCell(['u26xy', 'u27rb', 'u2']), 'u2');
   assert.equal(commonCell(['u26xy', '9q8yy']), 'world');
 });
 
-describe('training together', () => {
+describe('trainDataParallel', () => {
   const spec = getModelSpec('ndvi');
   let tf: Tf;
   before(async () => {
@@ -99,7 +99,7 @@ describe('training together', () => {
   const places = datasets.map((own, m) => own.map((dataset, n) => place(`u${m}${n}`, dataset)));
   const sets = datasets.map((own) => concatPatches(own.map(({ train }) => train)));
 
-  it('gives what one process gives that trains on the batches of all', async () => {
+  it('matches one process that trains on the batches of all ranks', async () => {
     const epochs = 3;
     const batched = { ...spec, batchSize: 8 };
     const { all, weights } = await trainAll(tf, batched, places, epochs);
@@ -168,7 +168,7 @@ describe('training together', () => {
     for (const { model } of all) model.dispose();
   });
 
-  it('weights the members by the pixels that count', async () => {
+  it('weights the ranks by the pixels that count', async () => {
     const plain: ModelSpec = {
       ...getModelSpec('ndmi'),
       layers: [rgbNormalisation, { type: 'conv', filters: 8 }],
@@ -204,7 +204,7 @@ describe('training together', () => {
     for (const { model } of all) model.dispose();
   });
 
-  it('pools the moments of batch normalisation as those of all values', async () => {
+  it('pools the moments of batch normalisation to those of all values', async () => {
     const { rings, links } = await ringOf(2);
     const moments = [
       { mean: [0, 2], variance: [0.01, 1] },
@@ -224,7 +224,7 @@ describe('training together', () => {
     }
   });
 
-  it('scores all places as one set, and tells the bytes', async () => {
+  it('pools the scores of all cells, and reports the bytes', async () => {
     const { all } = await trainAll(tf, spec, places, 1);
     const { trained, model } = all[0]!;
     const pooled = pooledCellScores(trained);
@@ -247,7 +247,7 @@ describe('training together', () => {
     for (const { model } of all) model.dispose();
   });
 
-  it('scores images with the range of their place, on its patches and on its whole tiles', async (t) => {
+  it('scores images with the range of their cell, on its patches and on its entire tiles', async (t) => {
     const folder = await tempFolder(t);
     const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
     const own = [1, 2].map((one) => {
@@ -289,7 +289,7 @@ describe('training together', () => {
     for (const one of all) one.model.dispose();
   });
 
-  it('averages the moving averages of batch normalisation over the members', async () => {
+  it('averages the moving averages of batch normalisation over the ranks', async () => {
     const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
     const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
     const { all, weights } = await trainAll(tf, ndmi, own, 1);
@@ -297,7 +297,7 @@ describe('training together', () => {
     for (const { model } of all) model.dispose();
   });
 
-  it('shares the gradients of a discriminator too', async () => {
+  it('also reduces the gradients of a discriminator', async () => {
     const removal = {
       ...getModelSpec('cloud-removal'),
       maxPatches: 2,
@@ -316,7 +316,7 @@ describe('training together', () => {
     for (const { model } of all) model.dispose();
   });
 
-  it('is the same for the same seed in a ring of one, and leaves no tensors behind', async () => {
+  it('gives the same result for the same seed on a single rank, and leaves no tensors behind', async () => {
     const tensors = tf.memory().numTensors;
     const once = async (ring: ProcessGroup) => {
       const { model, trained } = await trainDataParallel(tf, spec, places[0]!, 0, ring, { seed, epochs: 2 });
@@ -333,7 +333,7 @@ describe('training together', () => {
     assert.equal(tf.memory().numTensors, tensors);
   });
 
-  it('ends everywhere where the loss of one member is no number', async () => {
+  it('fails on all ranks if the loss of one is NaN', async () => {
     const { rings, links } = await ringOf(2);
     const dataset = datasetOf(spec, [field(128, 128)]);
     const wild = structuredClone(dataset);

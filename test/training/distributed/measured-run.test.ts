@@ -11,7 +11,9 @@ import { tempFolder } from '../../support/temp.js';
 /** Far more than are trained here. */
 const EPOCHS = 9000;
 
-test('a run that stores nothing leaves the checkpoints of others alone', { timeout: 240_000 }, async (t) => {
+test('a run that stores nothing does not touch the checkpoints of other jobs', {
+  timeout: 240_000,
+}, async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const node = await testNode(t, data);

@@ -1,4 +1,4 @@
-/** Members that are cut off and go on, or begin anew, together: two in one process. */
+/** Two ranks in one process are interrupted, and resume or start from the beginning together. */
 import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ interface CutOff {
   task?: string;
 }
 
-describe('checkpoints of a training of two members', () => {
+describe('checkpoints of two ranks', () => {
   const datasets = [datasetOf(96, 1), datasetOf(64, 2)];
   let tf: Tf;
   let whole: Awaited<ReturnType<typeof train>>;
@@ -108,7 +108,7 @@ describe('checkpoints of a training of two members', () => {
     }
   }
 
-  it('go on from the last one, to the same weights', async (t) => {
+  it('resume from the last one, to the same weights', async (t) => {
     const folders = await cutOff(t, { after: 3 });
     assert.deepEqual([...(await filesOf(folders[1]!)).keys()].sort(), [2, 3]);
     const tensors = tf.memory().numTensors;
@@ -116,7 +116,7 @@ describe('checkpoints of a training of two members', () => {
     assert.equal(tf.memory().numTensors, tensors);
   });
 
-  it('go on from the one before where a member was cut off before it wrote the last', async (t) => {
+  it('resume from the previous one if a rank was killed before it wrote the last', async (t) => {
     for (const late of [0, 1]) {
       const folders = await cutOff(t, { after: 3 });
       await rm((await filesOf(folders[late]!)).get(3)!);
@@ -130,7 +130,7 @@ describe('checkpoints of a training of two members', () => {
     }
   });
 
-  it('do not go on from one that is damaged', async (t) => {
+  it('do not resume from a damaged one', async (t) => {
     const folders = await cutOff(t, { after: 3 });
     const path = (await filesOf(folders[1]!)).get(3)!;
     const bytes = await readFile(path);
@@ -144,13 +144,13 @@ describe('checkpoints of a training of two members', () => {
     }
   });
 
-  it('begin anew together where they have no epoch in common', async (t) => {
+  it('start from the beginning without a common epoch', async (t) => {
     const folders = await cutOff(t, { after: 4 });
     const others = await cutOff(t, { after: 2 });
     await endsAlike([folders[0]!, others[1]!], { epoch: 0, unlike: true });
   });
 
-  it('begin anew together where one has those of another training, or none has any', async (t) => {
+  it('start from the beginning if one has those of another training, or none has any', async (t) => {
     const folders = await cutOff(t, { after: 4 });
     const others = await cutOff(t, { after: 4, task: 'another' });
     await endsAlike([folders[0]!, others[1]!], { epoch: 0, unlike: true });

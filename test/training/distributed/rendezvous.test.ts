@@ -41,7 +41,7 @@ for (const host of ['127.0.0.1', '::1'])
     });
   });
 
-describe('a connection that is joined to another', { timeout: 60_000 }, () => {
+describe('pipeBothWays', { timeout: 60_000 }, () => {
   const open: Socket[] = [];
   const pair = async () => {
     const both = await socketPair();
@@ -52,7 +52,7 @@ describe('a connection that is joined to another', { timeout: 60_000 }, () => {
     for (const socket of open) socket.destroy();
   });
 
-  test('passes on what comes, and ends with the other', async () => {
+  test('forwards data, and ends with the other stream', async () => {
     const [[a, nearA], [b, nearB]] = [await pair(), await pair()];
     pipeBothWays(nearA, nearB);
     a.write('hello');
@@ -61,7 +61,7 @@ describe('a connection that is joined to another', { timeout: 60_000 }, () => {
     await once(b.resume(), 'close');
   });
 
-  test('ends if the other was closed before', async () => {
+  test('ends if the other stream is already closed', async () => {
     for (const order of ['first', 'second'] as const) {
       const [[a], [b, nearB]] = [await pair(), await pair()];
       await once(a.destroy(), 'close');
@@ -71,7 +71,7 @@ describe('a connection that is joined to another', { timeout: 60_000 }, () => {
     }
   });
 
-  test('ends if there is no other', async () => {
+  test('ends without another stream', async () => {
     const [a, nearA] = await pair();
     pipeBothWays(nearA, undefined);
     await once(a.resume(), 'close');

@@ -19,7 +19,7 @@ const bitsOf = (values: Float32Array) =>
   Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('hex');
 
 describe('a ring', () => {
-  it('gives the weighted mean to all members, the same to the last bit', async () => {
+  it('returns the weighted mean on all ranks, with the same bits', async () => {
     for (let size = 1; size <= 8; size++) {
       const { rings, links } = await ringOf(size);
       // One ring does many steps. Lengths are also below the number of members, and 0.
@@ -48,7 +48,7 @@ describe('a ring', () => {
     }
   });
 
-  it('sends 2 (N - 1) / N of the vector from each member', async () => {
+  it('sends 2 (N - 1) / N of the vector from each rank', async () => {
     for (const size of [2, 3, 5, 8]) {
       const { rings, links } = await ringOf(size);
       const length = 40_000;
@@ -66,7 +66,7 @@ describe('a ring', () => {
     }
   });
 
-  it('gathers what all members give, in their order', async () => {
+  it('gathers the values of all ranks in their order', async () => {
     for (let size = 1; size <= 5; size++) {
       const { rings, links } = await ringOf(size);
       const given = rings.map((_, i) => ({ name: `n${i}`, value: random() / 3, none: null }));
@@ -76,7 +76,7 @@ describe('a ring', () => {
     }
   });
 
-  it('ends for all where a member goes, naming it', async () => {
+  it('ends on all ranks if one leaves, and names it', async () => {
     const { rings, sockets } = await ringOf(4);
     const steps = rings.map(async (ring, i) => {
       for (let step = 0; ; step++) {
@@ -94,7 +94,7 @@ describe('a ring', () => {
     }
   });
 
-  it('tells all members why one gives up', async () => {
+  it('sends the reason to all ranks if one gives up', async () => {
     const { rings, links } = await ringOf(5);
     const waiting = rings.map((ring, i) => (i === 3 ? undefined : allReduce(ring, vector(100))));
     links[3]!.fail(trainingFailed('of a test'));
@@ -102,7 +102,7 @@ describe('a ring', () => {
       assert.ok(end.status === 'rejected' && trainingFailed.code === end.reason.code, JSON.stringify(end));
   });
 
-  it('takes nothing that was damaged on its way', async () => {
+  it('refuses damaged messages', async () => {
     const first = await ringOf(2);
     const came = once(first.sockets[1]!.previous, 'data');
     await Promise.all([first.rings[0]!.send(Buffer.from('gradients')), first.rings[1]!.receive()]);

@@ -87,13 +87,13 @@ describe('baselines', () => {
 });
 
 describe('metrics', () => {
-  it('follow scikit-learn where the truth does not vary', () => {
+  it('match scikit-learn if the true values are constant', () => {
     const truth = Float32Array.of(2, 2);
     assert.deepEqual(regressionMetrics({ truth, predicted: Float32Array.of(2, 2) }), { mse: 0, r2: 1 });
     assert.deepEqual(regressionMetrics({ truth, predicted: Float32Array.of(1, 3) }), { mse: 1, r2: 0 });
   });
 
-  it('pooled are those of all pairs as one set', () => {
+  it('pooled over sets are those of all pairs as one set', () => {
     const a = { truth: Float32Array.of(0, 1), predicted: Float32Array.of(0.5, 1) };
     const b = { truth: Float32Array.of(4), predicted: Float32Array.of(3) };
     const all = { truth: Float32Array.of(0, 1, 4), predicted: Float32Array.of(0.5, 1, 3) };

@@ -42,7 +42,7 @@ function errorOf({ targets, targetMask }: Patches, given: (pixel: number, band: 
 const near = (actual: number | undefined, expected: number, tolerance = 1e-6) =>
   assert.ok(Math.abs(actual! - expected) <= tolerance, `${actual} is not ${expected}`);
 
-test('values of pixels that do not count are left out, with all of their bands', () => {
+test('masked pixels are excluded in all bands', () => {
   const set = patches(1);
   const { truth, predicted } = maskedPairs(set, set.cloudy);
   const kept = [...set.targets.keys()].filter((i) => set.targetMask[Math.floor(i / BANDS)] === 1);
@@ -58,7 +58,7 @@ test('values of pixels that do not count are left out, with all of their bands',
   assert.deepEqual(maskedPairs(all, set.cloudy), { truth: set.targets, predicted: set.cloudy });
 });
 
-test('the image measures of patches are means over patches of all bands', () => {
+test('image metrics of patches are means over patches with all bands', () => {
   const set = patches(2);
   const range = [0.2, 0.9] as const;
   const { mse, psnr: found, images } = evaluatePredictions(set, set.cloudy, [...range]);

@@ -58,7 +58,7 @@ function windowSimilarity(x: number[], y: number[], peak: number) {
   return brightness * contrast;
 }
 
-test('SSIM and PSNR of small images are those of their definitions', () => {
+test('SSIM and PSNR of small images follow their definitions', () => {
   for (const [width, height, holes] of [
     [11, 11, []],
     [13, 12, []],
@@ -136,7 +136,7 @@ for (const reference of references) {
   });
 }
 
-test('pixels that do not count have no say, whatever they hold', () => {
+test('masked pixels have no effect, whatever their values', () => {
   const size = { width: 60, height: 50 };
   const holes = fc.array(fc.record({ x: fc.nat(59), y: fc.nat(49), side: fc.integer({ min: 1, max: 12 }) }), {
     maxLength: 4,
@@ -160,7 +160,7 @@ test('pixels that do not count have no say, whatever they hold', () => {
   );
 });
 
-test('of an image with a hole, SSIM is the mean over the windows that do not touch it', () => {
+test('the SSIM of an image with a hole is the mean over the windows that do not touch it', () => {
   const { width, height, ...images } = imagePair(40, 30, 0.2);
   const hole = { x: 17, y: 12 };
   const counts = new Uint8Array(width * height).fill(1);
@@ -183,7 +183,7 @@ test('of an image with a hole, SSIM is the mean over the windows that do not tou
   close(ssim({ width, height, ...images, counts }, 1), sum / count);
 });
 
-test('where no window counts there is no SSIM, and where no pixel does no PSNR', () => {
+test('SSIM is null if no window counts, and PSNR if no pixel counts', () => {
   const small = imagePair(10, 40, 0.1);
   assert.equal(ssim(small, 1), null);
   assert.equal(msSsim(small, 1), null);
@@ -193,7 +193,7 @@ test('where no window counts there is no SSIM, and where no pixel does no PSNR',
   assert.equal(ssim({ ...striped, counts }, 1), null);
 });
 
-test('of five scales too few are said', () => {
+test('the number of scales is reported if it is less than five', () => {
   assert.equal(msSsim(imagePair(21, 300, 0.1), 1)!.scales, 1);
   assert.equal(msSsim(imagePair(22, 300, 0.1), 1)!.scales, 2);
   assert.equal(msSsim(imagePair(175, 300, 0.1), 1)!.scales, 4);

@@ -56,7 +56,7 @@ function patchesOf(size: number, bands: number, targets: Float32Array, counts?: 
 const near = (actual: number | undefined, expected: number, tolerance = 1e-6) =>
   assert.ok(Math.abs(actual! - expected) <= tolerance * Math.abs(expected), `${actual} is not ${expected}`);
 
-describe('scores of an image', () => {
+describe('imageScores', () => {
   for (const reference of references) {
     const { width, height, bands, noise } = reference;
     it(`of ${width} x ${height} pixels, ${bands} bands and noise of ${noise} are those of scikit-image`, () => {
@@ -73,7 +73,7 @@ describe('scores of an image', () => {
     });
   }
 
-  it('has the mean of its bands as SSIM and multi-scale SSIM', () => {
+  it('averages SSIM and multi-scale SSIM over bands', () => {
     const { pair } = image({ width: 60, height: 50, bands: 3, noise: 0.1 });
     const whole = similarity(pair, 0.3)!;
     const each = [0, 1, 2].map(
@@ -84,7 +84,7 @@ describe('scores of an image', () => {
     assert.equal(whole.msSsim.scales, 3);
   });
 
-  it('is the same in any unit, as the range follows the values', () => {
+  it('is the same in any unit, because the range follows the values', () => {
     const { truth, pair } = image(references[0]!);
     const scores = (factor: number, shift: number) => {
       const moved = (values: Float32Array) => values.map((value) => value * factor + shift);
@@ -99,7 +99,7 @@ describe('scores of an image', () => {
     near(other.ssim, own.ssim!, 1e-4);
   });
 
-  it('is of the clipped rendering, and takes no part in a mean if its PSNR is no number', () => {
+  it('uses the clipped rendering, and excludes infinite PSNR from means', () => {
     const values = Float32Array.of(-1, 0.1, 0.2, 0.3, 5, Number.NaN);
     assert.deepEqual([...rendered(values, [0.1, 0.3])].map(Math.round), [
       0,
@@ -127,7 +127,7 @@ describe('scores of an image', () => {
   });
 });
 
-describe('means of scores', () => {
+describe('meanScores', () => {
   const count = fc.integer({ min: 0, max: 5 });
   const value = fc.double({ min: 0.1, max: 1, noNaN: true });
   const one: fc.Arbitrary<ImageScores> = fc
@@ -137,7 +137,7 @@ describe('means of scores', () => {
       images: { psnr: n, ssim: n, msSsim: n },
     }));
 
-  it('of means are the means over all images', () => {
+  it('averages means to the mean over all images', () => {
     fc.assert(
       fc.property(fc.array(one, { maxLength: 8 }), fc.nat(8), (scores, cut) => {
         const whole = meanScores(scores);
@@ -154,7 +154,7 @@ describe('means of scores', () => {
     );
   });
 
-  it('leave out images with fewer scales', () => {
+  it('excludes images with fewer scales', () => {
     const scored = (value: number, scales: number, n: number): ImageScores => ({
       msSsim: { value, scales },
       images: { psnr: 0, ssim: 0, msSsim: n },
@@ -166,7 +166,7 @@ describe('means of scores', () => {
 });
 
 describe('scores of patches', () => {
-  it('have a PSNR of the whole patch, not of each band', () => {
+  it('have one PSNR for all bands of a patch', () => {
     const errors = [0.01, 0.02, 0.04];
     const truth = new Float32Array(64 * 64 * 3).fill(0.2);
     const predicted = truth.map((value, i) => value + errors[i % 3]!);
@@ -175,7 +175,7 @@ describe('scores of patches', () => {
     near(psnr, 31.55, 1e-3);
   });
 
-  it('are without those of images if there is no range: one value a patch, or values that do not vary', () => {
+  it('have no image metrics without a range: one value per patch, or constant values', () => {
     const flat = patchesOf(16, 1, new Float32Array(256).fill(0.5));
     assert.equal(displayRange(flat), undefined);
     const { targetMask: _, ...means } = { ...flat, targets: Float32Array.of(0.1, 0.9) };
@@ -198,7 +198,7 @@ describe('scores of patches', () => {
     assert.ok(a!.range[0] > 0 && a!.range[1] < 1);
   });
 
-  it('of baselines use the range of the training patches as well', () => {
+  it('also use the range of the training patches for baselines', () => {
     const { truth } = image({ width: 64, height: 64, bands: 3, noise: 0 });
     const train = patchesOf(64, 3, truth);
     const cloudy = truth.map((value, i) => value + 0.01 * (i % 2));

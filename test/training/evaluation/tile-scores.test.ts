@@ -28,13 +28,13 @@ function date(width: number, height: number, day: number, cloudyRows: number) {
   return pixels;
 }
 
-describe('scores of whole tiles', () => {
+describe('scores of entire tiles', () => {
   let tf: Tf;
   before(async () => {
     ({ tf } = await loadEngine('wasm'));
   });
 
-  it('are of at most three validation dates, those with the most pixels that count', () => {
+  it('use at most three validation dates, those with the most pixels that count', () => {
     const spec = { ...getModelSpec('ndmi'), patchSize: 16 };
     const rows = [0, 0, 0, 0, 0, 0, 20, 3, 0, 9, 6];
     const images = labelImages(
@@ -53,7 +53,7 @@ describe('scores of whole tiles', () => {
     assert.deepEqual(reversed.dataset.validationImages, [0, 1, 2]);
   });
 
-  it('are those of the straight line that an untrained model is, with five scales, and leave no tensors behind', async (t) => {
+  it('are those of the linear function of an untrained model, with five scales, and leave no tensors behind', async (t) => {
     const folder = await tempFolder(t);
     const spec = { ...getModelSpec('ndmi'), minPatches: 6, minValidationPatches: 1 };
     const dates = [0, 1, 2].map((day) =>
@@ -99,7 +99,7 @@ describe('scores of whole tiles', () => {
     assert.deepEqual(score.dates, ['2020-06-03T00:00:00.000Z']);
   });
 
-  it('of pairs read both dates, and compare with the clear one', async (t) => {
+  it('read both dates of pairs, and compare with the clear one', async (t) => {
     const folder = await tempFolder(t);
     const spec = getModelSpec('cloud-removal');
     const clear = field(180, 100);

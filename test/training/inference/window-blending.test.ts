@@ -9,8 +9,8 @@ const geometry = fc.record({
   half: fc.integer({ min: 2, max: 12 }),
 });
 
-describe('windowsOver', () => {
-  it('covers every pixel, with the overlap, and reaches beyond the image only where that is smaller', () => {
+describe('slidingWindows', () => {
+  it('covers every pixel with the overlap, and extends beyond the image only if that is smaller', () => {
     fc.assert(
       fc.property(geometry, ({ width, height, half }) => {
         const size = 4 * half;
@@ -32,8 +32,8 @@ describe('windowsOver', () => {
   });
 });
 
-describe('Blend', () => {
-  it('gives back an image of which the windows are copies', () => {
+describe('WindowBlender', () => {
+  it('returns the image if the windows are copies of it', () => {
     fc.assert(
       fc.property(geometry, ({ width, height, half }) => {
         const size = 4 * half;
@@ -53,7 +53,7 @@ describe('Blend', () => {
     );
   });
 
-  it('goes over from one window to the next without a step', () => {
+  it('blends neighbouring windows without a step', () => {
     const blend = new WindowBlender(24, 1, 1);
     blend.add({ row: 0, column: 0 }, 16, () => 0);
     blend.add({ row: 0, column: 8 }, 16, () => 1);

@@ -54,7 +54,7 @@ function weightsOf(results: Map<string, CellResult>, id: string) {
   return result.trained.files;
 }
 
-describe('a limit of memory for each place', { skip: LINUX }, () => {
+describe('a memory limit for each cell', { skip: LINUX }, () => {
   const tasksIn = async (t: TestContext) => {
     const folder = await tempFolder(t);
     const task = (id: string, edge: number, dates: number): TrainCellTask => ({
@@ -66,7 +66,7 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
     return [task('a', 128, 2), task('large', 1024, 8), task('b', 128, 2)];
   };
 
-  test('is held, fails one place alone, and changes no bit of the others', {
+  test('is enforced, fails only one cell, and changes no bit of the others', {
     timeout: 240_000,
   }, async (t) => {
     const tasks = await tasksIn(t);
@@ -81,7 +81,7 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
     weightsOf(await resultsOf([tasks[1]!], { limit: 2e9 }), 'large');
   });
 
-  test('ends the process of the place that fails alone; the others share one', {
+  test('ends only the process of the cell that fails; the others share one', {
     timeout: 240_000,
   }, async (t) => {
     const [a, large, b] = (await tasksIn(t)) as [TrainCellTask, TrainCellTask, TrainCellTask];
@@ -97,7 +97,7 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
   });
 });
 
-test('each place has one core by the kernel, and another than the next', { skip: LINUX }, async (t) => {
+test('the kernel pins each cell to one core, different from the next', { skip: LINUX }, async (t) => {
   const folder = await tempFolder(t);
   const dates = [writeDate(folder, 'date', field(128, 128, { seed: 1 }))];
   const tasks = ['a', 'b'].map((id) => ({ id, model: 'ndvi', seed: 1, epochs: 10_000, dates }));
@@ -118,7 +118,9 @@ test('each place has one core by the kernel, and another than the next', { skip:
   );
 });
 
-test('a node trains the same models in the contained mode, and says so', { timeout: 240_000 }, async (t) => {
+test('a node trains the same models in the contained mode, and reports the mode', {
+  timeout: 240_000,
+}, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'), { memory: 3e9 });
   const size = { width: 800, height: 700 };

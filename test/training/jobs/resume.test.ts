@@ -45,7 +45,7 @@ async function serverOf(t: TestContext, data: string) {
   };
 }
 
-test('after kill -9 a training goes on from its checkpoint, to the same weights', async (t) => {
+test('after kill -9 a training resumes from its checkpoint, to the same weights', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const node = await testNode(t, data);
@@ -99,7 +99,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
     });
 });
 
-test('after kill -9 a curriculum goes on with the first places that it had trained, to the same weights', async (t) => {
+test('after kill -9 a curriculum resumes with the seeds that it had trained, to the same weights', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const node = await testNode(t, data);

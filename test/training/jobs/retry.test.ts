@@ -10,7 +10,7 @@ import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { resultsOf } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 
-test('a retry trains the places that failed, and leaves the others', { timeout: 240_000 }, async (t) => {
+test('a retry trains only the cells that failed', { timeout: 240_000 }, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const options = { size: { width: 800, height: 700 }, dates: PAIR_DATES.slice(0, 1) };
@@ -53,7 +53,7 @@ test('a retry trains the places that failed, and leaves the others', { timeout: 
   assert.deepEqual([again.statusCode, again.json().code], [409, 'TW_JOB_NOTHING_FAILED']);
 });
 
-test('a retry keeps what else was asked for', async () => {
+test('a retry keeps the other inputs', async () => {
   const { retryInputs } = trainProcess({} as Parameters<typeof trainProcess>[0]);
   const failed = ['u2', 'u3', 'u2'].map((geocode) => ({ geocode, model: 'ndvi', code: 'X', message: 'x' }));
   const filter = { collections: ['s'], filter: "platform = 'a'" };

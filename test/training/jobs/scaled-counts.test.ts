@@ -28,7 +28,7 @@ const weightsOf = async (node: TilewrightNode, id: string) => {
   return readFile((await node.storage.models.ensureFile(record, 'weights.bin')).path);
 };
 
-test('8-bit numbers train and predict without a flag, and the card says what they are', {
+test('8-bit values can be trained on and predicted without a flag, and the card records their kind', {
   timeout: 300_000,
 }, async (t) => {
   const folder = await tempFolder(t);

@@ -25,7 +25,7 @@ async function ingestScene(node: TilewrightNode, folder: string): Promise<void> 
 const summary = ({ models }: TrainResults) =>
   models.map(({ geocode, model, metrics, baseline }) => ({ geocode, model, metrics, baseline }));
 
-test('a job trains several models of each place, each as in a job of its own', {
+test('a job trains several models of each cell, with the same results as separate jobs', {
   timeout: 240_000,
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -104,7 +104,7 @@ test('a job trains several models of each place, each as in a job of its own', {
   assert.match(rows.at(-2)!, /^no model for .*\(ndmi\): \d+ usable patches/);
 });
 
-test('after kill -9 the model that was there stays, and the other goes on from its checkpoint', {
+test('after kill -9 the stored model is kept, and the other resumes from its checkpoint', {
   timeout: 240_000,
 }, async (t) => {
   const folder = await tempFolder(t);

@@ -42,7 +42,7 @@ function members(): { pid: number; parent: number }[] {
     });
 }
 
-test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' }, async (t) => {
+test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'linux' }, async (t) => {
   const servers = await Servers.start(t);
   const [a, b, c] = servers.three;
   const ids = await Promise.all([a, b, c].map(nodeId));

@@ -32,7 +32,7 @@ function recorder(progress: JobContext['progress']): JobContext {
   };
 }
 
-test('a job trains the places that the filter picks, the same for the same seed', async (t) => {
+test('a job trains the cells that match the filter, with the same result for the same seed', async (t) => {
   const folder = await tempFolder(t);
   let node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
   atEnd(t, () => node.close());

@@ -15,7 +15,7 @@ import {
   TRAIN_PART,
 } from '../../../src/training/jobs/merge-results.js';
 
-test('places without a model are told by their reasons, whatever the numbers in them', () => {
+test('cells without a model are summarised by reason, regardless of the numbers in it', () => {
   const few = (geocode: string, patches: number) => ({
     geocode,
     model: 'ndvi',
@@ -90,7 +90,7 @@ function partOf(
 const close = (actual: number | undefined, expected: number) =>
   assert.ok(Math.abs(actual! - expected) < 1e-6, `${actual} is not ${expected}`);
 
-test('all places together have all measures, those of images as means over all images', () => {
+test('pooled scores have all metrics; image metrics are means over all images', () => {
   const parts = [partOf('u2', [0.1, 0.5], 3, 0.9), partOf('u3', [0.9], 1, 0.5)];
   const check = messageCheck(TRAIN_PART);
   for (const part of parts) assert.equal(check(JSON.parse(JSON.stringify(part))), undefined);
@@ -121,14 +121,14 @@ test('all places together have all measures, those of images as means over all i
   );
 });
 
-test('scores of images by the definition of an older version are not pooled with others', () => {
+test('image metrics in the definition of an older version are not pooled with others', () => {
   const { pooled } = mergeResults([partOf('u2', [0.1, 0.5], 3, 0.9), partOf('u3', [0.9], 1, 0.5, true)]);
   for (const name of ['model', 'linear', 'unchanged', 'mean'] as const)
     assert.deepEqual(Object.keys(pooled![name]!), ['mse', 'r2']);
   close(pooled!.tile!.ssim, 0.9);
 });
 
-test('a part with scores that are no numbers is refused', () => {
+test('a part with scores that are not numbers is refused', () => {
   const part = partOf('u2', [0.1, 0.5], 3, 0.9);
   const [model] = part.models;
   model!.metrics.validation.images!.ssim = 'many' as never;

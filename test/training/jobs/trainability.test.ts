@@ -44,7 +44,7 @@ async function found(
   return 'skipped' in cut ? cut.skipped : undefined;
 }
 
-test('finds the places that training finds unfit, with the same reason, from their masks', async (t) => {
+test('rejects from masks the cells that training rejects, with the same reason', async (t) => {
   const folder = await tempFolder(t);
   const random = randomStream(7).next;
   const below = (limit: number) => Math.floor(random() * limit);

@@ -27,7 +27,7 @@ describe('bestEpoch', () => {
 });
 
 describe('hasStalled', () => {
-  it('is true if the selection loss has not improved for as many epochs', () => {
+  it('is true if the selection loss has not improved for that number of epochs', () => {
     assert.equal(hasStalled(lossesOf(3, 1, 2), 9, 2), false);
     assert.equal(hasStalled(lossesOf(3, 1, 2, 2), 9, 2), true);
     assert.equal(hasStalled(lossesOf(3, 1, 2, 0.5), 9, 2), false);

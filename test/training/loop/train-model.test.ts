@@ -36,7 +36,7 @@ describe('trainModel', () => {
     ({ tf } = await loadEngine('wasm'));
   });
 
-  it('beats the training mean and ridge regression where NDVI is a curved function of colour', async () => {
+  it('beats the training mean and ridge regression if NDVI is a nonlinear function of colour', async () => {
     const { model, metrics, baseline, losses, bestEpoch, predictions } = await trainModel(tf, spec, dataset, {
       seed: 2,
       epochs: 30,
@@ -55,7 +55,7 @@ describe('trainModel', () => {
     assert.deepEqual(predictions!.truth, dataset.validation.targets);
   });
 
-  it('is the same to the last bit for the same seed, and another for another', async () => {
+  it('gives the same bits for the same seed, and other weights for another', async () => {
     const weights = async (seed: number) => {
       const { model, losses } = await trainModel(tf, spec, dataset, { seed, epochs: 2 });
       const files = await saveModel(tf, model);
@@ -74,7 +74,7 @@ describe('trainModel', () => {
     assert.ok(Math.abs(metrics.validation.mse - baseline.linear.mse) < 1e-8);
   });
 
-  it('goes on from a checkpoint to the same weights, and not from one of another task', async (t) => {
+  it('resumes from a checkpoint to the same weights, but not from one of another task', async (t) => {
     const folder = await tempFolder(t);
     const path = join(folder, 'place');
     const train = async (task: string, onEpoch?: (loss: EpochLosses) => void) => {
@@ -101,18 +101,18 @@ describe('trainModel', () => {
     await assert.rejects(train('b', cutOff(2)), /cut off/);
     assert.deepEqual(await train('a', ({ epoch }) => epochs.push(epoch)), whole);
     assert.equal(epochs.length, 7);
-    // A file that is not whole counts as none.
+    // An incomplete file is ignored.
     await assert.rejects(train('a', cutOff(3)), /cut off/);
     truncateSync(path, statSync(path).size - 4);
     assert.deepEqual(await train('a', ({ epoch }) => epochs.push(epoch)), whole);
     assert.equal(epochs.length, 12);
-    // After a power cut its bytes may be missing while its name is there.
+    // After a power cut the file may exist without its bytes.
     writeFileSync(path, '');
     assert.deepEqual(await train('a', ({ epoch }) => epochs.push(epoch)), whole);
     assert.equal(epochs.length, 17);
   });
 
-  it('stops where the loss is no number any more', async () => {
+  it('fails if the loss becomes NaN', async () => {
     const before = tf.memory().numTensors;
     const wild = { ...spec, learningRate: 1e30 };
     await assert.rejects(trainModel(tf, wild, dataset, { seed: 1 }), diverged.is);
@@ -169,7 +169,7 @@ describe('models of images', () => {
     assert.equal(tf.memory().numTensors, before);
   });
 
-  it('comes nearer to the clear date than the cloudy one where it removes cloud, and keeps the rest', async () => {
+  it('is nearer to the clear date than the cloudy one under cloud, and keeps the rest', async () => {
     const before = tf.memory().numTensors;
     const clear = field(320, 256);
     const { model, metrics, baseline, losses } = await trainedOn(
@@ -207,7 +207,7 @@ describe('models of images', () => {
   }
 });
 
-/** The model as its files have it; itself it is disposed. */
+/** Saves, disposes and reloads the model. */
 async function reopened(tf: Tf, model: LayersModel): Promise<LayersModel> {
   const files = await saveModel(tf, model);
   model.dispose();
@@ -219,7 +219,7 @@ async function reopened(tf: Tf, model: LayersModel): Promise<LayersModel> {
 }
 
 describe('applyD4', () => {
-  it('gives the eight different symmetries of a patch', () => {
+  it('applies the eight different symmetries of a patch', () => {
     const patch = Float32Array.from({ length: 16 * 16 * 3 }, (_, i) => i);
     const copies = Array.from({ length: 8 }, (_, symmetry) => {
       const copy = new Float32Array(16 * 16 * 3);

@@ -157,7 +157,7 @@ function assertClose(actual: Record<string, Values>, expected: Record<string, Va
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 const onnxOf = (files: ModelFiles) => exportOnnx(files['model.json'], files['weights.bin'], ABOUT);
 
-test('onnxruntime computes what tfjs does, from every model and every kind of layer', async (t) => {
+test('onnxruntime computes the same as tfjs for every model and every layer type', async (t) => {
   const folder = await tempFolder(t);
   const python = await installPython(join(folder, 'python'), ['onnxruntime==1.32.0']);
   if (python.reason !== undefined) return t.skip(python.reason);
@@ -205,7 +205,7 @@ test('onnxruntime computes what tfjs does, from every model and every kind of la
   }
 });
 
-test('the file that onnxruntime once read is still the one that is made, and tfjs still agrees with it', async () => {
+test('the exported file equals the one that onnxruntime has verified, and tfjs agrees with it', async () => {
   const stored: Fixture = JSON.parse(readFileSync(fixture, 'utf8'));
   const json = Buffer.from(JSON.stringify(stored['model.json']));
   const weights = Buffer.from(stored['weights.bin'], 'base64');
@@ -224,7 +224,7 @@ test('the file that onnxruntime once read is still the one that is made, and tfj
   assertClose(predicted(model, stored.input), stored.outputs, 'stored');
 });
 
-test('what ONNX lacks here, or what is damaged, is named', async () => {
+test('errors name unsupported layers and damaged files', async () => {
   const input = tf.input({ shape: [8, 8, 2], name: 'input' });
   const filesOf = (layer: { apply(x: SymbolicTensor): unknown }) =>
     saveModel(tf, tf.model({ inputs: input, outputs: layer.apply(input) as SymbolicTensor }));

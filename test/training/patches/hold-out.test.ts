@@ -37,7 +37,7 @@ const GRIDS: Record<GridName, { precisions: number[]; area: Rectangle }> = {
 
 describe('the held-out ground', () => {
   for (const [name, { precisions, area }] of Object.entries(GRIDS))
-    it(`of a ${name} cell lies a patch away from all training ground, whichever sides the cells around it hold out`, () => {
+    it(`of a ${name} cell is a patch away from all training ground, whichever sides the neighbouring cells hold out`, () => {
       const grid = gridByName(name as GridName);
       fc.assert(
         fc.property(
@@ -128,7 +128,7 @@ describe('the held-out ground', () => {
     );
   });
 
-  it('is at the edge of what is covered, if that is not near the edge of the cell', () => {
+  it('is at the edge of the covered part, if that is not near the edge of the cell', () => {
     const covered = { column: 0, row: 0, width: 128, height: 96 };
     const southern = spatialSplits({ width: 140, height: 162 }, covered, 16).find(
       ({ side }) => side === 'southern',
@@ -142,7 +142,7 @@ describe('the held-out ground', () => {
   });
 });
 
-describe('the first date that is held out', () => {
+describe('the first held-out date', () => {
   const days = (...numbers: number[]) => numbers.map((day) => day * 86_400_000);
   const dayOf = (...places: number[][]) => {
     const time = validationDate(places);
@@ -157,13 +157,13 @@ describe('the first date that is held out', () => {
     assert.equal(dayOf(days(1, 2, 3, 4, 5, 6, 7, 8)), 7);
   });
 
-  it('is one for all places', () => {
+  it('is the same for all cells', () => {
     assert.equal(dayOf(days(1, 3, 5, 7), days(2, 4, 6, 8)), 7);
     // Many tiles of one late date count more than one of a later one.
     assert.equal(dayOf(days(1, 2, 3), days(1, 2, 3), days(1, 2, 3, 9)), 3);
   });
 
-  it('does not exist if no place has several dates', () => {
+  it('does not exist if no cell has several dates', () => {
     assert.equal(dayOf(), undefined);
     assert.equal(dayOf(days(1), days(2), days(3, 3)), undefined);
     assert.equal(dayOf(days(1), days(5, 6)), 6);

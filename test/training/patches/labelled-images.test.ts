@@ -1,4 +1,4 @@
-/** What goes into a model and what should come out, from dates and pairs of dates. */
+/** Inputs and targets of models, from dates and pairs of dates. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Mask } from '../../../src/raster/index.js';
@@ -9,8 +9,8 @@ import { clouded, field } from '../synthetic-land.js';
 
 const DAY = 86_400_000;
 
-describe('imagesOf', () => {
-  it('gives the index of pixels that are clear and have all bands, and reads no others', () => {
+describe('labelImages', () => {
+  it('has the index of pixels that are clear and have all bands, and masks the others', () => {
     const date = field(8, 4);
     const codes = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
     date.mask.set(codes);
@@ -28,7 +28,7 @@ describe('imagesOf', () => {
     assert.equal(labelImages(getModelSpec('ndvi'), [date])[0]!.targetMask[9], 1);
   });
 
-  it('pairs a cloudy date with a clear one: what the clear one does not know does not count', () => {
+  it('pairs a cloudy date with a clear one: pixels without a clear value do not count', () => {
     const clear = field(64, 64);
     const cloudy = clouded(clear);
     clear.mask[5] = Mask.shadow;
@@ -53,7 +53,7 @@ describe('imagesOf', () => {
     );
   });
 
-  it('sees no cloud at pixels that nobody assessed, because a prediction cannot see it there either', () => {
+  it('has no cloud at pixels that were not assessed, because a prediction cannot know it either', () => {
     const clear = field(64, 64);
     const cloudy = clouded(clear);
     cloudy.mask.fill(Mask.notAssessed, 0, 64 * 32);
@@ -63,14 +63,14 @@ describe('imagesOf', () => {
   });
 });
 
-describe('pairsOf', () => {
+describe('pairCloudyWithClear', () => {
   const tile = (day: number, cloudCover: number | null, coverage = 100) => ({
     start: day * DAY,
     cloudCover,
     coverage,
   });
 
-  it('takes each date without cloud with the nearest cloudy one', () => {
+  it('pairs each clear date with the nearest cloudy one', () => {
     const tiles = [tile(0, 30), tile(10, 0), tile(14, 20), tile(40, 0), tile(50, 5), tile(51, 60)];
     assert.deepEqual(pairCloudyWithClear(tiles), [
       { cloudy: 2, clear: 1, prior: [0, 3, 4, 5] },
@@ -78,7 +78,7 @@ describe('pairsOf', () => {
     ]);
   });
 
-  it('leaves out what is too far, too cloudy, not cloudy enough, not whole or not assessed', () => {
+  it('excludes dates that are too far, too cloudy, not cloudy enough, incomplete or not assessed', () => {
     const clear = tile(100, 0);
     for (const other of [tile(69, 30), tile(101, 61), tile(101, 4.9), tile(101, 30, 94), tile(101, null)])
       assert.deepEqual(pairCloudyWithClear([other, clear]), []);

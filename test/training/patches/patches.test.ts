@@ -48,8 +48,8 @@ function places(inputs: Float32Array, width: number): { column: number; row: num
   }));
 }
 
-describe('cutPatches', () => {
-  it('trains and validates the removal of cloud on patches with cloud alone', () => {
+describe('makePatches', () => {
+  it('trains and validates cloud removal only on patches with cloud', () => {
     const removal = getModelSpec('cloud-removal');
     const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
       const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [Field, Field];
@@ -133,7 +133,7 @@ describe('cutPatches', () => {
     );
   });
 
-  it('uses all dates on both sides if the place has none on one of them, or too few patches', () => {
+  it('uses all dates on both sides if one side has none, or too few patches', () => {
     const dates = [0, 1, 2, 3].map((n) => located(128, 128, n));
     const datesOf = ({ train, validation }: TrainValidationPatches) =>
       [train, validation].map(({ inputs }) => [...new Set(places(inputs, 128).map(({ date }) => date))]);
@@ -153,7 +153,7 @@ describe('cutPatches', () => {
     ]);
   });
 
-  it('takes the mean of the usable pixels, and fills the others with it', () => {
+  it('fills masked pixels with the mean of the usable ones', () => {
     const date = field(128, 128);
     for (const code of [Mask.cloud, Mask.shadow, Mask.snow, Mask.nodata]) {
       const clouded = structuredClone(date);
@@ -181,14 +181,14 @@ describe('cutPatches', () => {
     }
   });
 
-  it('counts pixels that nobody assessed as clear', () => {
+  it('counts pixels that were not assessed as clear', () => {
     const date = field(128, 128);
     const clear = datasetOf([date]);
     date.mask.fill(Mask.notAssessed);
     assert.deepEqual(datasetOf([date]), clear);
   });
 
-  it('leaves out a patch with less than three quarters of usable pixels', () => {
+  it('excludes a patch with less than three quarters of usable pixels', () => {
     const date = field(128, 128);
     const hide = (rows: number) => {
       for (let y = 16; y < 16 + rows; y++) date.mask.fill(Mask.cloud, y * 128 + 80, y * 128 + 96);
@@ -199,7 +199,7 @@ describe('cutPatches', () => {
     assert.equal(datasetOf([date]).counts.validation, 11);
   });
 
-  it('passes over missing values and sums of zero', () => {
+  it('excludes missing values and sums of zero', () => {
     const date = field(128, 128);
     const at = 16 * 128 + 80;
     date.bands.red[at] = Number.NaN;
@@ -209,13 +209,13 @@ describe('cutPatches', () => {
     assert.ok(validation.targets.every((ndvi) => ndvi >= -1 && ndvi <= 1));
   });
 
-  it('holds out another side where the eastern one is covered', () => {
+  it('holds out another side if the eastern one is cloudy', () => {
     const date = field(160, 128);
     for (let y = 0; y < 128; y++) date.mask.fill(Mask.cloud, y * 160 + 96, y * 160 + 144);
     assert.equal(datasetOf([date]).holdOut.side, 'western');
   });
 
-  it('says why a place is skipped', () => {
+  it('returns the reason why a cell is skipped', () => {
     assert.match(reasonOf([]), /^no dates/);
     assert.match(reasonOf([field(40, 40)]), /^40x40 px with data are too few/);
     const date = field(96, 96);
@@ -241,7 +241,7 @@ describe('cutPatches', () => {
     assert.match(reasonOf([ringed]), /usable/);
   });
 
-  it('asks for enough patches of both kinds, of full size', () => {
+  it('requires enough patches of both kinds, of full size', () => {
     const { train, validation, counts } = datasetOf([field(140, 163)]);
     assert.ok(counts.train + counts.validation >= MIN_PATCHES && counts.validation >= MIN_VALIDATION_PATCHES);
     assert.equal(train.inputs.length, train.count * PATCH_VALUES);

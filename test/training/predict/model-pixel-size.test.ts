@@ -156,7 +156,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   assert.ok(former.mse > 4 * map.mse, `${former.mse} beside ${map.mse}`);
 });
 
-test('the size is that of the named group, else that of the place, and never finer than the bands', () => {
+test('the size is that of the named group, otherwise that of the cell, and never finer than the bands', () => {
   const side = fc.integer({ min: 1, max: 50 });
   const size = fc.record({ width: side, height: side });
   fc.assert(

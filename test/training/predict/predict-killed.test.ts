@@ -14,7 +14,7 @@ import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
 
-test('after kill -9 of a prediction process its tile fails alone, and the server goes on', {
+test('after kill -9 of a prediction process only its tile fails, and the server continues', {
   skip: !HAS_PROC && 'needs /proc',
   timeout: 300_000,
 }, async (t) => {

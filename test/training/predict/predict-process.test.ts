@@ -56,7 +56,7 @@ async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): P
 }
 
 describe('predict', { timeout: 300_000 }, () => {
-  it('maps NDVI by the model of each place, where the land is clear, and anew when a model is newer', async (t) => {
+  it('maps NDVI of clear land with the model of each cell, and again if the model is newer', async (t) => {
     const node = await nodeWithSeries(t);
     const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
     const trained = await train(node, { model: 'ndvi', filter, epochs: 15 });
@@ -138,7 +138,7 @@ describe('predict', { timeout: 300_000 }, () => {
     assert.equal((await tilesOf(node)).filter(({ source }) => source === 'predicted').length, raw.length);
   });
 
-  it('warns of models that are worse than the mean of their training', async (t) => {
+  it('warns about models that are worse than the mean of their training values', async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
     const tiles = await tilesOf(node);
     const [first, second] = tiles;
@@ -157,7 +157,7 @@ describe('predict', { timeout: 300_000 }, () => {
     assert.match(JSON.stringify(logs), new RegExp(`"warning".{0,50}${id}, version ${version}, is worse`));
   });
 
-  it('removes cloud from the dates of a place, and opens elsewhere', {
+  it('removes cloud from the dates of a cell, and the model opens elsewhere', {
     skip: !hasGdal && 'GDAL is missing',
   }, async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES);
@@ -189,7 +189,7 @@ describe('predict', { timeout: 300_000 }, () => {
     }
   });
 
-  it('replaces a tile without cloud when its place gets another date', async (t) => {
+  it('replaces a cloud-free tile if its cell gets another date', async (t) => {
     const folder = await tempFolder(t);
     const node = await testNode(t, join(folder, 'data'));
     const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: SIZE, dates: PAIR_DATES });
@@ -224,7 +224,7 @@ describe('predict', { timeout: 300_000 }, () => {
     assert.notEqual(after[0]!.version, before[0]!.version);
   });
 
-  it('applies no damaged model, and says which of its files it is', async (t) => {
+  it('refuses a damaged model, and names the damaged file', async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
     const tiles = (await tilesOf(node)).slice(0, 2);
     assert.equal(tiles.length, 2);
@@ -245,7 +245,7 @@ describe('predict', { timeout: 300_000 }, () => {
     assert.equal((await predict(node, inputs)).tiles, 1);
   });
 
-  it('goes on without a model whose record is damaged, which can be trained again', async (t) => {
+  it('continues without a model whose record is damaged, which can be trained again', async (t) => {
     const before = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
     const tiles = (await tilesOf(before)).filter(({ coverage }) => coverage > 60).slice(0, 2);
     const [lost] = [await putModel(before.storage, [tiles[0]!]), await putModel(before.storage, [tiles[1]!])];
@@ -265,7 +265,7 @@ describe('predict', { timeout: 300_000 }, () => {
     assert.equal(versionsOf((await node.storage.models.get(lost.id))!).length, 1);
   });
 
-  it('says what it cannot do', async (t) => {
+  it('refuses invalid requests with a reason', async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
     assert.equal((await predict(node, { model: 'ndvi_s_gabsent' })).failed, 'TW_TRAIN_NO_MODEL');
     for (const model of ['ndvx', 'ndvi_', 'ndvi_s', 'xndvi_s_g9', ''])

@@ -1,4 +1,4 @@
-/** Tiles of what a model says, where it says no number. */
+/** Predicted tiles, including predictions that are not finite. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { clouded, field } from '../synthetic-land.js';
 /** Reflectance above which the model below says infinity; up to it, 0. */
 const LIMIT = 0.1;
 
-test('a value that is not finite becomes nodata, and a tile of nothing else fails', async (t) => {
+test('a value that is not finite becomes nodata, and a tile without finite values fails', async (t) => {
   const folder = await tempFolder(t);
   const { tf } = await loadEngine('wasm');
   const land = field(40, 40);
@@ -69,7 +69,7 @@ test('a value that is not finite becomes nodata, and a tile of nothing else fail
   await assert.rejects(predicted(-1), { code: 'TW_TRAIN_PREDICT', message: /not finite/ });
 });
 
-test('pixels of which nobody knows whether they are clear stay so', async (t) => {
+test('pixels that were not assessed remain so', async (t) => {
   const folder = await tempFolder(t);
   const { tf } = await loadEngine('wasm');
   const land = field(40, 40);
@@ -96,7 +96,7 @@ test('pixels of which nobody knows whether they are clear stay so', async (t) =>
   assert.equal(await codesOf(getModelSpec('cloud-removal')), null, 'no cloud is known of');
 });
 
-test('a tile without cloud keeps the stored numbers of all pixels but the cloudy ones', async (t) => {
+test('a cloud-free tile keeps the stored values of all pixels except cloudy ones', async (t) => {
   const folder = await tempFolder(t);
   const { tf } = await loadEngine('wasm');
   const [size, clear] = [96, field(96, 96, { seed: 1 })];

@@ -28,7 +28,7 @@ interface Results {
   skipped: { geocode: string; model: string; reason: string }[];
 }
 
-describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
+describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   let folder: string;
   let server: ChildProcess;
   let serve: () => Promise<void>;
@@ -102,7 +102,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.equal(new Set(items.map(({ metadata }) => metadata.name)).size, items.length);
   });
 
-  test('is printed for each of several models that can be trained; the reasons of the others are told', async () => {
+  test('is printed for each model that can be trained; the reasons of the others are reported', async () => {
     const listed = await train('ndmi', '--mode', 'contained', '--manifests');
     assert.equal(listed.code, 0, listed.stderr);
     const jobs: typeof items = JSON.parse(listed.stdout).items;
@@ -121,7 +121,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
       assert.equal(spec.template.spec.containers[0]!.args[1], metadata.labels['tilewright/model']);
   });
 
-  test('trains where it runs, and the node stores what its own child would have made', async () => {
+  test('trains where it runs, and the node stores the same model as its own child', async () => {
     const [{ geocode, id, version }] = partitioned.models as [Results['models'][0]];
     const { end, left } = await pod(argsOf(geocode), 'trains');
     const { code, stdout, stderr } = await end;
@@ -149,7 +149,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.ok(!log.includes(folder));
   });
 
-  test('leaves nothing at the node where it is killed, and does it when it is tried again', async () => {
+  test('leaves nothing on the node if it is killed, and succeeds on a retry', async () => {
     const [, { geocode, id }] = partitioned.models as [unknown, Results['models'][0]];
     const before = await versionsOf(id);
     const jobs = await (await get('/jobs')).text();
@@ -169,7 +169,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.equal((await versionsOf(id)).length, before.length + 1);
   });
 
-  test('waits for a node that is started again', async () => {
+  test('waits for a node that restarts', async () => {
     const [{ geocode, id }] = partitioned.models as [Results['models'][0]];
     const before = await versionsOf(id);
     const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '200'), 'waits');
@@ -191,7 +191,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.equal((await versionsOf(id)).length, before.length + 1);
   });
 
-  test('fails with the reason where the place cannot be trained', async () => {
+  test('fails with the reason if the cell cannot be trained', async () => {
     const [{ geocode: good }] = partitioned.models as [Results['models'][0]];
     const found = await (await get('/search?collections=tiny&limit=1')).text();
     const geocode = /GEOHASH-(\w+)/.exec(found)![1]!;
@@ -208,7 +208,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.match(several.stderr, /--geocode.*\[TW_TRAIN_ONE_PLACE\]/);
   });
 
-  test('a model that is none of ours is refused, and so is one of tiles that have changed', async () => {
+  test('an unknown model is refused, and so is one of tiles that have changed', async () => {
     const [{ geocode, id, version }] = partitioned.models as [Results['models'][0]];
     const filter = { collections: ['s'], geocode, maxCloud: 30 };
     const place = (await (await post('/training/place', { model: 'ndvi', filter })).json()) as {
@@ -267,7 +267,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
     assert.deepEqual(await readdir(join(folder, 'data/scratch')).catch(() => []), []);
   });
 
-  test('is of the contained mode, and so are its flags', async () => {
+  test('uses the contained mode and its flags', async () => {
     const refused: [string[], RegExp][] = [
       [['--manifests'], /--mode contained/],
       [['--here'], /--mode contained/],
@@ -287,7 +287,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
   });
 });
 
-test('the Jobs are good by the schemas of Kubernetes', async (t) => {
+test('the Jobs are valid by the schemas of Kubernetes', async (t) => {
   const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const tools = process.env['TILEWRIGHT_DEPLOY_TOOLS'] ?? join(cache, 'tilewright/deploy-tools');
   const env = { ...process.env, PATH: [tools, process.env['PATH']].join(delimiter) };

@@ -25,13 +25,13 @@ const trained: TrainedCell = {
   seconds: 1,
 };
 
-test('all scores of images arrive with a model that was trained elsewhere', () => {
+test('all image metrics arrive with a model that was trained elsewhere', () => {
   const model = JSON.parse(JSON.stringify(encodeUpload(trained)));
   assert.equal(requestCheck(modelUploadSchema)(model), undefined);
   assert.deepEqual(decodeUpload(model, files), trained);
 });
 
-test('scores that an older command sends are accepted, and unknown members refused', () => {
+test('scores of older clients are accepted, and unknown members refused', () => {
   const check = requestCheck(modelUploadSchema);
   const { images: _, ...older } = scores;
   const { displayRange: _range, ...model } = encodeUpload({

@@ -54,7 +54,7 @@ test('planted clusters are found, and their number', () => {
   }
 });
 
-test('planted clusters are the same whatever order they come in', () => {
+test('planted clusters do not depend on the order of the vectors', () => {
   const { vectors, truth } = planted(5, 12, 18, 3);
   const { curve, medoids } = clusterTextures(vectors, { seed: 1 });
   for (let order = 1; order <= 10; order++) {
@@ -77,7 +77,7 @@ test('planted clusters are the same whatever order they come in', () => {
   }
 });
 
-test('the number of clusters of many vectors is found by a sample of all of them', () => {
+test('the number of clusters of many vectors is determined on a sample', () => {
   // Of the first 2,000 there are two clusters.
   const { next } = randomStream(4);
   const centres = [...Array(1000).fill([0, 0]), ...Array(1000).fill([9, 0]), ...Array(400).fill([0, 9])];
@@ -92,7 +92,7 @@ test('the number of clusters of many vectors is found by a sample of all of them
   assert.notEqual(one, other, 'another seed draws another sample');
 });
 
-test('a number that is given is kept; fewer vectors that differ make fewer clusters', () => {
+test('a given number is used; fewer distinct vectors give fewer clusters', () => {
   const { vectors } = planted(3, 10, 4, 7);
   const given = clusterTextures(vectors, { clusters: 4, seed: 1 });
   assert.deepEqual([given.centres.length, given.curve.length], [4, 0]);
@@ -102,7 +102,7 @@ test('a number that is given is kept; fewer vectors that differ make fewer clust
   assert.deepEqual([...clusterTextures([[4, 5]], { seed: 1 }).labels], [0]);
 });
 
-test('k-means: every vector is with its nearest centre, each centre is the mean of its vectors, and larger clusters come first', () => {
+test('k-means: every vector belongs to its nearest centre, each centre is the mean of its vectors, and larger clusters come first', () => {
   fc.assert(
     fc.property(
       fc.array(fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 2, maxLength: 2 }), {
@@ -129,14 +129,14 @@ test('k-means: every vector is with its nearest centre, each centre is the mean 
   );
 });
 
-test('k-means that has not come to rest in its rounds still puts each vector with its nearest centre', () => {
+test('k-means that has not converged still assigns each vector to its nearest centre', () => {
   const { next } = randomStream(5);
   const vectors = Array.from({ length: 10_000 }, () => [next() ** 3]);
   const { centres, labels } = kMeansClusters(vectors, 25, 1);
   for (const [i, vector] of vectors.entries()) assert.equal(labels[i], nearestIndex(vector, centres));
 });
 
-test('silhouette by its definition', () => {
+test('the silhouette follows its definition', () => {
   const vectors = [[0], [1], [10], [11], [30]];
   const labels = Uint32Array.of(0, 0, 1, 1, 2);
   // Of the first: a = 1, b = (10 + 11) / 2; of the last, alone in its cluster, 0.
@@ -177,7 +177,7 @@ function clustersOf({ count, size, clusters, common }: SilhouetteCase) {
 }
 
 for (const one of cases)
-  test(`silhouettes of ${one.count} vectors in ${one.clusters} clusters, as scikit-learn has them`, () => {
+  test(`silhouettes of ${one.count} vectors in ${one.clusters} clusters match scikit-learn`, () => {
     const { vectors, labels } = clustersOf(one);
     for (const name of DISTANCE_NAMES) {
       const actual = silhouette(pairwise(vectors, name), labels, one.clusters);

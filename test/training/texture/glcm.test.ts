@@ -41,7 +41,7 @@ function imageOf({ width, height, kind, masked }: Case): GreyImage {
 }
 
 for (const one of cases)
-  test(`texture of ${one.width}x${one.height} ${one.kind}, ${one.masked} masked, as scikit-image has it`, () => {
+  test(`texture of ${one.width}x${one.height} ${one.kind}, ${one.masked} masked, matches scikit-image`, () => {
     const texture = textureOf(imageOf(one));
     for (const [i, expected] of one.texture.entries()) {
       const actual = texture![i]!;
@@ -95,7 +95,7 @@ test('values are finite and within their ranges', () => {
   );
 });
 
-test('an image without a seen pair has no texture', () => {
+test('an image without an unmasked pair has no texture', () => {
   assert.equal(textureOf({ width: 8, height: 8, levels: new Uint8Array(64) }), null);
   assert.equal(
     textureOf({ width: 3, height: 3, levels: new Uint8Array(9).fill(5) }),
@@ -105,7 +105,7 @@ test('an image without a seen pair has no texture', () => {
   assert.equal(textureOf({ width: 0, height: 0, levels: new Uint8Array() }), null);
 });
 
-test('grey levels are of one scale, and 0 where nothing is known', () => {
+test('grey levels use one scale, and 0 for masked pixels', () => {
   const plane = Float32Array.of(-0.1, 0, 0.175, 0.35, 2, Number.NaN, Infinity, 0.2);
   const usable = Uint8Array.of(1, 1, 1, 1, 1, 1, 1, 0);
   const levels = greyLevels({ red: plane, green: plane, blue: plane }, usable);

@@ -1,4 +1,4 @@
-/** Places by what they look like: what is kept in memory is used until something changes, and no longer. */
+/** The texture index is cached until something changes. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { type TestContext, test } from 'node:test';
@@ -41,7 +41,7 @@ async function withPlaces(t: TestContext) {
 const nearOwn = async (index: TextureIndex) => (await index.nearest(collection, OWN, 10))?.similar;
 const geocodes = (places: { geocode: string }[] | undefined) => places?.map(({ geocode }) => geocode);
 
-test('each change of textures, clusters, tiles, scenes and the collection is in the next answer', async (t) => {
+test('every change of textures, clusters, tiles, scenes and the collection shows in the next answer', async (t) => {
   const { storage, put, cluster } = await withPlaces(t);
   const index = new TextureIndex(storage);
   assert.equal(await nearOwn(index), undefined);
@@ -85,7 +85,7 @@ test('each change of textures, clusters, tiles, scenes and the collection is in 
   );
 });
 
-test('who asks at once shares one reading; what changes meanwhile is in the next answer', async (t) => {
+test('concurrent requests share one read; changes during the read show in the next answer', async (t) => {
   const { storage, put } = await withPlaces(t);
   await put(VALUES);
   // The first reading has seen all textures, but ends when it is told to.
@@ -111,7 +111,7 @@ test('who asks at once shares one reading; what changes meanwhile is in the next
   assert.equal(readings.mock.callCount(), 2);
 });
 
-test('a reading that fails fails those who wait for it; the next reads again', async (t) => {
+test('a failed read rejects its callers; the next call reads again', async (t) => {
   const { storage, put } = await withPlaces(t);
   await put(VALUES);
   const readings = t.mock.method(storage.textures, 'list');

@@ -25,7 +25,7 @@ async function texture(...flags: string[]): Promise<TextureResults> {
   return JSON.parse(stdout);
 }
 
-test('planted textures are found as clusters, stored with their places, and not computed twice', async (t) => {
+test('planted textures form clusters, are stored with their cells, and are not computed twice', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const path = await writePlantedScene(join(folder, 'scene.tif'));
@@ -75,7 +75,7 @@ test('planted textures are found as clusters, stored with their places, and not 
   await emptied.close();
 });
 
-test('similar lists the nearest places in order, as a scan of all has them', async (t) => {
+test('similar lists the nearest cells in order, like a scan of all', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const path = await writePlantedScene(join(folder, 'scene.tif'));
@@ -145,7 +145,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.equal((await tilewright('similar', own.tile, '-k', '0', ...target)).code, 2);
 });
 
-test('a newer image, or one nearer to the time that is asked for, takes the place of the former', async (t) => {
+test('a newer image, or one nearer to the requested time, replaces the previous one', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const ingest = async (name: string, datetime: string, constant?: number) => {
@@ -164,7 +164,7 @@ test('a newer image, or one nearer to the time that is asked for, takes the plac
   assert.deepEqual(near.collections, old.collections);
 });
 
-test('an older image takes the place of the former where that has clouds', async (t) => {
+test('an older image replaces the previous one if that is cloudy', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const ingest = async (name: string, datetime: string, options: SceneOptions) => {
@@ -211,7 +211,7 @@ test('an older image takes the place of the former where that has clouds', async
   assert.equal(near.results.textures, places.length - changed);
 });
 
-test('a job that is cancelled while it finds clusters ends as cancelled, with its textures', async (t) => {
+test('a job that is cancelled during clustering ends as cancelled and keeps its textures', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const client = new Client(inProcessTransport(node));
@@ -241,7 +241,7 @@ test('a job that is cancelled while it finds clusters ends as cancelled, with it
   assert.equal(await node.storage.textures.getClustering('planted'), undefined);
 });
 
-test('too many clusters for one collection leave the others as they are', async (t) => {
+test('too many clusters for one collection leave the others unchanged', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   for (const [name, width] of [
@@ -264,7 +264,7 @@ test('too many clusters for one collection leave the others as they are', async 
   await storage.close();
 });
 
-test('a place whose new image shows too little keeps what it had; one of no numbers is computed anew', async (t) => {
+test('a cell whose new image has too few clear pixels keeps its texture; a NaN texture is computed again', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const ingest = async (name: string, datetime: string, side: number) => {
@@ -295,7 +295,7 @@ test('a place whose new image shows too little keeps what it had; one of no numb
   assert.deepEqual([without.textures, without.unchanged], [0, 0], JSON.stringify(without));
 });
 
-test('what cannot be done is said', async (t) => {
+test('invalid requests are refused with a reason', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data')];
   const run = (...flags: string[]) => tilewright('texture', ...target, ...flags);

@@ -45,7 +45,7 @@ function meeting(nodes: number) {
     });
 }
 
-test('all nodes choose the same place of each cluster, and the next one where that has no model', async (t) => {
+test('all nodes choose the same cell of each cluster, and the next one if that has no model', async (t) => {
   const storage = await places(t, await tempFolder(t));
   const textures = new TextureIndex(storage);
   const of = (geocode: string, model = 'ndvi'): CellModel => ({ model, collection: 'ab', geocode });
@@ -85,7 +85,7 @@ test('all nodes choose the same place of each cluster, and the next one where th
   assert.equal(await round([['u3'], [], ['zz']], ['u4']), undefined);
 });
 
-test('the models of all seeds are waited for', { timeout: 60_000 }, async (t) => {
+test('the models of all seeds are awaited', { timeout: 60_000 }, async (t) => {
   const storage = await places(t, await tempFolder(t));
   const tile = { collection: 'ab', grid: 'geohash', id: 't', version: 'v', start: 0 };
   const stored = [];

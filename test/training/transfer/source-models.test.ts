@@ -31,7 +31,7 @@ const nearestOf = <T>(items: T[], of: (item: T) => number): T | undefined =>
 const tileIn = (geocode: string) =>
   ({ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 }) as TileRecord;
 
-test('no place starts from a model whose record is damaged, which is said', async (t) => {
+test('no cell starts from a model whose record is damaged, and a warning reports it', async (t) => {
   const dir = await tempFolder(t);
   const before = await Storage.open(dir);
   const places = ['u200', 'u201'].map(tileIn);
@@ -51,7 +51,7 @@ test('no place starts from a model whose record is damaged, which is said', asyn
   assert.match(warnings.join(), /^no place starts from a model whose record is damaged: .*ndvi_c_gu200/);
 });
 
-test('no place starts from a model of an older version, or of cells of another size', async (t) => {
+test('no cell starts from a model of an older version, or of a cell of another size', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   const warnings: string[] = [];
@@ -83,7 +83,7 @@ test('no place starts from a model of an older version, or of cells of another s
   );
 });
 
-test('each policy finds what a scan of all places finds', async (t) => {
+test('each policy matches a scan of all cells', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   const { next } = randomStream(3);

@@ -54,7 +54,7 @@ async function cardOf(data: string, { id, version }: { id: string; version: stri
 
 type Trained = TrainResults['models'][number];
 
-test('a place starts from the most similar place of its cluster that has learned something, and its card says so', {
+test('a cell starts from the most similar usable cell of its cluster, and its card records it', {
   timeout: 300_000,
 }, async (t) => {
   const { data, target } = await placesIn(t);
@@ -115,7 +115,7 @@ test('a place starts from the most similar place of its cluster that has learned
   );
 });
 
-test('a place that probes starts from what is best on it, and its card says so', async (t) => {
+test('a cell that probes starts from the best model, and its card records it', async (t) => {
   const { data, target } = await placesIn(t);
   const whole = [...target, '--min-coverage', '99'];
   const first = await train(whole);
@@ -136,7 +136,7 @@ test('a place that probes starts from what is best on it, and its card says so',
   assert.deepEqual([version, distance !== undefined], [versionOf(best.id), best.id !== undefined]);
 });
 
-test('with a curriculum the most typical place of each cluster is first, and the others start from it', {
+test('with a curriculum the most typical cell of each cluster trains first, and the others start from it', {
   timeout: 300_000,
 }, async (t) => {
   const { data, target } = await placesIn(t);
@@ -187,7 +187,7 @@ test('with a curriculum the most typical place of each cluster is first, and the
   assert.ok(models.some(({ parent }) => parent !== undefined));
 });
 
-test('where the first place of a cluster cannot be trained, the next most typical one is the first', async (t) => {
+test('if the seed of a cluster cannot be trained, the next most typical cell is the seed', async (t) => {
   const { data, target } = await placesIn(t);
   const textures = await tilewright('texture', '--clusters', '1', '--format', 'json', ...target);
   const { places, middle } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!.clusters[0]!;
@@ -209,7 +209,7 @@ test('where the first place of a cluster cannot be trained, the next most typica
   for (const { id, parent } of models) if (id !== firsts[0]!.id) assert.equal(parent, firsts[0]!.id);
 });
 
-test('parents with damaged files are passed over; where all are damaged, the place starts fresh', async (t) => {
+test('parents with damaged files are skipped; if all are damaged, the cell starts fresh', async (t) => {
   const { data, target } = await placesIn(t);
   const { models } = await train(target);
   assert.equal((await tilewright('texture', '--clusters', '1', ...target)).code, 0);
@@ -235,7 +235,7 @@ test('parents with damaged files are passed over; where all are damaged, the pla
   assert.deepEqual([parents.length, new Set(parents).size], [4, 4]);
 });
 
-test('what has no meaning is refused', async (t) => {
+test('invalid combinations of options are refused', async (t) => {
   const { data } = await placesIn(t);
   const node = await testNode(t, data);
   const refused = async (inputs: object) => {

@@ -1,4 +1,4 @@
-/** Training that starts from a model of another place. */
+/** Training that starts from the model of another cell. */
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promi
   return { id, version: 'v1', topology: place('model.json'), weights: place('weights.bin') };
 }
 
-describe('a start from another model', () => {
+describe('warmStart', () => {
   let tf: Tf;
   /** Of a model of `ndvi` that has learned what colours say. */
   let experienced: ModelFiles;
@@ -93,7 +93,7 @@ describe('a start from another model', () => {
   };
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
-    it(`gives a model of ${name} the weights of its parent, adapted to the place`, async (t) => {
+    it(`copies the weights of the parent into a ${name} model, adapted to the cell`, async (t) => {
       const spec = getModelSpec(name);
       const original = buildModel(tf, spec, 5, line(spec));
       const parent = await parentIn(t, await saveModel(tf, original));
@@ -134,7 +134,7 @@ describe('a start from another model', () => {
   };
 
   for (const spec of [ndvi, ndmi])
-    it(`moves the line of a parent of ${spec.name} as far as the place outweighs it`, async (t) => {
+    it(`moves the linear layer of a ${spec.name} parent as far as the cell outweighs it`, async (t) => {
       const original = withChange(5);
       const files = spec === ndvi ? experienced : await saveModel(tf, original);
       const parent = await parentIn(t, files);
@@ -167,7 +167,7 @@ describe('a start from another model', () => {
       for (const one of [original, model]) one.dispose();
     });
 
-  it('takes the averages of batch normalisation from the place', async (t) => {
+  it('takes the moving averages of batch normalisation from the cell', async (t) => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const model = buildModel(tf, ndmi, 6);
@@ -190,7 +190,7 @@ describe('a start from another model', () => {
     for (const one of [original, model]) one.dispose();
   });
 
-  it('takes averages of batch normalisation from all over the place, though neighbours are alike', async (t) => {
+  it('takes moving averages from the entire cell, although neighbouring patches are similar', async (t) => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 1, 420);
@@ -216,7 +216,7 @@ describe('a start from another model', () => {
     for (const one of [original, model]) one.dispose();
   });
 
-  it('fits the last layer of a model for maps to what the features say of the place', async (t) => {
+  it('fits the last layer of a model for maps to the features of the cell', async (t) => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 1);
@@ -233,7 +233,7 @@ describe('a start from another model', () => {
     for (const one of [original, model]) one.dispose();
   });
 
-  it('knows from the start what the parent has learned of land of the same kind', async (t) => {
+  it('starts with what the parent learned about similar land', async (t) => {
     const parent = await parentIn(t, experienced);
     const dataset = datasetOf(ndvi, 2);
     const fresh = await trained(ndvi, dataset);
@@ -243,7 +243,7 @@ describe('a start from another model', () => {
     assert.deepEqual(other.start, { parent: { id: 'parent', version: 'v1' } });
   });
 
-  it('refuses models of other layers, of no numbers and damaged ones, and starts fresh', async (t) => {
+  it('refuses models with other layers, NaN weights or damaged files, and starts fresh', async (t) => {
     const { files } = await trained(ndvi, datasetOf(ndvi, 1), { epochs: 1 });
     const others = buildModel(tf, getModelSpec('ndmi'), 1);
     const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer);
@@ -292,7 +292,7 @@ describe('a start from another model', () => {
     assert.equal((await trained(ndvi, datasetOf(ndvi, 2), { start })).start!.parent!.id, 'good');
   });
 
-  it('probes its parents and a fresh model on training patches, and takes the best', async (t) => {
+  it('compares its parents and a fresh model on training patches, and uses the best', async (t) => {
     const dataset = datasetOf(ndvi, 2, 300);
     const good = await parentIn(t, experienced, 'good');
     const wild = buildModel(tf, ndvi, 1);
@@ -331,7 +331,7 @@ describe('a start from another model', () => {
     assert.deepEqual(none.values, none.before);
   });
 
-  it('probes large patches too by several of them', async (t) => {
+  it('also compares large patches on several of them', async (t) => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 2);
@@ -350,7 +350,9 @@ describe('a start from another model', () => {
   });
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
-    it(`holds the features of ${name} while its last layers learn`, { timeout: 240_000 }, async (t) => {
+    it(`freezes the features of ${name} while its last layers are trained`, {
+      timeout: 240_000,
+    }, async (t) => {
       const spec = getModelSpec(name);
       const dataset = datasetOf(spec, 1);
       // Without selection patches the last epoch is kept.
@@ -379,7 +381,7 @@ describe('a start from another model', () => {
       original.dispose();
     });
 
-  it('takes small steps at first, and when other layers begin to learn', async (t) => {
+  it('warms the learning rate up at the start, and when further layers become trainable', async (t) => {
     const dataset = datasetOf(ndvi, 2);
     // One step an epoch; the first step of Adam moves a weight by the size of the step.
     const train = subsamplePatches(dataset.train, ndvi.batchSize);
@@ -403,7 +405,7 @@ describe('a start from another model', () => {
     assert.ok(Math.abs(gradual - 1 / 3) < 1e-2, `${gradual}`);
   });
 
-  it('says so where the very last step leaves weights of no number', async (t) => {
+  it('fails if the last step leaves NaN weights', async (t) => {
     const original = buildModel(tf, ndvi, 5, line(ndvi));
     const files = await saveModel(tf, original);
     original.dispose();
@@ -416,7 +418,7 @@ describe('a start from another model', () => {
     await assert.rejects(training, { code: 'TW_TRAIN_DIVERGED' });
   });
 
-  it('goes on from a checkpoint to the same weights, on both sides of the change of layers', async (t) => {
+  it('resumes from a checkpoint to the same weights, before and after the layers change', async (t) => {
     const folder = await tempFolder(t);
     const parent = await parentIn(t, experienced);
     const dataset = datasetOf(ndvi, 2);
@@ -441,7 +443,7 @@ describe('a start from another model', () => {
     }
   });
 
-  it('goes on from a checkpoint with the parent that it took, though that is gone since', async (t) => {
+  it('resumes from a checkpoint with its parent, even if that has been deleted', async (t) => {
     const folder = await tempFolder(t);
     const [parent, other] = [await parentIn(t, experienced), await parentIn(t, experienced, 'other')];
     const train = (cutAt?: number) =>
@@ -459,7 +461,7 @@ describe('a start from another model', () => {
     assert.deepEqual({ files, start }, { files: whole.files, start: whole.start });
   });
 
-  it('passes over a parent whose files cannot be read', async (t) => {
+  it('skips a parent whose files cannot be read', async (t) => {
     const [unread, good] = [await parentIn(t, experienced, 'unread'), await parentIn(t, experienced, 'good')];
     rmSync(unread.weights.path);
     mkdirSync(unread.weights.path);

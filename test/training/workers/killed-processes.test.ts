@@ -79,7 +79,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
   });
   afterEach(childrenGone);
 
-  describe('of predictions', () => {
+  describe('that predict', () => {
     let task: PredictTask;
     const never = new AbortController().signal;
     before(async () => {
@@ -139,7 +139,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       pool.close();
     });
 
-    test('by themselves: their tiles fail, later ones are made', async (t) => {
+    test('by themselves: their tiles fail, later ones succeed', async (t) => {
       const pool = poolOf(t, 2);
       await withExitingChildren(async () => {
         for (const one of await Promise.allSettled([1, 2, 3].map(() => pool.make(task, never)))) {
@@ -151,7 +151,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       pool.close();
     });
 
-    test('none of 200 tasks leaves a listener, a process or a warning', async (t) => {
+    test('200 tasks leave no listener, process or warning', async (t) => {
       const warnings: Error[] = [];
       const onWarning = (warning: Error) => warnings.push(warning);
       process.on('warning', onWarning);
@@ -170,7 +170,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     });
   });
 
-  describe('that train a place', () => {
+  describe('that train a cell', () => {
     const taskOf = (id: string): TrainCellTask => ({ id, model: 'ndvi', seed: 1, epochs: 2, dates });
     const resultsOf = async (ids: string[], options: Partial<Parameters<typeof trainCells>[1]> = {}) => {
       const results = new Map<string, CellResult>();
@@ -180,13 +180,13 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     };
 
     for (const wait of MOMENTS)
-      test(`busy for ${wait} ms: the place is tried again`, async () => {
+      test(`busy for ${wait} ms: the cell is tried again`, async () => {
         const results = resultsOf(['a', 'b']);
         await killFirst(wait);
         for (const one of (await results).values()) assert.ok('trained' in one, JSON.stringify(one));
       });
 
-    test('idle: that is no attempt of the next place', async () => {
+    test('idle: that is not an attempt of the next cell', async () => {
       let kills = 0;
       const kill = () => {
         killChild();
@@ -212,14 +212,14 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       [undefined, 'TW_TRAIN_CRASHED'],
       [2e9, 'TW_TRAIN_MEMORY'],
     ] as const)
-      test(`by themselves: the place fails with ${code}`, async () => {
+      test(`by themselves: the cell fails with ${code}`, async () => {
         const results = await withExitingChildren(() => resultsOf(['a'], { limit }));
         const { error } = results.get('a') as { error: { code: string; message: string } };
         assert.equal(error.code, code);
         assert.match(error.message, /\(exit code 3\)/);
       });
 
-    test('by an error of the callback: the caller gets it', async () => {
+    test('by an error of the callback: the caller receives it', async () => {
       const error = new Error('the callback is broken');
       const onEpoch = () => {
         throw error;
@@ -245,7 +245,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     });
 
     for (const wait of MOMENTS)
-      test(`busy for ${wait} ms: the node falls out`, async (t) => {
+      test(`busy for ${wait} ms: the node is lost`, async (t) => {
         const member = memberOf(t);
         // A reading that has ended in time is followed by a training that does not.
         const all = member.read(task()).then(() => member.train(training(100_000), undefined, {}));
@@ -254,7 +254,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
         await fails;
       });
 
-    test('in an epoch: the node falls out', async (t) => {
+    test('in an epoch: the node is lost', async (t) => {
       const member = memberOf(t);
       await member.read(task());
       const trained = member.train(training(100_000), undefined, { onEpoch: killChild });
@@ -262,7 +262,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       await assert.rejects(member.shutdown(), fellOut('SIGKILL'));
     });
 
-    test('idle: the node falls out, and its neighbours see that', async (t) => {
+    test('idle: the node is lost, and its neighbours notice', async (t) => {
       const member = memberOf(t);
       await member.read(task());
       killChild();
@@ -276,7 +276,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
         if (!neighbour.closed) await once(neighbour.resume(), 'close');
     });
 
-    test('by themselves: the node falls out, and takes part in the next one', async (t) => {
+    test('by themselves: the node is lost, and takes part in the next training', async (t) => {
       await withExitingChildren(() => assert.rejects(memberOf(t).read(task()), fellOut('exit code 3')));
       const member = memberOf(t);
       assert.deepEqual((await member.read(task())).usable, ['a']);

@@ -45,8 +45,8 @@ async function resultsOf(
 
 const hasProc = process.platform === 'linux';
 
-describe('trainPlaces', { timeout: 120_000 }, () => {
-  it('trains several places at once, the same wherever they run', async () => {
+describe('trainCells', { timeout: 120_000 }, () => {
+  it('trains several cells in parallel, with the same results in any process', async () => {
     const progress: CellProgress[] = [];
     const results = await resultsOf([task('a'), task('b'), task('c'), task('other', { seed: 2 })], {
       onEpoch: (epoch) => progress.push(epoch),
@@ -68,7 +68,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.ok(trained('a').bytesRead > 100_000);
   });
 
-  it('skips what cannot be trained, and fails only what is broken', async () => {
+  it('skips cells that cannot be trained, and fails only damaged ones', async () => {
     const small = writeDate(folder, 'small', field(64, 64));
     const broken = { ...dates[0]!, mask: join(folder, 'broken.tif') };
     writeFileSync(broken.mask, 'II*\0 and no more');
@@ -85,7 +85,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.ok('trained' in results.get('good')!);
   });
 
-  it('reads a place once for all of its models, which come out as each for itself', async () => {
+  it('reads a cell once for all of its models, with the same results as separate runs', async () => {
     const place = (name: string, seed: number) => [
       writeDate(folder, name, field(320, 320, { seed, time: Date.UTC(2020, 1, 1) })),
     ];
@@ -115,7 +115,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     }
   });
 
-  it('reads a place again rather than have a core idle', { skip: !hasProc }, async () => {
+  it('reads a cell again rather than leave a core idle', { skip: !hasProc }, async () => {
     const busy: number[] = [];
     const results = await resultsOf([task('a', { cell: 'one' }), task('b', { cell: 'one', seed: 2 })], {
       onEpoch: () => busy.push(children().length),
@@ -124,7 +124,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.deepEqual(busy, [2, 2, 2, 2]);
   });
 
-  it('replaces a child that was killed, and tries its place again', { skip: !hasProc }, async () => {
+  it('replaces a killed child, and retries its cell', { skip: !hasProc }, async () => {
     let killed = false;
     const results = await resultsOf([task('a'), task('b')], {
       cores: 1,
@@ -139,7 +139,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     assert.ok('trained' in results.get('b')!);
   });
 
-  it('fails a place whose child is killed twice, and no other', { skip: !hasProc }, async () => {
+  it('fails only the cell whose child is killed twice', { skip: !hasProc }, async () => {
     const results = await resultsOf([task('a'), task('b')], {
       cores: 1,
       onEpoch: ({ id }) => {
@@ -177,18 +177,18 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     await childrenGone();
   });
 
-  it('fails each place where the engine does not load', async () => {
+  it('fails each cell if the engine does not load', async () => {
     const results = await resultsOf([task('a')], { engine: 'tfjs-node-gpu' });
     // Machines that have this engine train with it.
     const result = results.get('a')!;
     assert.ok('trained' in result || ('error' in result && result.error.code === 'TW_TRAIN_ENGINE'));
   });
 
-  it('has nothing to do without places', async () => {
+  it('returns nothing without cells', async () => {
     assert.equal((await resultsOf([])).size, 0);
   });
 
-  it('makes a card of a trained place', async () => {
+  it('makes the card of a trained cell', async () => {
     const result = (await resultsOf([task('a')])).get('a')!;
     assert.ok('trained' in result);
     const { trained } = result;
