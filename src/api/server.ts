@@ -17,19 +17,23 @@ import {
   schemaController,
 } from './plugins/index.js';
 import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
-import { clusterRoutes } from './routes/cluster/index.js';
-import { docsPageRoutes } from './routes/docs-page/index.js';
-import { ingestRoutes } from './routes/ingest/index.js';
-import { mapPageRoutes } from './routes/map-page/index.js';
-import { mapRoutes, seriesRoutes, spectraRoutes } from './routes/maps/index.js';
-import { modelRoutes } from './routes/models/index.js';
-import { operationRoutes } from './routes/operations/index.js';
-import { processRoutes } from './routes/processes/index.js';
-import { sceneRoutes } from './routes/scenes/index.js';
-import { similarRoutes } from './routes/similar/index.js';
-import { stacRoutes } from './routes/stac/index.js';
-import { tileRoutes } from './routes/tiles/index.js';
-import { trainingRoutes } from './routes/training/index.js';
+import {
+  clusterRoutes,
+  docsPageRoutes,
+  ingestRoutes,
+  mapPageRoutes,
+  mapRoutes,
+  modelRoutes,
+  operationRoutes,
+  processRoutes,
+  sceneRoutes,
+  seriesRoutes,
+  similarRoutes,
+  spectraRoutes,
+  stacRoutes,
+  tileRoutes,
+  trainingRoutes,
+} from './routes/index.js';
 import {
   describeOperations,
   publishedSchema,

@@ -1,3 +1,7 @@
+/**
+ * Rasters: open a file of any supported format, read windows of pixels, warp them, and write tile files. Invariant: a reader never returns
+ * pixels of a damaged file without an error, and memory for decompression is bounded by the size that the header states. May import `async`.
+ */
 export { inflatePrefix } from './compression/deflate/index.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './compression/index.js';
 export {

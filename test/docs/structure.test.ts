@@ -1,4 +1,7 @@
-/** Parts import only from parts before them, and only through their index: docs/explanation/architecture.md has the order. */
+/**
+ * Parts import only from parts before them, and only through their index: docs/explanation/architecture.md has the order. Imports between
+ * sibling folders and files have no cycles, at any depth. Every folder states its purpose in its index.ts and has at most 15 files.
+ */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, posix, sep } from 'node:path';
@@ -39,10 +42,19 @@ function importsOf(code: string): string[] {
   return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g)].map(([, path = '']) => path);
 }
 
+/** Paths of all source files, relative to `src/`. */
+async function sourceFiles(): Promise<string[]> {
+  const files = await readdir(source, { recursive: true });
+  return files.filter((file) => file.endsWith('.ts')).map((file) => file.replaceAll(sep, '/'));
+}
+
+/** Target of an import by `file`, relative to `src/`. */
+function resolveImport(file: string, path: string): string {
+  return posix.normalize(posix.join(dirname(file), path)).replace(/\.js$/, '.ts');
+}
+
 test('every import goes to an earlier part, through its index', async () => {
-  const files = (await readdir(source, { recursive: true }))
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => file.replaceAll(sep, '/'));
+  const files = await sourceFiles();
   assert.ok(files.length > 100);
   const faults: string[] = [];
   for (const file of files) {
@@ -50,7 +62,7 @@ test('every import goes to an earlier part, through its index', async () => {
     if (!PARTS.includes(part) && file !== ROOT && !SHARED.includes(file))
       faults.push(`${file} belongs to no known part`);
     for (const path of importsOf(await readFile(join(source, file), 'utf8'))) {
-      const target = posix.normalize(posix.join(dirname(file), path)).replace(/\.js$/, '.ts');
+      const target = resolveImport(file, path);
       const fault = faultOf(file, target);
       if (fault) faults.push(`${file} imports ${target}: ${fault}`);
     }
@@ -70,4 +82,79 @@ test('the rule detects violations', () => {
   assert.equal(faultOf('errors.ts', 'raster/index.ts'), 'imports from above');
   assert.equal(faultOf('query/search.ts', 'storage/index.ts'), undefined);
   assert.equal(faultOf('node.ts', 'api/index.ts'), undefined);
+});
+
+/** The folders that contain a file, from the outermost to the innermost. */
+function foldersOf(file: string): string[] {
+  const names = file.split('/').slice(0, -1);
+  return names.map((_, i) => names.slice(0, i + 1).join('/'));
+}
+
+/** Cycles of imports between the direct children (folders and files) of each folder, as `folder: a -> b -> a`. */
+function findCycles(imports: [file: string, target: string][]): string[] {
+  const graphs = new Map<string, Map<string, Set<string>>>();
+  for (const [file, target] of imports)
+    for (const folder of foldersOf(file)) {
+      if (!target.startsWith(`${folder}/`)) continue;
+      const [from, to] = [file, target].map((path) => path.slice(folder.length + 1).split('/', 1)[0]!);
+      if (from === to) continue;
+      const graph = graphs.get(folder) ?? new Map<string, Set<string>>();
+      graphs.set(folder, graph.set(from!, (graph.get(from!) ?? new Set()).add(to!)));
+    }
+  return [...graphs].flatMap(([folder, graph]) => {
+    const done = new Set<string>();
+    const visit = (child: string, path: string[]): string[] => {
+      if (path.includes(child))
+        return [`${folder}: ${[...path.slice(path.indexOf(child)), child].join(' -> ')}`];
+      if (done.has(child)) return [];
+      const found = [...(graph.get(child) ?? [])].flatMap((next) => visit(next, [...path, child]));
+      done.add(child);
+      return found;
+    };
+    return [...graph.keys()].flatMap((child) => visit(child, []));
+  });
+}
+
+test('imports between sibling folders and files have no cycles', async () => {
+  const imports: [string, string][] = [];
+  for (const file of await sourceFiles())
+    for (const path of importsOf(await readFile(join(source, file), 'utf8')))
+      imports.push([file, resolveImport(file, path)]);
+  assert.deepEqual(findCycles(imports), []);
+});
+
+test('a cycle is found at every depth, also through an index', () => {
+  assert.deepEqual(findCycles([['a/b/x.ts', 'a/c/y.ts']]), []);
+  assert.deepEqual(
+    findCycles([
+      ['a/b/x.ts', 'a/c/y.ts'],
+      ['a/c/z.ts', 'a/b/index.ts'],
+    ]),
+    ['a: b -> c -> b'],
+  );
+  assert.deepEqual(
+    findCycles([
+      ['a/b/c/x.ts', 'a/b/y.ts'],
+      ['a/b/y.ts', 'a/b/c/z.ts'],
+    ]),
+    ['a/b: c -> y.ts -> c'],
+  );
+});
+
+/** The command line starts in `main.ts`; scripts in `browser/` are served one by one. */
+const entryOf = (folder: string) => `${folder}/${folder === 'cli' ? 'main' : 'index'}.ts`;
+
+test('every folder states its purpose in its index.ts and has at most 15 files', async () => {
+  const files = await sourceFiles();
+  const faults: string[] = [];
+  for (const folder of new Set(files.flatMap(foldersOf))) {
+    const own = files.filter((file) => dirname(file) === folder);
+    if (own.length > 15) faults.push(`${folder} has ${own.length} files`);
+    if (folder.endsWith('/browser')) continue;
+    const index = entryOf(folder);
+    if (!files.includes(index)) faults.push(`${folder} has no index.ts`);
+    else if (!/^(#!.*\n)?\/\*\*/.test(await readFile(join(source, index), 'utf8')))
+      faults.push(`${index} begins without its purpose`);
+  }
+  assert.deepEqual(faults, []);
 });

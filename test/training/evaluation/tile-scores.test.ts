@@ -85,7 +85,7 @@ describe('scores of entire tiles', () => {
       );
       const whole = {
         ...{ count: pixels, size: 1, inputBands: 3, targetBands: 1 },
-        ...{ inputs: values, targets: targets[0]!, counts: new Float32Array(pixels) },
+        ...{ inputs: values, targets: targets[0]!, targetMask: new Float32Array(pixels) },
       };
       const predicted = [linearPredictor(line)(whole)];
       return imageScores({ width, height, truth: targets, predicted, counts: targetMask }, range);

@@ -1,0 +1,17 @@
+/**
+ * The routes, one folder for each group. Invariant: a route validates its input by a schema, and leaves everything that is not HTTP to
+ * the services of the node. May import the folders beside it and every part below `api`.
+ */
+export { clusterRoutes } from './cluster/index.js';
+export { docsPageRoutes } from './docs-page/index.js';
+export { ingestRoutes } from './ingest/index.js';
+export { mapPageRoutes } from './map-page/index.js';
+export { mapRoutes, seriesRoutes, spectraRoutes } from './maps/index.js';
+export { modelRoutes } from './models/index.js';
+export { operationRoutes } from './operations/index.js';
+export { processRoutes } from './processes/index.js';
+export { sceneRoutes } from './scenes/index.js';
+export { similarRoutes } from './similar/index.js';
+export { stacRoutes } from './stac/index.js';
+export { tileRoutes } from './tiles/index.js';
+export { trainingRoutes } from './training/index.js';
