@@ -112,7 +112,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   }
 }
 
-/** Opens everything except the data folder. Adds the close function of each opened part to `closes`, in the order in which they must run. */
+/** Opens everything except the data folder. Adds the close function of each part to `closes`, in the order in which they must run. */
 async function openServices(storage: Storage, closes: Close[], config: NodeConfig): Promise<TilewrightNode> {
   const {
     memory,

@@ -38,9 +38,9 @@ const WORDS = [
   ['use "fixed" or "repaired"', /\bmend(?:ed|s|ing)?\b/i],
   [
     'use "is not a ..."',
-    new RegExp(`(?<!\\bthere )\\b(?:is|are|was|were) no (?!(?:${COMPARATIVES})\\b)[a-z]`, 'i'),
+    new RegExp(`(?<!\\bthere )\\b(?:is|are|was|were) no (?!(?:${COMPARATIVES}|data)\\b)[a-z]`, 'i'),
   ],
-  ['use "does not exist", "has no ..." or "is missing"', /\bthere (?:is|are|was|were) none\b/i],
+  ['use "does not exist", "has no ..." or "is missing"', /(?<!\bif )\bthere (?:is|are|was|were) none\b/i],
   ['use "assumed to be" or "treated as"', /\btaken for\b/i],
 ];
 

@@ -1,4 +1,7 @@
-/** Returns the first of `count` indexes for which `holds` is true, by bisection; `count` if there is none. It must be true for all later indexes. */
+/**
+ * Returns the first of `count` indexes for which `holds` is true, by bisection; `count` if there is none. It must be true for all later
+ * indexes.
+ */
 export function firstIndex(count: number, holds: (index: number) => boolean): number {
   let low = 0;
   let high = count;

@@ -1,6 +1,6 @@
 /**
- * Rasters: open a file of any supported format, read windows of pixels, warp them, and write tile files. Invariant: a reader never returns
- * pixels of a damaged file without an error, and memory for decompression is bounded by the size that the header states. May import `async`.
+ * Rasters: opens files of any supported format by their content, reads pixels, warps them, and writes Cloud Optimized GeoTIFFs. Invariant:
+ * a damaged or hostile file is refused within bounded memory. May import `async` and types of `grid`.
  */
 export { inflatePrefix } from './compression/deflate/index.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './compression/index.js';

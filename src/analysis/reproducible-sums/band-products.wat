@@ -5,7 +5,7 @@
 (module
   (memory (export "memory") 1)
 
-  ;; Of int16, which come in pairs of pixels: 12 bands of 2 pixels each, 48 bytes. $n pairs, whose products must not leave 32 bits together.
+  ;; For int16 values, which come in pairs of pixels: 12 bands of 2 pixels each, 48 bytes. $n pairs, whose products must not leave 32 bits together.
   ;; The sums are exact as long as those in the matrix stay below 2^53.
   (func (export "products16") (param $p i32) (param $q i32) (param $n i32) (param $c i32) (param $ldc i32)
     (local $left v128) (local $q0 v128) (local $q1 v128) (local $q2 v128)
@@ -66,7 +66,7 @@
         (f64x2.convert_low_i32x4_s
           (i8x16.shuffle 8 9 10 11 12 13 14 15 8 9 10 11 12 13 14 15 (local.get $s) (local.get $s))))))
 
-  ;; Of f64: 12 bands of a pixel are 96 bytes, and the tile is 4 x 6. $n pixels.
+  ;; For f64 values: 12 bands of a pixel are 96 bytes, and the tile is 4 x 6. $n pixels.
   (func (export "products64") (param $p i32) (param $q i32) (param $n i32) (param $c i32) (param $ldc i32)
     (local $left v128) (local $q0 v128) (local $q1 v128) (local $q2 v128)
     (local $s00 v128) (local $s01 v128) (local $s02 v128)

@@ -34,9 +34,9 @@ const POLL_INTERVAL_MS = 1000;
 const MAX_IDLE_ATTEMPTS = 3;
 
 /**
- * Trains in each mode with each seed, and stores nothing. A warm-up of one epoch comes first, in which every node chooses its engine and data
- * that cannot be trained on fail early. Each run waits for other jobs to end. A failed run is recorded, and the next one follows. Throws
- * the errors of the warm-up, such as TW_TRAIN_NOTHING, and TW_CLIENT_UNREACHABLE if the server does not return.
+ * Trains in each mode with each seed, and stores nothing. A warm-up of one epoch comes first, in which every node chooses its engine and
+ * data that cannot be trained on fail early. Each run waits for other jobs to end. A failed run is recorded, and the next one follows.
+ * Throws the errors of the warm-up, such as TW_TRAIN_NOTHING, and TW_CLIENT_UNREACHABLE if the server does not return.
  */
 export async function compareModes(
   client: Client,

@@ -73,7 +73,9 @@ async function sampleRepeatedly(
   }
 }
 
-/** Repeats the measurement until all nodes of earlier samples answer. Returns the most complete sample; undefined if all attempts failed. */
+/**
+   * Repeats the measurement until all nodes of earlier samples answer. Returns the most complete sample; undefined if all attempts failed.
+   */
 async function lastSample(
   sample: () => Promise<UsageSample>,
   before: UsageSample[],
@@ -109,7 +111,10 @@ class MonotonicCounter {
   }
 }
 
-/** Needs at least one sample, in the order of time. A restarted node counts from its start, a node that appears later from its first sample. */
+/**
+ * Needs at least one sample, in the order of time. A restarted node counts from its start, and a node that appears later from its first
+ * sample.
+ */
 export function usageFromSamples(samples: UsageSample[]): Usage {
   const ids = idsOf(samples);
   const namespaces = namespacesOf(samples);

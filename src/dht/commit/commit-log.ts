@@ -205,7 +205,7 @@ export class CommitLog {
   }
 
   /**
-   * Replaces the checkpoint `expected` (undefined: there is none), and deletes the entries more than `keptEntries` before the new one.
+   * Replaces the checkpoint `expected` (undefined if none exists), and deletes the entries more than `keptEntries` before the new one.
    * Returns false if another node has moved the checkpoint.
    */
   async moveCheckpoint(expected: StoredCheckpoint | undefined, next: Checkpoint): Promise<boolean> {

@@ -25,7 +25,7 @@ export async function readPlacement(
 }
 
 /**
- * Replaces the placement if it still has `revision`; 0 requires that there is none. `current` is the stored placement afterwards: if
+ * Replaces the placement if it still has `revision`; 0 requires that no placement exists. `current` is the stored placement afterwards: if
  * `swapped` is false, recompute the change from it.
  */
 export async function compareAndSwapPlacement(

@@ -35,7 +35,7 @@ export async function verifyClusterDocument(
     throw otherCluster(describeCluster(existing), describeCluster(wanted));
 }
 
-/** The document of the existing cluster; `proposed` is stored if there is none. Of several concurrent calls, one wins. */
+/** The document of the existing cluster; `proposed` is stored if there is none. One of several concurrent calls wins. */
 export async function createClusterIfAbsent(
   store: CoordinationStore,
   proposed: ClusterDocument,

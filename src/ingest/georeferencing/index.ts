@@ -1,5 +1,5 @@
 /**
- * Where the pixels of a raster lie on the Earth and on the grid, even across the antimeridian and at the poles; pixel sizes on
+ * Positions of the pixels of a raster on the Earth and on the grid, even across the antimeridian and at the poles; pixel sizes on
  * the ground. Pure functions of a GeoBox (CRS, transform, size). May import grid and raster.
  */
 export { datumWarning } from './datum-warning.js';

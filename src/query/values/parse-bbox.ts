@@ -4,7 +4,7 @@ import { badBbox } from '../errors.js';
 import { axisOrderHint } from './axis-order-hint.js';
 import { parseNumber } from './parse-number.js';
 
-/** Parses west,south,east,north in degrees. Of six numbers, the heights are ignored. West > east crosses the antimeridian. */
+/** Parses west,south,east,north in degrees. The heights of six numbers are ignored. West > east crosses the antimeridian. */
 export function parseBbox(text: string): Bbox {
   return checkBbox(text.split(',').map(parseNumber), text);
 }

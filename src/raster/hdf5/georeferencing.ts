@@ -3,7 +3,7 @@ import type { Affine, Crs } from '../types.js';
 
 export interface Georeferencing {
   crs: Crs;
-  /** Of the rows from north to south, even if the file stores them from south to north. */
+  /** Transform of the rows from north to south, even if the file stores them from south to north. */
   transform: Affine;
   /** True if the first stored row is the southernmost. */
   bottomUp: boolean;

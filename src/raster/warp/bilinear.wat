@@ -9,13 +9,13 @@
   (global $source (mut i32) (i32.const 0))    ;; address of pixel (0, 0) of the window, which need not be in memory itself
   (global $stride (mut i32) (i32.const 0))    ;; bytes from a row of the source to the next
   (global $outStride (mut i32) (i32.const 0))
-  (global $bytes (mut i32) (i32.const 0))     ;; of a pixel: 1 or 2
+  (global $bytes (mut i32) (i32.const 0))     ;; bytes of a pixel: 1 or 2
   (global $bias (mut v128) (v128.const i64x2 0 0))  ;; 0x8000 where pixels are unsigned, else 0
   (global $hole (mut v128) (v128.const i64x2 0 0))  ;; as a pixel in here
   (global $aside (mut v128) (v128.const i64x2 0 0)) ;; added to a mean that happens to equal the hole; 0 where there is no hole
   (global $holes (mut i32) (i32.const 0))           ;; 1 where there is a hole, else 0
   (global $half (mut v128) (v128.const i64x2 0 0))  ;; half of the last digit of a mean, as a count of 2 ** -15
-  (global $digits (mut v128) (v128.const i64x2 0 0)) ;; of a mean: those of 8-bit pixels are multiples of 256
+  (global $digits (mut v128) (v128.const i64x2 0 0)) ;; digits of a mean; those of 8-bit pixels are multiples of 256
   ;; Byte indexes of a pixel and its right neighbour, for four pixels; 0x80 and more select a zero.
   (global $pair (mut v128) (v128.const i64x2 0 0))
   (global $second (mut v128) (v128.const i64x2 0 0)) ;; all ones where a pixel has a second byte, else 0

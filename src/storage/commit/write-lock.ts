@@ -7,7 +7,7 @@ import type { CommitApplier } from './commit-applier.js';
 
 /** The right to change something. The holder releases it once. */
 export interface WriteLock {
-  /** Version for files written under the lock. Of two locks of one thing, the later one has the later version. */
+  /** Version for files written under the lock. The later of two locks of one thing has the later version. */
   readonly version: string;
   /** True if the local files are the only copy and therefore must be synced. */
   readonly requiresFsync: boolean;

@@ -46,7 +46,7 @@ const MIN_COVERAGE_PERCENT = 95;
 const MIXED_VALUES =
   'some of its bands hold 8-bit numbers without a scale and others reflectance; ingest the former again with --scale, or leave their dates out';
 
-/** Returns the files that a model is trained on, with pairs of dates for cloud removal; or the reason why there are none. */
+/** Returns the files that a model is trained on, with pairs of dates for cloud removal; or the reason why no files are usable. */
 export function trainingFiles(
   storage: Pick<Storage, 'tilePath'>,
   spec: ModelSpec,

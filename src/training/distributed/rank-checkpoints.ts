@@ -19,7 +19,7 @@ export interface CheckpointLocation {
   everySeconds?: number;
 }
 
-/** Where a training starts; the same on all ranks. */
+/** The start of a training; the same on all ranks. */
 export interface ResumePoint {
   /** Resumes after this epoch; 0 at the start. */
   epoch: number;

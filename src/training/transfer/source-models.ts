@@ -14,7 +14,7 @@ export interface SourceModel {
   distance: number;
 }
 
-/** At least one parent, the best first; or the reason why there is none. */
+/** At least one parent, the best first; or the reason why no parent is usable. */
 export type SourceModelSearch = { parents: SourceModel[] } | { none: string };
 export type SourceModelFinder = (
   cell: Pick<TrainingCell, 'collection' | 'geocode'>,

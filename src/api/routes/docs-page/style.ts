@@ -1,4 +1,4 @@
-/** What the reference of the API adds to the styles of Swagger UI. */
+/** Styles of the API reference, on top of those of Swagger UI. */
 export const style = `
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; color: #3b4151; background: #fff; }
 header { max-width: 1460px; margin: 0 auto; padding: 1rem 20px 0; box-sizing: border-box; }

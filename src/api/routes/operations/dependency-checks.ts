@@ -54,7 +54,7 @@ export class DependencyChecks {
   }
 }
 
-/** Whether the object store answers in time. A hung file system ignores the signal. */
+/** True if the object store answers in time. A hung file system ignores the signal. */
 async function isAnswering(objects: ClusterService['objects']): Promise<boolean> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(new Error('no answer in time')), CHECK_TIMEOUT_MS);

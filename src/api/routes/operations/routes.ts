@@ -16,7 +16,7 @@ export async function operationRoutes(
   server.get(
     '/health',
     {
-      // Who watches over the process has no token.
+      // A supervisor of the process has no token.
       config: { open: true },
       schema: {
         summary: 'Is the node up, and what does it hold',

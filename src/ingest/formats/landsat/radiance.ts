@@ -28,7 +28,7 @@ const THERMAL_CONSTANTS: Record<number, { k1: number; k2: number }> = {
 
 const DAY_MS = 86_400_000;
 
-/** Distance in astronomical units at a time in milliseconds since 1970: the Astronomical Almanac's formula of low precision, within 1e-4. */
+/** Distance in astronomical units at a time in ms since 1970: the low-precision formula of the Astronomical Almanac, within 1e-4. */
 export function earthSunDistance(time: number): number {
   const days = (time - Date.UTC(2000, 0, 1, 12)) / DAY_MS;
   const anomaly = ((357.528 + 0.9856003 * days) * Math.PI) / 180;

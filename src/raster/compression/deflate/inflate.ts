@@ -149,7 +149,7 @@ class Decoder {
 }
 
 const DEFLATE_METHOD = 8;
-/** Of 2 ** 15 bytes. */
+/** Size: 2 ** 15 bytes. */
 const LARGEST_WINDOW = 7;
 const DICTIONARY_FLAG = 32;
 
