@@ -140,6 +140,11 @@ test('pictures over HTTP', async (t) => {
       ['/xyz/test/-1/0/0.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
       ['/xyz/test/14/16384/0.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
       ['/xyz/test/14/0/1e3.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
+      // The router has no route for these, although a pattern matches them.
+      ['/xyz/test/14/0/0.', 404, 'TW_API_NOT_FOUND'],
+      ['/xyz/test/14/0/0.p.ng', 404, 'TW_API_NOT_FOUND'],
+      ['/xyz/test/14/0/0.png/', 404, 'TW_API_NOT_FOUND'],
+      ['/xyz/test/14//0.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
       ['/xyz/test/14/0/NaN@2x.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
       ['/xyz/test/0/0/0.png', 400, 'TW_IMAGERY_ZOOM'],
       ['/xyz/none/14/0/0.png', 404, 'TW_API_NOT_FOUND'],

@@ -21,7 +21,8 @@ export function registerNotFound(server: FastifyInstance): void {
     const methods = new Set<string>();
     for (const path of paths.values())
       if (path.pattern.test(asked)) for (const method of path.methods) methods.add(method);
-    if (methods.size === 0) throw resourceNotFound(`route ${request.method} ${asked}`);
+    // The router refuses some addresses that the pattern of a route matches, such as an empty extension: the method is not at fault.
+    if (methods.size === 0 || methods.has(request.method)) throw resourceNotFound(`route ${request.method} ${asked}`);
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
     throw methodNotAllowed(request.method, asked, allow);
