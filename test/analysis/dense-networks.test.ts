@@ -117,7 +117,7 @@ test('sums are sent in 32 bits if all of them fit, and arrive unchanged', () => 
   assert.deepEqual(Array.from(decodedSums(encodedSums(fitting), 4)), Array.from(fitting));
   assert.deepEqual(Array.from(decodedSums(encodedSums(larger), 2)), Array.from(larger));
   assert.equal(Buffer.from(encodedSums(fitting), 'base64').length, 16);
-  assert.throws(() => decodedSums(encodedSums(fitting), 3), /16 bytes in place of 3 numbers/);
+  assert.throws(() => decodedSums(encodedSums(fitting), 3), /16 bytes instead of 3 numbers/);
 });
 
 test('rare classes keep their pixels if memory cannot hold all pixels', () => {

@@ -223,7 +223,7 @@ test('maps of a collection have no seams between tiles, and its inputs are check
     [{ window: [10] }, /a side of 10 pixels is not odd/],
     [{ window: [11, 11] }, /inner side of 11 pixels is not smaller than 11/],
     [{ window: [5, 3] }, /16 pixels lie between sides of 3 and 5, and 10 components need 20/],
-    [{ window: undefined, components: 3 }, /components are those of a window/],
+    [{ window: undefined, components: 3 }, /components need a window/],
   ] as const)
     await assert.rejects(run(inputs), why);
 });

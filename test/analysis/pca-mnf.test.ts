@@ -163,7 +163,7 @@ test('a constant cube has components without variance; one column of pixels has 
   assert.ok(results.shares!.every((share) => share === 0));
   const { error } = await analyse('mnf', 'column');
   assert.equal(error?.code, 'TW_ANALYSIS_TOO_FEW_PIXELS');
-  assert.match(error.message, /^0 pairs of neighbours hold data/);
+  assert.match(error.message, /^0 pairs of neighbours have data/);
 });
 
 test('maps of bands that most tiles lack are deleted, and a report is written without their pictures', async (t) => {

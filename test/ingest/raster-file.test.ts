@@ -440,7 +440,7 @@ test('a file of several layers that is not a known product lists them', {
   const path = join(folder, 'a.nc');
   execFileSync('gdal_translate', ['-q', '-of', 'netCDF', '-co', 'FORMAT=NC', tiff, path]);
   await assert.rejects(describeScenes(path, { collection: 'c', datetime: '2020-01-01' }), (error: Error) => {
-    assert.match(error.message, /2 layers: Band1, Band2\. Take one out with gdal_translate/);
+    assert.match(error.message, /2 layers: Band1, Band2\. Extract one with gdal_translate/);
     return error.message.includes(path);
   });
 });

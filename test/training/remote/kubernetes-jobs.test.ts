@@ -277,7 +277,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     ];
     for (const [more, message] of refused) assert.match((await train(...more)).stderr, message);
     const nowhere = await tilewright('train', 'ndvi', '--data', folder, '--mode', 'contained', '--manifests');
-    assert.match(nowhere.stderr, /give --server/);
+    assert.match(nowhere.stderr, /needs --server/);
     for (const mode of [undefined, 'partitioned', 'distributed']) {
       const inputs = { model: 'ndvi', mode, placeMemory: 1e9 };
       const answer = await post('/processes/train/execution', { inputs });

@@ -201,7 +201,7 @@ test('each policy matches a scan of all cells', async (t) => {
     return answer.none;
   };
   assert.match(await none(similar, 'zzzzz'), /its texture is unknown; compute it with "tilewright texture"/);
-  assert.match(await none(similar, textures[0]!.geocode, 'other'), /not known what it looks like/);
+  assert.match(await none(similar, textures[0]!.geocode, 'other'), /its texture is unknown/);
   const apart = { ...textures[0]!, collection: 'd' };
   await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
   await storage.textures.put([apart]);

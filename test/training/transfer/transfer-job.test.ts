@@ -64,7 +64,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
   assert.ok(all.length >= 5);
   for (const { parent, transfer } of first.models) {
     assert.equal(parent, undefined);
-    assert.match(transfer!.fresh!, /not known what it looks like; "tilewright texture" computes that/);
+    assert.match(transfer!.fresh!, /its texture is unknown; compute it with "tilewright texture"/);
   }
   assert.equal((await tilewright('texture', '--clusters', '4', ...target)).code, 0);
   const text = await tilewright('train', 'ndvi', '--epochs', '2', '--transfer', 'similar', ...target);
