@@ -74,8 +74,8 @@ async function sampleRepeatedly(
 }
 
 /**
-   * Repeats the measurement until all nodes of earlier samples answer. Returns the most complete sample; undefined if all attempts failed.
-   */
+ * Repeats the measurement until all nodes of earlier samples answer. Returns the most complete sample; undefined if all attempts failed.
+ */
 async function lastSample(
   sample: () => Promise<UsageSample>,
   before: UsageSample[],
