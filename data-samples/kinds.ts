@@ -1,5 +1,5 @@
 /**
- * What grows or stands on the ground of the synthetic world. A pixel is a mixture of ground and green leaves; the green
+ * Kinds of ground and vegetation of the synthetic world. A pixel is a mixture of ground and green leaves; the green
  * fraction follows the season. Reflectances are typical published values for each surface, rounded.
  */
 

@@ -22,7 +22,7 @@ export interface SeriesOptions {
   size?: { width: number; height: number };
   dates?: readonly SeriesDate[];
   seed?: number;
-  /** Files are called by it and the date; `sentinel-like` by default. */
+  /** File names consist of this name and the date. Default: `sentinel-like`. */
   name?: string;
   /** How the land differs. Default: some of every kind. */
   region?: Region;
@@ -56,7 +56,7 @@ export const PAIR_DATES: readonly SeriesDate[] = [
   { datetime: '2023-07-07T10:06:22Z', cloudShare: 0 },
 ];
 
-/** Order of the bands in a file of the series; the band numbers that `--bands` and `--mask-band` take are 1 to 5. */
+/** Order of the bands in a file of the series. `--bands` and `--mask-band` accept their numbers, 1 to 5. */
 export const SERIES_BANDS = ['blue', 'green', 'red', 'nir', 'cloud'] as const;
 
 /** Outer corner of the upper left pixel in EPSG:32633. The default size contains six complete geohash cells of precision 5. */
@@ -66,7 +66,7 @@ export const SERIES_PIXEL = 10;
 const DEFAULT_SIZE = { width: 1400, height: 1200 };
 const DEFAULT_SEED = 20_230_707;
 
-/** Blue, green, red and NIR of `Spectrum`, and what follows where it is asked for. */
+/** Blue, green, red and NIR of `Spectrum`, and the band after them if requested. */
 const COLOURS = [1, 2, 3, 4];
 const SWIR16 = 5;
 
@@ -125,8 +125,8 @@ function cutOrbitEdge(bands: Uint16Array[], width: number, height: number): void
 }
 
 /**
- * Writes one GeoTIFF a date: uint16, bands as in `SERIES_BANDS` and then those asked for, EPSG:32633, nodata 0, scale 0.0001 on the reflectances.
- * Creates the folder if it does not exist.
+ * Writes one GeoTIFF per date: uint16, the bands of `SERIES_BANDS` followed by the requested ones, EPSG:32633, nodata 0, scale 0.0001 on
+ * the reflectances. Creates the folder if it does not exist.
  */
 export async function writeSentinelLikeSeries(
   folder: string,

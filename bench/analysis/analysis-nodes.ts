@@ -1,6 +1,7 @@
 /**
- * `analysis-nodes`: `stats`, `match` and `unmix` of cubes in many cells by three nodes of one core, beside one node. A job ends when the busiest
- * node is done, so the speedup is the CPU time of the single node divided by that of the busiest of the three: it does not need three cores.
+ * `analysis-nodes`: `stats`, `match` and `unmix` of cubes in many cells by three nodes of one core, compared with one node. A job ends
+ * when the busiest node is done. So the speedup is the CPU time of the single node divided by that of the busiest of the three, and the
+ * benchmark does not need three cores.
  */
 import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ const OWNERS = 2;
 const BANDS = 200;
 /** Slots are cells of precision 4, of about 25 x 20 km here: each cube lies in one of its own. */
 const [COLUMNS, ROWS, EAST, NORTH] = [6, 6, 28_000, 20_000];
-/** Speedup of three nodes that is aimed at. */
+/** Target speedup of three nodes. */
 const WANTED = 0.8 * NODES.length;
 
 export async function benchAnalysisNodes({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -83,7 +84,7 @@ async function writeCubes(folder: string, side: number): Promise<string[]> {
   });
 }
 
-/** Each round has a library of its own, since maps of the same one would be left as they are. */
+/** Each round has its own library: an analysis does not recompute the maps of a known one. */
 function inputsOf(name: string, round: number): object {
   const filter = { collections: ['cubes'] };
   if (name === 'stats') return { filter };

@@ -1,7 +1,7 @@
 /**
- * `analysis`: covariance and components, detectors and abundances of a cube of 512 x 512 pixels and 200 bands of int16, beside NumPy,
- * Spectral Python and SciPy. One thread each. Ours read the tile file; the peers have their array in memory. The cube is made: mixtures of ten
- * smooth spectra with noise of 35 dB.
+ * `analysis`: covariance and components, detectors and abundances of a cube of 512 x 512 pixels and 200 bands of int16, compared with
+ * NumPy, Spectral Python and SciPy, with one thread each. tilewright reads the tile file; the peers have their array in memory. The cube
+ * is synthetic: mixtures of ten smooth spectra with noise of 35 dB.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ const SCALE = 1e-4;
 interface Task {
   name: string;
   ours: () => void;
-  /** Names of peers, as the program knows them, and what they are called. */
+  /** Names of the peers in the program, and their display names. */
   peers: Record<string, string>;
 }
 

@@ -1,4 +1,7 @@
-/** `spectral-net`: a training step of `cnn1d` on 64 spectra of 218 bands, beside PyTorch from PyPI: gradient and Adam, one thread, in alternation. */
+/**
+ * `spectral-net`: a training step (gradient and Adam) of `cnn1d` on 64 spectra of 218 bands, compared with PyTorch from PyPI. Both use one
+ * thread and run in alternation.
+ */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { selectEngine } from '../../src/engines/index.js';

@@ -31,16 +31,16 @@ import { openWriter, type Writer } from './writer.js';
 
 const NAMES = ['node-a', 'node-b', 'node-c'];
 const OWNERS = 2;
-/** Of which each of four nodes holds half. */
+/** Each of four nodes stores half of these rows. */
 const ROWS = 200_000;
 const BATCH = 5000;
-/** Tiles of a checkpoint that is measured. */
+/** Tiles of the measured checkpoint. */
 const CHECKPOINT_ROWS = 100_000;
 
 /** Each measurement has its own etcd, object store and folders. */
 type Part = (place: Place, options: BenchOptions) => Promise<BenchResult[]>;
 
-/** Makes the places that it needs. */
+/** A measurement that creates the places that it needs. */
 type Whole = (options: BenchOptions) => Promise<BenchResult[]>;
 
 export async function benchCluster({ log, ...rest }: BenchOptions): Promise<BenchResult[]> {
@@ -103,7 +103,7 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
   }
 }
 
-/** Searches, also while a node is lost. */
+/** Measures searches, including those while a node is lost. */
 async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<BenchResult[]> {
   const tiles = tilesOf(rows ?? (short ? 20_000 : ROWS));
   const total = tiles.regions * tiles.cellsOfRegion * tiles.dates;
@@ -142,7 +142,7 @@ async function reads(place: Place, { short, rows, log }: BenchOptions): Promise<
   }
 }
 
-/** Rounds of `load`; `checkpoint` has one less. */
+/** Rounds of `load`; `checkpoint` has one round less. */
 const ROUNDS = 3;
 
 const load: Whole = async ({ short, log }) => {

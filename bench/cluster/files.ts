@@ -1,6 +1,6 @@
 /**
- * Files that a node fetches. Nodes do not send tile files to each other: all files come from the object store and are verified with the checksums of
- * their records.
+ * Files that a node fetches. Nodes do not send tile files to each other: each node fetches them from the object store and verifies them
+ * with the checksums of their records.
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** `placement`: how evenly tiles are distributed over nodes, and what moves when a node joins or leaves, compared with hashing. Less is better. */
+/**
+ * `placement`: how evenly tiles are distributed over nodes, and how many bytes move when a node joins or leaves, compared with hashing.
+ * Less is better.
+ */
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
@@ -17,7 +20,7 @@ import { type BenchOptions, type BenchResult, median, result } from '../support/
 import { type Peer, rendezvous, ring, type WeightedNode } from './placement-peers.js';
 
 const PREFIX = DEFAULT_PREFIX_LENGTHS.geohash;
-/** By whole cells, which suits them best; rendezvous also by prefixes, which keep neighbours together as ours does. */
+/** The peers place whole cells, which suits them best. Rendezvous also places prefixes, which keep neighbours together. */
 const PEERS: Record<string, Peer> = {
   'ring of 128': ring(128),
   'ring of 512': ring(512),
@@ -169,7 +172,7 @@ function moved(before: Placement, after: Placement, bytes: Float64Array): number
   return sum;
 }
 
-/** What moves when a node joins, over its share; and when one leaves, over what it had. */
+/** Bytes that move when a node joins, relative to its share, and when a node leaves, relative to what it had. */
 function movement(what: string, tiles: Tiles, size: number): BenchResult[] {
   const bytes = tiles.bytesOfSlots;
   const nodes = Array.from({ length: size }, (_, i) => nodeOf(i, 1));

@@ -12,14 +12,14 @@ import { endsWithUs, freePort, until } from '../support/peer-process.js';
 /** The program of this checkout. */
 export const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const SECRET = 'of the benchmark';
-/** Of nodes beyond loopback. */
+/** Token of nodes that listen on other addresses than loopback. */
 export const TOKEN = 'of-the-benchmark';
 const START_TIMEOUT_MS = 120_000;
 
 export interface Server {
   url: string;
   child: ChildProcess;
-  /** That requests must carry. */
+  /** Requests must carry this token. */
   token?: string;
 }
 
@@ -68,20 +68,20 @@ export interface Place {
   program?: string;
 }
 
-/** The store of tile files of a cluster; its folder is made. */
+/** The object store of a cluster. Creates its folder. */
 export function storeOf({ folder }: Pick<Place, 'folder'>): string {
   const store = join(folder, 'store');
   mkdirSync(store, { recursive: true });
   return pathToFileURL(store).href;
 }
 
-/** A node of a cluster, which may not answer yet; on loopback, or at a spot of another network. */
+/** Starts a node of a cluster on loopback, or at a spot of another network. It may not answer yet. */
 export async function startNode(place: Place, name: string, cores: number, spot?: Spot): Promise<Server> {
   const cluster = ['--etcd', place.etcd.urls.join(), '--store', storeOf(place), '--secret', SECRET];
   return startServer(place.folder, name, cores, [...cluster, '--zone', name], spot, place.program);
 }
 
-/** A node that is alone with its folder, or also with a store. */
+/** Starts a node without a cluster, optionally with an object store. */
 export const startSingle = (folder: string, name: string, cores: number, withStore = false) =>
   startServer(folder, name, cores, withStore ? ['--store', storeOf({ folder })] : []);
 
@@ -102,7 +102,7 @@ async function startServer(
   return { url: `http://${host}:${port}`, child, ...(spot && { token: TOKEN }) };
 }
 
-/** With TILEWRIGHT_BENCH_PROFILE=FOLDER each server leaves a profile of its CPU time there. */
+/** With TILEWRIGHT_BENCH_PROFILE=FOLDER each server writes a CPU profile to that folder. */
 function profile(name: string): string[] {
   const folder = process.env.TILEWRIGHT_BENCH_PROFILE;
   return folder === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', join(folder, name)];

@@ -1,4 +1,4 @@
-/** Commits and fetches as a node makes them, in this process: it owns no slots and is no member. */
+/** Commits and fetches as a node makes them, in this process: it owns no slots and is not a member. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';

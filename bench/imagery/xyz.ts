@@ -1,6 +1,6 @@
 /**
  * `xyz`: random map tiles of one stored COG, ours and titiler's in turn, both over HTTP to one client, with the same range
- * of values. Ours also looks for the tile, reads its mask and makes the mosaic; titiler is told the file.
+ * of values. tilewright also finds the tile, reads its mask and makes the mosaic; titiler receives the path of the file.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ export async function benchXyz({ short, threads, log }: BenchOptions): Promise<B
   }
 }
 
-/** One large cell, so that its file has overviews as those of any COG server's. */
+/** One large cell, so that its file has overviews like the files of any COG server. */
 async function ingestLargest(node: TilewrightNode, scene: string): Promise<TileRecord> {
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
   const payload = {

@@ -1,6 +1,6 @@
 /**
  * stac-fastapi-pgstac as a peer: the API and the loader from PyPI in a folder of their own, over Debian's PostgreSQL with PostGIS.
- * The database is filled once and kept, month by month, so that a broken run goes on where it was.
+ * The database is filled once and kept, month by month, so that an interrupted run resumes where it stopped.
  */
 import { type ChildProcess, type SpawnSyncOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,7 +35,7 @@ const SETTINGS = {
 export interface Pgstac {
   url: string;
   version: string;
-  /** Whose CPU time is that of the peer, with that of their children. */
+  /** The CPU time of the peer is that of these processes and their children. */
   processes: number[];
   stop(): Promise<void>;
 }
@@ -92,7 +92,7 @@ function installed(log: (line: string) => void): boolean {
   return done.status === 0;
 }
 
-/** PostgreSQL refuses to run as root; then it runs as the user that Debian makes for it. */
+/** PostgreSQL refuses to run as root. In this case it runs as the user that Debian creates for it. */
 function databaseUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
@@ -149,7 +149,7 @@ async function fill(
     // Without item_assets, by which pgstac would store common parts once: a search that puts them together again takes longer.
     const collection = toStacCollection(COLLECTION, undefined, BASE);
     pypgstac(environment, ['load', 'collections', 'stdin', '--method', 'upsert'], JSON.stringify(collection));
-    // One partition a month, and an index on what searches ask for, as its documentation advises for large collections.
+    // One partition per month and an index on the searched properties, as its documentation advises for large collections.
     sql(environment, `UPDATE pgstac.collections SET partition_trunc = 'month'`);
     const queryables = { properties: { 'eo:cloud_cover': { type: 'number', minimum: 0, maximum: 100 } } };
     writeFileSync(done('queryables.json'), JSON.stringify(queryables));
@@ -162,7 +162,7 @@ async function fill(
   });
   const loadMonth = async ({ month, records }: Month) => {
     const started = performance.now();
-    // What an interrupted run may have left.
+    // Delete the items that an interrupted run may have left.
     const first = `timestamptz '${month}-01Z'`;
     sql(
       environment,

@@ -1,4 +1,4 @@
-/** The data folder of the benchmark of searches: whole records of made-up tiles, as an ingest of Sentinel-2 L2A commits them, without their files. */
+/** The data folder of the search benchmark: whole records of made-up tiles, as an ingest of Sentinel-2 L2A commits them, without files. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cellBbox, geohash } from '../../src/grid/index.js';
@@ -33,7 +33,7 @@ export function tilesOf(rows: number): Tiles {
   return { name: `${dates * 20_000} tiles`, regions: 250, cellsOfRegion: 80, dates, daysBetween: 10 };
 }
 
-/** Date by date. No two tiles have the same time, so that every list of the newest has one order only. */
+/** Yields the records date by date. No two tiles have the same time, so the order of the newest tiles is unique. */
 export function* wholeRecords(tiles: Tiles): Generator<TileRecord> {
   let nth = 0;
   for (const record of records(tiles)) {
@@ -144,7 +144,7 @@ function groupsOf({ start, coverage }: TileRecord): GroupRecord[] {
   }));
 }
 
-/** The cell, or what is left of it west of a slanting edge. */
+/** The cell, or the part of it west of a slanting edge. */
 function footprintOf({ geocode, coverage }: TileRecord): [number, number][] {
   const [west, south, east, north] = cellBbox(geohash, geocode);
   const right = (share: number) => west + (east - west) * Math.min(1, share);

@@ -10,7 +10,7 @@ export interface SearchRequest {
   body: string;
 }
 
-/** Of ten requests. */
+/** The kinds of ten requests. */
 const MIX: Kind[] = [
   'box',
   'polygon',
@@ -54,7 +54,7 @@ function box(tiles: Tiles, random: Random): object {
   };
 }
 
-/** About a cell: up to 0.4 degrees wide each way, not always convex. */
+/** A polygon around a cell: it extends up to 0.4 degrees in each direction and is not always convex. */
 function polygon(tiles: Tiles, random: Random): object {
   const cells = cellsOf(geohash, Math.floor(random() * tiles.regions), tiles.cellsOfRegion);
   const [west, south, east, north] = cellBbox(geohash, cells[Math.floor(random() * cells.length)]);

@@ -14,7 +14,7 @@ export interface Tiles {
   daysBetween: number;
 }
 
-/** The same tiles in every run, date by date, without files; `round` tells later ones from them. */
+/** The same tiles in every run, date by date, without files. `round` distinguishes later tiles. */
 export function* records(
   { regions, cellsOfRegion, dates, daysBetween }: Tiles,
   round = 0,
@@ -51,7 +51,7 @@ export function* records(
   }
 }
 
-/** Of the cell of precision 3 in which the cells of a region begin. */
+/** Key of the cell of precision 3 in which the cells of a region begin. */
 export const regionKey = (region: number) => ((region * 127) % 32768) * 32 ** 6;
 
 export function cellsOf(grid: Grid, region: number, count: number): string[] {

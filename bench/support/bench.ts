@@ -5,7 +5,7 @@ import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 export interface BenchOptions {
   /** A small run that shows that it works, for continuous integration. */
   short: boolean;
-  /** Threads of ours. One is fair to peers that use one, and to cores that share their units. */
+  /** Threads of tilewright. One is fair to peers that use one thread, and on cores that share their units. */
   threads: number;
   /** Number of tiles of the benchmarks of searches and of the index; a million if undefined. */
   rows?: number;
@@ -65,7 +65,7 @@ export function result(
 
 export interface Spent<T> {
   value: T;
-  /** Of all threads of this process. */
+  /** CPU time of all threads of this process. */
   cpuSeconds: number;
   wallSeconds: number;
 }

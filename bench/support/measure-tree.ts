@@ -5,12 +5,12 @@ import { cpuSecondsOf, processTree } from '../../src/api/routes/operations/proce
 
 export interface TreeCost {
   stdout: string;
-  /** Of the program and its ended children. */
+  /** CPU time of the program and its ended children. */
   cpuSeconds: number;
   wallSeconds: number;
   /**
-   * The most that all of them held at once, MB; 0 where the system has no /proc. Pages that several processes share, such as
-   * those of libraries, count once: it is the sum of the proportional set sizes (PSS), which divide such a page among them.
+   * Peak memory of all of them together, MB; 0 if the system has no /proc. Pages that several processes share, such as those of
+   * libraries, count once: the figure is the sum of the proportional set sizes (PSS), which divide such a page among the processes.
    */
   peakMB: number;
 }
@@ -19,7 +19,7 @@ const SAMPLE_INTERVAL_MS = 50;
 
 export async function measureTree(program: string, args: string[], input = ''): Promise<TreeCost> {
   const started = performance.now();
-  // `times` prints what the shell's children have used, when the program has ended: 0m1.23s 0m0.45s.
+  // When the program has ended, `times` prints the CPU time of the shell's children: 0m1.23s 0m0.45s.
   const script = '"$@"; code=$?; times >&2; exit $code';
   const child = spawn('sh', ['-c', script, 'sh', program, ...args], {
     env: { ...process.env, GDAL_PAM_ENABLED: 'NO', LC_ALL: 'C' },
@@ -49,8 +49,8 @@ export async function measureTree(program: string, args: string[], input = ''): 
 }
 
 /**
- * Memory of a process and all below it; 0 where that is certainly not more than `known`. The resident set is quick to read and
- * never smaller than the proportional one, for which the system looks at every page: some milliseconds.
+ * Memory of a process and its descendants; 0 if it is certainly not more than `known`. The resident set is quick to read and never
+ * smaller than the proportional set, for which the system inspects every page (some milliseconds).
  */
 function heldMB(root: number, known: number): number {
   const tree = processTree([root]);
@@ -59,10 +59,10 @@ function heldMB(root: number, known: number): number {
   return sum(residentMB) <= known ? 0 : sum((pid) => proportionalMB(pid) ?? residentMB(pid));
 }
 
-/** CPU time of running processes and all that they have started, until now; 0 where the system has no /proc. */
+/** CPU time of running processes and their descendants until now; 0 if the system has no /proc. */
 export const treeCpuSeconds = (roots: number[]): number => cpuSecondsOf(processTree(roots));
 
-/** The most that a process below this one has held so far, MB; undefined where there is none. */
+/** The highest peak memory so far of a descendant of this process, MB; undefined without descendants. */
 export function peakMBBelow(root: number): number | undefined {
   const peaks = [...processTree([root]).keys()].flatMap((pid) => (pid === root ? [] : (peakMB(pid) ?? [])));
   return peaks.length === 0 ? undefined : Math.max(...peaks);

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 
-/** Of a start, ms. */
+/** Time limit for the start of a server. */
 const START_TIMEOUT_MS = 60_000;
 
 /** A server that is stopped with the benchmark, even if the benchmark is interrupted. SIGINT makes PostgreSQL stop quickly. */
@@ -21,7 +21,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Waits until a child is ready. Returns false after a minute, or when the child ends. */
+/** Waits until a child is ready. Returns false after a minute, or if the child ends. */
 export async function until(isReady: () => Promise<boolean>, child: ChildProcess): Promise<boolean> {
   for (
     const end = performance.now() + START_TIMEOUT_MS;

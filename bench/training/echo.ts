@@ -1,6 +1,6 @@
 /**
- * What a line does: node echo.js serve HOST answers, node echo.js ask HOST PORT prints the median time there and back of single bytes and
- * the rate of one long message, as JSON.
+ * Measures a network line. `node echo.js serve HOST` answers; `node echo.js ask HOST PORT` prints the median round-trip time of single
+ * bytes and the rate of one long message, as JSON.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -10,9 +10,9 @@ const PINGS = 200;
 const BULK = 32 << 20;
 
 export interface LineFigures {
-  /** Seconds there and back. */
+  /** Round-trip time in seconds. */
   roundTrip: number;
-  /** Bits of a message a second. */
+  /** Bits per second of a long message. */
   rate: number;
 }
 

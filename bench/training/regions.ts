@@ -1,4 +1,4 @@
-/** The land that is trained on: a scene of six dates for each place, in regions that differ, laid so that every node has as many places. */
+/** The training land: a scene of six dates for each place, in different regions, arranged so that every node has as many places. */
 import {
   REGIONS,
   SERIES_EPSG,
@@ -13,7 +13,7 @@ import { ask, eventually, type Server } from '../cluster/servers.js';
 
 export const COLLECTION = 'regions';
 const PRECISION = 5;
-/** Of cells by which nodes own tiles, of which each place is in another one. */
+/** Precision of the cells by which nodes own tiles. Each place lies in a different one. */
 const SLOT_PRECISION = 4;
 /** Degrees, within one zone of UTM. */
 export const LAND = { west: 12.6, south: 45, east: 17.4, north: 52 };
@@ -35,7 +35,7 @@ export interface RegionPlace {
   region: string;
 }
 
-/** Makes and ingests so many places, the same number on each node where that divides. */
+/** Creates and ingests `count` places, the same number on each node if `count` can be divided evenly. */
 export async function layRegions(nodes: Server[], count: number, folder: string): Promise<RegionPlace[]> {
   const geocodes = await spots(nodes, count);
   const names = Object.keys(REGIONS) as (keyof typeof REGIONS)[];
@@ -61,7 +61,7 @@ export async function layRegions(nodes: Server[], count: number, folder: string)
   return places;
 }
 
-/** Cells in turn with each node as first owner, none near another. */
+/** Cells whose first owner is each node in turn; no two cells are near each other. */
 async function spots(nodes: Server[], count: number): Promise<string[]> {
   const known = await ask<{ nodes: { id: string; url: string }[] }>(nodes[0]!, '/cluster/nodes');
   const ids = nodes.map(({ url }) => known.nodes.find((node) => node.url === url)!.id);
@@ -84,7 +84,7 @@ async function spots(nodes: Server[], count: number): Promise<string[]> {
   );
 }
 
-/** The pixels of UTM that hold a cell. */
+/** The UTM pixels that contain a cell. */
 export function extentOf(geocode: string) {
   const toUtm = createTransform('EPSG:4326', crsFromEpsg(SERIES_EPSG));
   const { west, south, east, north } = geohash.bounds(geocode);

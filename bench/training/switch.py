@@ -15,10 +15,10 @@ import time
 ETH_P_ALL = 3
 SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING = 263, 15, 23
 SO_RCVBUFFORCE = 33
-# Before each frame comes what the kernel still has to do to it: it hands over up to 64 kB of TCP as one, to be cut into frames later.
+# A header before each frame states the work that the kernel left: it passes up to 64 kB of TCP as one frame, to be split later.
 TO_DO = 10
 LONGEST = 65536 + 256
-FRAME, HEADERS, GAP = 1514, 66, 24  # of Ethernet: a full frame, headers that each has, and preamble, checksum and pause
+FRAME, HEADERS, GAP = 1514, 66, 24  # Ethernet: a full frame, the headers of each frame, and preamble, checksum and pause
 
 
 def opened(name):

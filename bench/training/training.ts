@@ -1,6 +1,6 @@
 /**
- * `training`: the tables and figures of "Small is Beautiful" by a cluster of three nodes: duration, accuracy, bytes and CPU of one model for
- * all places (distributed) beside a model for each place (partitioned, contained), and memory by the size of a place.
+ * `training`: the tables and figures of "Small is Beautiful", measured on a cluster of three nodes: duration, accuracy, bytes and CPU of
+ * one model for all places (distributed), compared with a model for each place (partitioned, contained), and memory by the size of a place.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -32,16 +32,16 @@ import {
   trafficTable,
 } from './tables.js';
 
-/** 0.5 ms there and back. */
+/** The round trip takes 0.5 ms. */
 const LINE = { rate: 1e9, delay: 0.25e-3 };
 const [UNSHAPED, SHAPED] = ['unshaped', '1 Gbit/s, 0.5 ms'] as const;
 
 interface Size {
   places: number;
   rounds: number;
-  /** Of each model; others do not train. */
+  /** Epochs of each model. Models without an entry do not train. */
   epochs: Record<string, number>;
-  /** Duration of the measurement of what idle nodes send. */
+  /** Duration of the measurement of idle traffic. */
   idleSeconds: number;
 }
 
@@ -78,7 +78,7 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
   return [...(await withCluster((cluster) => tables(cluster, size, options))), ...memory];
 }
 
-/** With TILEWRIGHT_BENCH_ONLY, of those models alone. */
+/** With TILEWRIGHT_BENCH_ONLY, the size includes only the models that the variable lists. */
 function sizeOf(short: boolean): Size {
   const size = short ? SHORT : FULL;
   const only = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(size.epochs);
@@ -176,7 +176,7 @@ function requireWhole(model: string, { mode, results }: ComparedRun, places: num
     );
 }
 
-/** Of the first round. With UPDATE_DOCS=1 the picture of the documentation is replaced. */
+/** Plots the first round. With UPDATE_DOCS=1 the plot replaces the picture of the documentation. */
 async function writePlot({ comparisons }: LineRuns): Promise<string> {
   const picture = cpuPlot(
     comparisons.flatMap(({ model, runs }) =>

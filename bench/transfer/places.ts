@@ -1,4 +1,4 @@
-/** Places to train on: of land whose texture is planted, and of real scenes. */
+/** Places to train on: land with planted textures, and real scenes. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,11 +11,11 @@ import { extentOf, LAND } from '../training/regions.js';
 import { LAND_KINDS, plantedBands } from './planted-land.js';
 
 const PRECISION = 5;
-/** Of cells by which the places are chosen, each in another one. */
+/** Precision of the cells by which places are chosen. Each place lies in a different one. */
 const APART = 4;
 const BANDS = ['blue', 'green', 'red', 'nir', 'swir16'];
 
-/** Ingests `each` places of every kind of land, no two of them near each other, and says of which kind each is. */
+/** Ingests `each` places of every kind of land, no two of them near each other, and returns the kind of each place. */
 export async function plantPlaces(
   client: Client,
   collection: string,

@@ -1,6 +1,6 @@
 /**
- * Land whose texture is planted. Leaves stand on the ground in a pattern that belongs to the kind of land, and so does how their near
- * infrared goes with their colour: places of one kind look alike, and can learn from each other.
+ * Land with planted textures. The kind of land determines the pattern of leaves on the ground, and how their near infrared depends on
+ * their colour. So places of one kind look alike and can learn from each other.
  */
 import { valueNoise } from '../../data-samples/noise.js';
 import { gaussian, uniform } from '../../data-samples/random.js';
@@ -9,13 +9,13 @@ import { gaussian, uniform } from '../../data-samples/random.js';
 type Spectrum = [blue: number, green: number, red: number, nir: number, swir: number];
 
 export interface LandKind {
-  /** How much more or less of the ground is under leaves there, -1 to 1; `x` and `y` in pixels. */
+  /** How much more or less leaves cover the ground at a position, -1 to 1; `x` and `y` in pixels. */
   pattern: (x: number, y: number, noise: (spacing: number) => number, seed: number) => number;
-  /** Of the pattern, in parts of the ground. */
+  /** Contrast of the pattern, as a fraction of the ground. */
   contrast: number;
   ground: Spectrum;
   leaf: Spectrum;
-  /** The more, the sooner leaves that lie on each other add no near infrared. */
+  /** The higher it is, the sooner overlapping leaves stop adding near infrared. */
   closing: number;
 }
 
@@ -58,7 +58,7 @@ export interface Size {
   height: number;
 }
 
-/** Five bands, reflectance x 10000. Within a place the land goes from bare to green over a kilometre or two; each has its own light. */
+/** Five bands, reflectance x 10000. A place changes from bare to green over a kilometre or two and has its own light. */
 export function plantedBands(kind: LandKind, { width, height }: Size, seed: number): Uint16Array[] {
   const view = { x: 0, y: 0, width, height, pixelSize: 1 };
   const fields = new Map<number, Float32Array>();
@@ -68,7 +68,7 @@ export function plantedBands(kind: LandKind, { width, height }: Size, seed: numb
     return made;
   };
   const green = valueNoise(view, 90, seed + 1);
-  // What no colour shows: sorts, age, water.
+  // Properties that no colour shows: variety, age, water.
   const hidden = valueNoise(view, 40, seed + 2);
   const light = 0.95 + 0.1 * uniform(seed, 0, 7);
   const [shiftX, shiftY] = [Math.floor(40 * uniform(seed, 1, 7)), Math.floor(40 * uniform(seed, 2, 7))];

@@ -2,24 +2,24 @@
 import { median } from '../support/bench.js';
 import type { Curve } from './curves.js';
 
-/** A start over all places and seeds. A target that is not reached is Infinity. */
+/** Scores of a start over all places and seeds. Infinity stands for a target that is not reached. */
 export interface StartScore {
   start: string;
-  /** To the target of the place. */
+  /** Epochs to the target of the place. */
   epochs: number[];
   cpu: number[];
-  /** Least validation loss over that of a fresh start, in the median over its seeds. */
+  /** Least validation loss, relative to the median of a fresh start over its seeds. */
   least: number[];
-  /** By seed: the median over places of the epochs. */
+  /** Median epochs over all places, by seed. */
   bySeed: Map<number, number>;
 }
 
-/** Above the median least loss of a fresh start by so much. */
+/** The target is the median least loss of a fresh start, multiplied by this factor. */
 const MARGIN = 1.05;
 
 const leastOf = ({ losses }: Pick<Curve, 'losses'>) => Math.min(...losses);
 
-/** The least validation loss of a fresh start, in the median over its seeds, by place. */
+/** The least validation loss of a fresh start by place: the median over its seeds. */
 export function freshLosses(curves: Curve[]): Map<string, number> {
   const fresh = groupBy(
     curves.filter(({ start }) => start === 'none'),
@@ -28,7 +28,7 @@ export function freshLosses(curves: Curve[]): Map<string, number> {
   return new Map([...fresh].map(([geocode, own]) => [geocode, median(own.map(leastOf))]));
 }
 
-/** Epochs to the target of its place. */
+/** Epochs until a curve reaches the target of its place. */
 const epochsTo = (fresh: Map<string, number>, { geocode, losses }: Curve) => {
   const at = losses.findIndex((loss) => loss <= MARGIN * fresh.get(geocode)!);
   return at < 0 ? Infinity : 1 + at;
@@ -48,7 +48,7 @@ export function scoresOf(curves: Curve[]): StartScore[] {
   }));
 }
 
-/** Of starts from each other place, the curves of that which came soonest to the target of the place, in the median over its seeds. */
+/** For each place: the curves of the parent that led to the target of the place in the fewest epochs, in the median over its seeds. */
 export function bestInHindsight(curves: Curve[], others: Curve[], start: string): Curve[] {
   const fresh = freshLosses(curves);
   const soon = (own: Curve[]) => median(own.map((curve) => epochsTo(fresh, curve)));
@@ -59,7 +59,7 @@ export function bestInHindsight(curves: Curve[], others: Curve[], start: string)
   });
 }
 
-/** Median validation loss after each epoch over that of a fresh start at its best. */
+/** Median validation loss after each epoch, relative to the least loss of a fresh start. */
 export function medianCurve(curves: Curve[], start: string): number[] {
   const fresh = freshLosses(curves);
   const own = curves.filter((curve) => curve.start === start);
@@ -68,7 +68,7 @@ export function medianCurve(curves: Curve[], start: string): number[] {
   );
 }
 
-/** The adjusted Rand index of two groupings of the same items: 1 where they are the same, about 0 by chance (Hubert and Arabie 1985). */
+/** The adjusted Rand index of two groupings of the same items: 1 if they are equal, about 0 by chance (Hubert and Arabie 1985). */
 export function adjustedRand(a: string[], b: string[]): number {
   const pairs = (count: number) => (count * (count - 1)) / 2;
   const pairsWithin = (labels: string[]) =>

@@ -1,6 +1,6 @@
 /**
- * `transfer`: how soon a place learns from a model of a place that looks alike (figure 9 of "Small is Beautiful"), beside a random one, one that
- * was probed and a fresh start; on land with planted textures and on real scenes.
+ * `transfer`: how soon a place learns from a model of a place that looks alike (figure 9 of "Small is Beautiful"), compared with a random
+ * model, a probed model and a fresh start; on land with planted textures and on real scenes.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -39,7 +39,7 @@ import { type LossLine, lossPlot } from './plot.js';
 import { adjustedRand, bestInHindsight, medianCurve, scoresOf } from './scores.js';
 
 const PLANTED = 'planted';
-/** Of the parents: another than those that are compared. */
+/** Seed of the parents. It differs from the seeds of the compared models. */
 const PARENT_SEED = 100;
 
 const STARTS: StartKind[] = TRANSFER_POLICIES.map((policy) => ({ name: policy, policy }));
@@ -47,23 +47,23 @@ const SCHEDULES: StartKind[] = [
   { name: 'similar, head', policy: 'similar', fineTuning: 'head' },
   { name: 'similar, gradual', policy: 'similar', fineTuning: 'gradual' },
 ];
-/** From whichever other place proved best afterwards: what a better choice of the place could reach at most. */
+/** A start from the other place that proved best afterwards: the upper limit of any choice of the place. */
 const HINDSIGHT = 'best in hindsight';
 
-/** Of the tables. */
+/** Rows of the tables. */
 const ROWS = [...[...STARTS, ...SCHEDULES].map(({ name }) => name), HINDSIGHT];
 
 /** How a kind of model is compared. */
 interface Comparison {
   epochs: number;
-  /** Step sizes, of which the best for a fresh start is taken, and how many seeds try each. */
+  /** Candidate step sizes, and how many seeds try each. The benchmark uses the best one for a fresh start. */
   rates: number[];
   tried: number;
-  /** Also on the real scenes, there with the best in hindsight too. */
+  /** True to compare on the real scenes as well, including the best in hindsight. */
   real?: boolean;
-  /** Also where the last layers learn alone. */
+  /** True to compare schedules in which the last layers train alone, too. */
   schedules?: boolean;
-  /** Of the planted places one of each kind is compared; all are parents. */
+  /** True to compare only one planted place of each kind; all of them are parents. */
   onePerKind?: boolean;
 }
 
@@ -132,7 +132,7 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
   }
 }
 
-/** How well the clusters that are found agree with the kinds that were made. */
+/** How well the clusters agree with the planted kinds. */
 async function plantedClusters(
   client: Client,
   kinds: Map<string, string>,
@@ -204,7 +204,7 @@ function table(curves: Curve[]): string[] {
     ['start', 'epochs to the target', 'reached', 'CPU s to the target', 'fewer epochs', 'least loss / fresh'],
     ROWS.filter((row) => scores.some(({ start }) => start === row)).map((name) => {
       const { epochs, cpu, least, bySeed } = scores.find(({ start }) => start === name)!;
-      // 0 if the target is not reached, whatever a fresh start does.
+      // 0 if the target is not reached, even if a fresh start does not reach it either.
       const ratios = [...bySeed].map(([seed, own]) => (own === Infinity ? 0 : fresh.bySeed.get(seed)! / own));
       const reached = epochs.filter(Number.isFinite).length;
       return [
@@ -234,12 +234,12 @@ function resultsOf(of: string, curves: Curve[]): BenchResult[] {
         result(`${of}: CPU seconds to the target, fresh over ${start}`, 'x', median(fresh.cpu) / median(cpu)),
         result(`${of}: least validation loss, ${start} over fresh`, 'x', median(least)),
       ])
-      // Exclude targets that one of both does not reach.
+      // Exclude targets that one of the two does not reach.
       .filter(({ ours }) => Number.isFinite(ours))
   );
 }
 
-/** The raw numbers of the picture. */
+/** The raw numbers behind the picture. */
 function curveTable(panels: Map<string, LossLine[]>): string[] {
   const rows = [...panels].flatMap(([title, lines]) =>
     lines.map(({ policy, losses }) => {
@@ -250,7 +250,7 @@ function curveTable(panels: Map<string, LossLine[]>): string[] {
   return markdown(['places', 'start', 'epoch 1', '2', '3', '5', '10', '20', 'last'], rows);
 }
 
-/** With UPDATE_DOCS=1 the picture of the documentation is replaced. */
+/** With UPDATE_DOCS=1 the plot replaces the picture of the documentation. */
 async function writePlot(panels: Map<string, LossLine[]>): Promise<string> {
   const path = process.env.UPDATE_DOCS
     ? fileURLToPath(new URL('../../../docs/images/transfer.svg', import.meta.url))

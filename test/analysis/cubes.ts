@@ -14,8 +14,8 @@ const SIDE = 70;
 export const UNUSED = [8, 12];
 
 /**
- * Writes a cube over several geohash cells of precision 6: mixtures of three smooth spectra, noise, and a corner without data. Returns the path
- * of its header.
+ * Writes a cube over several geohash cells of precision 6: mixtures of three smooth spectra, noise, and a corner without data. Returns
+ * the path of its header.
  */
 export function writeCube(
   folder: string,

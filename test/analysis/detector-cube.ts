@@ -17,8 +17,8 @@ export const BAD = 40;
 export const SIDE = 80;
 
 /**
- * Writes the cube, of SIDE x SIDE pixels of 30 m, over several rows of blocks of geohash cells of precision 5, with a corner without data. Returns
- * the path of its header. From column `changedFrom` on, pixels depend on `change`.
+ * Writes the cube: SIDE x SIDE pixels of 30 m over several rows of blocks of geohash cells of precision 5, with a corner without data.
+ * Returns the path of its header. From column `changedFrom` on, pixels depend on `change`.
  */
 export function writeDetectorCube(folder: string, name: string, change = 0, changedFrom = SIDE): string {
   const next = random(19);

@@ -27,7 +27,7 @@ test('scenes come in pages that neither lose nor repeat one, and the client foll
   await node.storage.catalogue.write([
     collections.set(COLLECTION.id, { ...COLLECTION, createdAt: 0 }),
     ...ids.map((id) => scenes.set(sceneKey(COLLECTION.id, id), record(id))),
-    // Of its neighbours in the order of keys.
+    // Scenes of the neighbouring collections in key order.
     scenes.set(sceneKey(`${COLLECTION.id}-2`, 'a'), record('a')),
     scenes.set(sceneKey(COLLECTION.id.slice(0, -1), 'z'), record('z')),
   ]);

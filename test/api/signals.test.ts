@@ -1,4 +1,4 @@
-/** What operators see of a node: metrics of its work, readiness, and its log. */
+/** Signals of a node for operators: metrics of its work, readiness, and its log. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ test('readiness names the dependency that is unavailable', async (t) => {
   assert.deepEqual(await statesWith({ objects: failing }), { ...low, store: 'unavailable', etcd: 'ok' });
   const hanging = { head: () => new Promise(() => {}) };
   assert.deepEqual(await statesWith({ objects: hanging }), { ...low, store: 'unavailable', etcd: 'ok' });
-  // An etcd that lacks commits is another one, or has lost them.
+  // An etcd without the commits is the wrong one, or has lost them.
   const behind = async () => ({ head: 6, checkpoint: 0 });
   for (const log of [behind, () => Promise.reject(new Error('no etcd'))])
     assert.deepEqual(await statesWith({ bounds: log }), { ...low, store: 'ok', etcd: 'unavailable' });

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Makes a virtual environment with these packages; a reason to skip where that cannot be. */
+/** Creates a virtual environment with these packages. Returns a reason to skip if that is impossible. */
 export async function installPython(
   folder: string,
   packages: string[],
@@ -37,7 +37,7 @@ export async function installPython(
 }
 
 /**
- * A Python that has the module: the first on the PATH, or that of the operating system, whose packages (PyQGIS) others do not see.
+ * A Python that has the module: the first on the PATH, or the one of the operating system, whose packages (PyQGIS) others do not see.
  * Undefined if neither has it.
  */
 export async function pythonWith(module: string): Promise<string | undefined> {
@@ -58,7 +58,7 @@ export const clientScript = (name: string) =>
 
 const firstLine = (error: unknown) => String(error).split('\n')[0];
 
-/** What a program prints, on both streams, however it ends. */
+/** Output of a program on both streams, however it ends. */
 export async function outputOf(
   program: string,
   args: string[],

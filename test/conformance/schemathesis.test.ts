@@ -1,6 +1,6 @@
 /**
- * schemathesis from PyPI makes requests of the OpenAPI document, sound and broken ones, and holds every answer against it.
- * Skipped where PyPI cannot be reached.
+ * schemathesis from PyPI sends valid and invalid requests according to the OpenAPI document, and checks every response against it.
+ * The test is skipped if PyPI cannot be reached.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -43,19 +43,19 @@ const CHECKS = [
   'allow_header_conformance',
 ];
 
-/** What needs more than names of what is there: a geometry that fits, a path that exists, a job that has failed, a cluster. */
+/** Operations that need more than existing names: a geometry that fits, a path that exists, a job that has failed, a cluster. */
 const UNLIKELY = new Set([
   'delete /collections/{id}/items/{itemId}',
   'delete /collections/{id}/scenes/{sceneId}',
   'post /timeseries',
   'post /ingest',
-  // A filter that picks one place alone.
+  // A filter that selects a single place.
   'post /training/place',
   'post /training/check',
   'post /processes/store-model/execution',
   'post /processes/ingest/execution',
   'post /jobs/{id}/retry',
-  // A node that is alone has no cluster.
+  // A single node has no cluster.
   'post /cluster/nodes/{id}/drain',
   'post /cluster/nodes/{id}/join',
   'post /cluster/rebalance',
@@ -92,9 +92,9 @@ async function serveSamples(data: string): Promise<void> {
   await job(node, 'fill', filter('test'));
   await job(node, 'train', { model: 'ndvi', epochs: 1, ...filter('wide') });
   await job(node, 'texture', filter('test'));
-  // The newest, whose files are asked for.
+  // The newest job, whose files are requested.
   await job(node, 'tensor', { bands: ['red'], ...filter('wide') });
-  // One to be deleted, and one to lose a version.
+  // One model to be deleted, and one to lose a version.
   const [one, other] = (await tilesOf(node)).filter(({ collection }) => collection === 'doomed');
   for (const tile of [one!, other!, other!]) await putModel(node.storage, [tile]);
   await node.close();
@@ -127,7 +127,7 @@ after(async () => {
 
 const ask = async <T>(path: string) => (await (await fetch(url + path)).json()) as T;
 
-/** The document, with names of what is there in the place of any text, so that not every answer is 404. */
+/** The document with existing names in place of arbitrary texts, so that not every response is 404. */
 async function withRealNames(): Promise<Document> {
   const document = await ask<Document>('/openapi.json');
   const { features } = await ask<{ features: { id: string }[] }>(
@@ -241,7 +241,7 @@ test('each operation was answered as asked at least once', async (t) => {
       if (![...answered].some((one) => pattern.test(one))) missing.push(`${method} ${path}`);
     }
   assert.deepEqual(
-    // An analysis takes exactly one collection, and a library or labels that fit.
+    // An analysis requires exactly one collection, and a matching library or labels.
     missing.filter((one) => !UNLIKELY.has(one) && !one.startsWith('post /processes/analyse-')),
     [],
   );

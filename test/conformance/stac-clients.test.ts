@@ -1,6 +1,6 @@
 /**
- * Programs of other people against the real server: stac-api-validator, pystac-client and folium from PyPI, GDAL, and QGIS and
- * leafmap if they are installed. Skipped where these cannot be had.
+ * Third-party programs against the real server: stac-api-validator, pystac-client and folium from PyPI, GDAL, and QGIS and leafmap if
+ * they are installed. A test is skipped if its program is not available.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -61,7 +61,7 @@ after(async () => {
   for (const work of cleanUp) await work();
 });
 
-/** What the validator says against us that is not so, and why. */
+/** Complaints of the validator that are wrong, and why. */
 const KNOWN: [RegExp, string][] = [
   [
     /schemas\.stacspec\.org|stac-extensions\.github\.io|geojson\.org/,
@@ -105,7 +105,7 @@ test('stac-api-validator finds no fault', async (t) => {
   ]);
   assert.match(output, /Validating STAC API - Item Search - Filter Extension/, output.slice(-2000));
   assert.doesNotMatch(output, /Traceback/);
-  // Before these come warnings, most of them advice on style.
+  // Warnings precede them; most are advice on style.
   const errors = output.slice(output.indexOf('\nErrors:'));
   const faults = errors.split('\n').filter((line) => line.startsWith('- '));
   assert.deepEqual(
@@ -144,7 +144,7 @@ test('GDAL opens what a search finds as one mosaic, and each file', async (t) =>
 
 test('GDAL reads the picture of an Item in place', async (t) => {
   if (!hasGdal) return t.skip('GDAL is not installed');
-  // A small picture comes with the first bytes that GDAL asks for.
+  // The first bytes that GDAL requests contain a whole small picture.
   const search = `${url}/search?collections=${COLLECTION}&limit=1&sortby=-pixel_coverage`;
   const { features } = (await (await fetch(search)).json()) as { features: [Item] };
   const { href } = features[0].assets['thumbnail']!;
@@ -158,7 +158,7 @@ test('GDAL reads the picture of an Item in place', async (t) => {
 test('QGIS shows map tiles, OGC API Features, tile files and mosaics', async (t) => {
   const qgis = await pythonWith('qgis');
   if (!qgis) return t.skip('PyQGIS is not installed');
-  // Its settings and its cache of answers are in the home folder.
+  // QGIS stores its settings and its cache of responses in the home folder.
   const env = { HOME: folder, QT_QPA_PLATFORM: 'offscreen', XDG_RUNTIME_DIR: folder };
   const output = await outputOf(qgis, [clientScript('qgis_client.py'), url, COLLECTION], folder, env);
   assert.match(output, /all good\s*$/m, output);
@@ -182,7 +182,7 @@ test('a page of folium shows map tiles and the outlines of what a search finds',
     const complaints: string[] = [];
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('console', (message) => complaints.push(message.text()));
-    // Such a page gets its scripts and styles from other hosts. Leaflet is all that the map needs.
+    // Such a page loads its scripts and styles from other hosts. The map needs only Leaflet.
     await page.route(
       ({ protocol, origin }) => protocol.startsWith('http') && origin !== url,
       (route) => {
@@ -197,7 +197,7 @@ test('a page of folium shows map tiles and the outlines of what a search finds',
     });
     assert.equal(await page.locator('path.leaflet-interactive').count(), outlines);
 
-    // The tile in the middle is inside of the window.
+    // The tile in the middle is inside the window.
     const { src, x, y } = await page.evaluate(() => {
       const [right, down] = [innerWidth / 2, innerHeight / 2];
       const tile = [...document.querySelectorAll<HTMLImageElement>('.leaflet-tile')].find((one) => {

@@ -1,4 +1,4 @@
-/** What is in deploy/: good by the schemas of its formats, and in agreement with the program. */
+/** The files in deploy/ are valid by the schemas of their formats, and consistent with the program. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const env = { ...process.env, PATH: [tools, process.env.PATH].join(delimiter) };
 const hasHelm = spawnSync('helm', ['version'], { env }).status === 0;
 const noHelm = hasHelm ? false : 'helm is missing; tools/install-deploy-tools.sh installs it';
 
-/** What the check prints; undefined where a tool is missing, with which the test is skipped. */
+/** Output of the check. Skips the test and returns undefined if a tool is missing. */
 function check(t: TestContext, what: 'chart' | 'compose' | 'dockerfile'): string | undefined {
   const script = join(root, 'tools/check-deploy.sh');
   const { status, stdout, stderr } = spawnSync('bash', [script, what], { env, encoding: 'utf8' });
@@ -213,7 +213,7 @@ test('every variable that is set is a flag of serve', async (t) => {
   }
 });
 
-/** An API of Kubernetes that knows one machine, and what the init container writes when it asks it. */
+/** Serves a Kubernetes API that knows one machine, and returns what the init container writes after querying it. */
 async function askZone(t: TestContext, labels: object, machine = 'm1'): Promise<unknown> {
   const folder = await tempFolder(t);
   await writeFile(join(folder, 'token'), 'account-token\n');

@@ -22,7 +22,7 @@ export interface GivenTile {
   grid?: GridName;
   geocode: string;
   groups: GivenGroup[];
-  /** Of the size of the first group. */
+  /** The mask has the size of the first group. */
   mask: Uint8Array;
 }
 
@@ -129,7 +129,7 @@ function cellOf(grid: GridName, geocode: string, group: GivenGroup): CellGroup {
   };
 }
 
-/** Runs a process as a job; its results, or the code of its error. */
+/** Runs a process as a job. Returns its results, or the code of its error. */
 export async function runProcess<Results>(
   storage: Storage,
   process: Process,

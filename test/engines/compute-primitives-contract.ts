@@ -28,7 +28,7 @@ interface Shape extends Sizes {
   columns: number;
 }
 
-/** Undefined where the filter does not fit into the image. */
+/** Undefined if the filter does not fit into the image. */
 function shapeOf(sizes: Sizes): Shape | undefined {
   const { height, width, filter, stride, dilation, pad } = sizes;
   const size = (length: number, axis: 0 | 1) =>
@@ -42,7 +42,7 @@ function shapeOf(sizes: Sizes): Shape | undefined {
 const geometryOf = ({ batch, height, width, channels, outputs, filter, stride, dilation, pad }: Sizes) =>
   Int32Array.of(batch, height, width, channels, outputs, ...filter, ...stride, ...dilation, ...pad);
 
-/** Each product of an input and a weight that goes into an output. */
+/** Each product of an input and a weight that contributes to an output. */
 function forEachProduct(s: Shape, visit: (x: number, weight: number, y: number) => void): void {
   for (let n = 0; n < s.batch; n++)
     for (let row = 0; row < s.rows; row++)
@@ -83,12 +83,12 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
   dilation: one(fc.integer({ min: 1, max: 2 })),
   pad: fc.tuple(fc.nat(2), fc.nat(2), fc.nat(2), fc.nat(2)),
 });
-/** Of single pixels, which may be computed in another way. */
+/** Convolutions of single pixels, which an engine may compute in another way. */
 const ofPixels = sizes.map(
   (given): Sizes => ({ ...given, filter: [1, 1], stride: [1, 1], dilation: [1, 1], pad: [0, 0, 0, 0] }),
 );
 
-/** Of 3 x 3 pixels; the padding is a multiple of the distance of the taps. */
+/** Convolutions of 3 x 3 pixels. The padding is a multiple of the distance between the taps. */
 const inTiles: fc.Arbitrary<Sizes> = fc
   .record({
     batch: fc.integer({ min: 1, max: 2 }),
@@ -143,7 +143,7 @@ function uniform(length: number, seed: number): Float32Array {
   });
 }
 
-/** The largest error of a convolution and its gradients, beside plain loops in float64. */
+/** The largest error of a convolution and its gradients, compared with plain loops in float64. */
 function largestError(loops: Tested, s: Shape, values: (length: number, of: number) => Float32Array): number {
   const x = values(s.batch * s.height * s.width * s.channels, 0);
   const filter = values(s.filter[0] * s.filter[1] * s.channels * s.outputs, 1);
@@ -454,7 +454,7 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
 interface Pools {
   size: [number, number];
   stride: [number, number];
-  /** By one pixel less than a window, at the top and at the left. */
+  /** True for a padding of one pixel less than a window at the top and at the left. */
   isPadded: boolean;
   channels: number;
   seed: number;
@@ -486,7 +486,7 @@ function pooled(pool: Pools): { x: Float32Array; dy: Float32Array; geometry: Int
   };
 }
 
-/** Where the input has the values of the window of an output. */
+/** Indexes of the input values in the window of an output. */
 function windowOf(pool: Pools, at: number): number[] {
   const { size, stride, isPadded, channels } = pool;
   const before = (axis: 0 | 1) => (isPadded ? size[axis] - 1 : 0);

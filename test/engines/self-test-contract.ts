@@ -16,19 +16,19 @@ import { freshLearner } from '../training/model-steps.js';
 
 type Given = Parameters<KernelFunc>[0];
 
-/** A kernel with those of its attributes for which engines have code of its own. */
+/** A kernel with those of its attributes for which engines have separate code. */
 interface Variant {
   kernel: string;
-  /** How many results it has at most. */
+  /** Maximum number of its results. */
   outputs: number;
 }
 
-/** What a broken kernel does to its result. */
+/** Ways in which a broken kernel changes its result. */
 const FAULTS: Record<string, (values: Float32Array) => void> = {
   'times -3'(values) {
     for (const [i, value] of values.entries()) values[i] = value === 0 ? 1 : -3 * value;
   },
-  // Not the largest by size, which a ReLU may take out.
+  // Not the value of largest magnitude, which a ReLU may remove.
   'largest value 10 % off'(values) {
     const largest = values.reduce((best, value, i) => (value > values[best]! ? i : best), 0);
     values[largest] = values[largest] === 0 ? 0.1 : 1.1 * values[largest]!;
@@ -146,7 +146,7 @@ function spoiled(
   const sound = Float32Array.from(tf.backend().readSync(dataId) as Float32Array);
   const values = sound.slice();
   spoil(values);
-  // A truth value is wrong by being the other one.
+  // The only wrong truth value is the opposite one.
   if (dtype === 'bool')
     for (const [i, value] of sound.entries())
       values[i] = Number(Object.is(values[i], value) === (value === 1));

@@ -7,9 +7,9 @@ import { TilewrightError } from '../../src/errors.js';
 import { randomOf } from './mutate.js';
 import { TARGETS, type Target, type TargetName } from './targets.js';
 
-/** One input that takes longer is a finding. */
+/** An input that takes longer is a finding. */
 const SLOW_MS = 5_000;
-/** Memory that may stay between the first tenth of the inputs and the last. */
+/** Memory growth that is allowed between the first and the last tenth of the inputs. */
 const GROWTH_BYTES = 64e6;
 
 const [name = '', seed = '', first = '', end = '', progressPath = ''] = process.argv.slice(2);
@@ -47,7 +47,7 @@ await target.close?.();
 rmSync(scratch, { recursive: true, force: true });
 process.exit(0);
 
-/** Whether a limit of time ended the thread or the process that read the input. */
+/** True if a time limit ended the thread or the process that read the input. */
 function isLimit(error: unknown): boolean {
   const isStuck = error instanceof TilewrightError && error.code === 'TW_RASTER_WORKER_STUCK';
   return isStuck || (error as Error).name === 'TimeoutError';

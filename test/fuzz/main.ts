@@ -1,6 +1,6 @@
 /**
- * Feeds hostile inputs to everything that reads some: `npm run test:fuzz -- --inputs 1000000 --seed 1`. Exits with 1 if there is a finding: an
- * error without a code, a crash, a hang, memory that grows, or an answer of 500 or more.
+ * Feeds hostile inputs to everything that reads input: `npm run test:fuzz -- --inputs 1000000 --seed 1`. Exits with 1 if there is a
+ * finding: an error without a code, a crash, a hang, memory that grows, or a response of 500 or more.
  */
 import { parseArgs } from 'node:util';
 import { fuzz } from './run.js';

@@ -65,7 +65,7 @@ test('each band is the right input of the model', () => {
 });
 
 test('a cloud is smoothed over 4 cells, then grown by 2', () => {
-  // Cells from column 10 on are cloud. Of a disk of 49 cells, 20 lie from its centre's next column on: 0.417 on average.
+  // Cells from column 10 on are cloud. In a disk of 49 cells, 20 lie to the right of the centre: 0.417 on average.
   const mask = maskOf(bandsOf({ B10: band(20, 15, (x) => (x < 10 ? 0 : 1)) }));
   const row = mask.subarray(45 * WIDTH, 46 * WIDTH);
   // The cell before the edge passes 0.4, and two more by dilation.
@@ -90,7 +90,7 @@ test('values of invalid pixels have no effect', () => {
 test('pixels without a value in a band are not assessed, and not clear', () => {
   const mask = maskOf(bandsOf({ B09: band(20, 15, (x) => (x < 10 ? NaN : 0.1)) }));
   const row = mask.subarray(45 * WIDTH, 46 * WIDTH);
-  // Four cells beside the others have neighbours to go by.
+  // The four cells next to the valid ones have neighbours with values.
   assert.deepEqual(
     [...row],
     Array.from({ length: WIDTH }, (_, x) => (x < 6 * 6 ? Mask.notAssessed : Mask.clear)),

@@ -1,4 +1,4 @@
-/** PRISMA products that h5py wrote by the product specification, see make.py beside them: no real one is small enough to be here. */
+/** PRISMA products that h5py wrote by the product specification, see make.py beside them: no real product is small enough for a fixture. */
 import assert from 'node:assert/strict';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ function stored(detector: 'Vnir' | 'Swir', index: number, line: number, sample: 
     if (index === 4 && line === 16 && sample === 6) return NODATA;
     return 20_000 + 1000 * index + 37 * line + sample;
   }
-  // A bad band: its 0 is no value.
+  // A bad band: its 0 is not a value.
   if (index === 3 && sample >= 4) return NODATA;
   if (index === 5 && line >= 10 && line < 13 && sample >= 8 && sample < 11) return 0;
   return 100 + 2000 * index + 37 * line + sample;
@@ -115,7 +115,7 @@ for (const name of [NAME, 'prisma-chunks.he5'])
     assert.ok(compared > 0.9 * LINES * SAMPLES, `${compared} pixels were compared`);
   });
 
-/** A copy in which a name is another one of the same length. */
+/** A copy in which a name is replaced by another one of the same length. */
 async function patched(to: string, name: string, other: string): Promise<string> {
   const bytes = await readFile(product, 'latin1');
   assert.ok(bytes.includes(name));

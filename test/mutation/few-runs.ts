@@ -1,6 +1,6 @@
 /**
- * Stands in for `fast-check` while mutants are tested: a property runs few of its inputs, the first ones of its seed, and does not look for the
- * smallest that fails. Instrumented code is slow, and most mutants fail at once.
+ * Replaces `fast-check` in mutation tests: a property runs only the first few inputs of its seed, and does not search for the smallest
+ * one that fails. Instrumented code is slow, and most mutants fail at once.
  */
 import fc, { type IProperty, type IRawProperty, type Parameters } from 'fast-check';
 

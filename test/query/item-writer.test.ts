@@ -82,7 +82,7 @@ test('an Item has the values of its tile, whether its common parts are cached or
       fc.array(collections, { minLength: 1, maxLength: 2 }),
       bases,
       (some, of, base) => {
-        // Some have the groups of others, with other percentages.
+        // Some records have the groups of others, with other percentages.
         const fresh = some.map(([record, like], i) => ({
           ...record,
           groups: some[like % some.length]![0].groups.map((group) => ({
@@ -113,7 +113,7 @@ test('an Item has the values of its tile, whether its common parts are cached or
             ]);
           const derived = links.filter(({ rel }: { rel: string }) => rel === 'derived_from');
           assert.equal(derived.length, record.derivedFrom.length + (record.model ? 1 : 0));
-          // Of groups with equal names, JSON keeps the last one.
+          // JSON keeps the last of several groups with equal names.
           const byName = new Map(record.groups.map((group) => [group.name, group]));
           for (const { name, width, height, bands } of byName.values()) {
             const asset = assets[name];

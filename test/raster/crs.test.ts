@@ -28,13 +28,13 @@ const systems: System[] = JSON.parse(
   readFileSync(new URL('../../../test/fixtures/raster/crs-points.json', import.meta.url), 'utf8'),
 );
 
-/** Metres between two places at most; NaN is no place. */
+/** Upper limit of the distance between two points in metres; NaN if a coordinate is NaN. */
 function distance(lon: number, lat: number, [, , wantedLon, wantedLat]: Point): number {
   const east = ((((lon - wantedLon + 180) % 360) + 360) % 360) - 180;
   return Math.hypot(east * Math.cos((lat * Math.PI) / 180), lat - wantedLat) * 111_320;
 }
 
-/** Two metres for how PROJ chooses among operations, the error that is stated, and for unknown shifts what they may be. */
+/** Two metres for the way PROJ chooses among operations, plus the stated error or, for unknown shifts, their possible size. */
 const allowed = ({ datumErrorMetres = 0 }: Crs) => 2 + Math.min(datumErrorMetres, 500);
 
 test('systems of the EPSG registry agree with PROJ', () => {

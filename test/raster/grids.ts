@@ -55,7 +55,10 @@ export function positionOf(grid: ControlGrid, column: number, row: number): [x: 
   return [at(grid.x), at(grid.y)];
 }
 
-/** A plain implementation: one projection a pixel, no fast path. `at` is the position of a point of the destination; undefined is no data. */
+/**
+ * A plain implementation: one projection per pixel, no fast path. `at` returns the source position of a point of the destination. Results
+ * are undefined where there is no data.
+ */
 export function plainWarp(
   resampling: Resampling,
   pixels: PixelArray,

@@ -218,7 +218,7 @@ test('damaged streams are refused exactly if zlib refuses them, and no other mem
   assert.ok(seen.size >= 10, [...seen.keys()].join('; '));
 });
 
-/** Numbers as DEFLATE has them: each with so many bits, the lowest first. */
+/** Numbers as DEFLATE encodes them: each with the given number of bits, lowest bit first. */
 function bitStream(...numbers: [number: number, bits: number][]): Buffer {
   const bits = numbers.flatMap(([number, count]) =>
     Array.from({ length: count }, (_, i) => (number >> i) & 1),
@@ -228,7 +228,7 @@ function bitStream(...numbers: [number: number, bits: number][]): Buffer {
   return Buffer.concat([Buffer.from([0x78, 0x01]), bytes]);
 }
 
-/** A block that says it has two literals of one bit, then gives these bits. */
+/** A block with dynamic codes and these numbers of literals and distances, followed by the given bits. */
 const dynamic = (literals: number, distances: number, ...rest: [number, number][]) =>
   bitStream([1, 1], [2, 2], [literals - 257, 5], [distances - 1, 5], ...rest);
 
@@ -241,7 +241,7 @@ test('each fault of a stream is reported', () => {
     [dynamic(257, 32, [15, 4], [0, 30], [0, 30]), /code lengths are invalid/],
     // All lengths of the code of lengths are 1.
     [dynamic(257, 1, [15, 4], ...Array<[number, number]>(19).fill([1, 3])), /code lengths are invalid/],
-    // The first symbol repeats a length, but there is none.
+    // The first symbol repeats the previous length, but it has no predecessor.
     [dynamic(257, 1, [0, 4], [1, 3], [1, 3], [0, 3], [0, 3], [0, 30]), /code lengths are invalid/],
     // With the fixed codes: a length, then distance 5 at the start; the symbols 286 and distance 30.
     [bitStream([1, 1], [1, 2], [0b1000000, 7], [0b00100, 5], [0, 30]), /before its start/],

@@ -4,11 +4,11 @@ import { crc32, deflateRawSync } from 'node:zlib';
 export interface ZipEntry {
   name: string | Buffer;
   content?: Buffer | string;
-  /** Unix mode with the type of the file; then the entry says that it was made on Unix. */
+  /** Unix mode with the type of the file. If given, the entry is marked as created on Unix. */
   mode?: number;
   store?: boolean;
   flags?: number;
-  /** What the directory says, where it is not the truth. */
+  /** Wrong values for the directory. Default: the true ones. */
   size?: number;
   crc?: number;
 }

@@ -6,7 +6,10 @@ interface Status {
   finished: string;
 }
 
-/** Checks a job that has ended, from what `GET /jobs/{id}` and `/jobs/{id}/results` return; `started` is its start time as reported before it was interrupted. */
+/**
+ * Checks the responses of `GET /jobs/{id}` and `/jobs/{id}/results` for a job that has ended. `started` is its start time as reported
+ * before it was interrupted.
+ */
 export function checkDuration(job: Status, results: { seconds: number }, started: string): void {
   assert.equal(job.started, started);
   assert.equal(results.seconds, (Date.parse(job.finished) - Date.parse(started)) / 1000);

@@ -64,7 +64,7 @@ export class EtcdCluster {
     return this.ports.slice(this.ports.length / 2).map((_, member) => member);
   }
 
-  /** Starts a server, also again after it was killed. */
+  /** Starts a server, even if it was killed before. */
   launch(member: number): void {
     const peers = this.members.map((other) => `m${other}=${this.url(other, 1)}`);
     this.processes[member] = spawn(
@@ -120,7 +120,7 @@ export class EtcdCluster {
         await sleep(50);
   }
 
-  /** All servers start again with nothing, at the same addresses. */
+  /** Restarts all servers without data at the same addresses. */
   async loseAll(): Promise<void> {
     await Promise.all(this.members.map((member) => this.kill(member)));
     for (const member of this.members)
@@ -154,7 +154,7 @@ async function ended(process: ChildProcess | undefined): Promise<void> {
   if (!hasEnded(process)) await new Promise((resolve) => process!.once('exit', resolve));
 }
 
-/** Whether all threads of a process are stopped (proc(5), `status`), as far as that can be seen. */
+/** True if all threads of a process are stopped (proc(5), `status`). A thread whose status is not readable counts as stopped. */
 async function isStopped(pid: number): Promise<boolean> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const states = await Promise.all(

@@ -25,7 +25,7 @@ const bands: fc.Arbitrary<BandRecord> = fc
     ...(classes !== undefined && { classes }),
   }));
 
-/** Of an imaging spectrometer: every band has a wavelength; scales are mostly alike. */
+/** Bands of an imaging spectrometer: each has a wavelength, and most scales are equal. */
 const spectra: fc.Arbitrary<BandRecord[]> = fc
   .record({
     scales: fc.constantFrom([0.0001], [0.0001, 0.5]),

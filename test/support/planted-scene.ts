@@ -6,7 +6,7 @@ import { encodeCog } from '../../src/raster/index.js';
 export const PLANTED = ['smooth', 'noise', 'stripes'] as const;
 export type Planted = (typeof PLANTED)[number];
 
-/** Of the upper left corner, degrees. */
+/** Upper left corner in degrees. */
 const ORIGIN = { x: 10.02, y: 50.01 };
 /** Degrees of a pixel. */
 export const PLANTED_STEP = 0.0001;
@@ -19,7 +19,10 @@ export function plantedIn(geocode: string): Planted {
   return PLANTED[(Math.round(west / width) + Math.round(north / height)) % PLANTED.length]!;
 }
 
-/** Four bands, blue, green, red and nir where they have no other names, uint16, EPSG:4326, 0 where there is no data. `constant` has one value everywhere. */
+/**
+ * Writes four bands (default names: blue, green, red and nir) of uint16 in EPSG:4326; 0 means no data. The band `constant` has one value
+ * everywhere.
+ */
 export async function writePlantedScene(
   path: string,
   {

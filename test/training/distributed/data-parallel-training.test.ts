@@ -1,4 +1,4 @@
-/** Several members in one process, beside one that trains on all of their batches itself. */
+/** Several members in one process, compared with one that trains on all of their batches itself. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
@@ -63,7 +63,7 @@ async function valuesOf(model: LayersModel): Promise<Float32Array[]> {
   return Promise.all(model.getWeights().map((weight) => weight.data<'float32'>()));
 }
 
-/** All members at once, and their weights. */
+/** Trains all members at once and returns their weights. */
 async function trainAll(tf: Tf, spec: ModelSpec, places: CellPatches[][], epochs: number) {
   const { rings, links } = await ringOf(places.length);
   const all = await Promise.all(
@@ -142,7 +142,7 @@ describe('trainDataParallel', () => {
     }
     const { losses: shared, parameters, members } = all[0]!.trained;
     assert.equal(all[0]!.trained.steps, steps);
-    // What differs is the rounding of sums, which grows from step to step.
+    // Only the rounding of sums differs, and the difference grows from step to step.
     losses.forEach((loss, epoch) => {
       const near = (epoch === 0 ? 1e-5 : 1e-3) * loss;
       assert.ok(Math.abs(loss - shared[epoch]!.train) < near, `${shared[epoch]!.train} is not ${loss}`);

@@ -10,7 +10,7 @@ import { RingConnection } from '../../../src/training/distributed/ring-connectio
 export interface TestRing {
   rings: ProcessGroup[];
   links: RingConnection[];
-  /** Of each member, to the next one and from the previous one. */
+  /** Sockets of each member to the next one and from the previous one. */
   sockets: { next: Socket; previous: Socket }[];
 }
 

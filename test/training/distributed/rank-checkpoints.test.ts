@@ -27,7 +27,7 @@ function datasetOf(side: number, seed: number): TrainValidationPatches {
 }
 
 interface CutOff {
-  /** All members are cut off after this epoch, of which all have written a checkpoint. */
+  /** All members stop after this epoch, and all have written its checkpoint. */
   after?: number;
   task?: string;
 }
@@ -41,7 +41,7 @@ describe('checkpoints of two ranks', () => {
     whole = await train();
   });
 
-  /** What all members come to, and how they began; without the result where they are cut off. */
+  /** Trains all members. Returns where each began, and its result unless it was cut off. */
   async function train(folders?: string[], { after, task = 'a training' }: CutOff = {}) {
     const { rings, links } = await ringOf(2);
     const beginnings: ResumePoint[] = [];
@@ -77,7 +77,7 @@ describe('checkpoints of two ranks', () => {
     return { beginnings, members };
   }
 
-  /** The folders of both, cut off so. */
+  /** Runs a training that is cut off. Returns the folders of both members. */
   async function cutOff(t: TestContext, options: CutOff): Promise<string[]> {
     const folder = await tempFolder(t);
     const folders = ['m0', 'm1'].map((name) => join(folder, name));
@@ -86,7 +86,7 @@ describe('checkpoints of two ranks', () => {
     return folders;
   }
 
-  /** A member's files by their epochs. */
+  /** The checkpoint files of a member by epoch. */
   async function filesOf(folder: string): Promise<Map<number, string>> {
     const files = new Map<number, string>();
     for (const name of await readdir(folder)) {
@@ -123,7 +123,7 @@ describe('checkpoints of two ranks', () => {
       const copies = folders.map((folder) => `${folder}-copy`);
       for (const [i, folder] of folders.entries()) await cp(folder, copies[i]!, { recursive: true });
       await endsAlike(copies, { epoch: 2, unlike: false });
-      // Cut off once more, before the other one writes.
+      // The members are cut off again, before the other one writes.
       await train(folders, { after: 3 });
       await rm((await filesOf(folders[1 - late]!)).get(3)!);
       await endsAlike(folders, { epoch: 2, unlike: false });

@@ -22,11 +22,11 @@ describe('a ring', () => {
   it('returns the weighted mean on all ranks, with the same bits', async () => {
     for (let size = 1; size <= 8; size++) {
       const { rings, links } = await ringOf(size);
-      // One ring does many steps. Lengths are also below the number of members, and 0.
+      // One ring performs many steps. Lengths include 0 and numbers below the number of members.
       for (const length of [0, 1, 2, size, size + 1, below(1000), 20_011]) {
         const vectors = rings.map(() => vector(length));
         const weights = rings.map((_, i) => (i === size - 1 ? 1 + below(32) : below(32)));
-        // What a member without weight says does not count, whatever it is.
+        // The values of a member with weight 0 do not count, even if they are NaN.
         weights.forEach((weight, i) => {
           if (weight === 0) vectors[i]!.fill(Number.NaN);
         });
@@ -113,7 +113,7 @@ describe('a ring', () => {
       const frame = Buffer.from(whole);
       frame[at]! ^= 4;
       sockets[0]!.next.write(frame);
-      // Who has sent it is told so.
+      // The sender receives the error, too.
       for (const ring of rings) await assert.rejects(ring.receive(), /is damaged/);
     }
   });

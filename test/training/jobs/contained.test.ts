@@ -30,7 +30,7 @@ function childrenThatTrain(): number[] {
     .map((line) => Number.parseInt(line, 10));
 }
 
-/** What each child that trains may use, as the kernel says it. */
+/** The cores that each training child may use, as reported by the kernel. */
 function coresOfChildren(): string[] {
   return childrenThatTrain().flatMap((pid) => {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -136,7 +136,7 @@ test('a node trains the same models in the contained mode, and reports the mode'
   assert.deepEqual(scores(contained), scores(partitioned));
   const card = (await node.server.inject(`/models/${contained.models[0]!.id}/card.json`)).json();
   assert.equal(card.mode, 'contained');
-  // A process cannot start with so little. The others are found unfit without one, for the same reasons.
+  // A process cannot start with so little memory. The check rejects the other places without a process, for the same reasons.
   const model = ['ndvi', 'ndmi'];
   const starved = await train({ model, mode: 'contained', placeMemory: 1e6 });
   assert.equal(starved.failed, 'TW_TRAIN_NOTHING');

@@ -1,4 +1,4 @@
-/** A training that is tried again trains what failed, alone. */
+/** The retry of a training trains only what failed. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -63,10 +63,10 @@ test('a retry keeps the other inputs', async () => {
     curriculum: false,
     filter: { ...filter, query: { geocode: { in: ['u2', 'u3'] } } },
   };
-  // The first places have their models now.
+  // The first places already have their models, so the retry needs no curriculum.
   assert.deepEqual(await retryInputs!({ ...inputs, curriculum: true }, { failed }), narrowed);
   assert.equal(await retryInputs!(inputs, { failed: [] }), null);
-  // Of a retry, again.
+  // A retry of the retry.
   const source = { source: { eq: 'raw' } };
   assert.deepEqual(
     await retryInputs!(

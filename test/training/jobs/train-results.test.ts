@@ -50,7 +50,7 @@ test('cells without a model are summarised by reason, regardless of the numbers 
   ]);
 });
 
-/** What is known of one place: its true values, and scores of so many images. */
+/** Partial results of one place: its true values, and scores of `images` images. */
 function partOf(
   geocode: string,
   truth: number[],

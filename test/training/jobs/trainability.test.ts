@@ -31,7 +31,7 @@ const storage = {
   tilePath: ({ groups }: TileRecord, name: string) => (name === 'mask' ? groups.at(-1)!.name : name),
 };
 
-/** What training finds by reading all. */
+/** The verdict of training, which reads everything. */
 async function found(
   model: string,
   dates: AcquisitionFiles[],

@@ -1,4 +1,4 @@
-/** Models as ONNX files: onnxruntime computes from them what tfjs computes from the model. */
+/** Models as ONNX files: onnxruntime computes the same from them as tfjs from the model. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -30,7 +30,7 @@ interface Values {
   values: number[];
 }
 
-/** All kinds of layers that can be exported, as a model and what onnxruntime has computed with it. */
+/** A model with all exportable kinds of layers, and the results of onnxruntime for it. */
 interface Fixture {
   'model.json': object;
   /** Base64. */
@@ -45,7 +45,7 @@ before(async () => {
   ({ tf } = await loadEngine('wasm'));
 });
 
-/** Layers of every kind and padding, small. */
+/** Small layers of every kind and padding. */
 function everyLayer(): LayersModel {
   const { layers } = tf;
   type Applied = { apply(x: SymbolicTensor | SymbolicTensor[]): unknown };
@@ -107,7 +107,7 @@ function everyLayer(): LayersModel {
   return tf.model({ inputs: input, outputs: [image, numbers], name: 'every-layer' });
 }
 
-/** So that no weight is zero or one, and none like another. */
+/** Randomises the weights, so that none is zero or one and no two are equal. */
 function shake(model: LayersModel): LayersModel {
   const random = randomStream(7).next;
   for (const layer of model.layers) {
@@ -116,7 +116,7 @@ function shake(model: LayersModel): LayersModel {
       const values = Float32Array.from({ length: weight.size }, () => scale * (2 * random() - 1));
       return { values, shape: weight.shape };
     });
-    // The last of its weights are variances.
+    // The last weights of this layer are variances.
     if (layer.getClassName() === 'BatchNormalization') {
       const { values } = weights.at(-1)!;
       for (let i = 0; i < values.length; i++) values[i] = 0.5 + Math.abs(values[i]!);
@@ -132,7 +132,7 @@ function inputOf(shape: number[]): Values {
   return { shape, values };
 }
 
-/** What tfjs computes, by the names of the outputs. */
+/** The results of tfjs by output name. */
 function predicted(model: LayersModel, input: Values): Record<string, Values> {
   const results = [model.predict(tf.tensor(input.values, input.shape))].flat() as Tensor[];
   return Object.fromEntries(

@@ -30,7 +30,7 @@ function reasonOf(dates: Field[]): string {
   return outcome.skipped;
 }
 
-/** A date whose red says where and when a pixel is: column + width * row, and the date's number in green. */
+/** A date whose bands encode the origin of each pixel: column + width * row in red, the number of the date in green. */
 function located(width: number, height: number, date: number): Field {
   const pixels = field(width, height, { time: date * DAY });
   pixels.bands.red = Float32Array.from(pixels.bands.red, (_, at) => at);
@@ -39,7 +39,7 @@ function located(width: number, height: number, date: number): Field {
   return pixels;
 }
 
-/** Where and when the pixels of a set of located patches are. */
+/** Position and date of each pixel in a set of located patches. */
 function places(inputs: Float32Array, width: number): { column: number; row: number; date: number }[] {
   return Array.from({ length: inputs.length / 3 }, (_, i) => ({
     column: inputs[3 * i]! % width,
@@ -63,7 +63,7 @@ describe('makePatches', () => {
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     const { dataset } = outcome;
     assert.equal(dataset.holdOut.side, 'western');
-    // Of the two columns of patches for training one has cloud.
+    // One of the two columns of training patches has cloud.
     assert.deepEqual(dataset.counts, { train: 6, validation: 8 });
     for (const set of [dataset.selection!, dataset.validation]) {
       assert.ok(set.targetMask!.includes(1));

@@ -1,4 +1,4 @@
-/** Models read tiles at the pixel size that they were trained at, and write it. */
+/** Models read and write tiles at the pixel size of their training. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,12 +20,12 @@ import { runProcess } from '../../support/process.js';
 import { writeRaster } from '../../support/rasters.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** Pixels of 20 m of the scene's side. */
+/** Side of the scene in pixels of 20 m. */
 const SIDE = 400;
 
 /**
- * Sentinel-2 bands of land on which moisture shows in rows of plants 40 m apart alone: the wetter, the more contrast. A model that
- * sees larger or smaller pixels than those of its training finds other rows.
+ * Sentinel-2 bands of land on which moisture shows only in rows of plants 40 m apart: the wetter, the more contrast. A model that sees
+ * larger or smaller pixels than in its training finds other rows.
  */
 async function writeRows(folder: string, day: number): Promise<string> {
   const scene = join(folder, `S2A_rows_${day}`);
@@ -48,7 +48,7 @@ async function writeRows(folder: string, day: number): Promise<string> {
     ['B04', 0.14],
   ] as const)
     await write(name, 10, visible(base));
-  // The broad infrared band sees none of it.
+  // The broad infrared band does not show the moisture.
   await write(
     'B08',
     10,
@@ -67,7 +67,7 @@ async function writeRows(folder: string, day: number): Promise<string> {
   return scene;
 }
 
-/** As Sentinel-2 stores reflectance. */
+/** Reflectance as Sentinel-2 stores it. */
 function stored(side: number, valueAt: (x: number, y: number) => number): Uint16Array {
   return Uint16Array.from({ length: side * side }, (_, i) =>
     Math.round((valueAt(i % side, Math.floor(i / side)) + 0.1) / 1e-4),
@@ -85,7 +85,7 @@ async function bandOf(node: TilewrightNode, tile: TileRecord, name: string) {
 test('the map of a model for coarser bands is as good as its card says', { timeout: 600_000 }, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  // A single date has too few patches of a cell of 256 pixels.
+  // A single date yields too few patches in a cell of 256 pixels.
   const days = [1, 4, 7];
   for (const day of days) {
     const href = await writeRows(folder, day);
@@ -112,7 +112,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
 
   const [nir, swir] = [await bandOf(node, tile!, 'B8A'), await bandOf(node, tile!, 'B11')];
   const truth = nir.values.map((a, at) => (a - swir.values[at]!) / (a + swir.values[at]!));
-  /** Error of the stored map in the eastern quarter, each of its pixels beside that of the truth. */
+  /** Error of the stored map in the eastern quarter, where each pixel is compared with the true one. */
   const mapError = async () => {
     const made = await runProcess<PredictResults>(node, 'predict', { model: model.id });
     assert.equal(made.tiles, days.length, JSON.stringify(made));
@@ -131,7 +131,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
     return { group: group.name, mse: sum / count };
   };
   const { mse } = card.metrics.validation;
-  /** What the mean of the training misses: the card and the map are compared by the share of it that they explain. */
+  /** Error of the training mean. The errors of the card and the map are compared relative to it. */
   const mean = card.baseline.mean.mse;
   assert.ok(mse < 0.1 * mean, `${mse} of ${mean}`);
   const map = await mapError();
@@ -139,7 +139,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   // The windows of a map overlap, so it is a little better than single patches.
   assert.ok(Math.abs(map.mse - mse) < 0.02 * mean, `map ${map.mse}, card ${mse}, mean ${mean}`);
 
-  // A model without a pixel size, as older versions of the program trained them, reads its inputs as they are.
+  // A model without a pixel size, as trained by older versions of the program, reads its inputs unchanged.
   const { pixelSize: _, values: __, ...older } = card;
   const fileOf = async (name: string) =>
     readModelFile((await node.storage.models.ensureFile(record, name)) as ModelFileLocation);

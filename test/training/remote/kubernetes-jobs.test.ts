@@ -1,6 +1,6 @@
 /**
- * Jobs of Kubernetes, each of which trains a place in its own container: what they run is run here, and their text is held against the
- * schemas.
+ * Kubernetes Jobs, each of which trains a place in its own container. The tests run the commands of the containers on this machine and
+ * check the manifests against the schemas.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawnSync } from 'node:child_process';
@@ -39,7 +39,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
 
   const train = (...more: string[]) =>
     finished(start(['train', 'ndvi', ...FLAGS, '--server', url, ...more], { TILEWRIGHT_TOKEN: TOKEN }));
-  /** What the container of a Job runs, with its own folder for temporary files. */
+  /** Runs the command of a Job's container with its own folder for temporary files. */
   const pod = async (args: string[], name: string) => {
     const TMPDIR = join(folder, name);
     await mkdir(TMPDIR);
@@ -154,7 +154,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     const before = await versionsOf(id);
     const jobs = await (await get('/jobs')).text();
     const first = await pod(withFlag(argsOf(geocode), '--epochs', '9000'), 'killed');
-    // It has trained for a while then.
+    // By then it has trained for a while.
     await eventually(
       'a checkpoint',
       async () => (await first.left()).some((file) => file.endsWith('checkpoint')),
@@ -179,7 +179,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
         .split('\n')
         .some((line) => Number.parseInt(line, 10) === command.pid && line.includes('worker.js'));
     };
-    // It has fetched the tiles then, and asks the node for nothing until it has trained.
+    // By then it has fetched the tiles, and it sends no request to the node until it has trained.
     await eventually('the training', isTraining, 60_000);
     server.kill('SIGTERM');
     await once(server, 'close');
@@ -243,7 +243,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     const wrong = { status: 'failed', code: 'TW_TRAIN_WRONG_MODEL' };
     for (const bad of [nan, weights.subarray(4), Buffer.alloc(0), Buffer.concat([weights, weights])])
       assert.deepEqual(await ended(await store({ ...good, weights: bad.toString('base64') })), wrong);
-    // The weights are those of another kind.
+    // The weights belong to another kind of model.
     assert.deepEqual(await ended(await store(good, { model: 'ndmi' })), wrong);
     const unequal = { truth: predictions!.truth, predicted: predictions!.predicted.slice(1) };
     assert.deepEqual(await ended(await store({ ...good, predictions: unequal })), wrong);
@@ -260,7 +260,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     for (const [answer, status] of refused)
       assert.equal((await answer).status, status, await (await answer).text());
     assert.deepEqual(await versionsOf(id), versions);
-    // All that was wrong above was what was changed.
+    // Without these changes the node accepts the model.
     assert.deepEqual(await ended(await store(good)), { status: 'successful', code: undefined });
     const [latest] = await versionsOf(id);
     assert.deepEqual(await bytesOf(id, latest!.version, 'weights.bin'), weights);

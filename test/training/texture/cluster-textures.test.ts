@@ -1,5 +1,5 @@
 /**
- * Clusters of vectors: planted ones are found, the same whatever order they come in; silhouettes against scikit-learn
+ * Clusters of vectors: planted clusters are found, regardless of the order of the vectors; silhouettes against scikit-learn
  * (test/fixtures/training/reference_silhouette.py).
  */
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ import {
 import { kMeansClusters, nearestIndex } from '../../../src/training/texture/k-means.js';
 import { pairwise, silhouette } from '../../../src/training/texture/silhouette.js';
 
-/** Points around so many centres that are far apart, and which centre each is of. */
+/** Points around centres that are far apart, and the centre of each point. */
 function planted(centres: number, each: number, size: number, seed: number) {
   const { next } = randomStream(seed);
   const vectors: number[][] = [];
@@ -36,7 +36,7 @@ function planted(centres: number, each: number, size: number, seed: number) {
   return { vectors, truth };
 }
 
-/** Whether two ways to number clusters part the vectors alike. */
+/** True if two numberings of clusters describe the same partition of the vectors. */
 function samePartition(a: ArrayLike<unknown>, b: ArrayLike<unknown>): boolean {
   const pairs = new Set(Array.from(a, (label, i) => `${label} ${b[i]}`));
   return pairs.size === new Set(Array.from(a)).size && pairs.size === new Set(Array.from(b)).size;
@@ -78,7 +78,7 @@ test('planted clusters do not depend on the order of the vectors', () => {
 });
 
 test('the number of clusters of many vectors is determined on a sample', () => {
-  // Of the first 2,000 there are two clusters.
+  // The first 2,000 vectors form only two of the three clusters.
   const { next } = randomStream(4);
   const centres = [...Array(1000).fill([0, 0]), ...Array(1000).fill([9, 0]), ...Array(400).fill([0, 9])];
   const vectors: number[][] = centres.map((centre) => centre.map((value: number) => value + next()));
@@ -139,7 +139,7 @@ test('k-means that has not converged still assigns each vector to its nearest ce
 test('the silhouette follows its definition', () => {
   const vectors = [[0], [1], [10], [11], [30]];
   const labels = Uint32Array.of(0, 0, 1, 1, 2);
-  // Of the first: a = 1, b = (10 + 11) / 2; of the last, alone in its cluster, 0.
+  // The first vector has a = 1 and b = (10 + 11) / 2. The last one, alone in its cluster, has 0.
   const expected = [1 - 1 / 10.5, 1 - 1 / 9.5, 1 - 1 / 9.5, 1 - 1 / 10.5, 0].reduce((a, b) => a + b) / 5;
   assert.ok(Math.abs(silhouette(pairwise(vectors, 'euclidean'), labels, 3) - expected) < 1e-6);
   assert.ok(Math.abs(silhouette(pairwise(vectors, 'manhattan'), labels, 3) - expected) < 1e-6);

@@ -8,7 +8,7 @@ import { TextureIndex } from '../../../src/training/index.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from '../../storage/sample-scenes.js';
 import { atEnd } from '../../support/at-end.js';
 
-/** Deliveries without a common cell: three places, and two. */
+/** Two deliveries without a common cell, of three places and of two. */
 const [FIRST, SECOND] = [7, 1];
 const { id: collection } = COLLECTION;
 /** One value of each place. */
@@ -88,7 +88,7 @@ test('every change of textures, clusters, tiles, scenes and the collection shows
 test('concurrent requests share one read; changes during the read show in the next answer', async (t) => {
   const { storage, put } = await withPlaces(t);
   await put(VALUES);
-  // The first reading has seen all textures, but ends when it is told to.
+  // The first reading has seen all textures, but ends only after the event `released`.
   const steps = new EventEmitter();
   const [isRead, isReleased] = [once(steps, 'read'), once(steps, 'released')];
   const textures = storage.textures.list.bind(storage.textures);

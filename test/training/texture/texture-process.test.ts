@@ -1,4 +1,4 @@
-/** The texture of places as a job and a command: planted textures are found, and found again. */
+/** Textures of places as a job and a command: planted textures are recognised, and similar places are found. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -133,7 +133,7 @@ test('similar lists the nearest cells in order, like a scan of all', async (t) =
     assert.notEqual(code, 0);
     assert.match(stderr, message);
   }
-  // With the tile that was looked at goes what its place looks like.
+  // Deleting a tile deletes the texture that was computed from it.
   const [gone] = nearest.similar;
   assert.equal((await tilewright('delete', 'tile', gone!.tile, ...target)).code, 0);
   const left = await similar(own.tile, '-k', '1000');
@@ -171,7 +171,7 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
     const path = await writeTestScene(join(folder, `${name}.tif`), { width: 400, ...options });
     await tilewright('ingest', path, '--id', name, '--datetime', datetime, ...SCENE_FLAGS, '--data', data);
   };
-  /** After another run: which places have a texture of which scene, and the cloud cover of what each could have. */
+  /** Runs the process again. Returns its results, the scene of each place's texture, and all tiles with their cloud cover. */
   const look = async (...flags: string[]) => {
     const results = await texture('--min-coverage', '99', '--data', data, ...flags);
     const storage = await Storage.open(data);
@@ -183,7 +183,7 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
     );
     return { results, scenes, tiles };
   };
-  // Its eastern half is cloud.
+  // The eastern half of the scene is cloud.
   await ingest('cloudy', '2024-06-20T10:00:00Z', { cloud: 50 });
   const before = await look();
   const cloud = (geocode: string) => before.tiles.find((tile) => tile.geocode === geocode)!.cloudCover!;
@@ -205,7 +205,7 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
     [changed, places.length - changed, {}],
   );
 
-  // To a time near the older one the cloudy image is of no use anywhere.
+  // Near the date of the older image, no place uses the cloudy image.
   const near = await look('--near', '2024-05-20');
   assert.deepEqual([...new Set(near.scenes.values())], ['clear']);
   assert.equal(near.results.textures, places.length - changed);
@@ -219,7 +219,7 @@ test('a job that is cancelled during clustering ends as cancelled and keeps its 
   await client.run('ingest', {
     ...{ href, collection: 'planted', precision: 6, scale: 0.0001, datetime: '2024-06-01T10:00:00Z' },
   });
-  // So many that their clusters take minutes.
+  // So many textures that clustering takes minutes.
   const { next } = randomStream(1);
   const about = { collection: 'planted', grid: 'geohash', tile: 'none', version: '1', start: 0 } as const;
   const many = Array.from({ length: 20_000 }, (_, i) => ({
@@ -287,7 +287,7 @@ test('a cell whose new image has too few clear pixels keeps its texture; a NaN t
   await storage.close();
   assert.equal((await texture(...target)).textures, 1);
 
-  // Of an image that is not there any more nothing is kept.
+  // The process keeps no texture of an image that no longer exists.
   const again = await Storage.open(join(folder, 'data'));
   await again.textures.put(former);
   await again.close();

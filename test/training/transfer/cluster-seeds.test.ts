@@ -12,7 +12,7 @@ import { atEnd } from '../../support/at-end.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** One value each, and two clusters around 0 and 10. */
+/** One value for each place, and two clusters around 0 and 10. */
 const VALUES: Record<string, number> = { u0: 0.5, u1: 0.1, u2: -0.1, u3: 9, u4: 10.2, u5: 4.9 };
 
 async function places(t: { after(work: () => Promise<void>): void }, folder: string) {
@@ -33,7 +33,7 @@ async function places(t: { after(work: () => Promise<void>): void }, folder: str
   return storage;
 }
 
-/** What several nodes say to each other. */
+/** An exchange between several nodes: each sends a value and receives those of all. */
 function meeting(nodes: number) {
   const words: unknown[] = [];
   const told: ((words: unknown[]) => void)[] = [];
@@ -67,7 +67,7 @@ test('all nodes choose the same cell of each cluster, and the next one if that h
     for (const isSeed of chosen) assert.equal(isSeed?.(of('u1', 'ndmi')) ?? false, false);
     return names[0];
   };
-  // As near to the centre: the first by its geocode.
+  // If places are equally near to the centre, the first geocode is chosen.
   assert.deepEqual(
     await round(
       [
@@ -93,7 +93,7 @@ test('the models of all seeds are awaited', { timeout: 60_000 }, async (t) => {
     stored.push(await putModel(storage, [{ ...tile, geocode } as TileRecord]));
   const [own, others] = stored.map(({ id, version }) => ({ id, version })) as [Version, Version];
   const deleted = { id: own.id.replace('u1', 'u2'), version: 'v' };
-  // The commits of other nodes come some time after they were made.
+  // The commits of other nodes arrive some time after they were made.
   let asked = 0;
   const behind = {
     models: {

@@ -1,4 +1,4 @@
-/** Training from models of other places, by the command and over HTTP. */
+/** Training from models of other places, with the command and over HTTP. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
   timeout: 300_000,
 }, async (t) => {
   const { data, target } = await placesIn(t);
-  // Nothing is known of what places look like.
+  // The textures of the places are unknown.
   const first = await train(target, '--transfer', 'similar');
   const all = first.models.map(({ geocode }) => geocode);
   assert.ok(all.length >= 5);
@@ -167,7 +167,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   const { parent, transfer } = await cardOf(data, child);
   assert.deepEqual([parent, transfer!.version], [child.parent, versionOf(similar.models, child.parent)]);
 
-  // Of the models that are there now, those of the job itself alone are probed.
+  // The job probes only its own models, not the others that exist by now.
   const { models } = await train(whole, '--transfer', 'probe', '--representatives-first');
   assert.deepEqual(
     models.map(({ geocode }) => geocode),

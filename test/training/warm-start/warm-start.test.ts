@@ -65,7 +65,7 @@ async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promi
 
 describe('warmStart', () => {
   let tf: Tf;
-  /** Of a model of `ndvi` that has learned what colours say. */
+  /** Files of an `ndvi` model that has learned the meaning of colours. */
   let experienced: ModelFiles;
   before(async () => {
     ({ tf } = await loadEngine('wasm'));
@@ -84,7 +84,7 @@ describe('warmStart', () => {
   };
   const valuesOf = (model: LayersModel) =>
     new Map(model.weights.map((weight) => [weight.originalName, weight.read().dataSync<'float32'>()]));
-  /** By their names. */
+  /** The weights by name. */
   const weightsIn = (files: ModelFiles) => {
     const { weightsManifest } = JSON.parse(Buffer.from(files['model.json']).toString());
     const names: string[] = weightsManifest[0].weights.map(({ name }: { name: string }) => name);
@@ -111,8 +111,8 @@ describe('warmStart', () => {
       );
       assert.deepEqual(own, its);
       assert.ok(meanSquaredError(tf, fresh, train) < before / 2, 'the line does not fit the place');
-      // What is left of the patches that it was adapted to has no mean; where a map of attention stands between, the line is no
-      // regression of it.
+      // The residuals of the patches that the line was adapted to have zero mean. If an attention map follows the line, the line is
+      // not a regression of the residuals.
       const adapted = subsamplePatches(train, 2 ** 16 / spec.patchSize ** 2);
       const { truth, predicted } = maskedPairs(adapted, predictPatches(tf, fresh, adapted));
       const left = truth.reduce((sum, one, i) => sum + one - predicted[i]!, 0) / truth.length;
@@ -120,7 +120,7 @@ describe('warmStart', () => {
       for (const model of [original, fresh]) model.dispose();
     });
 
-  /** A model of `ndmi` that says more than its line. */
+  /** A model of `ndmi` that computes more than its line. */
   const withChange = (seed: number) => {
     const model = buildModel(tf, ndmi, seed, line(ndmi));
     setChange(model, seed);
@@ -139,7 +139,7 @@ describe('warmStart', () => {
       const files = spec === ndvi ? experienced : await saveModel(tf, original);
       const parent = await parentIn(t, files);
       const { train } = datasetOf(spec, 2);
-      // Other land than the parent's: the same colours have half of the index.
+      // The land differs from the parent's: the same colours have half of the index.
       const targets = train.targets.map((target) => target / 2);
       const model = buildModel(tf, spec, 6);
       await warmStart(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
@@ -148,8 +148,8 @@ describe('warmStart', () => {
       const adapted = subsamplePatches({ ...train, targets }, 2 ** 16 / spec.patchSize ** 2);
       const samples = samplesIn(adapted, predictPatches(tf, model, adapted));
       const meanOf = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
-      // Where the sum of squares that are left, and as many times the squared change of the weights as there are patches, of features of
-      // spread 1, is least.
+      // The line minimises the sum of squared residuals plus the number of patches times the squared change of the weights, for features
+      // of spread 1.
       const left = meanOf(samples.map(({ left }) => left));
       assert.ok(Math.abs(left) < 1e-6, `${left}`);
       for (const band of [0, 1, 2]) {
@@ -175,7 +175,7 @@ describe('warmStart', () => {
     await warmStart(tf, model, { train }, { parents: [parent], probe: false });
     const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization');
     assert.ok(norms.length === 7 && norms.every((layer) => layer.getConfig().momentum === 0.9));
-    // By its averages it says of these patches what it says by their own.
+    // With its moving averages the model predicts the same for these patches as with the statistics of the patches.
     const input = tf.tensor4d(train.inputs, [train.count, train.size, train.size, 3]);
     const [byAverages, byTheirOwn] = [false, true].map((training) =>
       tf.tidy(() => (model.apply(input, { training }) as Tensor).dataSync<'float32'>()),
@@ -223,7 +223,7 @@ describe('warmStart', () => {
     const model = buildModel(tf, ndmi, 6);
     const start = { parents: [parent], probe: false };
     await warmStart(tf, model, { train }, start);
-    // Of the same features, something else.
+    // The targets become another function of the same features.
     setChange(model, 7);
     const targets = predictPatches(tf, model, train);
     await warmStart(tf, model, { train: { ...train, targets } }, start);
@@ -286,7 +286,7 @@ describe('warmStart', () => {
       for (const reason of reasons.slice(6))
         assert.equal(reason, 'its predictions for this place are not finite');
     }
-    // The next that fits is taken.
+    // The next suitable parent is used.
     const good = await parentIn(t, files, 'good');
     const start = { parents: [...parents, good], probe: false };
     assert.equal((await trained(ndvi, datasetOf(ndvi, 2), { start })).start!.parent!.id, 'good');
@@ -316,7 +316,7 @@ describe('warmStart', () => {
     );
     const [fresh, ofBad, ofGood] = start.probed!.map((one) => one.mse);
     assert.ok(ofGood! < fresh! && fresh! < ofBad!);
-    // Adapted to training patches, compared on selection patches.
+    // The line is adapted to training patches and compared on selection patches.
     const [known, unknown] = [subsamplePatches(dataset.train, 32), subsamplePatches(dataset.selection!, 32)];
     const straight = linearPredictor(ridge(sufficientStatistics(known)))(unknown);
     const { mse: expected } = regressionMetrics({ truth: unknown.targets, predicted: straight });
@@ -364,7 +364,7 @@ describe('warmStart', () => {
       const learned = [...before.keys()].filter((weight) => !weight.includes('moving'));
       const isHead = (weight: string) => head.includes(weight.split('/')[0]!);
       const features = learned.filter((weight) => !isHead(weight));
-      // But for those that are fitted before.
+      // The weights of the head, except those that are fitted before the training.
       const held = learned.filter((weight) => isHead(weight) && !/^(line|change)\//.test(weight));
       assert.ok(features.length >= 3 && head.includes('line') && head.includes('change'), head.join());
       const start = { parents: [parent], probe: false };
@@ -385,7 +385,7 @@ describe('warmStart', () => {
     const dataset = datasetOf(ndvi, 2);
     // One step an epoch; the first step of Adam moves a weight by the size of the step.
     const train = subsamplePatches(dataset.train, ndvi.batchSize);
-    // Large targets have gradients that are.
+    // Large targets have large gradients.
     const targets = train.targets.map((one) => 100 * one);
     const few = { ...dataset, train: { ...train, targets }, selection: undefined };
     const parent = await parentIn(t, experienced);
@@ -401,7 +401,7 @@ describe('warmStart', () => {
     };
     const [all, gradual] = [await moved({ epochs: 1 }), await moved({ epochs: 2, fineTuning: 'gradual' })];
     assert.ok(Math.abs(all - 2 / 3) < 1e-2, `${all}`);
-    // Half of the cosine is done.
+    // Half of the cosine schedule is over.
     assert.ok(Math.abs(gradual - 1 / 3) < 1e-2, `${gradual}`);
   });
 
@@ -432,7 +432,7 @@ describe('warmStart', () => {
       });
     const whole = await train();
     assert.equal(whole.start!.parent!.id, 'parent');
-    // The last layers learn alone for two epochs; what is cut off goes on from the epoch before.
+    // The last layers train alone for two epochs. A training that is cut off resumes from the epoch before.
     for (const epoch of [2, 3, 4, 5]) {
       await assert.rejects(train(epoch), /cut off/);
       const { files, losses, start } = await train();
@@ -476,7 +476,7 @@ describe('warmStart', () => {
   });
 });
 
-/** What counts, with the values that go into the line. */
+/** The samples that count: the values that enter the line, and the residual. */
 function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]; left: number }[] {
   const pixels = patches.size ** 2;
   return [...patches.targets].flatMap((target, n) => {
@@ -490,7 +490,7 @@ function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]
   });
 }
 
-/** Some line that is not zero, so that all weights get gradients. */
+/** A line that is not zero, so that all weights get gradients. */
 function line(spec: ModelSpec) {
   const { inputs, target } = spec;
   const outputs = target.kind === 'clear' ? inputs.length : 1;

@@ -30,12 +30,12 @@ import { writeDate } from '../acquisition-files.js';
 import { socketPair } from '../distributed/process-groups.js';
 import { field } from '../synthetic-land.js';
 
-/** Moments at which a child loads its code, loads its engine or works, on a machine that has time for it, in ms. */
+/** Moments at which a child loads its code, loads its engine or works, on an idle machine, in ms. */
 const MOMENTS = [0, 50, 150];
 
 let folder: string;
 let dates: AcquisitionFiles[];
-/** Ends each process of Node that loads it with code 3. */
+/** A module that ends each Node process that loads it, with exit code 3. */
 let exiting: string;
 
 /** Kills a child of this process, if it has one. */
@@ -44,14 +44,14 @@ function killChild(): void {
   if (child !== undefined) process.kill(child, 'SIGKILL');
 }
 
-/** Kills the first child that this process has, `wait` ms after it is there. */
+/** Kills the first child of this process, `wait` ms after it appears. */
 async function killFirst(wait: number): Promise<void> {
   while (children().length === 0) await sleep(1);
   await sleep(wait);
   killChild();
 }
 
-/** What `work` starts exits at once, by itself. */
+/** Makes the processes that `work` starts exit at once, by themselves. */
 async function withExitingChildren<T>(work: () => Promise<T>): Promise<T> {
   const { NODE_OPTIONS } = process.env;
   process.env.NODE_OPTIONS = `--require ${exiting}`;
@@ -63,7 +63,7 @@ async function withExitingChildren<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-// What never settles, or a child that stays, fails by the time limit.
+// The time limit fails a task that never settles, and a child that does not end.
 describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'needs /proc' }, () => {
   const cleanUp: (() => Promise<void>)[] = [];
   before(async () => {
@@ -117,7 +117,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
         const made = Promise.allSettled(Array.from({ length: 5 }, () => pool.make(task, never)));
         await killFirst(wait);
         const failed = (await made).flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-        // After the shortest wait a child is busy for sure.
+        // After the shortest wait a child is certainly busy.
         assert.ok(failed.length <= 1 && (failed.length === 1 || wait > 0), failed.join('\n'));
         for (const { code, message } of failed)
           assert.match(`${code} ${message}`, /^TW_TRAIN_PREDICT .*its process ended with SIGKILL/);
@@ -132,7 +132,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
         const [child, ...others] = children();
         assert.ok(child !== undefined && others.length === 0);
         process.kill(child, 'SIGKILL');
-        // Its entry goes when this process has learned of its end.
+        // The entry in /proc disappears when this process has noticed the end of the child.
         while (existsSync(`/proc/${child}`)) await sleep(5);
       }
       await works(pool);
@@ -247,7 +247,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     for (const wait of MOMENTS)
       test(`busy for ${wait} ms: the node is lost`, async (t) => {
         const member = memberOf(t);
-        // A reading that has ended in time is followed by a training that does not.
+        // If the reading ends in time, it is followed by a training that does not.
         const all = member.read(task()).then(() => member.train(training(100_000), undefined, {}));
         const fails = assert.rejects(all, fellOut('SIGKILL'));
         await killFirst(wait);
@@ -297,7 +297,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
 
     test('busy, by themselves or aborted: that fails, and the next is built', async () => {
       for (const wait of MOMENTS) {
-        // On a fast machine it may be built in time.
+        // On a fast machine the model may be built in time.
         const files = build().catch((error) => assert.rejects(Promise.reject(error), failed('SIGKILL')));
         while (children().length === 0) await sleep(1);
         await sleep(wait);
