@@ -73,7 +73,10 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
     assert.match(drained.stdout, new RegExp(`^node ${id} gives its slots to the others`));
     assert.match(drained.stderr, /^warning: only one node takes slots now/);
     await until('it is drained', async () => /"drained: this node owns no slots and can/.test(saidB()));
-    assert.match((await ran('node', 'join', id.slice(0, 12))).stdout, new RegExp(`^node ${id} takes slots`));
+    assert.match(
+      (await ran('node', 'join', id.slice(0, 12))).stdout,
+      new RegExp(`^node ${id} now takes slots again`),
+    );
     await until('it has slots', async () => own(await nodesOf(a)).length === 2);
     const all = await tilewright('node', 'drain', '', ...at);
     assert.deepEqual([all.code, /several node ids begin with/.test(all.stderr)], [2, true]);

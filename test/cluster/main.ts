@@ -38,8 +38,31 @@ const { values: flags } = parseArgs({
     network: { type: 'string' },
     together: { type: 'string', default: '2' },
     logs: { type: 'string', default: 'tilewright-faults' },
+    help: { type: 'boolean', default: false },
   },
 });
+
+const HELP = `usage: npm run test:cluster -- [options]
+
+  --seed N        seed of the named pairs of a scenario and a fault; random by default
+  --hours N       look for violations for N hours: random pairs, each with its own seed
+  --pairs N       the same for N pairs
+  --first-seed N  seed of the first random pair
+  --soak N        run a cluster under a constant load for N hours and check that nothing grows
+  --only TEXT     pairs whose name contains the text
+  --list          print the pairs and exit
+  --network KIND  namespaces or loopback; by default namespaces if this user may create them
+  --together N    pairs that run at the same time; 2 by default
+  --logs FOLDER   folder for the logs of failed pairs; tilewright-faults by default
+  --keep          keep the logs of all pairs
+  --help          print this text and exit
+
+docs/development/testing.md explains how to read a violation.`;
+
+if (flags.help) {
+  console.log(HELP);
+  process.exit(0);
+}
 
 // Every server and network ends with this process.
 process.setMaxListeners(0);

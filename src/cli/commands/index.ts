@@ -27,6 +27,8 @@ export const COMMANDS: Record<string, () => Promise<Command>> = {
   delete: async () => (await import('./delete.js')).deleteCommand(),
   node: async () => (await import('./cluster/node.js')).nodeCommand(),
   verify: async () => (await import('./verify.js')).verifyCommand(),
+  completion: async () => (await import('./completion.js')).completionCommand(allCommands),
 };
 
-export const allCommands = () => Promise.all(Object.values(COMMANDS).map((make) => make()));
+export const allCommands = (): Promise<Command[]> =>
+  Promise.all(Object.values(COMMANDS).map((make) => make()));
