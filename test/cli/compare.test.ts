@@ -122,7 +122,7 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
 
     const nothing = await compare('--datetime', '1999');
     assert.equal(nothing.code, 1);
-    assert.match(nothing.stderr, /no tile fits the filter.*\[TW_TRAIN_NOTHING\]/);
+    assert.match(nothing.stderr, /no tile matches the filter.*\[TW_TRAIN_NOTHING\]/);
     for (const [flags, said] of [
       [['--modes', 'fast'], /"fast" is not one of partitioned, distributed, contained/],
       [['--modes', 'partitioned,partitioned'], /Name each one once/],

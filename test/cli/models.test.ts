@@ -117,7 +117,7 @@ test('models shows, exports and deletes versions', async (t) => {
   }
 
   const unnamed = await tilewright('models', '--export', file, ...data);
-  assert.deepEqual([unnamed.code, /name its id/.test(unnamed.stderr)], [2, true]);
+  assert.deepEqual([unnamed.code, /need the id of a model/.test(unnamed.stderr)], [2, true]);
   const ofTile = await tilewright('delete', 'tile', tile!.id, '--version', best.version, ...data);
   assert.deepEqual([ofTile.code, /not of a tile/.test(ofTile.stderr)], [2, true]);
   const removed = await tilewright('delete', 'model', id, '--version', latest.version, ...data);

@@ -55,7 +55,7 @@ test('series prints a table, CSV or JSON, of a point or of GeoJSON; search names
 
   for (const [place, expression, message] of [
     ['-15.0,47.8', 'ndvi', undefined],
-    ['nowhere.json', 'ndvi', /is no place/],
+    ['nowhere.json', 'ndvi', /is not a place/],
     ['15,95', 'ndvi', /beyond 90 degrees of latitude/],
     ['15.02,47.843', 'nir +', /character 6/],
     ['15.02,47.843', 'swir', /there is no band "swir"; there are/],
