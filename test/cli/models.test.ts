@@ -119,7 +119,7 @@ test('models shows, exports and deletes versions', async (t) => {
   const unnamed = await tilewright('models', '--export', file, ...data);
   assert.deepEqual([unnamed.code, /need the id of a model/.test(unnamed.stderr)], [2, true]);
   const ofTile = await tilewright('delete', 'tile', tile!.id, '--version', best.version, ...data);
-  assert.deepEqual([ofTile.code, /not of a tile/.test(ofTile.stderr)], [2, true]);
+  assert.deepEqual([ofTile.code, /not with a tile/.test(ofTile.stderr)], [2, true]);
   const removed = await tilewright('delete', 'model', id, '--version', latest.version, ...data);
   assert.equal(removed.stdout, `deleted model ${id}: 1 version\n`);
   const again = await tilewright('delete', 'model', id, '--version', latest.version, ...data);

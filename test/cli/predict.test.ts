@@ -29,9 +29,9 @@ test('predict reports errors and bad models', async (t) => {
     '--collection',
     'absent',
   );
-  await told(1, /^nothing to do: no tile fits the filter\.$/m, 'ndvi', '--datetime', '1999');
+  await told(1, /^nothing to do: no tile matches the filter\.$/m, 'ndvi', '--datetime', '1999');
   const cloud =
-    /^nothing to do: no tile fits the filter\. Tiles with unknown cloud cover match no cloud limit\.$/m;
+    /^nothing to do: no tile matches the filter\. Tiles with unknown cloud cover match no cloud limit\.$/m;
   await told(1, cloud, 'ndvi', '--datetime', '1999', '--max-cloud', '5');
   const none = await told(1, /^nothing to do: \d+ tiles?, their places have no model ndvi$/m, 'ndvi');
   assert.doesNotMatch(none.stdout, /have no model/);

@@ -83,7 +83,7 @@ test('fill, split, coalesce and tensor run from the command line', async (t) => 
   assert.equal((await run('fill', '--max-cloud', '200')).code, 2);
   const nothing = await run('fill', '--collection', 'absent');
   assert.deepEqual([nothing.code, nothing.json.tiles], [0, 0]);
-  assert.match(nothing.stderr, /nothing to do: no tile fits the filter/);
+  assert.match(nothing.stderr, /nothing to do: no tile matches the filter/);
   const { code, stderr } = await tilewright('verify', ...target);
   assert.equal(code, 0, stderr);
   if (hasGdal)

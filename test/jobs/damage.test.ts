@@ -122,7 +122,7 @@ test('a command that has nothing to do gives the reason and succeeds', async (t)
   assert.equal(nothing.code, 1);
   assert.match(
     nothing.stderr,
-    /no tile fits the filter .*\n--recurse includes the cells inside a geocode\.$/m,
+    /no tile matches the filter .*\n--recurse includes the cells inside a geocode\.$/m,
   );
 
   const found = async (...flags: string[]) => {

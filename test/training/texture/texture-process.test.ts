@@ -312,7 +312,7 @@ test('invalid requests are refused with a reason', async (t) => {
   await tilewright('ingest', path, '--datetime', '2024-06-01', ...PLANTED_FLAGS, ...target);
   const nothing = await run('--bbox', '0,0,1,1');
   assert.equal(nothing.code, 1);
-  assert.match(nothing.stderr, /no tile fits the filter \[TW_TRAIN_NO_TEXTURE\]/);
+  assert.match(nothing.stderr, /no tile matches the filter \[TW_TRAIN_NO_TEXTURE\]/);
   const many = await run('--collection', 'planted', '--clusters', '500');
   assert.equal(many.code, 1);
   assert.match(

@@ -70,7 +70,7 @@ export function tensorCommand(): Command {
       if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results, pathOf);
       if (results.files.length > 0) return;
-      logToStderr('error: no tile fits the filter');
+      logToStderr('error: no tile matches the filter');
       process.exitCode = 1;
     });
   });
