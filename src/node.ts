@@ -287,7 +287,7 @@ async function shutdownSummary({ catalogue }: Storage, slots: number): Promise<s
   return `stopped; ${left.join('; ') || 'no unfinished work'}`;
 }
 
-type Logger = Pick<FastifyInstance['log'], 'info' | 'warn' | 'error'>;
+type Logger = Pick<FastifyInstance['log'], 'info' | 'warn'>;
 
 /**
  * Log of the cluster and of background work. Until the node's log is open, lines are buffered, and errors are emitted as warnings of the
@@ -311,7 +311,8 @@ class BufferedLog {
 
   /** A line of the log of a job. */
   readonly job: LineListener = ({ id, process }, { level, text }) => {
-    this.write((log) => log[level === 'warning' ? 'warn' : level]({ job: id, process }, text));
+    // A failed job is mostly a fault of its inputs, and not of the server.
+    this.write((log) => log[level === 'info' ? 'info' : 'warn']({ job: id, process }, text));
   };
 
   open(log: Logger): void {

@@ -509,7 +509,7 @@ test('a cube without a scale or wavelengths has a warning, unless options set th
     const [scene] = await describeScenes(join(folder, `${name}.hdr`), options);
     return scene!.warnings.join();
   };
-  assert.match(await warningsOf('unscaled'), /have no scale .* --scale 0\.0001/);
+  assert.match(await warningsOf('unscaled'), /have no scale, .* --scale 0\.0001/);
   assert.match(await warningsOf('bare'), /40 of 40 bands have no wavelength, .* --wavelengths/);
   assert.equal(await warningsOf('unscaled', { scale: 1 }), '');
   assert.equal(await warningsOf('bare', { wavelengths: [400, 800] }), '');
