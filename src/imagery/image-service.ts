@@ -22,8 +22,10 @@ import { BlockCache, TileReader } from './reading/index.js';
 import {
   type ColourScale,
   colourScaleOf,
+  MAX_MEDIAN_TILES,
   mapView,
   mosaic,
+  type PixelSelection,
   type RenderContext,
   type RenderedImage,
   type RenderParams,
@@ -86,6 +88,8 @@ export interface MapRequest {
   size: number;
   /** Additional pixels on each side of the tile, a multiple of 0.5. Default: the pixels that the algorithm needs and cuts off. */
   buffer?: number | undefined;
+  /** Default: `first`. */
+  pixelSelection?: PixelSelection | undefined;
   /** Default: PNG if a pixel is transparent, else JPEG. */
   format: ImageFormat | undefined;
 }
@@ -156,8 +160,8 @@ export class ImageService {
   }
 
   /**
-   * Renders a map tile of a collection. Each pixel is taken from the least cloudy tile in which it is clear; pixels without a clear tile
-   * are transparent. Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY, _TILE_FILE, and
+   * Renders a map tile of a collection. Each pixel is taken from the least cloudy tile in which it is clear, or is the median of several;
+   * pixels without a clear tile are transparent. Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY, _TILE_FILE, and
    * TW_QUERY_UNANSWERED.
    */
   mapTile(request: MapRequest): Promise<EncodedImage> {
@@ -172,6 +176,7 @@ export class ImageService {
     tile,
     size,
     buffer,
+    pixelSelection = 'first',
     format,
   }: MapRequest): Promise<EncodedImage> {
     requireMapTile(tile);
@@ -183,11 +188,12 @@ export class ImageService {
     requireZoom(collection, tile, sideRatio(size, buffer, style));
     const cut = style.algorithm ? borderPixels(style.algorithm) : 0;
     const pixels = mapPixelCentres(tile, size, grid, buffer ?? cut);
-    requireValues(reference, style, pixels.xs.length, pixels.ys.length);
+    const layers = pixelSelection === 'median' ? MAX_MEDIAN_TILES : 1;
+    requireValues(reference, style, layers * pixels.xs.length, pixels.ys.length);
     const bbox = pixelBbox(pixels, grid);
     const inTile = and([ofCollection(collection.id), { op: 's_intersects', shape: { bbox } }, filter]);
     const groups = tilesByCloudCover(this.finder, inTile);
-    const picture = await mosaic(this.renderContext, groups, pixels, style);
+    const picture = await mosaic(this.renderContext, groups, pixels, style, pixelSelection);
     const side = mapPixelSize(tile, size);
     return this.encode({ ...renderTaskOf(style), picture, pixel: { x: side, y: side }, cut }, style, format);
   }

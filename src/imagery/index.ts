@@ -23,7 +23,12 @@ export {
   type TileGeoTiff,
   withOpenTile,
 } from './reading/index.js';
-export type { ColourScale, RenderParams } from './rendering/index.js';
+export {
+  type ColourScale,
+  PIXEL_SELECTIONS,
+  type PixelSelection,
+  type RenderParams,
+} from './rendering/index.js';
 export { type CellPart, RESAMPLING_METHODS } from './resampling/index.js';
 export {
   forEachPixelRun,

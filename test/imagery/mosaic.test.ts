@@ -1,4 +1,4 @@
-/** The least cloudy mosaic, compared with a choice made pixel by pixel from the files. */
+/** Mosaics, compared with a choice made pixel by pixel from the files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -21,7 +21,12 @@ async function pixelsOf(node: TilewrightNode, tile: TileRecord) {
   return { tile, red: bands[0], width: group.width, height: group.height, mask: mask.bands[0] };
 }
 
-test('each pixel comes from the least cloudy tile where it is clear', async (t) => {
+function medianOf(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
+test('each pixel comes from the least cloudy tile where it is clear, or is the median of the clear tiles', async (t) => {
   const scenes: DatedScene[] = fc
     .sample(
       fc.record({
@@ -42,6 +47,7 @@ test('each pixel comes from the least cloudy tile where it is clear', async (t) 
     [13, 15.01, 47.845, '', () => true],
     [13, 15.01, 47.845, '&minCloud=10', ({ cloudCover }: TileRecord) => cloudCover! >= 10],
     [14, 15.01, 47.845, '', () => true],
+    [14, 15.01, 47.845, '&pixel_selection=median', () => true],
     [16, 15.02, 47.843, '', () => true],
     [15, 15.015, 47.843, '&maxCloud=40', ({ cloudCover }: TileRecord) => cloudCover! <= 40],
     [
@@ -67,16 +73,16 @@ test('each pixel comes from the least cloudy tile where it is clear', async (t) 
       const pixelLat = (Math.atan(Math.sinh((y / HALF) * Math.PI)) * 180) / Math.PI;
       const geocode = grid.encode(pixelLon, pixelLat, 6);
       const { west, south, east, north } = grid.bounds(geocode);
-      let expected = NaN;
+      const clear: number[] = [];
       for (const { tile, red, width, height, mask } of order) {
         if (tile.geocode !== geocode) continue;
         const column = Math.floor(((pixelLon - west) / (east - west)) * width);
         const row = Math.floor(((north - pixelLat) / (north - south)) * height);
         const at = row * width + column;
         if (red[at] === 0 || (mask[at] !== 1 && mask[at] !== 255)) continue;
-        expected = red[at] * 0.0001;
-        break;
+        clear.push(red[at] * 0.0001);
       }
+      const expected = filter.includes('median') ? medianOf(clear) : (clear[0] ?? NaN);
       if (!Number.isNaN(expected)) drawn++;
       const opaque = pixels[4 * i + 3] === 255;
       const count = Math.min(255, Math.max(0, ((expected - LOW) / (HIGH - LOW)) * 255));

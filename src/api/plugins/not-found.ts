@@ -22,7 +22,8 @@ export function registerNotFound(server: FastifyInstance): void {
     for (const path of paths.values())
       if (path.pattern.test(asked)) for (const method of path.methods) methods.add(method);
     // The router refuses some addresses that the pattern of a route matches, such as an empty extension: the method is not at fault.
-    if (methods.size === 0 || methods.has(request.method)) throw resourceNotFound(`route ${request.method} ${asked}`);
+    if (methods.size === 0 || methods.has(request.method))
+      throw resourceNotFound(`route ${request.method} ${asked}`);
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
     throw methodNotAllowed(request.method, asked, allow);

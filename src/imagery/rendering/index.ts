@@ -6,6 +6,7 @@
 export { mapView, smallestZoom } from './map-extent.js';
 export { mosaic, type RenderContext, renderTilePlanes } from './mosaic.js';
 export { tilesByCloudCover } from './mosaic-order.js';
+export { MAX_MEDIAN_TILES, PIXEL_SELECTIONS, type PixelSelection } from './pixel-selection.js';
 export { RENDER_HANDLERS, type RenderedImage, type RenderTask, renderImage } from './render-image.js';
 export {
   type ColourScale,

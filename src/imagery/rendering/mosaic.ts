@@ -1,4 +1,4 @@
-/** Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear. */
+/** Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear, or is the median of several clear tiles. */
 
 import type { TaskPool } from '../../async/index.js';
 import { type Expression, type Program, resolveBands } from '../../expressions/index.js';
@@ -16,6 +16,7 @@ import {
   type Viewport,
   viewportOfCell,
 } from '../resampling/index.js';
+import { MAX_MEDIAN_TILES, medianOfLayers, type PixelSelection } from './pixel-selection.js';
 import { RENDER_HANDLERS, type RenderHandlers } from './render-image.js';
 
 /** The bands of an image. */
@@ -81,21 +82,28 @@ async function evaluateAll(
 /** The pixels of an image that one cell covers. */
 interface CellMosaic {
   view: Viewport;
-  /** 1 for pixels without a value so far. */
+  /** 1 for pixels without a value so far; of a median, for all pixels. */
   unfilled: Uint8Array;
   unfilledCount: number;
+  /** Planes of the tiles of a median, NaN for pixels that are not clear. */
+  layers: Float64Array[][];
 }
 
 /** Limit of tiles that are read for one image. */
 const MAX_TILES = 1024;
 
-/** The mosaic of a map tile. `groups` yields tiles, least cloudy first; it is read until all pixels are filled or 1,024 tiles were read. */
+/**
+ * The mosaic of a map tile. `groups` yields tiles, least cloudy first; it is read until all pixels are filled, all cells have the tiles of
+ * their median, or 1,024 tiles were read.
+ */
 export async function mosaic(
   source: RenderContext,
   groups: AsyncIterable<TileRecord[]>,
   pixels: MapPixelCentres,
   subject: RenderedBands,
+  selection: PixelSelection = 'first',
 ): Promise<Planes> {
+  const add = selection === 'median' ? addLayer : composite;
   const [width, height] = [pixels.xs.length, pixels.ys.length];
   const planes = subject.expressions.map(() => new Float64Array(width * height).fill(NaN));
   const picture: Planes = { width, height, planes };
@@ -115,13 +123,14 @@ export async function mosaic(
       [...dates].map(async ([part, ofCell]) => {
         const before = part.unfilledCount;
         for (const tile of ofCell)
-          if (part.unfilledCount > 0) await composite(source, tile, part, subject, picture);
+          if (part.unfilledCount > 0) await add(source, tile, part, subject, picture);
         open -= before - part.unfilledCount;
       }),
     );
     seen += tiles.length;
     if (open === 0 || seen >= MAX_TILES) break;
   }
+  for (const part of parts.values()) if (part && part.layers.length > 0) fillByMedian(part, picture);
   return picture;
 }
 
@@ -129,7 +138,7 @@ function newCellMosaic(pixels: MapPixelCentres, bounds: GridBounds): CellMosaic 
   const view = viewportOfCell(pixels, bounds);
   if (!view) return undefined;
   const unfilledCount = view.columns.length * view.rows.length;
-  return { view, unfilled: new Uint8Array(unfilledCount).fill(1), unfilledCount };
+  return { view, unfilled: new Uint8Array(unfilledCount).fill(1), unfilledCount, layers: [] };
 }
 
 /** Fills unfilled pixels of a part with the clear pixels of a tile. */
@@ -144,12 +153,41 @@ async function composite(
   const clear = await clearPixels(source, tile, view, subject, unfilled);
   if (!clear) return;
   const planes = await renderTilePlanes(source, tile, view, subject);
-  const across = view.columns.length;
   for (let i = 0; i < clear.length; i++) {
     if (clear[i] === 0 || planes.some((plane) => Number.isNaN(plane[i]))) continue;
-    const to = (view.top + Math.floor(i / across)) * picture.width + view.left + (i % across);
+    const to = pixelOf(view, i, picture.width);
     for (let p = 0; p < planes.length; p++) picture.planes[p][to] = planes[p][i];
     unfilled[i] = 0;
     part.unfilledCount--;
+  }
+}
+
+/** Index in a picture of pixel `i` of a view. */
+function pixelOf({ top, left, columns }: Viewport, i: number, width: number): number {
+  const across = columns.length;
+  return (top + Math.floor(i / across)) * width + left + (i % across);
+}
+
+/** Adds the clear pixels of a tile to the layers of a median. The part is complete with the last of them. */
+async function addLayer(
+  source: RenderContext,
+  tile: TileRecord,
+  part: CellMosaic,
+  subject: RenderedBands,
+): Promise<void> {
+  const clear = await clearPixels(source, tile, part.view, subject, part.unfilled);
+  if (!clear) return;
+  const planes = await renderTilePlanes(source, tile, part.view, subject);
+  part.layers.push(planes.map((plane) => plane.map((value, i) => (clear[i] === 0 ? NaN : value))));
+  if (part.layers.length === MAX_MEDIAN_TILES) part.unfilledCount = 0;
+}
+
+function fillByMedian({ view, unfilled, layers }: CellMosaic, picture: Planes): void {
+  for (const [p, plane] of picture.planes.entries()) {
+    const medians = medianOfLayers(
+      layers.map((planes) => planes[p]!),
+      unfilled.length,
+    );
+    for (const [i, value] of medians.entries()) plane[pixelOf(view, i, picture.width)] = value;
   }
 }

@@ -17,9 +17,9 @@ import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../s
 import type { Services } from '../../services.js';
 import {
   type MapQuery,
+  type MosaicQuery,
   mapFilterQuery,
-  type PaddingQuery,
-  paddingQuery,
+  mosaicQuery,
   renderParams,
   renderQuery,
 } from './render-params.js';
@@ -53,7 +53,7 @@ export async function mapRoutes(
   };
 
   const mapTile = async (
-    request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & PaddingQuery }>,
+    request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & MosaicQuery }>,
     reply: FastifyReply,
     format: ImageFormat | undefined,
   ) => {
@@ -67,12 +67,13 @@ export async function mapRoutes(
       tile,
       size,
       buffer: query.buffer,
+      pixelSelection: query.pixel_selection,
       format,
     });
     return sendPicture(request, reply, picture);
   };
 
-  server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & PaddingQuery }>(
+  server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & MosaicQuery }>(
     '/xyz/:collection/:z/:x/:y.:format',
     {
       schema: {
@@ -80,13 +81,13 @@ export async function mapRoutes(
           'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
         tags,
         response: picture,
-        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery }),
+        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
   );
 
-  server.get<{ Params: TileAddress; Querystring: MapQuery & PaddingQuery & FormatQuery }>(
+  server.get<{ Params: TileAddress; Querystring: MapQuery & MosaicQuery & FormatQuery }>(
     '/xyz/:collection/:z/:x/:y',
     {
       schema: {
@@ -94,7 +95,7 @@ export async function mapRoutes(
           'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
+        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery, ...formatQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
@@ -102,7 +103,7 @@ export async function mapRoutes(
 
   server.get<{
     Params: { collection: string };
-    Querystring: MapQuery & PaddingQuery & { tile_format: string; tile_scale: number };
+    Querystring: MapQuery & MosaicQuery & { tile_format: string; tile_scale: number };
   }>(
     '/xyz/:collection/tilejson.json',
     {
@@ -113,7 +114,7 @@ export async function mapRoutes(
         querystring: closedObject({
           ...mapFilterQuery,
           ...renderQuery,
-          ...paddingQuery,
+          ...mosaicQuery,
           tile_format: { enum: FORMAT_NAMES, default: 'png' },
           tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
         }),

@@ -1,5 +1,11 @@
 /** URL parameters that select the tiles of a picture and how it is rendered. */
-import { ALGORITHMS, RESAMPLING_METHODS, type RenderParams } from '../../../imagery/index.js';
+import {
+  ALGORITHMS,
+  PIXEL_SELECTIONS,
+  type PixelSelection,
+  RESAMPLING_METHODS,
+  type RenderParams,
+} from '../../../imagery/index.js';
 import { type FilterParams, filterQuery } from '../../../query/index.js';
 
 const text = { type: 'string' };
@@ -31,8 +37,14 @@ export const renderQuery = {
   return_mask: { type: 'boolean', description: 'false: the picture has no alpha channel' },
 };
 
-/** JSON Schema of the margins around a map tile, with titiler's names. */
-export const paddingQuery = {
+/** JSON Schema of the parameters of map tiles alone: margins and the choice of pixels, with titiler's names. */
+export const mosaicQuery = {
+  pixel_selection: {
+    enum: PIXEL_SELECTIONS,
+    default: 'first',
+    description:
+      'first: each pixel is from the least cloudy tile in which it is clear. median: the median of up to nine clear tiles',
+  },
   buffer: {
     type: 'number',
     minimum: 0.5,
@@ -62,8 +74,9 @@ export const mapFilterQuery = {
 
 export type MapQuery = RenderParams & FilterParams;
 
-/** Margin around a map tile, pixels. */
-export interface PaddingQuery {
+export interface MosaicQuery {
+  pixel_selection?: PixelSelection;
+  /** Margin around a map tile, pixels. */
   buffer?: number;
 }
 

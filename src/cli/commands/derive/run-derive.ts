@@ -40,7 +40,9 @@ export async function runDerive<Results extends DeriveResults = DeriveResults>(
 /** The reasons why no tile was derived. */
 function skipReasons(skipped: DeriveResults['skipped'], flags: FilterOptions): string {
   const reasons = Object.entries(skipped).map(([reason, number]) => `${plural(number, 'tile')}, ${reason}`);
-  return reasons.length > 0 ? reasons.join('; ') : `no tile matches the filter. ${noMatchHint(flags)}`.trimEnd();
+  return reasons.length > 0
+    ? reasons.join('; ')
+    : `no tile matches the filter. ${noMatchHint(flags)}`.trimEnd();
 }
 
 function printResults(results: Timed<DeriveResults>): void {
