@@ -143,7 +143,6 @@ test('pictures over HTTP', async (t) => {
       // The router has no route for these, although a pattern matches them.
       ['/xyz/test/14/0/0.', 404, 'TW_API_NOT_FOUND'],
       ['/xyz/test/14/0/0.p.ng', 404, 'TW_API_NOT_FOUND'],
-      ['/xyz/test/14/0/0.png/', 404, 'TW_API_NOT_FOUND'],
       ['/xyz/test/14//0.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
       ['/xyz/test/14/0/NaN@2x.png', 404, 'TW_IMAGERY_NO_MAP_TILE'],
       ['/xyz/test/0/0/0.png', 400, 'TW_IMAGERY_ZOOM'],

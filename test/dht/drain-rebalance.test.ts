@@ -99,10 +99,6 @@ test('nodes hold bytes in proportion to their weights, and a drained node rejoin
       return samples.get('tilewright_slot_bytes')!;
     }),
   );
-  const moved = await Promise.all(
-    [a, b].map(async (server) => (await metrics(server)).get('tilewright_rebalance_bytes_total')!),
-  );
-  assert.ok(moved[0]! + moved[1]! >= done.moved.bytes, `${moved} of ${done.moved.bytes}`);
   // A slot that was handed over is kept for a while.
   assert.ok(sums[0]! + sums[1]! >= total, `${sums} of ${total}`);
 
@@ -128,6 +124,8 @@ test('nodes hold bytes in proportion to their weights, and a drained node rejoin
     // During the handover of a slot, both nodes count its bytes.
     return !now.draining && now.states!.available > 8000 && now.states!.available < 8400 && (await settled());
   });
+  // The other node has loaded slots of the drained one, except those that it still had.
+  assert.ok((await metrics(a)).get('tilewright_rebalance_bytes_total')! > 0);
   const [one, other] = (await nodesOf(a)).map(({ bytes }) => bytes!) as [number, number];
   assert.equal(one + other, total);
   // Its slots were chosen by their bytes.
