@@ -325,7 +325,7 @@ export class IngestJob {
       } catch (error) {
         until ??= performance.now() + ETCD_RETRY_TIMEOUT_MS;
         if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
-        log('warning', `${this.toUserNames(path)}: etcd does not respond; the scene will be retried`);
+        log('warning', `${this.toUserNames(path)}: etcd does not answer; the scene will be retried`);
         await sleep(ETCD_RETRY_INTERVAL_MS, undefined, { signal });
       }
     }
