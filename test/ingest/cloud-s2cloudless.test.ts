@@ -109,7 +109,7 @@ test('inputs of other sizes are refused', () => {
   assert.throws(() => maskOf(rest), { code: 'TW_INGEST_BAD_CLOUD_BANDS', message: /of B10/ });
   assert.throws(
     () => maskOf(bandsOf({ B11: { ...band(60, 45), height: 44 } })),
-    /2700 pixels of B11 where 2640/,
+    /2700 pixels of B11 instead of 2640/,
   );
   assert.throws(() => maskOf(bandsOf(), new Uint8Array(5)), /5 pixels of valid/);
   assert.throws(

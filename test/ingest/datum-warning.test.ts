@@ -40,5 +40,5 @@ test('a scene on an unknown datum has a warning for any pixel size', () => {
   const scene = sceneOf(rasterAround('a', crs, [10, 50], { width: 100, height: 100, pixel: 0.01 }));
   coverScene(scene, geohash, 3);
   assert.deepEqual(scene.warnings.length, 1);
-  assert.match(scene.warnings[0]!, /taken as WGS 84.*hundred metres/);
+  assert.match(scene.warnings[0]!, /treated as WGS 84.*hundred metres/);
 });

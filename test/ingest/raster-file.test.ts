@@ -440,7 +440,7 @@ test('a file of several layers that is not a known product lists them', {
   const path = join(folder, 'a.nc');
   execFileSync('gdal_translate', ['-q', '-of', 'netCDF', '-co', 'FORMAT=NC', tiff, path]);
   await assert.rejects(describeScenes(path, { collection: 'c', datetime: '2020-01-01' }), (error: Error) => {
-    assert.match(error.message, /2 layers: Band1, Band2\. Take one out with gdal_translate/);
+    assert.match(error.message, /2 layers: Band1, Band2\. Extract one with gdal_translate/);
     return error.message.includes(path);
   });
 });
@@ -509,7 +509,7 @@ test('a cube without a scale or wavelengths has a warning, unless options set th
     const [scene] = await describeScenes(join(folder, `${name}.hdr`), options);
     return scene!.warnings.join();
   };
-  assert.match(await warningsOf('unscaled'), /have no scale .* --scale 0\.0001/);
+  assert.match(await warningsOf('unscaled'), /have no scale, .* --scale 0\.0001/);
   assert.match(await warningsOf('bare'), /40 of 40 bands have no wavelength, .* --wavelengths/);
   assert.equal(await warningsOf('unscaled', { scale: 1 }), '');
   assert.equal(await warningsOf('bare', { wavelengths: [400, 800] }), '');
