@@ -285,9 +285,9 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
  * computed twice.
  */
 function partsOfRow(columns: number): [number, number][] {
-  const whole = columns - (columns % PANEL_ROWS);
-  const first: [number, number] = [0, whole];
-  return whole === columns ? [first] : [first, [columns - PANEL_ROWS, PANEL_ROWS]];
+  const aligned = columns - (columns % PANEL_ROWS);
+  const first: [number, number] = [0, aligned];
+  return aligned === columns ? [first] : [first, [columns - PANEL_ROWS, PANEL_ROWS]];
 }
 
 type Padding = Pick<ConvolutionShape, 'top' | 'left' | 'bottom' | 'right'>;
@@ -315,8 +315,8 @@ function padded(
   if (!pad) return own;
   const { height, width, channels } = size;
   heap.float32View(copy, paddedSize(batch, size, pad)).fill(0);
-  const whole = { height: pad.top + height + pad.bottom, width: pad.left + width + pad.right, channels };
-  const to = imageStrides(copy, whole);
+  const extent = { height: pad.top + height + pad.bottom, width: pad.left + width + pad.right, channels };
+  const to = imageStrides(copy, extent);
   for (let n = 0; n < batch; n++)
     heap.run.copyRuns(
       height,

@@ -34,7 +34,7 @@ export interface TrainOptions {
   start?: WarmStartOptions;
   /** Schedule of the trainable layers if the training starts from another model. Default: all layers from the start. */
   fineTuning?: FreezingSchedule;
-  /** Scores the trained model on whole tiles, if a patch is an image. Default: no such scores. */
+  /** Scores the trained model on entire tiles, if a patch is an image. Default: no such scores. */
   scoreTile?: ScoreTile;
   /** File in which the state of the training is saved, and from which it resumes. `task` identifies everything that affects the result. */
   checkpoint?: { path: string; task: string; everySeconds?: number };

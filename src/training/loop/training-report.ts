@@ -60,7 +60,7 @@ export interface TrainedCell extends TrainingReport {
   predictions?: Predictions;
 }
 
-/** Scores a trained model on whole tiles. */
+/** Scores a trained model on entire tiles. */
 export type ScoreTile = (model: LayersModel, range: DisplayRange) => Promise<TileScore>;
 
 /** Scores a trained model and the baselines. Also returns the values of the validation patches that count. */
