@@ -147,7 +147,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
       await closed;
       assert.match(
         said,
-        new RegExp(`Job ${jobID} goes on .* tilewright jobs ${jobID} --follow --server ANOTHER`),
+        new RegExp(`Job ${jobID} continues .* tilewright jobs ${jobID} --follow --server ANOTHER`),
       );
     },
   );

@@ -47,7 +47,7 @@ test('models shows how images are scored, and marks scores of older versions wit
     before,
     /^model .* 0\.750 \(3 scales, range 2\.0\) +31\.3 \(range 1\.0\) +0\.91\d \(range 1\.0\)$/m,
   );
-  assert.doesNotMatch(before, /^images|whole tile/m);
+  assert.doesNotMatch(before, /^images|entire tile/m);
 });
 
 test('models shows, exports and deletes versions', async (t) => {
@@ -117,9 +117,9 @@ test('models shows, exports and deletes versions', async (t) => {
   }
 
   const unnamed = await tilewright('models', '--export', file, ...data);
-  assert.deepEqual([unnamed.code, /name its id/.test(unnamed.stderr)], [2, true]);
+  assert.deepEqual([unnamed.code, /need the id of a model/.test(unnamed.stderr)], [2, true]);
   const ofTile = await tilewright('delete', 'tile', tile!.id, '--version', best.version, ...data);
-  assert.deepEqual([ofTile.code, /not of a tile/.test(ofTile.stderr)], [2, true]);
+  assert.deepEqual([ofTile.code, /not with a tile/.test(ofTile.stderr)], [2, true]);
   const removed = await tilewright('delete', 'model', id, '--version', latest.version, ...data);
   assert.equal(removed.stdout, `deleted model ${id}: 1 version\n`);
   const again = await tilewright('delete', 'model', id, '--version', latest.version, ...data);

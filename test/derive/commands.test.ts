@@ -40,7 +40,7 @@ test('fill, split, coalesce and tensor by the command', async (t) => {
   }
   const filled = await run('fill', '--collection', 'test');
   assert.equal(filled.code, 0, filled.stderr);
-  assert.match(filled.stderr, /"search --source filled" finds them alone/);
+  assert.match(filled.stderr, /"search --source filled" finds only them/);
   assert.ok(filled.json.tiles > 0 && filled.json.failures === 0);
   const again = await run('fill', '--collection', 'test');
   assert.deepEqual([again.json.tiles, again.json.unchanged], [0, filled.json.tiles]);

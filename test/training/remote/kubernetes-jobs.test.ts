@@ -269,12 +269,12 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
       [['--manifests'], /--mode contained/],
       [['--here'], /--mode contained/],
       [['--place-memory', '1GB', '--mode', 'partitioned'], /--mode contained/],
-      [['--mode', 'contained', '--here', '--manifests'], /one of them/],
+      [['--mode', 'contained', '--here', '--manifests'], /exclude each other/],
       [['ndmi', '--mode', 'contained', '--here'], /one model/],
     ];
     for (const [more, message] of refused) assert.match((await train(...more)).stderr, message);
     const nowhere = await tilewright('train', 'ndvi', '--data', folder, '--mode', 'contained', '--manifests');
-    assert.match(nowhere.stderr, /give --server/);
+    assert.match(nowhere.stderr, /needs --server/);
     for (const mode of [undefined, 'partitioned', 'distributed']) {
       const inputs = { model: 'ndvi', mode, placeMemory: 1e9 };
       const answer = await post('/processes/train/execution', { inputs });

@@ -141,7 +141,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.equal(left.similar.length, textures.length - 2);
   const unnamed = await tilewright('similar', own.geocode, ...target);
   assert.equal(unnamed.code, 2);
-  assert.match(unnamed.stderr, /no id of a tile.*give --collection/);
+  assert.match(unnamed.stderr, /not the id of a tile.*needs --collection/);
   assert.equal((await tilewright('similar', own.tile, '-k', '0', ...target)).code, 2);
 });
 
