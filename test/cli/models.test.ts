@@ -47,7 +47,7 @@ test('models shows how images are scored, and marks scores of older versions wit
     before,
     /^model .* 0\.750 \(3 scales, range 2\.0\) +31\.3 \(range 1\.0\) +0\.91\d \(range 1\.0\)$/m,
   );
-  assert.doesNotMatch(before, /^images|whole tile/m);
+  assert.doesNotMatch(before, /^images|entire tile/m);
 });
 
 test('models shows, exports and deletes versions', async (t) => {

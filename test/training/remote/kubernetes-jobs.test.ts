@@ -272,7 +272,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
       [['--manifests'], /--mode contained/],
       [['--here'], /--mode contained/],
       [['--place-memory', '1GB', '--mode', 'partitioned'], /--mode contained/],
-      [['--mode', 'contained', '--here', '--manifests'], /one of them/],
+      [['--mode', 'contained', '--here', '--manifests'], /exclude each other/],
       [['ndmi', '--mode', 'contained', '--here'], /one model/],
     ];
     for (const [more, message] of refused) assert.match((await train(...more)).stderr, message);
