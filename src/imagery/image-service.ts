@@ -161,8 +161,8 @@ export class ImageService {
 
   /**
    * Renders a map tile of a collection. Each pixel is taken from the least cloudy tile in which it is clear, or is the median of several;
-   * pixels without a clear tile are transparent. Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY, _TILE_FILE, and
-   * TW_QUERY_UNANSWERED.
+   * pixels without a clear tile are transparent. Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY,
+   * _TILE_FILE, and TW_QUERY_UNANSWERED.
    */
   mapTile(request: MapRequest): Promise<EncodedImage> {
     return this.renderQueue.run(() => this.renderMapTile(request));

@@ -35,7 +35,9 @@ test('every alert has a runbook', async () => {
   const rules = await readFile(rulesFile, 'utf8');
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
   assert.ok(alerts.length > 10);
-  const links = [...rules.matchAll(/runbook_url: docs\/how-to\/respond-to-alerts\.md#(\w+)/g)].map(([, anchor]) => anchor);
+  const links = [...rules.matchAll(/runbook_url: docs\/how-to\/respond-to-alerts\.md#(\w+)/g)].map(
+    ([, anchor]) => anchor,
+  );
   assert.deepEqual(
     links,
     alerts.map((name) => name.toLowerCase()),

@@ -98,7 +98,10 @@ test('a job trains several models of each cell, with the same results as separat
   assert.equal(code, 0, stderr);
   const [head, ...rows] = stdout.trim().split('\n');
   assert.match(head!, /^place +model +MSE .* seconds$/);
-  assert.match(stderr, /lists the models, "tilewright predict ndvi" and "tilewright predict ndmi" apply them$/m);
+  assert.match(
+    stderr,
+    /lists the models, "tilewright predict ndvi" and "tilewright predict ndmi" apply them$/m,
+  );
   for (const [i, { geocode, model }] of together.models.entries())
     assert.match(rows[i]!, new RegExp(`^${geocode} +${model} `));
   assert.match(rows.at(-2)!, /^no model for .*\(ndmi\): \d+ usable patches/);
