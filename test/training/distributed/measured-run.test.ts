@@ -38,7 +38,7 @@ test('a run that stores nothing does not touch the checkpoints of other jobs', {
       'the training begins',
       async () => {
         const { lines } = (await node.server.inject({ url: `/jobs/${id}/logs`, headers })).json();
-        const found = lines.find(({ text }: { text: string }) => /^(begins|goes on)/.test(text));
+        const found = lines.find(({ text }: { text: string }) => /^(starts|resumes)/.test(text));
         return found && (await isDone()) ? String(found.text) : undefined;
       },
       120_000,
