@@ -1,4 +1,4 @@
-/** A training that is cut off by kill -9 goes on from its checkpoint when the node starts again, to the same model. */
+/** A training that is cut off by kill -9 resumes from its checkpoint when the node starts again, to the same model. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -226,7 +226,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     await until('it is back', () => isSettled(lost));
   });
 
-  await t.test('after a kill, a retry goes on from the last checkpoint, to the same weights', async () => {
+  await t.test('after a kill, a retry resumes from the last checkpoint, to the same weights', async () => {
     const inputs = { ...training, epochs: EPOCHS, seed: 6 };
     const lost = victim();
     const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
@@ -241,7 +241,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     const beginningOf = async (id: string) => {
       const { lines } = await get<{ lines: { text: string }[] }>(leader, `/jobs/${id}/logs`);
       return lines
-        .map(({ text }) => /(?:goes on from|begins with) epoch (\d+)/.exec(text)?.[1])
+        .map(({ text }) => /(?:resumes from|starts with) epoch (\d+)/.exec(text)?.[1])
         .find(Boolean);
     };
     const retry = async (id: string) => {

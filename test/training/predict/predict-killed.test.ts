@@ -1,4 +1,4 @@
-/** A server whose prediction process is killed: it goes on, and the job names the tile that failed. */
+/** A server whose prediction process is killed: it continues, and the job names the tile that failed. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ test('after kill -9 of a prediction process only its tile fails, and the server 
       `${id} ended`,
       async () => server.exitCode !== null || !/accepted|running/.test((await ask(`/jobs/${id}`)).status),
     );
-    assert.equal(server.exitCode, null, 'the server goes on');
+    assert.equal(server.exitCode, null, 'the server continues');
     return ask(`/jobs/${id}`);
   };
 
