@@ -256,7 +256,7 @@ function sceneClasses(scene: ObservedScene, inside: Uint8Array, { width }: { wid
   });
 }
 
-/** MSK_CLASSI at 60 m: opaque cloud, cirrus, snow; 1 means true. There is no snow. */
+/** MSK_CLASSI at 60 m: opaque cloud, cirrus, snow; 1 means true. The snow band is 0 everywhere. */
 function classification(
   scene: ObservedScene,
   inside: Uint8Array,

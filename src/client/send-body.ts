@@ -45,6 +45,7 @@ export async function sendBody(
     bytes.once('error', (error) => {
       if (error instanceof TilewrightError) unreadable = error;
     });
+    // The listener above and the listeners of `request` report each error that rejects this.
     pipeline(bytes, request).catch(() => undefined);
   });
   request.flushHeaders();

@@ -34,7 +34,7 @@ export function requestPath(request: FastifyRequest): string {
 
 /**
  * Target of the redirect of a page that was requested with a trailing slash, relative to the path of the request: relative links of the
- * page need the path without a slash. Undefined if there is no trailing slash.
+ * page need the path without a slash. Undefined for a path without a trailing slash.
  */
 export function withoutTrailingSlash(request: FastifyRequest): string | undefined {
   const [, name, query = ''] = /^\/([\w-]+)\/+(\?.*)?$/.exec(requestPath(request)) ?? [];

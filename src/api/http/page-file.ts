@@ -1,9 +1,11 @@
 /** Files of the pages that the server has for browsers. They need no token and hold no data of the store. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fileResponse } from '../schemas/index.js';
+import { withoutTrailingSlash } from './base-url.js';
 import { notModified, weakEtag } from './conditional-request.js';
 
-export const HTML = 'text/html; charset=utf-8';
+const HTML = 'text/html; charset=utf-8';
 export const CSS = 'text/css; charset=utf-8';
 export const SCRIPT = 'text/javascript; charset=utf-8';
 
@@ -20,7 +22,22 @@ const POLICY = [
 ].join('; ');
 
 /** The page itself asks for the token that data needs. */
-export const OPEN = { open: true };
+const OPEN = { open: true };
+
+/** Serves the HTML document of a page, and redirects from its address with a trailing slash. */
+export function servePage(
+  server: FastifyInstance,
+  path: string,
+  document: string,
+  operation: { summary: string; tags: string[] },
+): void {
+  const page = pageFile(HTML, document);
+  const schema = { ...operation, response: { 200: fileResponse('The page', 'text/html') } };
+  server.get(path, { config: OPEN, schema }, async (request, reply) => {
+    const address = withoutTrailingSlash(request);
+    return address ? reply.redirect(address, 308) : sendPageFile(request, reply, page);
+  });
+}
 
 /** Serves a file of a page at a path. It is read once, when it is first requested. */
 export function servePageFile(
@@ -39,19 +56,19 @@ export function servePageFile(
   });
 }
 
-export interface PageFile {
+interface PageFile {
   type: string;
   text: string;
   etag: string;
 }
 
-export const pageFile = (type: string, text: string): PageFile => ({
+const pageFile = (type: string, text: string): PageFile => ({
   type,
   text,
   etag: weakEtag(createHash('sha1').update(text).digest('base64url')),
 });
 
-export function sendPageFile(
+function sendPageFile(
   request: FastifyRequest,
   reply: FastifyReply,
   { type, text, etag }: PageFile,

@@ -28,7 +28,7 @@ export function nextPageUrl(request: FastifyRequest, token: string): string {
   return url.href;
 }
 
-/** Properties of the schema of a short list, which is complete if there is no limit. */
+/** Properties of the schema of a short list, which is complete without a limit. */
 export const listPaging = {
   limit: { type: 'integer', minimum: 1 },
   token: { type: 'string', maxLength: 200 },

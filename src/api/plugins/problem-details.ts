@@ -67,7 +67,7 @@ const COMPARISONS: Record<string, string> = {
   '>': 'more than',
 };
 
-/** The field in the words of the command line, where there is no body and the inputs of a process are flags. */
+/** The name of a field on the command line, which has flags for the inputs of a process and no body. */
 function nameOf({ instancePath }: Fault, context: string): string {
   const name = context === 'body' ? instancePath.replace(/^\/(inputs\/)?/, '') : '';
   return name || `${context}${instancePath}`;

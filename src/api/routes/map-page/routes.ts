@@ -1,17 +1,7 @@
 /** `/map`: a page that shows collections on a map. All its resources come from this server. */
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import {
-  CSS,
-  HTML,
-  OPEN,
-  pageFile,
-  SCRIPT,
-  sendPageFile,
-  servePageFile,
-  withoutTrailingSlash,
-} from '../../http/index.js';
-import { fileResponse } from '../../schemas/index.js';
+import { CSS, SCRIPT, servePage, servePageFile } from '../../http/index.js';
 import { document } from './document.js';
 import { style } from './style.js';
 
@@ -32,22 +22,7 @@ const MODULES = [
 ];
 
 export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
-  const page = pageFile(HTML, document);
-  server.get(
-    '/map',
-    {
-      config: OPEN,
-      schema: {
-        summary: 'A page that shows collections on a map',
-        tags: ['maps'],
-        response: { 200: fileResponse('The page', 'text/html') },
-      },
-    },
-    async (request, reply) => {
-      const address = withoutTrailingSlash(request);
-      return address ? reply.redirect(address, 308) : sendPageFile(request, reply, page);
-    },
-  );
+  servePage(server, '/map', document, { summary: 'A page that shows collections on a map', tags: ['maps'] });
   const serve = (name: string, type: string, read: () => Promise<string>) =>
     servePageFile(server, `/map/${name}`, type, read);
   const file = (address: string) => () => readFile(new URL(address), 'utf8');

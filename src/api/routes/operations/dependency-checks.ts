@@ -14,6 +14,7 @@ const PROBED_OBJECT = 'cluster.json';
 
 /** The positions of the log in etcd; undefined if etcd does not answer in time, or lacks commits that this node has applied. */
 export async function logBounds({ cluster }: Pick<ClusterService, 'cluster'>) {
+  // Callers report an etcd that does not answer as unavailable; the calls to etcd have their own error counter.
   const bounds = await cluster.log.bounds(CHECK_TIMEOUT_MS).catch(() => undefined);
   return bounds && bounds.head >= cluster.replica.applied ? bounds : undefined;
 }
