@@ -111,7 +111,10 @@ test('a command that has nothing to do gives the reason and succeeds', async (t)
   );
   assert.deepEqual([nowhere.code, /^nothing to do: /m.test(nowhere.stderr)], [0, true], nowhere.stderr);
   const whole = await tilewright('fill', '--to-coverage', '0', '--to-cloud', '100', ...target);
-  assert.deepEqual([whole.code, /nothing to do: \d+ tiles, both limits are already met/.test(whole.stderr)], [0, true]);
+  assert.deepEqual(
+    [whole.code, /nothing to do: \d+ tiles, both limits are already met/.test(whole.stderr)],
+    [0, true],
+  );
   const none = await tilewright('train', 'ndvi', '--collection', 'absent', ...target);
   assert.equal(none.code, 2);
   assert.match(
