@@ -74,7 +74,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     schemaController,
   });
   server.decorate('publicUrl', publicUrl);
-  // Nodes query each other all the time, so the log contains only those of their requests that fail.
+  // Nodes query each other all the time, so the log contains only the failed requests between nodes.
   server.addHook('onRoute', (route) => {
     if (route.config?.internal) route.logLevel = 'warn';
   });

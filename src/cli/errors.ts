@@ -87,7 +87,7 @@ export const nodeUsageUnknown = defineError(
 export const comparisonStopped = defineError(
   'TW_CLI_COMPARE_STOPPED',
   499,
-  'The user stopped a comparison. The running training was cancelled; the report has those that ended before.',
+  'The user stopped a comparison. The running training was cancelled; the report has the trainings that ended before.',
   (ended: number, all: number, path: string) =>
     `stopped: ${ended} of ${all} runs had ended and are in ${path}`,
 );

@@ -22,9 +22,9 @@ export interface NewTile {
 
 /** Percent, 0 to 100. */
 export interface FillTargets {
-  /** Pixels of other dates are taken until at least this share of the cell holds data ... */
+  /** Fill until at least this share of the cell holds data. */
   coverage: number;
-  /** ... and at most this share of it is cloud. */
+  /** Fill until at most this share of the cell is cloud. */
   cloud: number;
 }
 

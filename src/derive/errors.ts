@@ -33,7 +33,7 @@ export const splitTooFine = defineError(
 export const unknownCollection = defineError(
   'TW_WRANGLE_NO_COLLECTION',
   404,
-  'The collection that should give the cells does not exist. `tilewright info` lists the existing ones.',
+  'The collection whose cells the new tiles should have does not exist. `tilewright info` lists the existing ones.',
   (id: string) => `there is no collection ${JSON.stringify(id)} whose cells could be used`,
 );
 

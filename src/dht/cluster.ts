@@ -218,8 +218,8 @@ export class Cluster {
   }
 
   /**
-   * True if this node can apply commits and has loaded its available slots, and also those of its initializing slots that no other node
-   * has, as after a restore.
+   * True if this node can apply commits, and has loaded its available slots and its initializing slots that no other node has (as after a
+   * restore).
    */
   get isReady(): boolean {
     if (this.options.storage.writeError !== undefined) return false;

@@ -183,7 +183,7 @@ export const logArchiveIncomplete = defineError(
 export const nodesStillRunning = defineError(
   'TW_DHT_STILL_RUNNING',
   409,
-  'etcd is rebuilt only while no node of the cluster runs. Check that `--etcd` and `--cluster-name` are those of the running nodes; if they are, stop all nodes first.',
+  'etcd is rebuilt only while no node of the cluster runs. Check that `--etcd` and `--cluster-name` are the same as those of the running nodes; if they are, stop all nodes first.',
   (nodes: string) =>
     `nodes of the cluster are running: ${nodes}; if they use another etcd or cluster name, no restore is needed; otherwise stop all of them first`,
 );

@@ -29,7 +29,7 @@ export const truncated = defineError(
 export const sizeMismatch = defineError(
   'TW_RASTER_SIZE_DIFFERS',
   422,
-  'An ENVI header describes an image of another size than that of the file beside it. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
+  'An ENVI header describes an image of another size than the file beside it has. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
   (path: string, described: string, expected: number, found: string) =>
     `${path} does not fit its header: ${described} are ${expected} bytes, ${found}. Correct the header, or fetch the image again.`,
 );
@@ -71,7 +71,7 @@ export const unknownCrs = defineError(
 export const notEarthEllipsoid = defineError(
   'TW_RASTER_NOT_EARTH',
   422,
-  'A raster shows another planet or moon: the radius of its coordinate system is not that of the Earth. Only rasters of the Earth are read.',
+  'A raster shows another planet or moon: its coordinate system does not have the radius of the Earth. Only rasters of the Earth are read.',
   (path: string, kilometres: number) =>
     `${path} does not show the Earth: the radius of its coordinate system is ${kilometres} km. Only rasters of the Earth are read; if this is one, correct its coordinate system with gdal_translate -a_srs.`,
 );

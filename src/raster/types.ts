@@ -1,4 +1,4 @@
-/** Types of rasters that all folders of raster share. */
+/** Types that all folders of the part `raster` use. */
 
 export type DataType = 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'float32' | 'float64';
 
@@ -13,8 +13,8 @@ export type PixelArray =
   | Float64Array;
 
 /**
- * Georeferencing of a raster: x = originX + xx * column + xy * row, y = originY + yx * column + yy * row, where column 0 and
- * row 0 are the outer corner of the upper left pixel (RasterPixelIsPoint is already accounted for).
+ * Georeferencing of a raster: x = originX + xx * column + xy * row, y = originY + yx * column + yy * row. Column 0 and row 0
+ * are the outer corner of the upper left pixel, even if the file gives the centre of this pixel (RasterPixelIsPoint).
  */
 export interface Affine {
   originX: number;
@@ -31,9 +31,9 @@ export interface Crs {
   proj4: string;
   geographic: boolean;
   /**
-   * Largest possible error of positions, because one shift without grids brings the entire area to WGS 84. Infinity if the
-   * error is not known: `proj4` has a shift of unknown accuracy, or no shift, so that the datum is treated as WGS 84.
-   * Undefined for datums that are equal to WGS 84 within a few metres.
+   * Largest error of positions from the datum shift to WGS 84: a single shift is used for the entire area, without shift
+   * grids. Infinity if the error is not known, because the accuracy of the shift is not known or `proj4` has no shift (the
+   * datum is then treated as WGS 84). Undefined for datums that are equal to WGS 84 within a few metres.
    */
   datumErrorMetres?: number;
 }
@@ -73,10 +73,7 @@ export interface GdalBlocks extends BlockSize {
   dataset: string;
 }
 
-/**
- * Stored numbers that stand for missing data, besides the nodata value and NaN: these values, and all below `min` or above
- * `max`.
- */
+/** Stored numbers that mean missing data, in addition to the nodata value and NaN: `fills`, and all numbers below `min` or above `max`. */
 export interface MissingNumbers {
   fills: number[];
   min: number;
@@ -111,7 +108,8 @@ export interface Hdf5CubeBlocks extends BlockSize {
   /** Missing data according to the attributes of the dataset; the reader replaces them by the raster's nodata value. */
   missing?: MissingNumbers;
   /**
-   * Two datasets of the raster's size: column and row in the swath, counted from 1; 0 if there is none. The sign is ignored.
+   * Names of two datasets of the raster's size. For each pixel of the raster, they have the column and the row of its pixel in
+   * the swath, counted from 1, or 0 if it has none. The sign is ignored.
    */
   lookup?: { columns: string; rows: string };
   /** A dataset of the cube's shape. A value with one of these bits set marks missing data in the cube. */
@@ -146,7 +144,7 @@ export interface MatBlocks extends BlockSize {
   littleEndian: boolean;
 }
 
-/** The reader of a raster, and the facts that it needs. */
+/** The reader of a raster, with the layout of the pixels that it reads. */
 export type BlockLayout = TiffBlocks | GdalBlocks | Hdf5Blocks | Hdf5CubeBlocks | EnviBlocks | MatBlocks;
 
 /** Spectral properties of a band of an imaging spectrometer. */
@@ -168,11 +166,11 @@ export interface BandTags extends SpectralTags {
 
 /** One raster of a file that holds several (HDF4, HDF5, netCDF). */
 export interface Subdataset {
-  /** Its name in the file, such as Maximum_Snow_Extent or /HDFEOS/GRIDS/VNP_Grid_500m_2D/Data Fields/SurfReflect_I1. */
+  /** Name in the file, such as Maximum_Snow_Extent or /HDFEOS/GRIDS/VNP_Grid_500m_2D/Data Fields/SurfReflect_I1. */
   name: string;
   /** Description for users. */
   description: string;
-  /** Sizes of its dimensions; the last two are rows and columns. */
+  /** Sizes of the dimensions; the last two are rows and columns. */
   shape: number[];
 }
 
@@ -181,16 +179,14 @@ export interface MultiDatasetFile {
   path: string;
   kind: 'hdf4' | 'hdf5' | 'netcdf';
   subdatasets: Subdataset[];
-  /** Attributes of the file, including those of HDF-EOS metadata by their names (RANGEBEGINNINGDATE ...). */
+  /** Attributes of the file. Attributes in HDF-EOS metadata have their own names, such as RANGEBEGINNINGDATE. */
   metadata: Record<string, string>;
 }
 
 /** Colours of the codes 0 to 255 in the order of TIFF's ColorMap: all reds, then greens, then blues, each 0 to 65535. */
 export type ColourTable = ArrayLike<number>;
 
-/**
- * Everything that is known about a raster before its pixels are read. Plain data, so that it can be sent to a worker thread.
- */
+/** Properties of a raster that are known before its pixels are read. Plain data, so that it can be sent to a worker thread. */
 export interface RasterHeader {
   path: string;
   fileBytes: number;
@@ -201,25 +197,31 @@ export interface RasterHeader {
   crs: Crs;
   transform: Affine;
   nodata: number | undefined;
-  /** Index of the alpha band; a pixel that is 0 in it holds no data. */
+  /** Index of the alpha band. Pixels with the value 0 in this band hold no data. */
   alpha?: number;
-  /** An image of the same size that marks pixels with data by values other than 0. It has one band, or one for each band. */
+  /**
+   * An image of the same size, with a single band or with one band for each band of the raster. Pixels with the value 0 hold
+   * no data.
+   */
   mask?: RasterHeader;
   /** True if the values are indexes of a colour table. They are codes, which must not be averaged. */
   palette: boolean;
   /** Colours of the indexes, if the values have 8 bits. */
   colours?: ColourTable | undefined;
-  /** If present, stored numbers of type `recoding.dataType` are read as `table[stored]`; the header's own type is that of the table. */
+  /**
+   * If present, the file stores numbers of type `recoding.dataType`, and the reader returns `table[stored]`. `dataType` of the
+   * header is then the type of the table.
+   */
   recoding?: { dataType: 'uint8' | 'uint16'; table: Uint16Array };
   blocks: BlockLayout;
   bandTags: BandTags[];
   /** Metadata of the file: GDAL metadata items, HDF attributes, ENVI fields. */
   metadata: Record<string, string>;
-  /** Guesses that the reader made, for the user. */
+  /** Assumptions that the reader made, in text for the user. */
   warnings?: string[];
   /** TIFF DateTime tag (306), as stored. */
   dateTime: string | undefined;
-  /** True if a header file or the user described position or layout, and not the file that holds the pixels. */
+  /** True if position or layout come from a header file or from the user instead of the file with the pixels. */
   isDescribedOutside?: true;
 }
 
@@ -267,6 +269,6 @@ export interface SpectralLibrary {
   spectra: { name: string; values: number[] }[];
   /** True if the values are known to be reflectance, 0 to 1; false if the file does not say so. */
   isScaled: boolean;
-  /** A guess about the file, for the user. */
+  /** An assumption about the file, in text for the user. */
   warning?: string;
 }

@@ -62,7 +62,7 @@ function marks({ model, linear, mean }: Errors, scale: AxisScale): Html {
 }
 
 const share = (scale: AxisScale, value: number) => `${(scale.position(value) * 100).toFixed(1)}%`;
-/** The error divided by that of ridge regression; a model with an error of NaN comes last. */
+/** The error divided by the error of ridge regression; a model with an error of NaN comes last. */
 function gain({ metrics, baseline }: ReportModel): number {
   const share = metrics.validation.mse / baseline.linear.mse;
   return Number.isNaN(share) ? Number.MAX_VALUE : share;

@@ -173,7 +173,7 @@ export const storeBadUrl = defineError(
 export const storeInDataFolder = defineError(
   'TW_STORE_IN_DATA_FOLDER',
   400,
-  'The tile store and the data folder are the same folder, or one is within the other. The data folder of a node is a cache: it removes files to make room, and would remove those of the store. Use two folders side by side.',
+  'The tile store and the data folder are the same folder, or one is within the other. The data folder of a node is a cache: it removes files to free space, and would remove files of the store. Use two folders side by side.',
   (url: string, dir: string) =>
     `the tile store ${url} and the data folder ${dir} are the same folder, or one is within the other, so the cache would remove the store's files; use two folders side by side`,
 );

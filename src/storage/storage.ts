@@ -233,8 +233,8 @@ export class Storage {
   }
 
   /**
-   * True if all tiles of a scene are complete and undamaged. Reads all their bytes; with an object store, it compares only sizes there, and
-   * only those of this node's tiles.
+   * True if all tiles of a scene are complete and undamaged. Reads all their bytes; with an object store, it only compares the
+   * sizes of the objects of this node's tiles.
    */
   isSceneIntact({ grid }: CollectionRecord, scene: SceneRecord): Promise<boolean> {
     const idOf = (geocode: string) => tileId(scene.collection, scene.id, grid, geocode);

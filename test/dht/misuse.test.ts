@@ -11,7 +11,7 @@ import { writeScene } from '../storage/sample-scenes.js';
 import { atEnd } from '../support/at-end.js';
 import { start } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
-import { BUCKET, CREDENTIALS, freePort, noS3Server, S3Server } from '../support/s3.js';
+import { BUCKET, CREDENTIALS, freePort, S3Server, s3SkipReason } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
 import { startMember } from './cluster-members.js';
 import { sharedStores } from './shared-stores.js';
@@ -122,7 +122,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
 });
 
 test('wrong credentials, and a missing bucket', {
-  skip: noEtcd || noS3Server,
+  skip: noEtcd || s3SkipReason,
 }, async (t) => {
   const where = await place(t);
   const s3 = await S3Server.start(t);

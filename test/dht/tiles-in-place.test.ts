@@ -10,7 +10,7 @@ import { tileFile } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, tilesOf } from '../support/node.js';
-import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../support/s3.js';
+import { BUCKET, CREDENTIALS, S3Server, s3SkipReason, setEnvironment } from '../support/s3.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -65,11 +65,11 @@ test('gdalinfo opens a tile in a shared folder by its path', {
 });
 
 test('gdalinfo opens a tile in a bucket by /vsis3/', {
-  skip: hasGdal ? noS3Server : 'GDAL is not installed',
+  skip: hasGdal ? s3SkipReason : 'GDAL is not installed',
 }, async (t) => {
   const folder = await tempFolder(t);
   const server = await S3Server.start(t);
-  environment(t, { ...CREDENTIALS, AWS_ENDPOINT_URL_S3: server.endpoint, AWS_REGION: 'us-east-1' });
+  setEnvironment(t, { ...CREDENTIALS, AWS_ENDPOINT_URL_S3: server.endpoint, AWS_REGION: 'us-east-1' });
   const [name] = await ingestInto(t, folder, `s3://${BUCKET}/some/prefix`);
   const [width, height] = sizeOf(`/vsis3/${BUCKET}/some/prefix/${name}`, {
     AWS_S3_ENDPOINT: server.endpoint.replace('http://', ''),

@@ -8,25 +8,43 @@ const repository = new URL('../../../', import.meta.url);
 const tutorial = fileURLToPath(new URL('docs/tutorials/add-a-product.md', repository));
 const products = fileURLToPath(new URL('docs/reference/products.md', repository));
 
-/** Imports of the example, and the paths that they have in the document. */
-const IMPORTS: [string, string][] = [
-  ["'../../../src/ingest/formats/", "'./"],
-  ["'../../../src/ingest/", "'../"],
-  ["'../../../src/", "'../../"],
-  ["'../../support/", "'../support/"],
-  ["'./kelvin.js'", "'../../src/ingest/formats/kelvin.js'"],
+/** A file of the example, its path in the document, and its imports with the paths that they have there. */
+interface ExampleFile {
+  name: string;
+  shownPath: string;
+  imports: [string, string][];
+}
+
+const EXAMPLE: ExampleFile[] = [
+  {
+    name: 'kelvin.ts',
+    shownPath: 'src/ingest/formats/kelvin/kelvin.ts',
+    imports: [
+      ["'../../../src/ingest/formats/", "'../"],
+      ["'../../../src/ingest/", "'../../"],
+      ["'../../../src/", "'../../../"],
+    ],
+  },
+  {
+    name: 'kelvin.test.ts',
+    shownPath: 'test/ingest/kelvin.test.ts',
+    imports: [
+      ["'../../../src/", "'../../src/"],
+      ["'../../support/", "'../support/"],
+      ["'./kelvin.js'", "'../../src/ingest/formats/kelvin/kelvin.js'"],
+    ],
+  },
 ];
 
 test('docs/tutorials/add-a-product.md shows the tested example', async () => {
   const before = await readFile(tutorial, 'utf8');
   let text = before;
-  for (const name of ['kelvin.ts', 'kelvin.test.ts']) {
+  for (const { name, shownPath, imports } of EXAMPLE) {
     const path = fileURLToPath(new URL(`test/ingest/example/${name}`, repository));
     let code = await readFile(path, 'utf8');
-    for (const [from, to] of IMPORTS) code = code.replaceAll(from, to);
-    const shown = name.includes('test') ? `test/ingest/${name}` : `src/ingest/formats/${name}`;
-    const start = text.indexOf(`\`${shown}\`:\n\n\`\`\`ts\n`);
-    assert.ok(start >= 0, `no code block for ${shown}`);
+    for (const [from, to] of imports) code = code.replaceAll(from, to);
+    const start = text.indexOf(`\`${shownPath}\`:\n\n\`\`\`ts\n`);
+    assert.ok(start >= 0, `no code block for ${shownPath}`);
     const from = text.indexOf('```ts\n', start) + '```ts\n'.length;
     text = text.slice(0, from) + code + text.slice(text.indexOf('```\n', from));
   }

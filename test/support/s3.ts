@@ -1,6 +1,6 @@
 /**
- * A real S3 server, the Versity S3 gateway over a folder, on a port of its own. `tools/install-s3-server.sh` installs it;
- * tests that need it are skipped if it is missing.
+ * Starts a real S3 server for tests: the Versity S3 gateway, whose buckets are folders, on a free port. `tools/install-s3-server.sh`
+ * installs it; without it, tests that need the server are skipped.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,15 +15,16 @@ import { atEnd } from './at-end.js';
 const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
 const PROGRAM = join(cache, 'tilewright/bin/versitygw-v1.8.0');
 
-export const noS3Server = existsSync(PROGRAM)
+/** False if the server is installed; otherwise the reason to skip a test. */
+export const s3SkipReason = existsSync(PROGRAM)
   ? false
-  : 'there is no S3 server here; tools/install-s3-server.sh installs one';
+  : 'the S3 server is not installed: run tools/install-s3-server.sh';
 
 export const BUCKET = 'tiles';
 /** Credentials of the server, as the AWS SDK reads them. */
 export const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'tester', AWS_SECRET_ACCESS_KEY: 'tester-secret' };
 
-/** One server over one folder; it may be killed and started again. */
+/** A server that stores its data in a temporary folder. It can be killed and restarted. */
 export class S3Server {
   private process: ChildProcess | undefined;
 
@@ -81,8 +82,11 @@ export class S3Server {
   }
 }
 
-/** Sets variables of the environment until the test has ended; undefined unsets one. */
-export function environment(t: Pick<TestContext, 'after'>, values: Record<string, string | undefined>): void {
+/** Sets environment variables until the test ends; undefined removes a variable. */
+export function setEnvironment(
+  t: Pick<TestContext, 'after'>,
+  values: Record<string, string | undefined>,
+): void {
   const before = Object.fromEntries(Object.keys(values).map((name) => [name, process.env[name]]));
   atEnd(t, () => assign(before));
   assign(values);

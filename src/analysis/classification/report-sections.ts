@@ -31,7 +31,14 @@ export function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]):
       content: htmlTable(
         columns(
           ['classifier'],
-          ['strength', 'cross entropy, for tuning', 'overall, for tuning', 'overall', 'average', 'kappa'],
+          [
+            'regularisation',
+            'cross entropy (tuning pixels)',
+            'overall (tuning pixels)',
+            'overall',
+            'average',
+            'kappa',
+          ],
         ),
         compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
           classifier,
@@ -46,7 +53,7 @@ export function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]):
     },
     {
       title: 'Calibration of the probabilities',
-      content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} before the temperature ${calibration.temperature.toFixed(2)}.</p>${htmlTable(
+      content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} before temperature scaling (T = ${calibration.temperature.toFixed(2)}).</p>${htmlTable(
         columns([], ['mean largest probability', 'pixels', 'share correct']),
         calibration.bins.map(({ pixels, probability, accuracy }) => [
           percentText(probability),
@@ -56,7 +63,7 @@ export function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]):
       )}`,
     },
     {
-      title: 'Confusion: labels by rows, the map by columns',
+      title: 'Confusion matrix (rows: labels, columns: map)',
       content: htmlTable(
         columns(
           [''],
@@ -84,7 +91,7 @@ function bandSection(
   const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c].name, values }] : []));
   return {
     title: 'Importance of the bands (Grad-CAM)',
-    content: html`<p>How much each band contributes to the class rather than the next best one: means over the correctly classified validation pixels, divided by the largest value.</p>${spectrumChart(bands, curves)}`,
+    content: html`<p>How much each band raises the score of the class above the score of the second best class. The values are means over the correctly classified validation pixels, divided by the largest mean.</p>${spectrumChart(bands, curves)}`,
   };
 }
 
@@ -99,6 +106,6 @@ export function trainingText({
   gradientBytes,
 }: TrainingFacts) {
   const bytes = `spectra ${megabytes(spectraBytes)}, gradients ${megabytes(gradientBytes)}`;
-  const how = epochs === undefined ? '' : `${epochs} epochs by ${engine}, `;
+  const how = epochs === undefined ? '' : `${epochs} epochs with ${engine}, `;
   return `${parameters} weights, ${how}${precision} precision: ${bytes}`;
 }

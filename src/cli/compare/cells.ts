@@ -40,7 +40,7 @@ export function describeDifferences(comparison: Runs): string[] {
     });
     const sentence = (how: string, keys: string[]) => {
       if (keys.length === 0) return [];
-      const places = keys.length === 1 ? name(keys[0]!) : `${keys.length} places, such as ${name(keys[0]!)}`;
+      const places = keys.length === 1 ? name(keys[0]!) : `${keys.length} places (such as ${name(keys[0]!)})`;
       return [`${nameOf(run)} ${how} ${places}`];
     };
     return [

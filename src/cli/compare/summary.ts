@@ -23,7 +23,7 @@ export interface ModeSummary {
   cores: Spread;
   /** The node with the highest peak. */
   peakMemoryBytes: Spread;
-  /** Bytes beyond those of idle nodes. No values if no node counts bytes. */
+  /** Bytes sent, minus the bytes that idle nodes send in the same time. No values if no node counts bytes. */
   netBytes: Spread;
   /** All validation patches as one set. Empty if the runs did not train on the same data. */
   pooled: Partial<Record<Measure, Spread>>;
@@ -129,7 +129,7 @@ export function cellSummaries(comparison: Comparison): CellSummary[] {
   }));
 }
 
-/** Counts the cells in which models of `mode` are better than those of `than`, over all seeds that both have. */
+/** Counts the cells in which the model of `mode` is better than the model of `than`, over all seeds that both modes have. */
 export function countWins(
   comparison: Comparison,
   mode: TrainingMode,

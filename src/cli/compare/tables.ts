@@ -125,7 +125,7 @@ function nodesText({ nodes }: Usage, { models }: TrainResults): string {
   return members === undefined ? `${nodes.length}` : `${members} of ${nodes.length}`;
 }
 
-/** Reasons why the figures of a run may not compare with those of others. */
+/** Reasons why the figures of a run may not be comparable with the figures of other runs. */
 function runRemarks({ usage, disturbedBy }: ComparedRun, first: ComparedRun): string {
   const { incomplete } = usage;
   const idsOf = (one: Usage) => one.nodes.map(({ id }) => id).join(', ');

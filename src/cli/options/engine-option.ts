@@ -5,8 +5,8 @@ import { createOption } from './option-groups.js';
 export function engineOption(): Option {
   return createOption('--engine <name>', 'use this engine or fail').choices([
     'tfjs-node-gpu',
-    'tfjs-node',
     'wasm-onednn',
     'wasm',
+    'tfjs-node',
   ]);
 }

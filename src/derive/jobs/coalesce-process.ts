@@ -28,7 +28,7 @@ import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } f
 export interface CoalesceInputs {
   /** Place and time (bbox, geocode, datetime) select tiles of `to`; the other members select the tiles that are cut. */
   filter?: FilterParams;
-  /** Collection that gives the cells and times. */
+  /** Collection whose cells and times the new tiles have. */
   to: string;
   /** If no tile overlaps a time, the nearest scene within this number of days is taken. */
   window?: number;
@@ -70,7 +70,7 @@ async function coalesce(
   return deriveTiles(context, planned, job, 'holds no data');
 }
 
-/** `targets` selects the tiles that give cells and times, `inputs` the tiles that are cut. */
+/** `targets` selects the tiles that determine cells and times, `inputs` the tiles that are cut. */
 async function* planCoalesce(
   { storage, finder }: TileProcessContext,
   targets: Filter,

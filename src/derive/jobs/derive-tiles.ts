@@ -67,7 +67,7 @@ export type DerivedTileProperties = Pick<
 /** A tile to make. */
 export interface TileDerivation<T = FillTileTask | CutTileTask> {
   facts: DerivedTileProperties;
-  /** Tiles that may give pixels, in the order of their numbers. */
+  /** Tiles whose pixels may be used, in the order of their numbers. */
   inputs: TileRecord[];
   /** Tiles around the cell that are read too. They are not part of the tile's id, but a new version of one replaces the tile. */
   around?: TileRecord[];

@@ -58,7 +58,7 @@ function fill(context: TileProcessContext, inputs: FillInputs, job: JobContext):
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const targets = { coverage: toCoverage, cloud: toCloud };
   const planned = planFill(context, filter, window * DAY_MS, targets, job.isMine);
-  return deriveTiles(context, planned, job, 'no date near it has a pixel to give');
+  return deriveTiles(context, planned, job, 'no donor has a usable pixel');
 }
 
 /** The best tile of a cell is the first base and covers all tiles within its window; then the best of the remaining tiles is a base. */
@@ -96,9 +96,9 @@ function planOne(
   targets: FillTargets,
 ): PlannedDerivation {
   if (base.coverage >= targets.coverage && (base.cloudCover ?? 0) <= targets.cloud)
-    return { skipped: 'whole already' };
+    return { skipped: 'both limits are already met' };
   const donors = donorsOf(base, raw, window);
-  if (donors.length === 0) return { skipped: 'no other date is near it' };
+  if (donors.length === 0) return { skipped: 'no other date within the window' };
   const { collection, scene, grid, geocode, start, end, platform } = base;
   return {
     facts: { collection, scene, grid, geocode, source: 'filled', start, end, platform },

@@ -286,7 +286,10 @@ async function makeTensor(
   }
 }
 
-/** The pixel grid of the cell at a pixel size in metres, or that of the finest data band; without a data band, that of the finest band. */
+/**
+ * The pixel grid of the cell: at a pixel size in metres if it is given, otherwise the grid of the finest data band, or
+ * of the finest band if there is no data band.
+ */
 function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: number | undefined): PixelGrid {
   if (resolution !== undefined) {
     const [size] = computePixelGrids(gridByName(grid), geocode, [{ x: resolution, y: resolution }]);

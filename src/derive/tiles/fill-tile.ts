@@ -35,7 +35,7 @@ import { validityStatistics } from './valid-percent.js';
 /** Group of a filled tile with the input of each pixel. */
 export const PROVENANCE_GROUP = 'provenance';
 
-/** Returns null if no donor has a pixel to give. */
+/** Returns null if no donor has a usable pixel. */
 export async function fillTile({ tile, donors, targets, ...task }: FillTileTask): Promise<MadeTile | null> {
   // The base may be a filled tile; its provenance is replaced.
   const base = { ...task.base, groups: task.base.groups.filter(({ name }) => name !== PROVENANCE_GROUP) };

@@ -1,4 +1,4 @@
-/** Replaces pixels of a date that are no data, cloud or shadow by those of other dates. Pure functions of masks and pixels. */
+/** Replaces pixels of a date without data, under cloud or in shadow by pixels of other dates. Pure functions of masks and pixels. */
 import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../../raster/index.js';
 
 /** Value of `provenance` for pixels without data. */
@@ -58,7 +58,7 @@ interface Size {
   height: number;
 }
 
-/** Provenance at the size of a coarser group: each pixel gets that of the fine pixel at its centre. */
+/** Provenance at the size of a coarser group: each pixel gets the provenance of the fine pixel at its centre. */
 export function resizeNearest(provenance: Uint8Array, fine: Size, coarse: Size): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return provenance;
   const out = new Uint8Array(coarse.width * coarse.height);

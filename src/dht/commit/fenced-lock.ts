@@ -148,7 +148,7 @@ export function pruneCommittedLocks(store: CoordinationStore, upTo: number): Pro
   return deleteLocks(store, ({ done = Infinity }) => done <= upTo);
 }
 
-/** Revokes the locks of holders that are certainly gone, before their leases expire. Returns their number. */
+/** Revokes the locks of holders that have certainly ended, before their leases expire. Returns the number of revoked locks. */
 export function revokeLocksOf(
   store: CoordinationStore,
   matches: (holder: string) => boolean,

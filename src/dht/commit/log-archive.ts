@@ -31,7 +31,7 @@ export class LogArchive {
     if (this.conflict) throw this.conflict;
   }
 
-  /** Archives an entry and all earlier ones that are missing because their writers were killed or are still at it. TW_DHT_OTHER_WRITER. */
+  /** Archives an entry and earlier missing ones, whose writers were killed or have not finished. TW_DHT_OTHER_WRITER. */
   async archive(entry: CommittedEntry): Promise<void> {
     await this.archiveUpTo(entry.seq - 1);
     await this.put(entry);

@@ -1,4 +1,4 @@
-/** Compares records of a data folder with those of a cluster. */
+/** Compares records of a data folder with records of a cluster. */
 import { matchPixelSizes } from '../../grid/index.js';
 import {
   type CollectionRecord,

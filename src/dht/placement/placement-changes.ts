@@ -88,7 +88,7 @@ function ownersWithResumed(node: string): OwnersToKeep {
 
 interface ChangeOptions {
   ownersToKeep?: OwnersToKeep;
-  /** Nodes that may receive more than the slots that others must give up. */
+  /** True for nodes that may also receive slots that no node must give up. */
   mayReceive?: (id: string) => boolean;
 }
 

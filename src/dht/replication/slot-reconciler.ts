@@ -131,7 +131,7 @@ export class SlotReconciler {
         return placement.update((stored) => markAvailable(stored, this.self, loaded));
       };
       await this.load(slots.filter(isMissing), async (some) => {
-        // The placement may have given some of them to another node in the meantime.
+        // The placement may have assigned some of these slots to another node in the meantime.
         await replica.loadSlots(some.filter(isOwn));
         // Limited by the interval between changes of the placement.
         if (placement.canUpdateNow) await markLoaded();
@@ -149,7 +149,7 @@ export class SlotReconciler {
     }
   }
 
-  /** Gives the slots of nodes that have been missing for too long to others. Resolves to the time until the next check, ms. */
+  /** Assigns the slots of nodes that have been missing for too long to other nodes. Resolves to the time until the next check, ms. */
   private async replaceMissing(): Promise<number> {
     const rank = this.members.findIndex(({ id }) => id === this.self);
     if (rank < 0) return Infinity;

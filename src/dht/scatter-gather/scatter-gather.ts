@@ -195,7 +195,7 @@ export class ScatterGather implements OwnerQueries {
   ): Promise<PartialResult> {
     const soon = await this.queryOwners({ ...question, seq, wait: CATCH_UP_MS }, slots, timeoutMs);
     if (soon.unanswered.length === 0 || soon.oldest > 0) return soon;
-    // The remaining slots have no other owners to try, so this waits longer, and for any of them.
+    // The remaining slots have no other owners to try, so this query waits longer.
     const request = { ...question, seq, wait: LAST_CATCH_UP_MS };
     const late = await this.queryOwners(request, soon.unanswered, Math.max(timeoutMs, LAST_OWNER_TIMEOUT_MS));
     return { ...late, answers: [...soon.answers, ...late.answers] };

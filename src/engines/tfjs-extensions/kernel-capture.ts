@@ -43,8 +43,8 @@ interface Update {
 }
 
 /**
- * Captured calls. Invariant: the data of a result exist from its call to its last reader, those of outputs until the caller disposes
- * them, those of constants until `dispose`.
+ * Captured calls. Invariant: the data of a result exist from its call to its last reader, the data of an output until the caller
+ * disposes it, the data of constants until `dispose`.
  */
 export class CapturedKernels {
   constructor(

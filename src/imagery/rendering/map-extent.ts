@@ -29,7 +29,7 @@ export function mapView(
   bbox: Bbox,
   minZoom: number,
 ): View {
-  // TileJSON forbids bounds that cross the antimeridian. The centre may still be that of the extent.
+  // TileJSON forbids bounds that cross the antimeridian. The centre is computed from the extent, which may cross it.
   const isCrossing = bbox[0] > bbox[2];
   const bounds: Bbox = isCrossing ? [-180, bbox[1], 180, bbox[3]] : bbox;
   const unwrapped: Bbox = isCrossing ? [bbox[0], bbox[1], bbox[2] + 360, bbox[3]] : bbox;

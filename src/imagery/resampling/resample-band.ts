@@ -68,7 +68,7 @@ const windowOf = (columns: Span, rows: Span): Window => ({
  */
 const RENORMALISED_KERNELS: KernelName[] = ['average', 'cubic_spline'];
 
-/** Stored pixels of a window, and the positions of weighted means of them. Plain data, for worker threads. */
+/** Stored pixels of a window, and the positions at which their weighted means are computed. Plain data, for worker threads. */
 export interface KernelTask {
   pixels: PixelArray;
   file: BandFile;

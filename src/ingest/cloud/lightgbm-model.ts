@@ -33,7 +33,7 @@ export interface LightgbmModel {
 
 type Fields = Map<string, string>;
 
-/** Fields of a tree that affect its predictions. The file has more, some of them long. */
+/** Fields of a tree that affect its predictions. The file has more fields, and some are long. */
 const TREE_FIELDS = new Set(
   'Tree num_leaves num_cat split_feature threshold decision_type left_child right_child leaf_value is_linear'.split(
     ' ',

@@ -100,7 +100,10 @@ class ValidityCounter {
     this.isGood = bands.map(({ good }) => good !== false);
   }
 
-  /** `valid`: 1 for the pixels of some rows with data in a band, `count` of them; the first is pixel `from`. */
+  /**
+   * Adds rows of a band, starting at pixel `from`. `valid`: 1 for each pixel with data, else 0. `count`: the number of
+   * pixels with data.
+   */
   add(band: number, valid: Uint8Array, count: number, from: number): void {
     this.counts[band] += count;
     if (!this.isGood[band] || count === 0) return;

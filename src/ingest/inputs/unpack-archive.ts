@@ -318,7 +318,7 @@ class UnpackFolder {
   }
 }
 
-/** Converts errors of the file system to those of the store, and all others to errors of the archive. */
+/** Converts errors of the file system to errors of the store, and all other errors to errors of the archive. */
 function asArchiveError(error: unknown, path: string, folder: string): unknown {
   if (error instanceof TilewrightError) return error;
   if ((error as NodeJS.ErrnoException).syscall !== undefined) return asStorageError(error, folder);

@@ -69,7 +69,7 @@ function externalDescription({ width, height, dataType, crs, transform, blocks }
   return { width, height, dataType, crs: crs.proj4, transform, layout };
 }
 
-/** JSON has no NaN and no infinities, and would turn all of them into null. */
+/** JSON would replace NaN and infinite numbers by null. */
 const stringifyNonFinite = (_: string, value: unknown) =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 

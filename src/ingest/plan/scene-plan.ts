@@ -82,7 +82,7 @@ const resolutionsOf = ({ groups }: Scene): PixelSize[] => groups.map(({ resoluti
 const sizesWith = (known: PixelSizes, scene: Scene): PixelSizes =>
   matchPixelSizes(known, resolutionsOf(scene)).known;
 
-/** A collection record with the facts that a scene adds. A collection of another product keeps its own notices. */
+/** A collection record with the properties that a scene adds. A collection of another product keeps its own notices. */
 function mergeCollectionFacts(record: CollectionRecord, scene: Scene): CollectionRecord {
   const { attribution, licenseUrl, providers, pixelSizes } = scene.collection;
   // Older versions recorded no pixel sizes: their tiles have the measured sizes of each scene.

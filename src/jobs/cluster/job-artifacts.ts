@@ -25,7 +25,7 @@ export class JobArtifacts {
     return { ...asked, given: await this.read(preparedName(id)) };
   }
 
-  /** Stores inputs that `Process.prepare` has completed. Returns those of an earlier leader, if it has stored some. */
+  /** Stores inputs that `Process.prepare` has completed. Returns the inputs that an earlier leader has stored, if there are any. */
   async putPrepared(id: string, given: unknown): Promise<unknown> {
     try {
       await this.objects.put(preparedName(id), Buffer.from(JSON.stringify(given)));

@@ -73,7 +73,7 @@ interface BarrierTask {
   contribution?: { value: unknown };
 }
 
-/** Does the work of a process that is divided by cells on the owners of the cells, and that of any other process on this node. */
+/** Runs a process whose work is divided by cells on the owners of the cells, and any other process on this node. */
 export async function coordinate(
   options: CoordinateOptions,
   process: Process,

@@ -37,7 +37,7 @@ export class IdempotencyKeys {
     return record.job;
   }
 
-  /** Changes that store the key together with its job, and those of `expire`. */
+  /** Changes that store the key together with its job, and the changes of `expire`. */
   add({ key, digest }: IdempotencyKey, job: string, now = Date.now()): CatalogueChange[] {
     const name = keyHash(key);
     const record = { job, digest, since: now };

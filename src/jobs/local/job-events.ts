@@ -1,4 +1,4 @@
-/** The events of a job, as a stream that the reader pulls: a slow reader delays nobody and costs no memory. */
+/** The events of a job, as a stream from which the reader pulls: a slow reader delays no other work and needs no memory. */
 import type { JobRecord, JobStatus } from '../../storage/index.js';
 import type { LogLine } from './job-log.js';
 import { hasEnded } from './job-records.js';

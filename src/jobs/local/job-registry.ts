@@ -5,7 +5,7 @@ import type { FullJobContext, Process } from './process.js';
 /** The cluster's view of the jobs of a node: publishes them to the other nodes, and distributes their work. */
 export interface JobRegistry {
   /**
-   * Publishes a new job. If the same request has started another job in the meantime, returns that one instead. Throws TW_JOB_KEY_REUSED.
+   * Publishes a new job. If the same request has started another job in the meantime, returns the id of that job. Throws TW_JOB_KEY_REUSED.
    */
   accept(job: JobRecord, request?: IdempotencyKey): Promise<string | undefined>;
   /**
@@ -17,7 +17,7 @@ export interface JobRegistry {
   storePrepared(job: string, given: unknown): Promise<unknown>;
   /** Publishes a state that is on disk. Throws TW_JOB_TAKEN_OVER if another node leads the job now. */
   publish(job: JobRecord, isNewState: boolean): Promise<void>;
-  /** True if this node still leads a job that an earlier process of it has left. */
+  /** True if this node still leads a job that an earlier process of this node has left. */
   isLedHere(job: JobRecord): Promise<boolean>;
   /** Records in the entry of a job that it was retried by another job. */
   markRetried(job: string, by: string): Promise<void>;

@@ -1,4 +1,4 @@
-/** Compiles conditions on computed values, and on two properties, to tests of rows. Few of them have bounds. */
+/** Compiles conditions on computed values, and on two properties, to tests of rows. Few of these conditions have bounds. */
 import type { IndexRun, RunFilter } from '../../storage/index.js';
 import {
   boundingPeriod,

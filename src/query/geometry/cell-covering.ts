@@ -8,11 +8,11 @@ const MAX_EDGE_CELLS = 16;
 
 export interface CellCovering {
   /**
-   * Keys whose tiles all touch the shape: those of cells within it. (A larger cell with the key of one of these contains
+   * Keys of cells within the shape; all their tiles touch it. (A larger cell with the key of one of these contains
    * that cell, so it touches the shape as well.)
    */
   inside: CellKeyRange[];
-  /** Other keys whose tiles may touch it. */
+  /** Keys of cells on the edge of the shape; each of their tiles is tested. */
   edge: CellKeyRange[];
 }
 

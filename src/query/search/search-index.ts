@@ -67,7 +67,7 @@ export function searchIndex(
   return { places: page.cursors!, matched: page.matched, more: page.next !== undefined };
 }
 
-/** Merges the hits of several indexes without common tiles to those of one index with all tiles. */
+/** Merges the hits of several indexes that have no tile in common. The result is that of one index with all tiles. */
 export function mergeHits(found: SearchHits[], { order, limit }: Search): SearchHits {
   if (found.length === 1) return found[0]!;
   const all = found.flatMap(({ places }) => places).sort((a, b) => compareCursors(a, b, order));

@@ -90,7 +90,7 @@ const cylindricalEqualArea: Method = (values) => {
   return projString('cea', values, ['lat_ts', 'lon_0']);
 };
 
-/** The Mercator projection of ESRI has a standard parallel, that of others a scale factor. */
+/** ESRI's Mercator projection has a standard parallel; the Mercator projection of others has a scale factor. */
 const mercator: Method = (values) => {
   if (values.get('lat_0')) return undefined;
   const parallel = values.get('lat_1');

@@ -128,7 +128,7 @@ export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, u
         stall.refresh();
       }
     } catch (error) {
-      // The process's end, or that of a stream that `kill` destroyed.
+      // The process has ended, or `kill` has destroyed the stream.
       throw reason ?? error;
     }
     const end = await ended;

@@ -9,9 +9,7 @@ export interface Georeferencing {
   bottomUp: boolean;
 }
 
-/**
- * The georeferencing of a grid by its outer edges: that of the first column and row, and the steps between columns and rows.
- */
+/** The georeferencing of a grid: the outer edges of the first column and row, and the steps between columns and rows. */
 export function gridGeoreferencing(crs: Crs, x: AxisOrigin, y: AxisOrigin, rows: number): Georeferencing {
   const bottomUp = y.step > 0;
   const north = bottomUp ? y.start + y.step * rows : y.start;

@@ -91,10 +91,7 @@ function crsOfText(srs: string, path: string): Crs {
 /** Georeferencing of a raster. */
 type Place = Pick<RasterHeader, 'crs' | 'transform' | 'isDescribedOutside'>;
 
-/**
- * The raster's own georeferencing, completed by that of PAM. Throws the errors of `crs` and `transform`, and
- * TW_RASTER_UNKNOWN_CRS.
- */
+/** The raster's own georeferencing, completed by PAM. Throws the errors of `crs` and `transform`, and TW_RASTER_UNKNOWN_CRS. */
 export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, pam: Pam | undefined): Place {
   const { srs, transform } = pam ?? {};
   let described: Pick<Place, 'isDescribedOutside'> = {};

@@ -6,7 +6,7 @@
 import type { PixelArray } from '../types.js';
 
 /**
- * Halves an image in both directions. A pixel becomes the mean of those of four pixels that hold data, or `nodataReplacement`
+ * Halves an image in both directions. A pixel becomes the mean of the pixels with data among four, or `nodataReplacement`
  * if the mean equals `nodata`.
  */
 export function downsampleMean(

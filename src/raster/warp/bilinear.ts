@@ -98,7 +98,7 @@ function fillOutside(
   return cleared;
 }
 
-/** Weighted mean of those of the four pixels around a position that hold data; NaN if its nearest pixel holds none. */
+/** Weighted mean of the four pixels around a position, without pixels that hold no data; NaN if the nearest pixel holds no data. */
 function meanOfValid(
   pixels: PixelArray,
   width: number,

@@ -1,4 +1,4 @@
-/** Finds the sorted rows of a cell, and those of them that can overlap a time range. */
+/** Finds the sorted rows of a cell, and among these the rows that can overlap a time range. */
 import type { Columns } from './columns.js';
 import type { CodedKeyRange } from './key-range.js';
 

@@ -108,8 +108,8 @@ export class ColumnIndex {
   /** Adds tiles. A tile replaces the former one with the same id. */
   add(records: Iterable<TileRecord>): void {
     for (const record of records) this.append(record);
-    const sorted = this.runs.reduce((sum, { used }) => sum + used, 0);
-    if (this.tail.used > Math.max(MAX_UNSORTED_ROWS, sorted)) this.compactTail();
+    const sorted = this.runs.reduce((sum, { rowCount }) => sum + rowCount, 0);
+    if (this.tail.rowCount > Math.max(MAX_UNSORTED_ROWS, sorted)) this.compactTail();
   }
 
   /** Removes tiles by their ids; unknown ids are ignored. */
@@ -246,7 +246,7 @@ export class ColumnIndex {
   }
 
   private filledRuns(): IndexRun[] {
-    return this.tail.used > 0 ? [...this.runs, this.tail] : this.runs;
+    return this.tail.rowCount > 0 ? [...this.runs, this.tail] : this.runs;
   }
 
   // Changes
@@ -316,7 +316,7 @@ export class ColumnIndex {
       this.runs = runs;
       this.tail = IndexRun.empty();
     }
-    return { sources, steps: compactRuns(sources, this.limits.step) };
+    return { sources, steps: compactRuns(sources, this.limits.rowsPerStep) };
   }
 
   private finishCompaction(compaction: CompactionState): void {
@@ -328,7 +328,7 @@ export class ColumnIndex {
   private endCompaction({ sources }: CompactionState, { rows, moved }: CompactionResult): void {
     this.undoLog.move(moved);
     this.runs = this.runs.filter((run) => !sources.includes(run));
-    if (rows.used > 0) this.runs.push(rows);
+    if (rows.rowCount > 0) this.runs.push(rows);
     this.compaction = undefined;
   }
 }

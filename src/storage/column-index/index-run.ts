@@ -19,10 +19,10 @@ const CUSTOM_ID_MARK = '\0';
 
 const PRESENT = 0;
 /** Marks a row that is not needed any more; the next compaction drops it. */
-export const GONE = 1;
+export const OBSOLETE = 1;
 /** Marks a removed row that a read as of an earlier commit may need. */
 export const KEPT_FOR_UNDO = 2;
-export type Mark = typeof GONE | typeof KEPT_FOR_UNDO;
+export type Mark = typeof OBSOLETE | typeof KEPT_FOR_UNDO;
 
 /** A row and its run. */
 export interface RowRef {
@@ -35,12 +35,12 @@ export interface RowRef {
  * `removed` changes. Codes and text offsets refer to the dictionaries and texts of the same run.
  * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start). `newest` has each of these rows
  * once, newest first; `rank` is its inverse. `byId` has the present rows that cannot be found by their cell: unsorted ones,
- * and those with an unusual id. `gone` and `keptForUndo` count the rows with these marks.
+ * and those with an unusual id. `obsolete` and `keptForUndo` count the rows with these marks.
  */
 export class IndexRun {
   columns: Columns;
   removed: Uint8Array;
-  used: number;
+  rowCount: number;
   readonly cells: CellDirectory;
   /** False if all rows are present. */
   hasGaps: boolean;
@@ -53,7 +53,7 @@ export class IndexRun {
   /** Names made by `rangeName`. */
   readonly wavelengthRanges: Dictionary;
   readonly texts: StringHeap;
-  gone = 0;
+  obsolete = 0;
   keptForUndo = 0;
   /** Rows that were marked since a compaction began to read this run; undefined if none is running. */
   marked: number[] | undefined;
@@ -63,7 +63,7 @@ export class IndexRun {
   constructor(image: RunImage, cellCapacity?: number) {
     this.columns = image.columns;
     this.removed = image.removed;
-    this.used = image.rows;
+    this.rowCount = image.rows;
     this.cells = new CellDirectory(this.columns, cellCapacity);
     this.cells.extend(image.sorted);
     this.newest = image.newest;
@@ -80,11 +80,11 @@ export class IndexRun {
     const { suffix } = columns;
     for (let row = 0; row < rows; row++) {
       if (removed[row] !== PRESENT) {
-        removed[row] = GONE;
-        this.gone++;
+        removed[row] = OBSOLETE;
+        this.obsolete++;
       } else if (row >= sorted || suffix[row] !== 0) this.register(row);
     }
-    this.hasGaps = this.gone > 0;
+    this.hasGaps = this.obsolete > 0;
   }
 
   /** An empty run with the capacity of these columns. */
@@ -96,19 +96,19 @@ export class IndexRun {
 
   /** Number of present rows. */
   get present(): number {
-    return this.used - this.gone - this.keptForUndo;
+    return this.rowCount - this.obsolete - this.keptForUndo;
   }
 
   /** Number of rows that are not sorted. */
   get unsorted(): number {
-    return this.used - this.cells.rows;
+    return this.rowCount - this.cells.rows;
   }
 
   /** An image of the current rows, which later changes do not affect. */
   image(): RunImage {
-    const { collections, platforms, sources, scenes, wavelengthRanges, used } = this;
+    const { collections, platforms, sources, scenes, wavelengthRanges, rowCount } = this;
     return {
-      rows: used,
+      rows: rowCount,
       sorted: this.cells.rows,
       columns: this.columns,
       removed: this.removed.slice(),
@@ -157,13 +157,13 @@ export class IndexRun {
 
   /** Adds rows that the caller fills, and returns the number of the first. */
   reserve(count: number): number {
-    const first = this.used;
-    this.used += count;
-    if (this.used > this.removed.length) {
+    const first = this.rowCount;
+    this.rowCount += count;
+    if (this.rowCount > this.removed.length) {
       const { columns, removed } = this;
-      this.columns = resizeColumns(columns, 2 * this.used);
+      this.columns = resizeColumns(columns, 2 * this.rowCount);
       this.cells.columns = this.columns;
-      this.removed = new Uint8Array(2 * this.used);
+      this.removed = new Uint8Array(2 * this.rowCount);
       this.removed.set(removed);
     }
     return first;
@@ -174,7 +174,7 @@ export class IndexRun {
     if (this.removed[row] === KEPT_FOR_UNDO) this.keptForUndo--;
     else if (!this.isFoundByCell(row)) this.forgetId(row);
     this.removed[row] = mark;
-    if (mark === GONE) this.gone++;
+    if (mark === OBSOLETE) this.obsolete++;
     else this.keptForUndo++;
     this.hasGaps = true;
     this.marked?.push(row);

@@ -1,6 +1,6 @@
 /** Rows that the latest commits of a replica have added and removed, so that the index can be read as of an earlier commit. */
 import { commitTooOld } from '../errors.js';
-import { GONE, KEPT_FOR_UNDO, type RowRef } from './index-run.js';
+import { KEPT_FOR_UNDO, OBSOLETE, type RowRef } from './index-run.js';
 
 /** Minimum time for which a commit is kept, unless too many rows change in the meantime. */
 const MIN_KEPT_MS = 60_000;
@@ -76,7 +76,7 @@ export class UndoLog {
   remove(ref: RowRef): void {
     if (this.open) this.open.removed.push(ref);
     else this.clear();
-    ref.rows.mark(ref.row, this.open ? KEPT_FOR_UNDO : GONE);
+    ref.rows.mark(ref.row, this.open ? KEPT_FOR_UNDO : OBSOLETE);
   }
 
   /** Declares that the index is as of commit `seq`; earlier ones cannot be read. */
@@ -107,7 +107,7 @@ export class UndoLog {
   private drop({ added, removed }: RowChange): void {
     this.rows -= added.length + removed.length;
     this.removed -= removed.length;
-    for (const { rows, row } of removed) rows.mark(row, GONE);
+    for (const { rows, row } of removed) rows.mark(row, OBSOLETE);
   }
 }
 
@@ -124,7 +124,7 @@ export function rewind(changes: readonly RowChange[]) {
       if (!rows.isFoundByCell(row)) restoredById.set(rows.idOf(row), ref);
     }
     for (const { rows, row } of added) {
-      rows.removed[row] = GONE;
+      rows.removed[row] = OBSOLETE;
       rows.hasGaps = true;
     }
   }

@@ -30,7 +30,7 @@ export interface LockManager {
   lockScene(collection: string, scene: string): Promise<WriteLock>;
   /** Excludes other writes and deletes of all scenes of the collection. Throws the same errors. */
   lockCollection(collection: string): Promise<WriteLock>;
-  /** Excludes nobody: for changes that only need to be atomic. */
+  /** Excludes no other writer: for changes that only need to be atomic. */
   lockShared(): Promise<WriteLock>;
 }
 

@@ -42,7 +42,7 @@ export class DiskReserve {
     this.refuseTooMany(bytes);
   }
 
-  /** Free bytes of the disk, at most a second old, and those of them that writes leave free. Throws the TW_STORAGE_ errors of the disk. */
+  /** Free bytes of the disk, at most a second old, and the bytes that writes must leave free. Throws the TW_STORAGE_ errors of the disk. */
   async state(): Promise<{ freeBytes: number; reserveBytes: number }> {
     if (performance.now() - this.refreshedAt >= REFRESH_INTERVAL_MS) await this.refresh();
     return { freeBytes: Math.max(0, this.free), reserveBytes: this.bytes ?? 0 };

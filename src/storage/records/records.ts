@@ -187,7 +187,7 @@ export interface JobRecord {
   uploads?: string[];
   /** Objects of the object store with the files of the results, by file name. */
   files?: Record<string, string>;
-  /** The job whose failed inputs this one retries, and the newest job that retries those of this one. */
+  /** The job whose failed inputs this job retries, and the newest job that retries the failed inputs of this job. */
   retryOf?: string;
   retriedBy?: string;
 }

@@ -54,7 +54,7 @@ export class ObjectVerifier {
     if (this.running.size >= CONCURRENCY) await Promise.race(this.running);
   }
 
-  /** Waits for all checks, and repeats those of missing objects. */
+  /** Waits for all checks, and repeats the checks of missing objects. */
   async end(): Promise<void> {
     await Promise.all(this.running);
     if (this.errors.length > 0) throw this.errors[0];

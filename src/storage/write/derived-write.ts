@@ -76,7 +76,7 @@ export class DerivedWrite {
     return removed;
   }
 
-  /** The tiles that nobody has replaced or deleted in the meantime. */
+  /** The tiles that no other write has replaced or deleted in the meantime. */
   private async presentOf(tiles: ObsoleteTile[]): Promise<TileRecord[]> {
     const found = await this.catalogue.tiles.getMany(tiles.map(({ id }) => id));
     return found.filter((tile, i) => tile?.version === tiles[i]!.version).filter((tile) => !!tile);

@@ -49,13 +49,13 @@ async function trainSeedsFirst(
   planned: PlannedModel[],
 ): Promise<void> {
   const { storage, textures } = context;
-  const isFirst: SourceModelFinder = async () => ({ none: 'it is the first of its cluster' });
+  const isFirst: SourceModelFinder = async () => ({ none: 'it is the representative of its cluster' });
   const seeds: ModelVersionRecord[] = [];
   let left = planned;
   // Models that the job stored before it was interrupted.
   let stored = training.results.models.slice();
   for (;;) {
-    job.message('training the first place of each cluster');
+    job.message('training the representatives of the clusters');
     const offered = [...left.map(({ model, cell }) => ({ model, ...cell })), ...stored];
     const isSeed = await electClusterSeeds(textures, offered, seeds, job);
     if (!isSeed) break;

@@ -157,7 +157,7 @@ function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): T
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
   if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
-  // The seeds of the clusters have their models now.
+  // The representatives of the clusters have their models now.
   return { ...inputs, curriculum: false, filter };
 }
 

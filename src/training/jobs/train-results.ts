@@ -35,13 +35,14 @@ export function cellLabel(cell: string, model: string, models: string[]): string
 }
 
 /**
- * Summarises the cells without a model by reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
+ * Summarises the cells without a model by reason, the most frequent first: "12 places (such as u26xe): 9 usable patches, at least 40 are
  * needed". Reasons that differ only in their numbers are one reason, and so are failures of one code. With several `models`, each has its
- * own reasons: "u26xe (ndmi): no date holds swir16".
+ * own reasons: "u26xe (ndmi): no date holds swir16". `verb` says what the cells did for the reason.
  */
 export function summariseReasons(
   { skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>,
   models: string[],
+  verb?: string,
 ): string[] {
   const reasons = new Map<string, { reason: string; cell: string; count: number }>();
   const add = ({ geocode, model }: { geocode: string; model: string }, kind: string, reason: string) => {
@@ -53,11 +54,10 @@ export function summariseReasons(
   for (const one of failed) add(one, one.code, `${one.message} [${one.code}]`);
   for (const one of skipped) add(one, reasonKey(one.reason), one.reason);
   const all = [...reasons.values()].sort((a, b) => b.count - a.count);
-  const named = all
-    .slice(0, MAX_LISTED_REASONS)
-    .map(({ reason, cell, count }) =>
-      count === 1 ? `${cell}: ${reason}` : `${count} places, such as ${cell}: ${reason}`,
-    );
+  const named = all.slice(0, MAX_LISTED_REASONS).map(({ reason, cell, count }) => {
+    const cells = count === 1 ? cell : `${count} places (such as ${cell})`;
+    return `${verb ? `${cells} ${verb}` : cells}: ${reason}`;
+  });
   const others = all.slice(MAX_LISTED_REASONS).reduce((sum, { count }) => sum + count, 0);
   const one = models.length > 1 ? 'model' : 'place';
   return others > 0 ? [...named, plural(others, `other ${one}`)] : named;

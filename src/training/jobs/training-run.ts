@@ -224,7 +224,11 @@ export class TrainingRun {
       : describeUnstoredModel(cell, trained, about);
     this.keep(stored);
     const { metrics, parent, transfer } = stored.model;
-    const from = parent ? `, from ${parent}` : transfer?.fresh ? `, started fresh: ${transfer.fresh}` : '';
+    const from = parent
+      ? `, from ${parent}`
+      : transfer?.fresh
+        ? `, started with random weights: ${transfer.fresh}`
+        : '';
     job.log('info', `${name}: validation R2 ${metrics.validation.r2.toFixed(3)}${from}`);
     for (const { id, reason } of transfer?.refused ?? [])
       job.log('warning', `${name} does not start from ${id}: ${reason}`);

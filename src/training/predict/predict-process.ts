@@ -181,7 +181,7 @@ async function predict(
       { storage, finder, workers },
       planned,
       job,
-      'no pixel of it can be read',
+      'they have no readable pixel',
     );
     const worse = [...applied.values()].flatMap(belowMeanBaseline);
     for (const { id, version, mse, mean } of worse)

@@ -78,7 +78,7 @@ export function cardSummary({
   return summary;
 }
 
-/** Facts about a model that the caller adds to the results of its training. */
+/** Properties of a model that the caller adds to the results of its training. */
 export interface ModelCardContext
   extends Omit<
     ModelCard,

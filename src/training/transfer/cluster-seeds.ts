@@ -1,6 +1,6 @@
 /**
- * Curriculum: the most typical cell of each cluster (its seed) trains first, and the other cells start from its model. All nodes of a job
- * agree on the seeds and wait for them.
+ * Curriculum: the most typical cell of each cluster (its representative, called seed here) trains first, and the other cells start
+ * from its model. All nodes of a job agree on the seeds and wait for them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobContext } from '../../jobs/index.js';

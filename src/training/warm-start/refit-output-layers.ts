@@ -23,11 +23,11 @@ export function refitLinearLayer(tf: Tf, model: LayersModel, patches: Patches): 
 }
 
 /**
- * Moves the output layers of a model from another cell towards the fit to the patches: the linear layer, and for maps also the residual
- * layer, both in one fit. The old weights count as much as one sample of each patch, because the pixels of a patch are similar (ridge
- * regression of the residuals, whose penalty pulls towards the old weights). So the model is adapted to the illumination of this cell
- * before it is trained, and keeps what it learned about colours that are rare in the patches. A model for means has too few samples for
- * its many features; the residual layer of a cloud-removal model has 3x3 kernels.
+ * Moves the output layers of a model from another cell towards the fit to the patches: the linear layer, and for maps also the
+ * residual layer, both in one fit. It is a ridge regression of the residuals whose penalty is on the distance from the old weights.
+ * The old weights count as much as one sample of each patch, because the pixels of a patch are similar. So the model is adapted to
+ * the illumination of this cell before it is trained, and keeps what it learned about colours that are rare in the patches. A model
+ * for means has too few samples for its many features; the residual layer of a cloud-removal model has 3x3 kernels.
  */
 export function refitOutputLayers(tf: Tf, model: LayersModel, patches: Patches): void {
   const targets = residuals(tf, model, patches);

@@ -123,7 +123,7 @@ async function valuesOf(
     return { values };
   } catch (error) {
     if (error instanceof TilewrightError) return { reason: error.message };
-    // Errors of `parseWeights` for files that are not those of a model.
+    // Errors of `parseWeights` for files that are not the files of a model.
     if (!UNREADABLE_WEIGHTS_ERRORS.some((kind) => error instanceof kind)) throw error;
     return { reason: `its files are not those of a model: ${messageOf(error)}` };
   }

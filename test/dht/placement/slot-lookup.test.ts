@@ -50,7 +50,7 @@ test('the slot of a row is that of its cell, for any order and precision', () =>
           const { grid, geocode } = rows.cellOf(row);
           assert.equal(slotOfRow(row), slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid]), geocode);
         };
-        for (let row = rows.used - 1; row >= 0; row--) check(row);
+        for (let row = rows.rowCount - 1; row >= 0; row--) check(row);
         return check;
       });
     }),

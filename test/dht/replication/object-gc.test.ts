@@ -32,7 +32,7 @@ import {
   writeDerived,
   writeScene,
 } from '../../storage/sample-scenes.js';
-import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../../support/s3.js';
+import { BUCKET, CREDENTIALS, S3Server, s3SkipReason, setEnvironment } from '../../support/s3.js';
 import { type RunningMember, startMember, until } from '../cluster-members.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
 
@@ -338,9 +338,9 @@ test('garbage is collected in a store that was copied without its times, and a d
   await assertTidy(where, a);
 });
 
-test('in a bucket as in a folder', { skip: noS3Server }, async (t) => {
+test('in a bucket as in a folder', { skip: s3SkipReason }, async (t) => {
   const s3 = await S3Server.start(t);
-  environment(t, {
+  setEnvironment(t, {
     ...CREDENTIALS,
     AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     AWS_CONFIG_FILE: '/dev/null',

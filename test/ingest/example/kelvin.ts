@@ -1,4 +1,4 @@
-/** Temperature maps of the made-up satellite Kelvin-1: one GeoTIFF of two bands, and its own tags say the rest. */
+/** Temperature maps of the invented satellite Kelvin-1: a GeoTIFF of two bands, with mission, orbit and time in its tags. */
 
 import { groupBands } from '../../../src/ingest/band-groups.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
@@ -8,7 +8,7 @@ import {
   matchesRaster,
   parseTime,
 } from '../../../src/ingest/formats/shared/index.js';
-import { nominalPixelSize } from '../../../src/ingest/georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../../src/ingest/georeferencing/index.js';
 import type { ProductFormat } from '../../../src/ingest/scene.js';
 import { Mask } from '../../../src/raster/index.js';
 
@@ -27,7 +27,7 @@ export const kelvin: ProductFormat = {
     if (Number.isNaN(start)) throw noDatetime(path);
     const whole = { header, resolution: nominalPixelSize(header) };
     const groups = groupBands([
-      // Hundredths of a kelvin, 0 where nothing was measured.
+      // Hundredths of a kelvin; 0 means no data.
       {
         ...whole,
         name: 'lwir',

@@ -14,7 +14,7 @@ const everything = and([]);
 type Content = ReadonlyMap<string, TileRecord>;
 
 /** Limits for which compactions are frequent and have many steps. */
-const limits = { longestTail: 6, step: 3 };
+const limits = { maxTailRows: 6, rowsPerStep: 3 };
 
 /** Few ids, so that tiles often replace others; some ids do not follow from the other fields. */
 const fewTiles = fc.tuple(tiles, fc.nat(50)).map(([record, i]): TileRecord => {
@@ -148,7 +148,7 @@ test('queries return the same as on a list, whatever changes during a compaction
 test('copied rows per tile, and the number of runs, are logarithmic in the number of tiles', async () => {
   const TAIL = 16;
   const COUNT = 6_000;
-  const index = new ColumnIndex({ longestTail: TAIL, step: 1e6 });
+  const index = new ColumnIndex({ maxTailRows: TAIL, rowsPerStep: 1e6 });
   let longest = 0;
   let written = 0;
   let before = new Set<unknown>();
@@ -168,7 +168,7 @@ test('copied rows per tile, and the number of runs, are logarithmic in the numbe
 });
 
 test('a compaction merges runs that are short compared with the merged rows, and keeps longer ones', () => {
-  const run = (used: number, unsorted = 0, gone = 0) => ({ used, unsorted, gone });
+  const run = (rowCount: number, unsorted = 0, obsolete = 0) => ({ rowCount, unsorted, obsolete });
   const tail = run(10, 10);
   const [a, b, c] = [run(25), run(110), run(1000)];
   assert.deepEqual(runsToCompact([c, a, b, tail]), [tail, a]);

@@ -156,7 +156,7 @@ test('no snapshot with a flipped byte or of another length is used', async (t) =
 
 test('an unchanged run is not written again', async (t) => {
   const folder = await tempFolder(t);
-  const index = new ColumnIndex({ longestTail: 4, step: 4 });
+  const index = new ColumnIndex({ maxTailRows: 4, rowsPerStep: 4 });
   const tilesOf = (round: number, count: number) =>
     Array.from({ length: count }, (_, i) => tile({ scene: `r${round}-${i}`, start: i }));
   index.load(tilesOf(0, 100));

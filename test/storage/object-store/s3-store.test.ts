@@ -9,7 +9,7 @@ import { crc32 } from 'node:zlib';
 import { openObjectStore } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { FaultProxy, type Faults } from '../../support/fault-proxy.js';
-import { BUCKET, CREDENTIALS, environment, freePort, noS3Server, S3Server } from '../../support/s3.js';
+import { BUCKET, CREDENTIALS, freePort, S3Server, s3SkipReason, setEnvironment } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
 import { runAndKill } from '../kill-writer.js';
 import { bytesOf, namesIn, storeContract } from './contract.js';
@@ -36,7 +36,7 @@ function use(
   endpoint: string,
   credentials: Record<string, string | undefined> = CREDENTIALS,
 ) {
-  environment(t, { ...BARE, ...credentials, AWS_ENDPOINT_URL_S3: endpoint });
+  setEnvironment(t, { ...BARE, ...credentials, AWS_ENDPOINT_URL_S3: endpoint });
 }
 
 async function opened(t: TestContext, url = URL_OF_STORE, options = {}) {
@@ -54,7 +54,7 @@ async function withServer(t: TestContext, faults?: (server: S3Server) => Faults,
   return { server, proxy, store, hasty: await opened(t, URL_OF_STORE, HASTY) };
 }
 
-const skip = noS3Server;
+const skip = s3SkipReason;
 
 storeContract({
   what: 'a bucket',

@@ -14,9 +14,9 @@ test('dilation matches a plain loop over all neighbours', () => {
         const mask = Uint8Array.from(values.slice(0, width * height), (value) => (value === 0 ? 1 : 0));
         const expected = mask.map((_, at) => {
           const [x, y] = [at % width, Math.floor(at / width)];
-          return mask.some((is, other) => {
-            const [column, row] = [other % width, Math.floor(other / width)];
-            return is === 1 && Math.abs(column - x) <= radius && Math.abs(row - y) <= radius;
+          return mask.some((value, index) => {
+            const [column, row] = [index % width, Math.floor(index / width)];
+            return value === 1 && Math.abs(column - x) <= radius && Math.abs(row - y) <= radius;
           })
             ? 1
             : 0;

@@ -34,17 +34,21 @@ test('cells without a model are summarised by reason, regardless of the numbers 
     message: `${geocode}.tif is cut off`,
   }));
   assert.deepEqual(summariseReasons({ skipped, failed }, ['ndvi']), [
-    '3 places, such as dj3y3: 9 usable patches of 16x16 px, at least 40 are needed (coverage 9 %, cloud 1 %)',
-    '2 places, such as a: a.tif is cut off [TW_X]',
+    '3 places (such as dj3y3): 9 usable patches of 16x16 px, at least 40 are needed (coverage 9 %, cloud 1 %)',
+    '2 places (such as a): a.tif is cut off [TW_X]',
     'dj3y6: no dates',
   ]);
   const other = { geocode: 'dj3y7', model: 'ndvi', reason: 'no bands' };
   assert.equal(summariseReasons({ skipped: [...skipped, other], failed }, ['ndvi']).at(-1), '1 other place');
+  assert.equal(
+    summariseReasons({ skipped: [other], failed: [] }, ['ndvi'], 'started with random weights')[0],
+    'dj3y7 started with random weights: no bands',
+  );
 
   const both = [...skipped.slice(0, 3), { ...other, model: 'ndmi' }, { ...few('dj3y3', 9), model: 'ndmi' }];
   assert.deepEqual(summariseReasons({ skipped: both, failed }, ['ndvi', 'ndmi']), [
-    '3 places, such as dj3y3 (ndvi): 9 usable patches of 16x16 px, at least 40 are needed (coverage 9 %, cloud 1 %)',
-    '2 places, such as a (ndvi): a.tif is cut off [TW_X]',
+    '3 places (such as dj3y3 (ndvi)): 9 usable patches of 16x16 px, at least 40 are needed (coverage 9 %, cloud 1 %)',
+    '2 places (such as a (ndvi)): a.tif is cut off [TW_X]',
     'dj3y7 (ndmi): no bands',
     '1 other model',
   ]);

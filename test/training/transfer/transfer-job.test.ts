@@ -161,7 +161,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
     all,
   );
   for (const { id, geocode, parent, transfer } of similar.models)
-    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'it is the first of its cluster');
+    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'it is the representative of its cluster');
     else assert.equal(parent, seedOf(geocode));
   const child = similar.models.find(({ parent }) => parent !== undefined)!;
   const { parent, transfer } = await cardOf(data, child);
@@ -177,7 +177,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   for (const { id, geocode, parent, transfer } of models) {
     const { fresh, probed, version } = transfer!;
     if (id === seedOf(geocode)) {
-      assert.deepEqual([fresh, probed], ['it is the first of its cluster', undefined]);
+      assert.deepEqual([fresh, probed], ['it is the representative of its cluster', undefined]);
       continue;
     }
     assert.deepEqual(new Set(probed!.map(({ id }) => id)), new Set(ids));
@@ -203,7 +203,9 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
     failed.map(({ geocode }) => geocode),
     [middle],
   );
-  const firsts = models.filter(({ transfer }) => transfer!.fresh === 'it is the first of its cluster');
+  const firsts = models.filter(
+    ({ transfer }) => transfer!.fresh === 'it is the representative of its cluster',
+  );
   assert.equal(firsts.length, 1);
   assert.equal(models.length, places.length - 1);
   for (const { id, parent } of models) if (id !== firsts[0]!.id) assert.equal(parent, firsts[0]!.id);

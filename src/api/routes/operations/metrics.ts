@@ -18,7 +18,7 @@ export async function prometheusMetrics(services: Services, dependencies: Depend
   snapshot.gauge('models', 'Models that this node knows.', models);
   snapshot.gauge(
     'writes_stopped',
-    '1 if a failed write has stopped all others, until the node is started again.',
+    '1 after a write error: the node refuses writes until it is restarted.',
     Number(writeError !== null),
   );
   await addDependencies(snapshot, services, dependencies);
@@ -62,7 +62,7 @@ function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
   const oldest = Math.min(...queuedSince, Date.now());
   snapshot.gauge(
     'jobs_oldest_queued_seconds',
-    'How long the oldest of these jobs has been queued; 0 if none is.',
+    'Time since the oldest of these jobs was queued; 0 if no job is queued.',
     (Date.now() - oldest) / 1e3,
   );
 }
@@ -115,17 +115,12 @@ function addCache(snapshot: Snapshot, { storage }: Services): void {
   if (!cache) return;
   const { bytes, limit, hits, misses, evicted } = cache;
   snapshot.gauge('cache_bytes', 'Bytes of local tile files that are in the object store as well.', bytes);
-  snapshot.counter('cache_hits_total', 'Tile files that were requested and were on the disk.', hits);
-  snapshot.counter(
-    'cache_misses_total',
-    'Tile files that were requested and had to be fetched from the object store.',
-    misses,
-  );
+  snapshot.counter('cache_hits_total', 'Requested tile files that had a local copy.', hits);
+  snapshot.counter('cache_misses_total', 'Requested tile files that had no local copy.', misses);
   snapshot.counter(
     'cache_evicted_total',
-    'Versions of tiles whose files were removed to make room.',
+    'Tile versions whose local copies were removed to free space.',
     evicted,
   );
-  if (limit !== undefined)
-    snapshot.gauge('cache_limit_bytes', 'The most bytes that these files may take.', limit);
+  if (limit !== undefined) snapshot.gauge('cache_limit_bytes', 'Maximum of tilewright_cache_bytes.', limit);
 }

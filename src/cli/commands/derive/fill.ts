@@ -32,7 +32,7 @@ export function fillCommand(): Command {
       ),
       createOption(
         '--to-cloud <percent>',
-        'and at most this much of it is cloud; default 0',
+        'fill until the cloud cover is at most this percentage; default 0',
         parseNumberOption,
       ),
     ],

@@ -246,13 +246,13 @@ async function printResults(
   const fresh = models.flatMap(({ geocode, model, transfer }) =>
     transfer?.fresh ? [{ geocode, model, reason: transfer.fresh }] : [],
   );
-  for (const reason of summariseReasons({ skipped: fresh, failed: [] }, asked))
-    print(`started fresh: ${reason}`);
+  for (const line of summariseReasons({ skipped: fresh, failed: [] }, asked, 'started with random weights'))
+    print(line);
   const refused = models.flatMap(({ geocode, model, transfer }) =>
     (transfer?.fresh ? [] : (transfer?.refused ?? [])).map(({ reason }) => ({ geocode, model, reason })),
   );
-  for (const reason of summariseReasons({ skipped: refused, failed: [] }, asked))
-    print(`a parent was skipped: ${reason}`);
+  for (const line of summariseReasons({ skipped: refused, failed: [] }, asked, 'skipped a source model'))
+    print(line);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
     `${plural(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,

@@ -98,7 +98,7 @@ async function replacesPosition(
   }
 }
 
-/** Refuses a file of several layers: it does not define which of them belong together, and at what time. */
+/** Refuses a file of several layers: it does not define which layers belong together, and which time they have. */
 function rejectSubdatasets({ path, subdatasets }: MultiDatasetFile): void {
   if (subdatasets.length === 1) return;
   if (subdatasets.length === 0) throw notRecognised(path, 'GDAL finds no raster in it');

@@ -53,7 +53,7 @@ function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
   if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
 }
 
-/** The folder's Item and those of its assets that are rasters in the folder itself; null if there are none. */
+/** The folder's Item, and its assets that are rasters in the same folder; null if there are none. */
 async function find({
   path,
   entries,

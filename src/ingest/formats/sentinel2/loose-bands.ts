@@ -167,7 +167,7 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
 /** Keys of tileInfo.json and STAC items for the name of the product. */
 const TITLES = ['productName', 's2:product_uri', 'sentinel:product_id', 'id'];
 
-/** The members of a document, and those of a STAC item's properties; undefined if it is not JSON or far too large. */
+/** The members of a JSON document and of its `properties` (STAC Item); undefined if the document is not JSON or is far too large. */
 async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
   if ((await stat(path)).size > MAX_DOCUMENT_BYTES) return undefined;
   const text = await readFile(path, 'utf8');

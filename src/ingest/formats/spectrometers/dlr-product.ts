@@ -5,14 +5,14 @@ import { badMetadata } from '../../errors.js';
 import type { InputProbe } from '../../scene.js';
 import { type AcquisitionTime, elementsOf, parseTime, textOf, type XmlElement } from '../shared/index.js';
 
-/** The metadata file: the given one, or the one in the folder. The first group of `pattern` is the stem of the product. */
+/** The metadata file: the given file, or the metadata file in the given folder. The first group of `pattern` is the stem of the product. */
 export function findMetadataFile({ path, entries }: InputProbe, pattern: RegExp): string | undefined {
   if (entries === null) return pattern.test(basename(path)) ? path : undefined;
   const name = entries.find((entry) => pattern.test(entry));
   return name === undefined ? undefined : join(path, name);
 }
 
-/** Files of the product: those of its folder, or for a metadata file those beside it with the same stem. */
+/** Files of the product: all files of its folder, or the files beside the given metadata file with the same stem. */
 export async function findProductFiles(
   { path, entries }: InputProbe,
   metadata: string,

@@ -126,7 +126,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   }));
 }
 
-/** Bad bands by the lists of expected channels, and by the statistics: those of an empty band have no deviation. */
+/** Bad bands: bands that are not in the lists of expected channels, and empty bands, whose statistics have no deviation. */
 function deliveredBands(root: XmlElement): (number: number) => boolean {
   const lists = elementsOf(root, 'expectedChannelsList').map(({ text }) => text);
   const expected = new Set(

@@ -72,7 +72,7 @@ export const hyperion: ProductFormat = {
   },
 };
 
-/** The files of a scene: those with the name of its metadata. Throws TW_INGEST_BAD_METADATA if there are none. */
+/** The files of a scene: their names have the scene id of the metadata file. Throws TW_INGEST_BAD_METADATA if there are none. */
 async function filesOf({ path, entries }: InputProbe) {
   const folder = entries ? path : dirname(path);
   const names = entries ?? (await readdir(folder));

@@ -34,9 +34,13 @@ function sortedKeys(counts: Uint32Array): Uint32Array {
 }
 
 /**
- * Number of symbols for each code length. A Huffman code by Moffat and Katajainen 1995, In-Place Calculation of
- * Minimum-Redundancy Codes: `nodes` holds first the counts of the symbols, then, from the left, those of inner nodes, then the
- * parents of these, then their depths; the last inner node is the root.
+ * Number of symbols for each code length: a Huffman code, computed as in Moffat and Katajainen 1995, In-Place Calculation of
+ * Minimum-Redundancy Codes. The array `nodes` is reused in place:
+ *
+ * 1. At first it has the counts of the symbols, in ascending order.
+ * 2. Each new inner node is written from the left, over counts that were already read. An inner node has the sum of the counts
+ *    of its two children; when it gets a parent, the sum is replaced by the index of the parent. The last one is the root.
+ * 3. From the root to the left, each index of a parent is replaced by the depth of the node.
  */
 function symbolsByLength(keys: Uint32Array, limit: number): Uint32Array {
   const size = keys.length;
@@ -60,24 +64,27 @@ function symbolsByLength(keys: Uint32Array, limit: number): Uint32Array {
 
   const symbols = new Uint32Array(limit + 1);
   let node = size - 2;
-  for (let depth = 0, places = 1; places > 0; depth++) {
-    let split = 0;
-    for (; node >= 0 && nodes[node] === depth; node--) split++;
-    symbols[Math.min(depth, limit)]! += places - split;
-    places = 2 * split;
+  // Nodes of a depth that are not inner nodes are symbols; each inner node has two nodes at the next depth.
+  for (let depth = 0, freeNodes = 1; freeNodes > 0; depth++) {
+    let innerNodes = 0;
+    for (; node >= 0 && nodes[node] === depth; node--) innerNodes++;
+    symbols[Math.min(depth, limit)]! += freeNodes - innerNodes;
+    freeNodes = 2 * innerNodes;
   }
   limitLengths(symbols, limit);
   return symbols;
 }
 
 /**
- * Codes that were shortened to the limit are too many. Until they fit, one of the limit's length is placed beside a shorter
- * code, which becomes one bit longer (as in gen_bitlen of zlib). The result is close to optimal.
+ * Repairs a code that is over-subscribed because longer codes were shortened to `limit` bits. As in gen_bitlen of zlib, each
+ * step makes a code of fewer than `limit` bits one bit longer, and moves a code of `limit` bits beside it. The steps end when
+ * the Kraft sum allows all codes. The result is close to optimal.
  */
 function limitLengths(symbols: Uint32Array, limit: number): void {
-  let taken = 0;
-  for (let length = 1; length <= limit; length++) taken += symbols[length]! * 2 ** (limit - length);
-  for (; taken > 2 ** limit; taken--) {
+  // In units of 2 ** -limit.
+  let kraftSum = 0;
+  for (let length = 1; length <= limit; length++) kraftSum += symbols[length]! * 2 ** (limit - length);
+  for (; kraftSum > 2 ** limit; kraftSum--) {
     let shorter = limit - 1;
     while (symbols[shorter] === 0) shorter--;
     symbols[shorter]!--;
@@ -86,7 +93,7 @@ function limitLengths(symbols: Uint32Array, limit: number): void {
   }
 }
 
-/** The codes of these lengths, numbered in order of length, then symbol; the first bit to be sent is the lowest. */
+/** The codes for these lengths: numbered by length, then by symbol. The lowest bit of a code is sent first. */
 export function canonicalCodes(lengths: Uint8Array): Uint32Array {
   const next = new Uint32Array(17);
   for (const length of lengths) if (length > 0) next[length + 1]!++;

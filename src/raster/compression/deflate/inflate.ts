@@ -66,7 +66,7 @@ interface Inflate {
   inflate(from: number, end: number, out: number, stop: number): number;
 }
 
-/** All of them, over one memory. */
+/** The exports of all modules, which share one memory. */
 type Kernel = HuffmanTables & Inflate & { adler: Adler32 };
 
 const PAGE = 65_536;

@@ -34,7 +34,7 @@ export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencin
   );
   const [height, width] = file.metadata(variable).shape!.slice(-2);
   const ownUnit = crs.geographic ? 1 : metresPerUnit(crs);
-  // Coordinates without a unit have that of the system.
+  // Coordinates without a unit have the unit of the coordinate system.
   const unit = (axis: Axis) => (crs.geographic ? 1 : (metresOf(file, axis.attributes) ?? ownUnit) / ownUnit);
   const across = readAxisOrigin(file, x.path, width, unit(x));
   return gridGeoreferencing(crs, across, readAxisOrigin(file, y.path, height, unit(y)), height);

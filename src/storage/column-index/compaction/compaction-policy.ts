@@ -1,35 +1,35 @@
 /** Decides which runs of an index are merged, and when. */
 
-/** Sizes in rows. */
 export interface CompactionLimits {
   /** Maximum number of unsorted rows before a merge. */
-  longestTail: number;
-  /** Rows that a merge handles between two turns of the event loop. */
-  step: number;
+  maxTailRows: number;
+  /** Rows that a merge processes between two turns of the event loop. */
+  rowsPerStep: number;
 }
 
-export const DEFAULT_LIMITS: CompactionLimits = { longestTail: 4_096, step: 4_096 };
+export const DEFAULT_LIMITS: CompactionLimits = { maxTailRows: 4_096, rowsPerStep: 4_096 };
 
 /** After a merge, each run is at least this many times as long as all shorter ones together. */
 const MIN_SIZE_RATIO = 3;
 
-/** The members of a run that are used here. */
+/** Numbers of rows of a run. */
 interface RunSize {
-  used: number;
+  /** All rows: sorted, unsorted and obsolete ones. */
+  rowCount: number;
   unsorted: number;
-  /** Rows that a merge leaves out. */
-  gone: number;
+  /** Rows that a merge drops. */
+  obsolete: number;
 }
 
-const liveRows = ({ used, gone }: RunSize) => used - gone;
+const liveRows = ({ rowCount, obsolete }: RunSize) => rowCount - obsolete;
 
 /** True if a merge would drop most rows of a run. */
-export function isMostlyDeleted(run: RunSize, { longestTail }: CompactionLimits): boolean {
-  return run.gone > liveRows(run) + longestTail;
+export function isMostlyDeleted(run: RunSize, { maxTailRows }: CompactionLimits): boolean {
+  return run.obsolete > liveRows(run) + maxTailRows;
 }
 
-export function isTailCompactionDue(runs: readonly RunSize[], { longestTail }: CompactionLimits): boolean {
-  return runs.reduce((sum, { unsorted }) => sum + unsorted, 0) > longestTail;
+export function isTailCompactionDue(runs: readonly RunSize[], { maxTailRows }: CompactionLimits): boolean {
+  return runs.reduce((sum, { unsorted }) => sum + unsorted, 0) > maxTailRows;
 }
 
 /**

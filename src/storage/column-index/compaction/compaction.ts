@@ -3,10 +3,10 @@ import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } fr
 import {
   compareCells,
   compareNewest,
-  GONE,
   IndexRun,
   KEPT_FOR_UNDO,
   type Mark,
+  OBSOLETE,
   type RowRef,
 } from '../index-run.js';
 import { mergeInOrder, SortedRows, sortRows } from './k-way-merge.js';
@@ -30,7 +30,7 @@ export interface CompactionResult {
  */
 export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Generator<void, CompactionResult> {
   for (const run of runs) run.marked = [];
-  const rowCount = sum(runs, ({ used, gone }) => used - gone);
+  const rowCount = sum(runs, (run) => run.rowCount - run.obsolete);
   const maxCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
   const rows = IndexRun.empty(yield* allocateColumnsInSteps(rowCount), Math.min(rowCount, maxCells));
   const copies = new Map<IndexRun, RowCopier>();
@@ -44,7 +44,7 @@ export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Gener
   for (const run of runs) {
     byCell.push(new SortedRows(run, yield* numbers(0, run.cells.rows, step)));
     byTime.push(new SortedRows(run, run.newest));
-    const unsorted = yield* numbers(run.cells.rows, run.used, step);
+    const unsorted = yield* numbers(run.cells.rows, run.rowCount, step);
     if (unsorted.length === 0) continue;
     byCell.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareCells(a, b), step)));
     byTime.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
@@ -53,22 +53,22 @@ export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Gener
   const keptForUndo: number[] = [];
   const copyRow = (run: IndexRun, row: number) => {
     const mark = run.removed[row];
-    if (mark === GONE) return;
+    if (mark === OBSOLETE) return;
     const target = copies.get(run)!.add(row);
     if (mark === KEPT_FOR_UNDO) keptForUndo.push(target);
   };
   let registered = 0;
   for (const _ of mergeInOrder(byCell, compareCells, step, copyRow)) {
     for (const copy of copies.values()) copy.flush();
-    rows.cells.extend(rows.used);
+    rows.cells.extend(rows.rowCount);
     for (const target of keptForUndo.splice(0)) rows.mark(target, KEPT_FOR_UNDO);
-    for (; registered < rows.used; registered++) if (!rows.removed[registered]) rows.register(registered);
+    for (; registered < rows.rowCount; registered++) if (!rows.removed[registered]) rows.register(registered);
     yield;
   }
 
-  rows.newest = new Uint32Array(rows.used);
+  rows.newest = new Uint32Array(rows.rowCount);
   yield;
-  rows.rank = new Uint32Array(rows.used);
+  rows.rank = new Uint32Array(rows.rowCount);
   let rank = 0;
   yield* mergeInOrder(byTime, compareNewest, step, (run, row) => {
     const target = copies.get(run)!.target(row);
@@ -127,7 +127,7 @@ class RowCopier {
     private readonly to: IndexRun,
     step: number,
   ) {
-    this.targets = new Uint32Array(from.used);
+    this.targets = new Uint32Array(from.rowCount);
     this.pending = new Uint32Array(step);
     this.targetRows = new Uint32Array(step);
     this.collection = new CodeTranslator(from.collections, to.collections);

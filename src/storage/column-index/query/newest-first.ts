@@ -6,7 +6,7 @@ import { TopK } from './top-k.js';
 
 /** Number of present rows of a run that overlap a time. */
 export function countInTime(rows: IndexRun, time: TimeBound): number {
-  const { columns, removed, hasGaps, cells, used, newest } = rows;
+  const { columns, removed, hasGaps, cells, rowCount, newest } = rows;
   const { start, end } = columns;
   let count = 0;
   if (cells.longestOfAll === 0) {
@@ -21,7 +21,7 @@ export function countInTime(rows: IndexRun, time: TimeBound): number {
       if (hasGaps) for (let row = from; row < to; row++) if (removed[row]) count--;
     });
   }
-  for (let row = cells.rows; row < used; row++)
+  for (let row = cells.rows; row < rowCount; row++)
     if (!removed[row] && start[row] <= time.end && end[row] >= time.start) count++;
   return count;
 }
@@ -34,7 +34,7 @@ export function firstNewest(
   limit: number,
   follows: (row: number) => boolean = () => true,
 ): number[] {
-  const { newest, removed, cells, used, columns } = rows;
+  const { newest, removed, cells, rowCount, columns } = rows;
   const { start, end } = columns;
   const [since, until] = time ? [time.start - cells.longestOfAll, time.end] : [-Infinity, Infinity];
   const matches = (row: number) =>
@@ -42,7 +42,7 @@ export function firstNewest(
     (!time || (start[row] <= time.end && end[row] >= time.start)) &&
     (!where || where(row));
   const tail = new TopK(limit, (a, b) => rows.compareNewest(a, b));
-  for (let row = cells.rows; row < used; row++) if (follows(row) && matches(row)) tail.offer(row);
+  for (let row = cells.rows; row < rowCount; row++) if (follows(row) && matches(row)) tail.offer(row);
   const first = tail.rows();
   const from = lowerBound(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
   const maxRows = first.length + limit;

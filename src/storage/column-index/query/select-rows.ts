@@ -38,14 +38,14 @@ function visitRun(
   ranges: CodedKeyRange[] | undefined,
   time: TimeBound | undefined,
 ): void {
-  const { removed, hasGaps, cells, used } = rows;
+  const { removed, hasGaps, cells, rowCount } = rows;
   const visitRows = (from: number, to: number) => {
     for (let row = from; row < to; row++)
       if (!(hasGaps && removed[row]) && (test === undefined || test(row))) visit(row);
   };
   if (ranges) cells.visit(ranges, time, visitRows);
   else cells.visitAll(time, visitRows);
-  for (let row = cells.rows; row < used; row++)
+  for (let row = cells.rows; row < rowCount; row++)
     if (isInBounds(rows, row, ranges, time)) visitRows(row, row + 1);
 }
 
