@@ -78,7 +78,7 @@ export interface Scene {
   /** True if cloud may be detected by reflectance, because the product has no mask. */
   reflectanceTest: boolean;
   warnings: string[];
-  /** What `--name-pattern` read from the names of the files. */
+  /** Facts that `--name-pattern` read from the names of the files. */
   names?: FileNameFacts[];
 }
 

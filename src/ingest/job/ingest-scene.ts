@@ -30,7 +30,7 @@ export interface SceneResult {
   warnings: string[];
   /** Dry run only: the cells that the scene touches. Those without a valid pixel would have no tile. */
   geocodes?: string[];
-  /** Dry run with a name pattern only: what it read from the names of the files. */
+  /** Dry run with a name pattern only: facts in the names of the files. */
   names?: FileNameFacts[];
 }
 

@@ -38,7 +38,7 @@ export function sceneKey({ time, tile, platform }: FileNameFacts): string {
 }
 
 /**
- * The text of each part, or the reason why there is none. A field ends before the first occurrence of the text that follows it;
+ * The text of each part, or the reason why the pattern does not fit. A field ends before the first occurrence of the text that follows it;
  * ignored text, and a field directly before digits, is as short as possible. A part is tried at most once at each position, so
  * the number of steps has a limit of parts x length².
  */
