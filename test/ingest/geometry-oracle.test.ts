@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Grid, geohash, gridByName, quadtile } from '../../src/grid/index.js';
+import { type Grid, geohash, quadtile } from '../../src/grid/index.js';
 import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
 import { coverScene } from '../../src/ingest/plan/scene-cells.js';
 import { buildControlGrid, openRaster, readRaster, warp } from '../../src/raster/index.js';
 import { needsGdal } from '../raster/gdal.js';
-import { ingest, testNode, tilesOf } from '../support/node.js';
+import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 import { around, gdalCell, SIDE, type Square, writeSquare } from './gdal-squares.js';
 import { type Placed, sceneOf } from './geometry-rasters.js';
@@ -64,26 +64,6 @@ for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
       assert.ok(same >= 0.999 * out.length, `${geocode}: ${same} of ${out.length}`);
     }
     assert.ok(held > 20_000, String(held));
-  });
-}
-
-for (const [name, square, grid, precision] of antimeridian) {
-  test(`a scene in ${name} is ingested completely`, async (t) => {
-    const folder = await tempFolder(t);
-    const node = await testNode(t, join(folder, 'data'));
-    const href = await writeSquare(join(folder, 'scene.tif'), square);
-    const at = { collection: 'test', datetime: '2024-06-01T10:00:00Z', grid: grid.name, precision };
-    const { failed } = await ingest(node, { href, ...at });
-    assert.deepEqual(failed, []);
-    const tiles = await tilesOf(node);
-    const wests = tiles.map((tile) => gridByName(tile.grid).bounds(tile.geocode).west);
-    assert.ok(wests.some((west) => west < 0) && wests.some((west) => west > 0));
-    // The tiles' valid areas add up to the scene's: exactly if both are in degrees.
-    if (square.epsg === 4326 && grid === geohash) {
-      const { width, height } = grid.cellSize(precision);
-      const area = tiles.reduce((sum, tile) => sum + (tile.coverage / 100) * width * height, 0);
-      assert.ok(Math.abs(area - (SIDE * square.pixel) ** 2) < 0.1, String(area));
-    }
   });
 }
 
