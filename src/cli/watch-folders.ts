@@ -18,24 +18,31 @@ interface PolledState {
 
 /**
  * Yields the paths of complete files and folders in `folders`, a batch for each poll, which may be empty: first all existing ones, later
- * those that are new or have changed. Ends when the signal is aborted. Ignores names that begin with a dot.
+ * those that are new or have changed. Ends when the signal is aborted. Ignores names that begin with a dot. Paths with the same `sceneOf`
+ * are complete together, and the first of them is returned.
  */
 export async function* watchForCompleteInputs(
   folders: string[],
+  sceneOf: (path: string) => string,
   signal: AbortSignal,
 ): AsyncGenerator<string[]> {
   const seen = new Map<string, PolledState>();
   while (!signal.aborted) {
     const settled: string[] = [];
-    const children = (await Promise.all(folders.map(childrenOf))).flat();
-    for (const path of children) {
-      const state = await stateOf(path, MAX_DEPTH);
-      const before = seen.get(path);
-      const polls = before?.state === state ? before.polls + 1 : 1;
-      seen.set(path, { state, polls });
-      if (polls === STABLE_POLLS) settled.push(path);
+    const scenes = new Map<string, string[]>();
+    for (const path of (await Promise.all(folders.map(childrenOf))).flat()) {
+      const scene = sceneOf(path);
+      scenes.set(scene, [...(scenes.get(scene) ?? []), path]);
     }
-    for (const path of seen.keys()) if (!children.includes(path)) seen.delete(path);
+    for (const [scene, paths] of scenes) {
+      const states = await Promise.all(paths.map((path) => stateOf(path, MAX_DEPTH)));
+      const state = states.join('\n');
+      const before = seen.get(scene);
+      const polls = before?.state === state ? before.polls + 1 : 1;
+      seen.set(scene, { state, polls });
+      if (polls === STABLE_POLLS) settled.push(paths[0]!);
+    }
+    for (const scene of seen.keys()) if (!scenes.has(scene)) seen.delete(scene);
     yield settled;
     // It rejects only if the signal is aborted, and the loop checks the signal.
     await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);

@@ -52,6 +52,28 @@ export const badOption = defineError(
     `${option} ${value} cannot be used: expected ${expected}`,
 );
 
+export const badNamePattern = defineError(
+  'TW_INGEST_BAD_PATTERN',
+  400,
+  'The pattern of `--name-pattern` cannot be read: a field or a directive is not known, occurs twice, or is missing. The message lists the valid ones.',
+  (pattern: string, reason: string) => `--name-pattern ${pattern} cannot be used: ${reason}`,
+);
+
+export const nameMismatch = defineError(
+  'TW_INGEST_NAME_MISMATCH',
+  400,
+  'The name of a file, or of every raster file of a folder, does not fit the pattern of `--name-pattern`. Correct the pattern, or leave the file out.',
+  (path: string, reason: string) => `${path} does not fit --name-pattern: ${reason}`,
+);
+
+export const bandTwice = defineError(
+  'TW_INGEST_BAND_TWICE',
+  400,
+  'By `--name-pattern`, two files hold the same band of the same scene, so that one would replace the other. Name the part in which they differ.',
+  (path: string, other: string, band: string | undefined) =>
+    `${path} and ${other} are the same scene by --name-pattern${band === undefined ? ', which has no {band}' : `, and both hold its band ${band}`}. Replace {*} by a field or by text, so that the names differ in it.`,
+);
+
 export const badScale = defineError(
   'TW_INGEST_BAD_SCALE',
   400,

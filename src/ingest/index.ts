@@ -15,7 +15,15 @@ export {
 } from './cut/index.js';
 export { notRecognised, pathNotAllowed } from './errors.js';
 export { checkOptions } from './formats/generic/index.js';
+export { checkNamePattern, parseNamePattern } from './formats/named/index.js';
 export { commonBandNames } from './formats/shared/index.js';
-export { findInputs, PathGuard, sideFilesOf } from './inputs/index.js';
+export {
+  findInputs,
+  inputFinder,
+  PathGuard,
+  type SkippedFile,
+  sceneOfFile,
+  sideFilesOf,
+} from './inputs/index.js';
 export { type IngestInputs, type IngestResults, ingestProcess, PLAN_PREFIX } from './job/index.js';
 export type { IngestOptions } from './options.js';

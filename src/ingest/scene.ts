@@ -78,6 +78,19 @@ export interface Scene {
   /** True if cloud may be detected by reflectance, because the product has no mask. */
   reflectanceTest: boolean;
   warnings: string[];
+  /** Facts that `--name-pattern` read from the names of the files. */
+  names?: FileNameFacts[];
+}
+
+/** Facts in the name of a file. */
+export interface FileNameFacts {
+  /** The name, without folder. */
+  file: string;
+  /** In the form of --datetime. */
+  time?: string;
+  band?: string;
+  tile?: string;
+  platform?: string;
 }
 
 /** The files that hold the pixels of a scene, each once. */
@@ -117,6 +130,8 @@ export interface DescribeOptions {
   position?: string;
   /** Wavelengths in nm: one for each band, or the first and the last if the bands are evenly spaced. */
   wavelengths?: number[];
+  /** Pattern of file names: which part is which fact. */
+  namePattern?: string;
 }
 
 /** An input whose product is not known yet. Formats check its content, and names only if the content does not identify it. */

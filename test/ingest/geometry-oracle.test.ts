@@ -1,57 +1,16 @@
 /** Scenes across the antimeridian and at a pole, cut into cells as exact gdalwarp does. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Grid, type GridBounds, geohash, gridByName, quadtile } from '../../src/grid/index.js';
+import { type Grid, geohash, quadtile } from '../../src/grid/index.js';
 import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
 import { coverScene } from '../../src/ingest/plan/scene-cells.js';
-import {
-  buildControlGrid,
-  createTransform,
-  crsFromEpsg,
-  encodeCog,
-  openRaster,
-  readRaster,
-  warp,
-} from '../../src/raster/index.js';
-import { gdal, needsGdal } from '../raster/gdal.js';
-import { ingest, testNode, tilesOf } from '../support/node.js';
+import { buildControlGrid, openRaster, readRaster, warp } from '../../src/raster/index.js';
+import { needsGdal } from '../raster/gdal.js';
+import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
+import { around, gdalCell, SIDE, type Square, writeSquare } from './gdal-squares.js';
 import { type Placed, sceneOf } from './geometry-rasters.js';
-
-interface Square {
-  epsg: number;
-  /** Upper left corner, and pixel size. */
-  x: number;
-  y: number;
-  pixel: number;
-}
-
-const SIDE = 300;
-
-async function writeSquare(path: string, { epsg, x, y, pixel }: Square): Promise<string> {
-  const band = Uint16Array.from({ length: SIDE * SIDE }, (_, i) => 1 + (((i * 2654435761) >>> 0) % 60_000));
-  const file = encodeCog({
-    width: SIDE,
-    height: SIDE,
-    dataType: 'uint16',
-    bands: [band],
-    transform: { originX: x, originY: y, pixelWidth: pixel, pixelHeight: pixel },
-    epsg,
-    nodata: 0,
-    bandTags: [{ description: 'b1' }],
-    overviews: 'nearest',
-  });
-  await writeFile(path, file);
-  return path;
-}
-
-/** A square of pixels around a place. */
-function around(epsg: number, lon: number, lat: number, pixel: number): Square {
-  const [x, y] = createTransform('EPSG:4326', crsFromEpsg(epsg))(lon, lat);
-  return { epsg, x: x - (pixel * SIDE) / 2, y: y + (pixel * SIDE) / 2, pixel };
-}
 
 const antimeridian: [name: string, square: Square, grid: Grid, precision: number][] = [
   ['UTM zone 60', around(32660, 180, 20, 100), geohash, 4],
@@ -65,25 +24,6 @@ const poles: typeof antimeridian = [
   ['polar stereographic north', around(3413, 30, 89.5, 1000), geohash, 2],
   ['UPS', around(32661, 10, 89, 1000), geohash, 2],
 ];
-
-/** The output of exact gdalwarp for a file in a rectangle; a geographic file is queried in its own longitudes. */
-async function gdalCell(
-  path: string,
-  square: Square,
-  grid: Grid,
-  bounds: GridBounds,
-  size: number,
-  out: string,
-) {
-  const turn = square.epsg !== 4326 ? 0 : square.x > 0 ? 1 : -1;
-  const { west, east } = grid.extent;
-  const side = turn > 0 ? bounds.west < 0 : bounds.west > 0;
-  const shift = side ? turn * (east - west) : 0;
-  const te = [bounds.west + shift, bounds.south, bounds.east + shift, bounds.north].map(String);
-  const to = ['-t_srs', `EPSG:${grid.epsg}`, '-te', ...te, '-ts', String(size), String(size)];
-  gdal('gdalwarp', '-q', '-overwrite', '-et', '0', '-r', 'near', ...to, path, out);
-  return (await readRaster(out)).bands[0]!;
-}
 
 for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
   test(`cells of a scene in ${name} are those of exact gdalwarp`, needsGdal, async (t) => {
@@ -112,31 +52,18 @@ for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
         nodata: 0,
       };
       held += warp('nearest', source, control, out, valid);
-      const wanted = await gdalCell(path, square, grid, bounds, size, join(folder, 'cell.tif'));
+      const wanted = await gdalCell(
+        path,
+        square,
+        grid,
+        bounds,
+        { width: size, height: size },
+        join(folder, 'cell.tif'),
+      );
       const same = out.filter((value, k) => value === wanted[k]).length;
       assert.ok(same >= 0.999 * out.length, `${geocode}: ${same} of ${out.length}`);
     }
     assert.ok(held > 20_000, String(held));
-  });
-}
-
-for (const [name, square, grid, precision] of antimeridian) {
-  test(`a scene in ${name} is ingested completely`, async (t) => {
-    const folder = await tempFolder(t);
-    const node = await testNode(t, join(folder, 'data'));
-    const href = await writeSquare(join(folder, 'scene.tif'), square);
-    const at = { collection: 'test', datetime: '2024-06-01T10:00:00Z', grid: grid.name, precision };
-    const { failed } = await ingest(node, { href, ...at });
-    assert.deepEqual(failed, []);
-    const tiles = await tilesOf(node);
-    const wests = tiles.map((tile) => gridByName(tile.grid).bounds(tile.geocode).west);
-    assert.ok(wests.some((west) => west < 0) && wests.some((west) => west > 0));
-    // The tiles' valid areas add up to the scene's: exactly if both are in degrees.
-    if (square.epsg === 4326 && grid === geohash) {
-      const { width, height } = grid.cellSize(precision);
-      const area = tiles.reduce((sum, tile) => sum + (tile.coverage / 100) * width * height, 0);
-      assert.ok(Math.abs(area - (SIDE * square.pixel) ** 2) < 0.1, String(area));
-    }
   });
 }
 

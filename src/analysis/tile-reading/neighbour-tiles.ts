@@ -16,8 +16,8 @@ interface NeighbourTile {
 }
 
 /**
- * Tiles of the same scene and source in the cells within `reach` pixels of a tile, on any node, ordered by geocode. Cells never reach
- * across the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
+ * Tiles of the same scene and source in the cells within `reach` pixels of a tile, on any node, ordered by geocode. The
+ * cells on the other side of the antimeridian count, too. Throws TW_WRANGLE_OUT_OF_REACH.
  */
 async function tilesAround(
   finder: TileFinder,
@@ -29,11 +29,14 @@ async function tilesAround(
   const { west, south, east, north } = grid.bounds(geocode);
   const cell = { width: east - west, height: north - south };
   const [x, y] = [(reach / width) * cell.width, (reach / height) * cell.height];
-  const cells = grid.cover(
-    { west: west - x, south: south - y, east: east + x, north: north + y },
-    geocode.length,
+  const world = grid.extent.east - grid.extent.west;
+  const cells = [0, world, -world].flatMap((turn) =>
+    grid.cover(
+      { west: west - x + turn, south: south - y, east: east + x + turn, north: north + y },
+      geocode.length,
+    ),
   );
-  const values = cells.filter((one) => one !== geocode);
+  const values = [...new Set(cells)].filter((one) => one !== geocode);
   const found = await searchAllTiles(
     finder,
     and([
@@ -54,9 +57,11 @@ async function tilesAround(
     .sort((a, b) => (a.geocode < b.geocode ? -1 : 1))
     .map((tile) => {
       const other = grid.bounds(tile.geocode);
+      const distance = other.west - west;
+      const turn = Math.abs(distance) <= world / 2 ? 0 : -Math.sign(distance) * world;
       return {
         tile,
-        east: Math.round((other.west - west) / cell.width),
+        east: Math.round((distance + turn) / cell.width),
         south: Math.round((north - other.north) / cell.height),
       };
     });

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
-import type { IngestOptions, IngestResults } from '../../ingest/index.js';
+import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { type Connection, hasDataFolder, withConnection } from '../connect.js';
@@ -103,6 +103,10 @@ export function ingestCommand(): Command {
         'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
         wavelengthList,
       ),
+      createOption(
+        '--name-pattern <pattern>',
+        'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
+      ),
       createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
       createOption(
         '--cloud-test',
@@ -190,21 +194,29 @@ async function ingest(
   }
 }
 
-function printWarnings({ scenes, passedOver, failed }: IngestResults): void {
+const skippedWarning = ({ path, reason }: SkippedFile) => `warning: ${path} is skipped: ${reason}`;
+
+function printWarnings({ scenes, passedOver, skipped = [], failed }: IngestResults): void {
   for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
   if (passedOver.length > 0)
     logToStderr(
       `warning: ${plural(passedOver.length, 'subfolder')} not searched; name those that you want to ingest: ${passedOver.join(', ')}`,
     );
+  for (const file of skipped) logToStderr(skippedWarning(file));
   for (const { path, code, message } of failed)
     logToStderr(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
 }
 
-/** Checks values that are invalid for any input, so that they are wrong usage. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
-async function requireOptions({ datetime, position }: IngestFlags): Promise<void> {
-  if (datetime === undefined && position === undefined) return;
-  const { checkOptions } = await import('../../ingest/index.js');
+/**
+ * Checks values that are invalid for any input, so that they are wrong usage. Throws TW_INGEST_BAD_OPTION, TW_INGEST_BAD_PATTERN and
+ * TW_RASTER_UNKNOWN_CRS.
+ */
+async function requireOptions(flags: IngestFlags): Promise<void> {
+  const { datetime, position, namePattern } = flags;
+  if (datetime === undefined && position === undefined && namePattern === undefined) return;
+  const { checkNamePattern, checkOptions } = await import('../../ingest/index.js');
   checkOptions({ datetime, position });
+  checkNamePattern(flags);
 }
 
 /**
@@ -236,22 +248,26 @@ async function watch(
   flags: IngestFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const { findInputs, notRecognised } = await import('../../ingest/index.js');
+  const { inputFinder, notRecognised, parseNamePattern, sceneOfFile } = await import('../../ingest/index.js');
+  const pattern = flags.namePattern === undefined ? undefined : parseNamePattern(flags.namePattern);
+  const sceneOf = (path: string) => (pattern ? sceneOfFile(pattern, path) : path);
   logToStderr(`watching ${folders.join(', ')}; Ctrl-C ends`);
   let pending: string[] = [];
   /** The inputs of the last error that was reported. */
   let failed: string[] = [];
-  for await (const settled of watchForCompleteInputs(folders, signal)) {
+  for await (const settled of watchForCompleteInputs(folders, sceneOf, signal)) {
     // Standard output is closed or full, so no further batch can be reported.
     if (hasStdoutFailed()) return;
     const inputs = [...pending];
     pending = [];
+    const finder = inputFinder(flags.namePattern);
     for (const path of settled) {
-      const found = await findInputs(path).catch((error) => {
+      const found = await finder.find(path).catch((error) => {
         if (!notRecognised.is(error)) logToStderr(`error: ${messageOf(error)}`);
         return null;
       });
       inputs.push(...(found?.inputs ?? []));
+      for (const file of found?.skipped ?? []) logToStderr(skippedWarning(file));
     }
     if (inputs.length === 0) continue;
     try {
@@ -290,22 +306,30 @@ async function resultsEvenIfFailed(
   }
 }
 
-/** The files to send: for a folder, the inputs in it, as for `ingest` without `--upload`. The folder of a product stays one path. */
-async function findFilesToUpload(paths: string[]): Promise<{ files: string[]; passedOver: string[] }> {
-  const { findInputs } = await import('../../ingest/index.js');
-  const files: string[] = [];
-  const passedOver: string[] = [];
+interface FilesToUpload {
+  /** The files of each input; those after the first one are sent beside it. */
+  inputs: string[][];
+  passedOver: string[];
+  skipped: SkippedFile[];
+}
+
+/** For a folder, the inputs in it, as for `ingest` without `--upload`. The folder of a product stays one path. */
+async function findFilesToUpload(paths: string[], namePattern: string | undefined): Promise<FilesToUpload> {
+  const { inputFinder } = await import('../../ingest/index.js');
+  const finder = inputFinder(namePattern);
+  const files: FilesToUpload = { inputs: [], passedOver: [], skipped: [] };
   for (const path of paths) {
     // A path that cannot be sent is reported when it is sent.
     const isFolder = await stat(path).then(
       (info) => info.isDirectory(),
       () => false,
     );
-    const found = isFolder ? await findInputs(path) : { inputs: [path], passedOver: [] };
-    files.push(...found.inputs);
-    passedOver.push(...found.passedOver);
+    const found = isFolder || namePattern ? await finder.find(path) : { inputs: [path], passedOver: [] };
+    for (const input of found.inputs) files.inputs.push(await finder.filesOf(input));
+    files.passedOver.push(...found.passedOver);
+    files.skipped.push(...(found.skipped ?? []));
   }
-  return { files, passedOver };
+  return files;
 }
 
 /** Sends one file after the other. If a file fails, the others are still sent. */
@@ -316,18 +340,19 @@ async function uploadAll(
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const { sideFilesOf } = await import('../../ingest/index.js');
-  const { files, passedOver } = await findFilesToUpload(paths);
+  const { inputs, passedOver, skipped } = await findFilesToUpload(paths, options.namePattern);
   const all: Timed<IngestResults> = {
     collection: null,
     scenes: [],
     tiles: 0,
     failed: [],
     passedOver,
+    skipped,
     seconds: 0,
   };
-  for (const path of files) {
+  for (const [path, ...others] of inputs) {
     try {
-      const sideFiles = await sideFilesOf(path);
+      const sideFiles = [...others, ...(await Promise.all([path, ...others].map(sideFilesOf))).flat()];
       logToStderr(`sending ${[path, ...sideFiles].join(', ')}`);
       const results = await resultsEvenIfFailed(client.upload(path, options, hooks, sideFiles));
       all.collection ??= results.collection;
@@ -344,12 +369,19 @@ async function uploadAll(
   return all;
 }
 
+/** "band B04, tile 32UQU". */
+const factList = (facts: Record<string, string>) =>
+  Object.entries(facts)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
 function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
-  for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
+  for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [] } of scenes) {
     if (geocodes) {
       print(
         `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}`,
       );
+      for (const { file, ...facts } of names) print(`  ${file}: ${factList(facts)}`);
       for (const geocode of geocodes) print(`  ${geocode}`);
       continue;
     }

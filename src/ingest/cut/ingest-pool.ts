@@ -58,8 +58,8 @@ export class IngestPool {
   }
 
   /** `describeScenes` in a thread; throws TW_RASTER_WORKER_STUCK if it takes too long. */
-  describe(path: string, options: DescribeOptions, signal: AbortSignal): Promise<Scene[]> {
-    const task = { kind: 'describe', path, options } as const;
+  describe(path: string, options: DescribeOptions, files: string[], signal: AbortSignal): Promise<Scene[]> {
+    const task: IngestTask = { kind: 'describe', path, options, files };
     return this.pool.run(task, {
       signal,
       graceMs: READ_GRACE_MS,

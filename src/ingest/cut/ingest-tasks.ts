@@ -19,6 +19,8 @@ export interface DescribeTask {
   kind: 'describe';
   path: string;
   options: DescribeOptions;
+  /** See `describeScenes`. */
+  files: string[];
 }
 
 /** Decode rows into memory that no other task accesses at the same time. */

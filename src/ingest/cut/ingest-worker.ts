@@ -23,7 +23,7 @@ handleTasks<IngestTask, IngestResult>(
   (task, signal) => {
     switch (task.kind) {
       case 'describe':
-        return withGdalSignal(signal, () => describeScenes(task.path, task.options));
+        return withGdalSignal(signal, () => describeScenes(task.path, task.options, task.files));
       case 'decode':
         return decode(task, signal);
       case 'cut':

@@ -9,6 +9,7 @@ import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene
 import { cfGrid, rasterFile, stacItem } from './generic/index.js';
 import { landsat } from './landsat/index.js';
 import { modis, viirs } from './modis-viirs/index.js';
+import { namedRasters } from './named/index.js';
 import { sentinel2, sentinel2Loose } from './sentinel2/index.js';
 import { checkCalibration, probeInput } from './shared/index.js';
 import { desis, emit, enmap, hyperion, prisma } from './spectrometers/index.js';
@@ -34,12 +35,16 @@ const FORMATS: ProductFormat[] = [
 ];
 
 /**
- * Describes the scenes in a file or product folder. The first scene gets a warning about options that the product does not
- * use.
+ * Describes the scenes in a file or product folder. With a name pattern, `files` are the files of one scene. The first scene
+ * gets a warning about options that the product does not use.
  */
-export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
+export async function describeScenes(
+  path: string,
+  options: DescribeOptions,
+  files: string[] = [path],
+): Promise<Scene[]> {
   const candidate = await probeInput(path);
-  const format = await identifyFormat(candidate);
+  const format = options.namePattern === undefined ? await identifyFormat(candidate) : namedRasters(files);
   if (!format) {
     throw notRecognised(
       path,

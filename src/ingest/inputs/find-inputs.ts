@@ -10,6 +10,20 @@ export interface FoundInputs {
   inputs: string[];
   /** Folders that hold no input. */
   passedOver: string[];
+  /** With a name pattern only: raster files whose names do not fit it. */
+  skipped?: SkippedFile[];
+}
+
+export interface SkippedFile {
+  path: string;
+  reason: string;
+}
+
+export interface InputFinder {
+  /** Inputs below a path. Throws TW_INGEST_NOT_RECOGNISED and TW_INGEST_NAME_MISMATCH. */
+  find(path: string): Promise<FoundInputs>;
+  /** The files of an input that is not an archive. A product folder is its own only file. */
+  filesOf(input: string): Promise<string[]>;
 }
 
 /**
@@ -25,10 +39,12 @@ export async function findInputs(path: string): Promise<FoundInputs> {
     if (child.entries) ((await identifyFormat(child)) ? found.inputs : found.passedOver).push(child.path);
     else if (child.fileType && !isSideFile(entry)) found.inputs.push(child.path);
   }
-  if (found.inputs.length === 0)
-    throw notRecognised(path, 'the folder holds neither a raster file nor a product');
+  if (found.inputs.length === 0) throw noInputsIn(path);
   return found;
 }
+
+export const noInputsIn = (folder: string) =>
+  notRecognised(folder, 'the folder holds neither a raster file nor a product');
 
 /** True if the file must be unpacked first, by its content. */
 export async function isArchive(path: string): Promise<boolean> {
@@ -40,4 +56,4 @@ export function isArchiveType(type: FileType | null): boolean {
 }
 
 /** Overviews, masks and statistics beside a raster are TIFF or Erdas files, too, but not scenes. */
-const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);
+export const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);

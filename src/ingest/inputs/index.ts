@@ -3,7 +3,9 @@
  * nothing outside the allowed folders is read; an archive is refused as a whole or unpacked within limits. May import formats,
  * raster and storage.
  */
-export { findInputs, isArchive } from './find-inputs.js';
+export { findInputs, type InputFinder, isArchive, type SkippedFile } from './find-inputs.js';
+export { inputFinder } from './input-finder.js';
+export { sceneOfFile } from './named-inputs.js';
 export { PathGuard } from './path-guard.js';
 export { sideFilesOf } from './side-files.js';
 export { unpackArchive } from './unpack-archive.js';

@@ -9,7 +9,15 @@ import type { IngestMetrics } from '../../metrics/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import type { IngestPool, SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed } from '../errors.js';
-import { findInputs, isArchive, PathGuard, unpackArchive } from '../inputs/index.js';
+import { checkNamePattern } from '../formats/named/index.js';
+import {
+  type InputFinder,
+  inputFinder,
+  isArchive,
+  PathGuard,
+  type SkippedFile,
+  unpackArchive,
+} from '../inputs/index.js';
 import type { IngestOptions } from '../options.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
 import { type Scene, sourceFiles } from '../scene.js';
@@ -36,6 +44,8 @@ export interface IngestResults {
   failed: { path: string; code: string; message: string }[];
   /** Subfolders that are not products; they were not searched. */
   passedOver: string[];
+  /** With a name pattern only: files whose names do not fit it. */
+  skipped?: SkippedFile[];
 }
 
 export interface IngestProcessContext {
@@ -85,6 +95,8 @@ export class IngestJob {
   private readonly results: SceneResult[] = [];
   private readonly failed: IngestResults['failed'] = [];
   private readonly passedOver: string[] = [];
+  private readonly skipped: SkippedFile[] = [];
+  private readonly finder: InputFinder;
   private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
   private readonly duplicates: DuplicateSceneGuard;
   private readonly unpacked = new Set<ScratchFolder>();
@@ -116,6 +128,8 @@ export class IngestJob {
     this.metrics = metrics;
     this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
     const { fenced, sentAs, paths } = options;
+    checkNamePattern(options);
+    this.finder = inputFinder(options.namePattern);
     if (fenced) this.guard = new PathGuard(allowedFolders);
     if (sentAs !== undefined) this.userNames.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
   }
@@ -156,6 +170,7 @@ export class IngestJob {
       tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
       failed: this.failed,
       passedOver: this.passedOver,
+      ...(this.options.namePattern !== undefined && { skipped: this.skipped }),
     };
   }
 
@@ -188,9 +203,8 @@ export class IngestJob {
   private async *scenes(): AsyncGenerator<FoundScene> {
     const inputs: string[] = [];
     for (const path of this.options.paths) {
-      const found = await this.recordFailure(path, async () => findInputs(await this.resolveAllowed(path)));
-      inputs.push(...(found?.inputs ?? []));
-      this.passedOver.push(...(found?.passedOver ?? []));
+      const found = await this.recordFailure(path, async () => this.find(await this.resolveAllowed(path)));
+      inputs.push(...(found ?? []));
     }
     this.inputs = inputs.length;
     for (const input of inputs) {
@@ -204,12 +218,28 @@ export class IngestJob {
     }
   }
 
+  /** Records what is not an input. */
+  private async find(path: string): Promise<string[]> {
+    const { inputs, passedOver, skipped = [] } = await this.finder.find(path);
+    this.passedOver.push(...passedOver.map((folder) => this.toUserNames(folder)));
+    for (const file of skipped) {
+      const named = { path: this.toUserNames(file.path), reason: file.reason };
+      this.skipped.push(named);
+      this.job.log('warning', `${named.path} is skipped: ${named.reason}`);
+    }
+    return inputs;
+  }
+
   private async describe(path: string): Promise<{ scenes: Scene[]; scratch: ScratchFolder | undefined }> {
     const input = await this.resolveAllowed(path);
     if (await isArchive(input)) return this.describeArchive(input);
+    const resolveFiles = async () => {
+      for (const file of await this.finder.filesOf(input)) await this.resolveAllowed(file);
+    };
+    await resolveFiles();
     const scenes = await this.scenesOf(input);
     // The headers must not come from a path that has become a link.
-    await this.resolveAllowed(input);
+    await resolveFiles();
     await this.guard?.assertUnchanged(scenes.flatMap(sourceFiles));
     return { scenes: scenes.map((scene) => this.named(scene, scene.path)), scratch: undefined };
   }
@@ -226,8 +256,7 @@ export class IngestJob {
       const { files } = await unpackArchive(input, scratch.folder, { reserve: storage.reserve, signal });
       await this.guard?.assertUnchanged([input]);
       const only = fileOfArchive(this.options.sentAs ?? input, files);
-      const { inputs, passedOver } = await findInputs(join(scratch.folder, only ?? ''));
-      this.passedOver.push(...passedOver.map((folder) => this.toUserNames(folder)));
+      const inputs = await this.find(join(scratch.folder, only ?? ''));
       const scenes: Scene[] = [];
       for (const one of inputs) {
         const name = inputs.length === 1 ? input : one;
@@ -243,11 +272,11 @@ export class IngestJob {
     }
   }
 
-  private scenesOf(path: string): Promise<Scene[]> {
+  private async scenesOf(path: string): Promise<Scene[]> {
     const { paths: _, nodata, ...options } = this.options;
     const described =
       nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
-    return this.context.pool.describe(path, described, this.job.signal);
+    return this.context.pool.describe(path, described, await this.finder.filesOf(path), this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */

@@ -9,7 +9,7 @@ import { type CutResources, cutScene } from '../cut/index.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../options.js';
 import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
-import { referenceGroup } from '../scene.js';
+import { type FileNameFacts, referenceGroup } from '../scene.js';
 import { computeFingerprint, type FileDigests } from './fingerprint.js';
 
 export interface IngestContext extends CutResources {
@@ -30,6 +30,8 @@ export interface SceneResult {
   warnings: string[];
   /** Dry run only: the cells that the scene touches. Those without a valid pixel would have no tile. */
   geocodes?: string[];
+  /** Dry run with a name pattern only: facts in the names of the files. */
+  names?: FileNameFacts[];
 }
 
 /** Ingests one scene. All of its tiles become visible together, or none. */
@@ -63,7 +65,8 @@ export async function ingestScene(
   rejectLargeTiles(plan, cells);
   const { start, end, platform, warnings } = scene;
   const replaced = previous !== undefined;
-  if (dryRun) return { ...result, tiles: cells.length, replaced, warnings, geocodes: cells };
+  if (dryRun)
+    return { ...result, tiles: cells.length, replaced, warnings, geocodes: cells, names: scene.names };
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
   try {

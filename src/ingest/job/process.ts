@@ -46,6 +46,7 @@ const INPUTS = {
     layer: { type: 'string', minLength: 1, maxLength: 200 },
     position: { type: 'string', maxLength: 200 },
     wavelengths: { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 4096 },
+    namePattern: { type: 'string', minLength: 1, maxLength: 255 },
   },
 };
 
@@ -57,6 +58,10 @@ const OUTPUTS = {
   passedOver: {
     title: 'Folders that were not searched',
     schema: { type: 'array', items: { type: 'string' } },
+  },
+  skipped: {
+    title: 'Files that do not fit the name pattern, with reasons',
+    schema: { type: 'array', items: { type: 'object' } },
   },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };

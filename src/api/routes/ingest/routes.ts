@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
+import { checkNamePattern, type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badRequest, outsideFolder } from '../../errors.js';
@@ -119,6 +119,7 @@ export async function ingestRoutes(
     asked: IngestInputs,
     resultOptions?: JobRecord['resultOptions'],
   ) {
+    checkNamePattern(asked);
     const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
     const inputs = { ...asked, paths };
     const started = await startJob(request, jobs, ingest as Process, inputs, {
@@ -136,6 +137,7 @@ export async function ingestRoutes(
     filename: string,
     options: Options,
   ) {
+    checkNamePattern(options);
     // Only requests with an idempotency key are compared with others.
     const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
     const { path, scratch } = await saveUpload(body, filename, services, digest);

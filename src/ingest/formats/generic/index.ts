@@ -4,6 +4,7 @@
  */
 export { cfGrid } from './cf-grid.js';
 export { checkOptions } from './metadata-options.js';
+export { asCommonName } from './raster-bands.js';
 export { rasterFile } from './raster-file.js';
 export { stacItem } from './stac-item.js';
 export { readItemBesideFile } from './stac-item-document.js';

@@ -23,6 +23,12 @@ const COMMON_NAMES = new Set(
   ),
 );
 
+/** The name in lower case if it is a common name. */
+export function asCommonName(name: string): string | undefined {
+  const lower = name.toLowerCase();
+  return COMMON_NAMES.has(lower) ? lower : undefined;
+}
+
 export type BandOptions = Pick<DescribeOptions, 'bands' | 'nodata' | 'scale' | 'offset' | 'maskBand'>;
 
 /**
@@ -52,11 +58,11 @@ export function describeBands(
     const base = { name, header, index, resolution };
     if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
     const nodataOfItem = nodataAsType(header.dataType, item?.nodata ?? undefined);
-    const commonName = item?.commonName ?? common?.get(index) ?? name.toLowerCase();
+    const commonName = item?.commonName ?? common?.get(index) ?? name;
     const codes = header.palette || (item?.codes ?? false);
     return {
       ...base,
-      commonName: COMMON_NAMES.has(commonName) ? commonName : undefined,
+      commonName: asCommonName(commonName),
       role: 'data',
       ...((codes || spectrum) && { resampling: 'nearest' }),
       ...spectralTags(tags),
