@@ -51,7 +51,7 @@ export type LogPage =
   | { kind: 'entries'; head: number; entries: CommittedEntry[]; more: boolean }
   | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
 
-/** What the state from which a commit was built relies on. */
+/** The keys that the state from which a commit was built relies on. */
 export interface CommitConditions {
   /** Keys that must have these revisions when the entry is appended; 0: the key must not exist. */
   compare: KeyRevision[];
