@@ -11,7 +11,7 @@ export interface ClusterService {
   cluster: Cluster;
   /** Sends queries to the owners of slots, and answers queries of other nodes. */
   owners: ScatterGather;
-  peers: Pick<PeerClient, 'call' | 'failures'>;
+  peers: Pick<PeerClient, 'call' | 'clockOffsets' | 'failures'>;
   objects: Pick<ObjectStore, 'head'>;
   /** False if the node coordinates itself by its data folder. */
   hasEtcd: boolean;

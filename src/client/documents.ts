@@ -139,6 +139,8 @@ export interface ListedNode {
   share?: number;
   /** Commits that other nodes have applied and this node has not. */
   lag?: number;
+  /** Seconds by which its clock is ahead of the clock of the answering node, if that is known. */
+  clockOffset?: number;
   running: boolean;
   draining: boolean;
 }

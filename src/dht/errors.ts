@@ -255,7 +255,16 @@ export const clockSkew = defineError(
   401,
   'The clocks of two nodes are too far apart. Synchronise the clocks of all machines with a time server.',
   (seconds: number) =>
-    `the clocks of the two nodes are ${seconds} s apart; synchronise both with a time server`,
+    `the clocks of the two nodes are ${seconds} s apart; synchronise both with a time server (NTP)`,
+);
+
+export const clockOffsetWarning = defineError(
+  'TW_DHT_CLOCK_OFFSET',
+  500,
+  'The clock of another node differs from the clock of this node. From a difference of one minute on, the nodes refuse the messages of each other, and answers lack the tiles of the other node. Synchronise the clocks of all machines with a time server (NTP).',
+  (id: string, url: string, seconds: number, limit: number) =>
+    `the clock of node ${id} at ${url} is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the clock of this node; ` +
+    `from ${limit} s on the nodes refuse the messages of each other: synchronise the clocks of both machines with a time server (NTP)`,
 );
 
 export const peerFailed = defineError(

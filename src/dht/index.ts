@@ -38,6 +38,7 @@ export {
   PeerClient,
   sign,
   streamLines,
+  TIME_HEADER,
   verifySignature,
 } from './rpc/index.js';
 export {

@@ -85,7 +85,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   const { id } = storage.folder.node;
   const member = { id, url, zone, weight, software, format: DOCUMENT_FORMAT };
   const owners = isSingle ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
-  const peers = new PeerClient(secret);
+  const peers = new PeerClient(secret, onFailure);
   const closeRest = async () => {
     peers.close();
     await coordination.close();

@@ -100,6 +100,15 @@ test('Kubernetes puts no variables of its own beside those of the flags', { skip
   assert.match(render('single').get('StatefulSet/tilewright') ?? '', /enableServiceLinks: false/);
 });
 
+test('the chart has the alerts of deploy/prometheus, only if they are wanted', { skip: noHelm }, async () => {
+  const rules = await readFile(join(root, 'deploy/prometheus/tilewright.rules.yml'), 'utf8');
+  const document = render('cluster').get('PrometheusRule/tilewright') ?? '';
+  const [, spec] = document.split('spec:\n');
+  assert.equal(spec?.replaceAll(/^ {2}/gm, '').trim(), rules.trim());
+  assert.match(document, /^ {4}release: prometheus$/m);
+  assert.ok(!render('single').has('PrometheusRule/tilewright'));
+});
+
 test('the nodes look for etcd where its members are', { skip: noHelm }, () => {
   const documents = render('cluster');
   const asked = variable(documents.get('StatefulSet/tilewright'), 'TILEWRIGHT_ETCD')?.split(',');

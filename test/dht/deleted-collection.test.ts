@@ -1,6 +1,7 @@
 /** A collection is deleted while another node puts records of it: nothing of the collection remains. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { toArray } from '../../src/async/index.js';
 import type { TextureRecord } from '../../src/storage/index.js';
 import { hooked } from '../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
@@ -30,30 +31,68 @@ async function assertNothingLeft({ storage, cluster }: RunningMember): Promise<v
   }
 }
 
-test('textures that are committed after the deletion are left out', async (t) => {
+/** The textures of all tiles that a node knows. */
+async function texturesOf({ storage }: RunningMember): Promise<TextureRecord[]> {
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  return tiles.map(({ collection, grid, geocode, id: tile, version, start }) => ({
+    ...{ collection, grid, geocode, tile, version, start, values: [] },
+  }));
+}
+
+/** Two nodes with one scene. While `a` writes the segment of the commit of `first`, `b` does `second`. */
+async function interleave(
+  t: TestContext,
+  first: (a: RunningMember) => Promise<unknown>,
+  second: (b: RunningMember) => Promise<unknown>,
+): Promise<RunningMember> {
   const where = await sharedStores(t);
   let isDue = false;
   const objects = hooked(where.objects, 'put', async (name) => {
     if (!isDue || !isSegment(name)) return;
     isDue = false;
-    await b.storage.deleteCollection(COLLECTION.id);
+    await second(b);
   });
   const a = await startMember({ ...where, objects }, 'a');
   const b = await startMember(where, 'b');
   await writeScene(a.storage, 's', 1);
-  const texture: TextureRecord = {
-    collection: COLLECTION.id,
-    grid: 'geohash',
-    geocode: CELL,
-    tile: TILE,
-    version: '1',
-    start: 0,
-    values: [],
-  };
+  await b.cluster.replica.catchUp();
   isDue = true;
-  await a.storage.textures.put([texture]);
+  await first(a);
   assert.ok(!isDue);
+  return b;
+}
+
+test('textures that are committed after the deletion are left out', async (t) => {
+  const b = await interleave(
+    t,
+    async (a) => assert.equal(await a.storage.textures.put(await texturesOf(a)), 0),
+    ({ storage }) => storage.deleteCollection(COLLECTION.id),
+  );
   await assertNothingLeft(b);
+});
+
+test('a texture is left out if another node deletes its tile before the commit', async (t) => {
+  const b = await interleave(
+    t,
+    async (a) => {
+      const textures = await texturesOf(a);
+      assert.equal(await a.storage.textures.put(textures), textures.length - 1);
+    },
+    ({ storage }) => storage.deleteTile(TILE),
+  );
+  await b.cluster.replica.catchUp();
+  const left = (await toArray(b.storage.textures.list(COLLECTION.id))).map(({ tile }) => tile);
+  assert.ok(left.length > 0 && !left.includes(TILE), left.join());
+});
+
+test('a deletion also deletes the textures that another node stores before its commit', async (t) => {
+  const b = await interleave(
+    t,
+    ({ storage }) => storage.deleteScene(COLLECTION.id, 's'),
+    async (b) => assert.ok((await b.storage.textures.put(await texturesOf(b))) > 0),
+  );
+  await b.cluster.replica.catchUp();
+  assert.deepEqual(await toArray(b.storage.textures.list(COLLECTION.id)), []);
 });
 
 test('a tile is deleted under a lock that was acquired at the same time as the lock of the deletion', async (t) => {

@@ -20,6 +20,8 @@ const node = object({
   'share?': share,
   /** Commits that other nodes have applied and this node has not; absent if the node does not answer. */
   'lag?': count,
+  /** Seconds by which its clock is ahead of the clock of the answering node; absent if the two have not exchanged messages. */
+  'clockOffset?': number,
   running: boolean,
   draining: boolean,
 });

@@ -42,7 +42,7 @@ export async function updateSchema(
 ): Promise<{ changed: boolean; current: StoredCollectionSchema | undefined }> {
   const value = JSON.stringify(schema);
   const { set, current } = await compareAndSet(store, { key: schemaKey(id), value, revision });
-  return { changed: set, current: current && decode(current) };
+  return { changed: set, current: current && decodeSchema(current) };
 }
 
 /** Deletes the schema unless it has changed. From then on, commits that rely on the collection are refused. */
@@ -59,10 +59,11 @@ export async function readSchema(
 ): Promise<StoredCollectionSchema | undefined> {
   const { gets } = await store.read([{ key: schemaKey(id) }]);
   const kv = firstKeyValue(gets[0]!);
-  return kv && decode(kv);
+  return kv && decodeSchema(kv);
 }
 
-function decode(kv: StoredValue): StoredCollectionSchema {
+/** Parses the value of a key `schemaKey`. TW_DHT_DOCUMENT_DAMAGED. */
+export function decodeSchema(kv: StoredValue): StoredCollectionSchema {
   const schema = parseJsonValue<CollectionSchema>(kv, ['grid', 'precision']);
   return { id: kv.key.slice(PREFIX.length), revision: kv.modRevision, schema };
 }

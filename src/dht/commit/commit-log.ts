@@ -17,7 +17,6 @@ import {
 } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../errors.js';
-import { type StoredCollectionSchema, schemaKey } from './collection-schema.js';
 import { committedMarker, type FencedLock, lockKey, parseLock } from './fenced-lock.js';
 
 /** The content of a log entry. */
@@ -52,8 +51,20 @@ export type LogPage =
   | { kind: 'entries'; head: number; entries: CommittedEntry[]; more: boolean }
   | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
 
-/** A collection whose key must have this revision when an entry is appended; 0: it must have no key. */
-export type SchemaRevision = Pick<StoredCollectionSchema, 'id' | 'revision'>;
+/** The keys that the state from which a commit was built relies on. */
+export interface CommitConditions {
+  /** Keys that must have these revisions when the entry is appended; 0: the key must not exist. */
+  compare: KeyRevision[];
+  /** Keys that the same transaction writes, so that commits that compare them and were built from an earlier state fail. */
+  touch?: string[];
+}
+
+export interface KeyRevision {
+  key: string;
+  modRevision: number;
+}
+
+const NO_CONDITIONS: CommitConditions = { compare: [] };
 
 /** The last number of the log, and the revision of the key that holds it. */
 interface Head {
@@ -82,7 +93,8 @@ const HEAD_FRESH_MS = 1000;
  * - Entries are numbered from 1 without a gap, and `log/head` contains the last number.
  * - Up to `keptEntries` entries before the checkpoint stay in the log, so that a reader a few commits behind reads them instead of the
  *   complete checkpoint.
- * - One transaction writes an entry, the head and the mark on the lock; it compares head, lock and collection. It changes the key of the
+ * - One transaction writes an entry, the head and the mark on the lock; it compares head, lock and the
+ *   keys that the commit relies on. It changes the key of the
  *   lock, so a lock commits once, however often the transaction is retried.
  */
 export class CommitLog {
@@ -99,7 +111,7 @@ export class CommitLog {
   ) {}
 
   /**
-   * Appends an entry and returns its number. `collection` must be as it was read before the work. Nothing is committed after
+   * Appends an entry and returns its number. Throws TW_DHT_COLLECTION_CHANGED if a condition is not met. Nothing is committed after
    * TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED, TW_DHT_COORDINATION_UNAVAILABLE and TW_DHT_ENTRY_TOO_LARGE. After
    * TW_DHT_OUTCOME_UNKNOWN the commit may still be made; a call with the same lock and entry returns its number, and commits if it was
    * not made. A lock that has committed another entry is lost.
@@ -107,11 +119,11 @@ export class CommitLog {
   commit(
     lock: FencedLock,
     entry: LogEntry,
-    collection?: SchemaRevision,
+    conditions = NO_CONDITIONS,
     timeoutMs = TIMEOUT_MS,
   ): Promise<number> {
     const deadline = performance.now() + timeoutMs;
-    return this.queue.run(() => this.commitUntil(deadline, { lock, entry, collection }));
+    return this.queue.run(() => this.commitUntil(deadline, { lock, entry, conditions }));
   }
 
   private async commitUntil(deadline: number, commit: PendingCommit): Promise<number> {
@@ -274,29 +286,28 @@ export class CommitLog {
 interface PendingCommit {
   lock: FencedLock;
   entry: LogEntry;
-  collection: SchemaRevision | undefined;
+  conditions: CommitConditions;
 }
 
-function transactionOf({ lock, entry, collection }: PendingCommit, head: Head): Transaction {
+function transactionOf(
+  { lock, entry, conditions: { compare, touch = [] } }: PendingCommit,
+  head: Head,
+): Transaction {
   const seq = head.seq + 1;
   const key = lockKey(lock.name);
-  const compare = [
-    { key: HEAD, modRevision: head.revision },
-    { key, modRevision: lock.fence },
-  ];
-  if (collection) compare.push({ key: schemaKey(collection.id), modRevision: collection.revision });
   return {
-    compare,
+    compare: [{ key: HEAD, modRevision: head.revision }, { key, modRevision: lock.fence }, ...compare],
     success: [
       { op: 'put', key: HEAD, value: `${seq}` },
       { op: 'put', key: entryKey(seq), value: entryValue(lock, entry, seq) },
       { op: 'put', key, value: committedMarker(lock, seq, entry.segment) },
+      ...touch.map((touched): Operation => ({ op: 'put', key: touched, value: `${seq}` })),
     ],
     failure: [
       { op: 'get', key },
       { op: 'get', key: entryKey(seq) },
       { op: 'get', key: CHECKPOINT },
-      { op: 'get', key: schemaKey(collection?.id ?? '') },
+      ...compare.map(({ key }): Operation => ({ op: 'get', key })),
     ],
   };
 }
@@ -306,18 +317,18 @@ function transactionOf({ lock, entry, collection }: PendingCommit, head: Head): 
  * has moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
  */
 function earlierOutcome(
-  { lock, entry: { segment }, collection }: PendingCommit,
+  { lock, entry: { segment }, conditions: { compare } }: PendingCommit,
   head: Head,
   gets: RangeResult[],
   uncertain: boolean,
 ): number | undefined {
-  const [lockKv, entryKv, checkpointKv, collectionKv] = gets.map(firstKeyValue);
+  const [lockKv, entryKv, checkpointKv, ...compared] = gets.map(firstKeyValue);
   const state = lockKv && parseLock(lockKv);
   if (state?.fence === lock.fence) {
     if (state.done !== undefined && state.segment === segment) return state.done;
     if (state.done !== undefined) throw lockLost(lock.name);
-    if (collection && (collectionKv?.modRevision ?? 0) !== collection.revision)
-      throw collectionConflict(collection.id);
+    const changed = compare.find(({ modRevision }, i) => (compared[i]?.modRevision ?? 0) !== modRevision);
+    if (changed) throw collectionConflict(changed.key);
     return undefined;
   }
   // The mark of a commit may have been replaced by the next lock; its entry exists for longer.

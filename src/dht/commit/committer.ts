@@ -21,14 +21,15 @@ import { segmentName } from './checkpoint.js';
 import {
   createSchemaIfAbsent,
   deleteSchema,
-  readSchema,
   type StoredCollectionSchema,
+  schemaKey,
   updateSchema,
 } from './collection-schema.js';
-import type { CommitLog, CommittedEntry, LogEntry, SchemaRevision } from './commit-log.js';
+import type { CommitConditions, CommitLog, CommittedEntry, KeyRevision, LogEntry } from './commit-log.js';
 import { collectionLockName, type FencedLock, requireUnlocked } from './fenced-lock.js';
 import { LogArchive } from './log-archive.js';
 import { encodeSegment } from './segment.js';
+import { type KnownConditions, readConditions, textureConditions } from './texture-conditions.js';
 
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 
@@ -64,7 +65,7 @@ const MAX_ATTEMPTS = 20;
 /** A commit that was sent to the log. */
 interface SentCommit {
   entry: LogEntry;
-  collection: SchemaRevision | undefined;
+  conditions: CommitConditions;
 }
 
 /**
@@ -73,6 +74,7 @@ interface SentCommit {
  * - `build` reads a catalogue that contains every commit that was acknowledged before.
  * - The key of a collection is read before the state that a commit is built from, and compared by the transaction that
  *   appends the entry, so no commit is built from a state that another commit has changed.
+ * - The keys of `texture-conditions` are read and compared in the same way.
  * - After a commit with an unknown outcome, a lock sends no other commit until `resolveOutcome` has found the outcome.
  */
 export class Committer {
@@ -97,7 +99,7 @@ export class Committer {
   async resolveOutcome(held: FencedLock): Promise<void> {
     const sent = this.uncertainCommits.get(held);
     if (!sent) return;
-    await this.options.log.commit(held, sent.entry, sent.collection, this.timeoutMs).catch((error) => {
+    await this.options.log.commit(held, sent.entry, sent.conditions, this.timeoutMs).catch((error) => {
       // In this case the entry was not appended, and the lock is still held.
       if (!collectionConflict.is(error)) throw error;
     });
@@ -122,14 +124,14 @@ export class Committer {
     const { storage, replica, coordination } = this.options;
     let id = collection;
     for (let attempt = 0; ; attempt++) {
-      const key = id === undefined ? undefined : await readSchema(coordination, id);
+      const known = await readConditions(coordination, id);
       await replica.catchUp();
       const commit = await build();
       if (isEmpty(commit)) break;
       const changed = collectionOf(commit);
       // The key must be read before the state that the commit is built from.
       if (changed !== undefined && changed !== id) id = changed;
-      else if (await this.tryCommit(held, commit, changed, key)) break;
+      else if (await this.tryCommit(held, commit, changed, known)) break;
       else if (attempt < MAX_ATTEMPTS) await backOff(attempt);
       else throw collectionConflict(id ?? held.name);
     }
@@ -140,12 +142,12 @@ export class Committer {
       });
   }
 
-  /** Returns false if the collection has changed since its key was read. */
+  /** Returns false if a key that the commit relies on has changed since it was read. */
   private async tryCommit(
     held: FencedLock,
     commit: Commit,
     changed: string | undefined,
-    key: StoredCollectionSchema | undefined,
+    known: KnownConditions,
   ): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
     this.archive.requireNoConflictingWriter();
@@ -154,15 +156,17 @@ export class Committer {
     const segment = `${held.fence}-${randomUUID()}`;
     await objects.put(segmentName(segment), bytes, { signal: held.lost });
     const collection =
-      changed === undefined ? undefined : await this.schemaToCompare(commit, held, changed, key);
+      changed === undefined ? undefined : await this.schemaToCompare(commit, held, changed, known.schema);
     if (collection === 'changed') return false;
+    const conditions = textureConditions(commit, known);
+    if (collection) conditions.compare.push(collection);
     replica.cacheOwnCommit(segment, commit);
     const entry = { segment, slots: new SlotSet(slots).toText() };
     let seq: number;
     try {
-      seq = await log.commit(held, entry, collection, this.timeoutMs);
+      seq = await log.commit(held, entry, conditions, this.timeoutMs);
     } catch (error) {
-      if (outcomeUnknown.is(error)) this.uncertainCommits.set(held, { entry, collection });
+      if (outcomeUnknown.is(error)) this.uncertainCommits.set(held, { entry, conditions });
       if (collectionConflict.is(error)) return false;
       throw error;
     }
@@ -210,15 +214,15 @@ export class Committer {
     { fence }: FencedLock,
     id: string,
     key: StoredCollectionSchema | undefined,
-  ): Promise<SchemaRevision | 'changed'> {
+  ): Promise<KeyRevision | 'changed'> {
     const { coordination } = this.options;
     const change = edits.find(isCollectionEdit);
     if (change?.record === null) {
-      if (!key) return { id, revision: 0 };
+      if (!key) return revisionOf(id, undefined);
       await deleteSchema(coordination, key);
       return 'changed';
     }
-    if (!change && key) return key;
+    if (!change && key) return revisionOf(id, key);
     const existing = key ? undefined : await this.catalogue.collections.get(id);
     if (existing) {
       await this.recreateSchema(existing);
@@ -232,7 +236,7 @@ export class Committer {
       { id, revision: key?.revision ?? 0 },
       wanted,
     );
-    return changed ? current! : 'changed';
+    return changed ? revisionOf(id, current) : 'changed';
   }
 
   /** A deletion that ended before its commit leaves a collection record without a key. */
@@ -242,6 +246,11 @@ export class Committer {
     await createSchemaIfAbsent(coordination, id, { grid, precision });
   }
 }
+
+const revisionOf = (id: string, schema: StoredCollectionSchema | undefined): KeyRevision => ({
+  key: schemaKey(id),
+  modRevision: schema?.revision ?? 0,
+});
 
 /**
  * The collection whose key a commit compares: the one that it creates, changes or deletes, or whose tiles or other records it puts, because

@@ -1,5 +1,6 @@
 /** Imports the data folder of a single node into a cluster: its files into the tile store, its records into the commit log. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { toArray } from '../../async/index.js';
 import type { CoordinationStore } from '../../coordination/index.js';
 import type { TilewrightError } from '../../errors.js';
 import { matchPixelSizes } from '../../grid/index.js';
@@ -145,8 +146,7 @@ class FolderImport {
 
   async run(): Promise<ImportReport> {
     const { storage } = this.options;
-    const collections: CollectionRecord[] = [];
-    for await (const collection of storage.collections()) collections.push(collection);
+    const collections = await toArray(storage.collections());
     await this.requireSameCells(collections);
     for (const collection of collections) {
       await this.importCollection(collection);

@@ -6,7 +6,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { badSignature, clockSkew } from '../errors.js';
 
 /** Maximum difference of two clocks. An eavesdropper can replay a message for as long. */
-const MAX_CLOCK_SKEW_MS = 60_000;
+export const MAX_CLOCK_SKEW_MS = 60_000;
 
 export interface SignedMessage {
   method: string;

@@ -10,6 +10,7 @@ import {
 } from '../../errors.js';
 import { type Check, messageCheck } from '../../json-schema.js';
 import { peerFailed } from '../errors.js';
+import { ClockOffsets, TIME_HEADER } from './clock-offsets.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { sign } from './message-signature.js';
 
@@ -33,14 +34,24 @@ export class PeerClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS_PER_NODE });
   private readonly failureCounts = new Map<string, number>();
 
-  constructor(private readonly secret: string) {}
+  private readonly clocks: ClockOffsets;
+
+  /** `onWarning` gets a TW_DHT_CLOCK_OFFSET error if the clock of another node differs too much. */
+  constructor(
+    private readonly secret: string,
+    onWarning: (error: Error) => void = () => {},
+  ) {
+    this.clocks = new ClockOffsets(onWarning);
+  }
 
   /**
    * Sends a message to another node and returns its answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
    * `timeoutMs` (including the wait for a free socket) or answers with an error, or if the answer is damaged or `check` rejects it.
    * If the node answers with an error document, that error is the cause.
    */
-  call<T>({ id, url }: Peer, path: string, message: unknown, timeoutMs: number, check: Check): Promise<T> {
+  call<T>(peer: Peer, path: string, message: unknown, timeoutMs: number, check: Check): Promise<T> {
+    const { id, url } = peer;
+    let sentAt = performance.now();
     const { body, headers } = this.signedRequest(path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
@@ -53,6 +64,7 @@ export class PeerClient {
         reject(peerFailed.because(cause, id, url, detail));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
+        this.clocks.observe(peer, answer.headers[TIME_HEADER], sentAt);
         const chunks: Buffer[] = [];
         let bytes = 0;
         answer.on('data', (chunk: Buffer) => {
@@ -78,6 +90,10 @@ export class PeerClient {
       });
       const answering = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
       limitConnectTime(sent, CONNECT_TIMEOUT_MS);
+      // The wait for a free socket is not part of the round trip.
+      sent.once('socket', () => {
+        sentAt = performance.now();
+      });
       sent.on('error', (error) => fail(error.message));
       sent.end(body);
     });
@@ -93,6 +109,11 @@ export class PeerClient {
       authorization: sign(this.secret, { method: 'POST', path, body }),
     };
     return { body, headers };
+  }
+
+  /** How far the clocks of other nodes are ahead of the clock of this node, seconds, by node id. */
+  get clockOffsets(): ReadonlyMap<string, number> {
+    return this.clocks.seconds;
   }
 
   /** The number of failed requests by node id. */

@@ -47,25 +47,37 @@ export class TextureStore {
     return scanned?.record;
   }
 
-  /** Adds or replaces textures, in one commit for each collection. Durable when it resolves. */
-  async put(textures: TextureRecord[]): Promise<void> {
-    for (const [collection, own] of byCollection(textures))
-      await this.write(
-        collection,
-        own.map((record) => ({ table: 'textures', key: textureKey(record), record })),
-      );
+  /**
+   * Adds or replaces textures, in one commit for each collection. Leaves out those whose tile was deleted or replaced after they were
+   * computed. Durable when it resolves. Returns the number of stored textures.
+   */
+  async put(textures: TextureRecord[]): Promise<number> {
+    let stored = 0;
+    for (const own of byCollection(textures).values()) {
+      let current: TextureRecord[] = [];
+      await this.write(async () => {
+        const tiles = await this.catalogue.tiles.scanMany(own.map(({ tile }) => tile));
+        current = own.filter(({ version }, i) => tiles[i]?.record?.version === version);
+        return current.map((record) => ({ table: 'textures', key: textureKey(record), record }));
+      });
+      stored += current.length;
+    }
+    return stored;
   }
 
-  /** Replaces the clustering of a collection. Durable when it resolves. */
+  /** Replaces the clustering of a collection, unless the collection was deleted. Durable when it resolves. */
   putClustering(record: ClusteringRecord): Promise<void> {
-    return this.write(record.collection, [{ table: 'clusterings', key: record.collection, record }]);
+    const { collection } = record;
+    return this.write(async () =>
+      (await this.catalogue.collections.has(collection))
+        ? [{ table: 'clusterings', key: collection, record }]
+        : [],
+    );
   }
 
-  /** Writes nothing if the collection has been deleted in the meantime. */
-  private write(collection: string, edits: RecordEdit[]): Promise<void> {
-    return withLock(this.locks().lockShared(), (lock) =>
-      lock.commit(async () => ((await this.catalogue.collections.has(collection)) ? { edits } : {})),
-    );
+  /** Commits the result of `build`, which reads the state that the commit changes. */
+  private write(build: () => Promise<RecordEdit[]>): Promise<void> {
+    return withLock(this.locks().lockShared(), (lock) => lock.commit(async () => ({ edits: await build() })));
   }
 }
 

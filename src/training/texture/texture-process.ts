@@ -180,10 +180,7 @@ async function computeTextures(
       });
     } finally {
       // Even if the job was stopped, computed textures are stored, except for tiles that have been deleted in the meantime.
-      const existing = await storage.getTiles(made.map(({ tile }) => tile));
-      const present = new Set(existing.map(({ id }) => id));
-      await storage.textures.put(made.filter(({ tile }) => present.has(tile)));
-      results.textures += present.size;
+      results.textures += await storage.textures.put(made);
       made = [];
       count();
     }

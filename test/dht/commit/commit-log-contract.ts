@@ -5,7 +5,7 @@ import {
   firstKeyValue,
   type WatchSignal,
 } from '../../../src/coordination/kv-store.js';
-import { createSchemaIfAbsent, updateSchema } from '../../../src/dht/commit/collection-schema.js';
+import { createSchemaIfAbsent, schemaKey, updateSchema } from '../../../src/dht/commit/collection-schema.js';
 import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
 import { acquireLock } from '../../../src/dht/commit/fenced-lock.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
@@ -63,14 +63,15 @@ export function commitLogContract(open: OpenStore): void {
     const store = node();
     const log = new CommitLog(store);
     const collection = await createSchemaIfAbsent(store, 'c', { grid: 'geohash', precision: 4 });
+    const conditions = { compare: [{ key: schemaKey('c'), modRevision: collection.revision }] };
     const held = await acquireLock(store, 'c/s', 'n1');
-    assert.equal(await log.commit(held, entry('a'), collection), 1);
-    assert.equal(await log.commit(held, entry('a'), collection), 1, 'a lock commits once');
-    await assert.rejects(log.commit(held, entry('b'), collection), { code: lockLost.code });
+    assert.equal(await log.commit(held, entry('a'), conditions), 1);
+    assert.equal(await log.commit(held, entry('a'), conditions), 1, 'a lock commits once');
+    await assert.rejects(log.commit(held, entry('b'), conditions), { code: lockLost.code });
 
     const second = await acquireLock(store, 'c/s', 'n1');
     await updateSchema(store, collection, { grid: 'geohash', precision: 4, groups: ['10m'] });
-    await assert.rejects(log.commit(second, entry('b'), collection), { code: collectionConflict.code });
+    await assert.rejects(log.commit(second, entry('b'), conditions), { code: collectionConflict.code });
     await second.release();
     await assert.rejects(log.commit(second, entry('b')), { code: lockLost.code });
     const third = await acquireLock(store, 'c/s', 'n2');

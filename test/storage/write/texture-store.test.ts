@@ -48,6 +48,23 @@ test('a delivery deletes the textures of the tiles that it replaces or removes',
   assert.deepEqual(await geocodesOf(storage), []);
 });
 
+test('a texture of a tile that is deleted or replaced while it is computed is not stored', async (t) => {
+  const storage = await Storage.open(await tempFolder(t));
+  atEnd(t, () => storage.close());
+  await writeScene(storage, 'a', FIRST);
+  const computed = (await toArray(storage.catalogue.tiles.values())).map(textureOf);
+  const [deleted, ...others] = computed;
+  await storage.deleteTile(deleted!.tile);
+  assert.equal(await storage.textures.put(computed), others.length);
+  assert.deepEqual(await geocodesOf(storage), others.map(({ geocode }) => geocode).toSorted());
+  await writeScene(storage, 'a', FIRST);
+  assert.equal(await storage.textures.put(computed), 0);
+  // Both begin at the same time: whichever commits first, nothing stays.
+  const again = (await toArray(storage.catalogue.tiles.values())).map(textureOf);
+  await Promise.all([storage.textures.put(again), storage.deleteScene(COLLECTION.id, 'a')]);
+  assert.deepEqual(await geocodesOf(storage), []);
+});
+
 test('a new version of a derived tile deletes the texture of the former one', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());

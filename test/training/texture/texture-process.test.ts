@@ -18,6 +18,7 @@ import { testNode } from '../../support/node.js';
 import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
 import { SCENE_FLAGS, type SceneOptions, writeTestScene } from '../../support/scenes.js';
 import { tempFolder } from '../../support/temp.js';
+import { putTextures } from '../../support/textures.js';
 
 async function texture(...flags: string[]): Promise<TextureResults> {
   const { code, stdout, stderr } = await tilewright('texture', '--format', 'json', ...flags);
@@ -226,7 +227,7 @@ test('a job that is cancelled during clustering ends as cancelled and keeps its 
     ...{ ...about, geocode: `s${i}` },
     values: Array.from({ length: 18 }, next),
   }));
-  await node.storage.textures.put(many);
+  await putTextures(node.storage, many);
   const stop = new AbortController();
   const onProgress = ({ message }: { message?: string }) => {
     if (message === 'finding clusters') stop.abort();
@@ -289,7 +290,7 @@ test('a cell whose new image has too few clear pixels keeps its texture; a NaN t
 
   // The process keeps no texture of an image that no longer exists.
   const again = await Storage.open(join(folder, 'data'));
-  await again.textures.put(former);
+  await putTextures(again, former);
   await again.close();
   const without = await texture(...target, '--datetime', '2024-06-01');
   assert.deepEqual([without.textures, without.unchanged], [0, 0], JSON.stringify(without));

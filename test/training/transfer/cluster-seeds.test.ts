@@ -11,6 +11,7 @@ import {
 import { atEnd } from '../../support/at-end.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
+import { putTextures } from '../../support/textures.js';
 
 /** One value for each place, and two clusters around 0 and 10. */
 const VALUES: Record<string, number> = { u0: 0.5, u1: 0.1, u2: -0.1, u3: 9, u4: 10.2, u5: 4.9 };
@@ -20,7 +21,8 @@ async function places(t: { after(work: () => Promise<void>): void }, folder: str
   atEnd(t, () => storage.close());
   const about = { title: 'ab', grid: 'geohash', precision: 2, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('ab', { id: 'ab', ...about })]);
-  await storage.textures.put(
+  await putTextures(
+    storage,
     Object.entries(VALUES).map(
       ([geocode, value]): TextureRecord => ({
         ...{ collection: 'ab', grid: 'geohash', geocode, tile: geocode, version: 'v', start: 0 },

@@ -14,6 +14,7 @@ import { atEnd } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
+import { putTextures } from '../../support/textures.js';
 
 const CENTRES = [
   [-1, 0, 0],
@@ -73,7 +74,7 @@ test('no cell starts from a model of an older version, or of a cell of another s
     values: [value, 0, 0],
   });
   // The cell of another size looks most alike.
-  await storage.textures.put([textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
+  await putTextures(storage, [textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
   const find = sourceModelFinder(new TextureIndex(storage), models, 'probe', 1);
   const found = await find({ collection: 'c', geocode: 'u203' });
   assert.ok('parents' in found, JSON.stringify(found));
@@ -102,7 +103,7 @@ test('each policy matches a scan of all cells', async (t) => {
   });
   const about = { title: 'c', grid: 'geohash', precision: 4, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('c', { id: 'c', ...about })]);
-  await storage.textures.put(textures);
+  await putTextures(storage, textures);
   const scaling = { means: [0, 0, 0], deviations: [1, 1, 1] };
   const clustering = {
     collection: 'c',
@@ -204,7 +205,7 @@ test('each policy matches a scan of all cells', async (t) => {
   assert.match(await none(similar, textures[0]!.geocode, 'other'), /its texture is unknown/);
   const apart = { ...textures[0]!, collection: 'd' };
   await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
-  await storage.textures.put([apart]);
+  await putTextures(storage, [apart]);
   for (const policy of ['similar', 'random'] as const)
     assert.match(
       await none(sourceModelFinder(index, models, policy, 1), apart.geocode, 'd'),

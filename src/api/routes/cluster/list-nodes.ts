@@ -2,7 +2,7 @@ import { type OwnerState, targetFractions } from '../../../dht/index.js';
 import type { ClusterService } from '../../services.js';
 
 /** Lists nodes that own slots and nodes that run, by id. If a node does not answer soon, its `lag` is missing. */
-export async function listNodes({ cluster }: ClusterService) {
+export async function listNodes({ cluster, peers }: ClusterService) {
   const { placement, nodes } = cluster;
   const { bytes, applied } = await cluster.stats();
   const head = Math.max(0, ...applied.values());
@@ -28,6 +28,7 @@ export async function listNodes({ cluster }: ClusterService) {
     const { zone, weight } = member ?? placed!;
     const { states, bytes } = heldBy(id);
     const own = applied.get(id);
+    const clockOffset = peers.clockOffsets.get(id);
     return {
       id,
       ...(url !== undefined && { url }),
@@ -39,6 +40,7 @@ export async function listNodes({ cluster }: ClusterService) {
       bytes,
       share: shares.get(id) ?? 0,
       ...(own !== undefined && { lag: head - own }),
+      ...(clockOffset !== undefined && { clockOffset }),
       running: member !== undefined,
       draining: placed?.draining ?? false,
     };

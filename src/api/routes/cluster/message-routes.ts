@@ -9,6 +9,7 @@ import {
   OWNER_QUERY_PATH,
   type OwnerRequest,
   STATS_PATH,
+  TIME_HEADER,
   verifySignature,
 } from '../../../dht/index.js';
 import { COUNT } from '../../../json-schema.js';
@@ -38,6 +39,10 @@ export async function messageRoutes(
   server: FastifyInstance,
   { cluster, owners, secret, tasks }: ClusterService,
 ): Promise<void> {
+  // Also on refusals, so that the sender learns how far the clocks are apart.
+  server.addHook('onSend', async (_request, reply) => {
+    reply.header(TIME_HEADER, Date.now());
+  });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     MESSAGE_TYPE,

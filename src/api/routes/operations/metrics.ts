@@ -106,6 +106,11 @@ async function addCluster(snapshot: Snapshot, { cluster, peers }: ClusterService
     'Requests that another node did not answer, or answered with an error.',
     [...failures].map(([node, value]) => ({ labels: { node }, value })),
   );
+  snapshot.gauge(
+    'clock_offset_seconds',
+    'How far the clock of another node is ahead of the clock of this node, as of its last answer.',
+    [...peers.clockOffsets].map(([node, value]) => ({ labels: { node }, value })),
+  );
   snapshot.gauge('placement_version', 'Version of the placement that this node knows.', placement.version);
   snapshot.gauge('members', 'Nodes of the cluster that run.', nodes.length);
 }

@@ -15,6 +15,8 @@ import { formatBytes, formatPercent, logToStderr, print, printJson, table } from
 import { resolveNode } from '../../resolve-node.js';
 import { joinCommand } from './node-join.js';
 
+const SHOWN_OFFSET_SECONDS = 15;
+
 export function nodeCommand(): Command {
   const command = new Command('node').description('the nodes of a cluster');
 
@@ -24,17 +26,19 @@ export function nodeCommand(): Command {
       withConnection(flags, async ({ client }) => {
         const { nodes, asOf } = await client.nodes();
         if (flags.format === 'json') return printJson({ nodes, asOf });
-        const rows = nodes.map(({ id, url, zone, slots, states, bytes, share, lag, running, draining }) => [
-          id,
-          url ?? '-',
-          zone ?? '-',
-          String(slots),
-          states ? `${states.initializing}/${states.leaving}` : '-',
-          bytes === undefined ? '-' : formatBytes(bytes),
-          share === undefined ? '-' : formatPercent(share),
-          lag === undefined ? '-' : String(lag),
-          `${running ? 'running' : 'away'}${draining ? ', draining' : ''}`,
-        ]);
+        const rows = nodes.map(
+          ({ id, url, zone, slots, states, bytes, share, lag, clockOffset = 0, running, draining }) => [
+            id,
+            url ?? '-',
+            zone ?? '-',
+            String(slots),
+            states ? `${states.initializing}/${states.leaving}` : '-',
+            bytes === undefined ? '-' : formatBytes(bytes),
+            share === undefined ? '-' : formatPercent(share),
+            lag === undefined ? '-' : String(lag),
+            `${running ? 'running' : 'away'}${draining ? ', draining' : ''}${clockText(clockOffset)}`,
+          ],
+        );
         const head = [
           'node',
           'address',
@@ -186,4 +190,10 @@ function cellOfTile(id: string): { grid: string; geocode: string } | undefined {
       return grid ? [{ grid: grid.name, geocode }] : [];
     });
   return cells.at(-1);
+}
+
+/** Shows a clock that differs by more than the nodes expect (see `TilewrightClockOffset`). */
+function clockText(offsetSeconds: number): string {
+  if (Math.abs(offsetSeconds) < SHOWN_OFFSET_SECONDS) return '';
+  return `, clock ${Math.round(Math.abs(offsetSeconds))} s ${offsetSeconds > 0 ? 'ahead' : 'behind'}`;
 }

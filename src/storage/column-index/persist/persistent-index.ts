@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { toArray } from '../../../async/index.js';
 import { TilewrightError } from '../../../errors.js';
 import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../../catalogue/index.js';
 import { type DiskReserve, onDisk } from '../../files/index.js';
@@ -59,8 +60,7 @@ export class PersistentIndex {
   /** Loads the index. Called before all other methods. */
   async open(): Promise<void> {
     await onDisk(this.dir, () => mkdir(join(this.dir, FOLDER), { recursive: true }));
-    const log: ScanResult<IndexLogRecord>[] = [];
-    for await (const scanned of this.catalogue.commits.scan()) log.push(scanned);
+    const log = await toArray(this.catalogue.commits.scan());
     if (!(await this.loadSnapshot(log))) await this.loadCatalogue(log);
     this.scheduleMaintenance();
   }
