@@ -51,10 +51,15 @@ STATE = {
 GENERAL = {
     ("POST /ingest", "send options in the JSON"): "OpenAPI cannot tie parameters to the media type of the body",
     ("POST /ingest", "a file needs its name"): "OpenAPI cannot tie parameters to the media type of the body",
+    ("POST /ingest", "bands must match pattern"): "OpenAPI 3.0 lacks propertyNames",
+    ("POST /processes/ingest/execution", "bands must match pattern"): "OpenAPI 3.0 lacks propertyNames",
     ("GET /collections/{id}/items", "the path names the collection"): "the parameter repeats the path",
     ("GET /collections/{id}/aggregate", "the path names the collection"): "the parameter repeats the path",
     ("POST /collections/{id}/aggregate", "the path names the collection"): "the parameter repeats the path",
 }
+
+# The parser of JSON refuses keys such as `__proto__`, which could change objects of the program.
+PROTOTYPE = "Body is not valid JSON but content-type is set"
 
 # The document limits single parameters, not the sum of their lengths.
 HEADERS_TOO_LONG = 431
@@ -69,5 +74,5 @@ def filter_failure(context, failure, case, response):
     problem = json.loads(response.content)
     code, detail = problem["code"], problem["detail"]
     label = context.operation.label
-    is_general = any(label == operation and text in detail for operation, text in GENERAL)
+    is_general = any(label == operation and text in detail for operation, text in GENERAL) or PROTOTYPE in detail
     return not (code in LIMITS or code in STATE or is_general)
