@@ -140,7 +140,7 @@ async function withRealNames(): Promise<Document> {
       version: ['latest', 'best', model!.version],
       file: ['model.json', 'weights.bin', 'card.json', 'model.onnx'],
     },
-    '/tiles': { itemId: [features[0]!.id], group: ['10m', 'mask'], band: ['B02', 'mask'] },
+    '/tiles': { itemId: [features[0]!.id], group: ['10m', 'mask'], band: ['blue', 'mask'] },
     '/preview': { itemId: [features[0]!.id], format: ['png', 'webp'] },
     '/xyz': { collection: ['test'], z: ['13'], x: [`${x}`], y: [`${y}`, `${y}@2x`], format: ['png'] },
     '/processes': { id: ['fill', 'ingest'] },
