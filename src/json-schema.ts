@@ -21,6 +21,12 @@ export const COUNT = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INT
 export const TEXT = { type: 'string' } as const;
 export const NUMBER = { type: 'number' } as const;
 
+/**
+ * Adds keywords that only the OpenAPI document contains. The parser of the value checks these limits, because its errors have codes of
+ * their own.
+ */
+export const documented = (schema: object, keywords: object) => ({ ...schema, documented: keywords });
+
 /** JSON Schema of a list. */
 export const listOf = (items: object) => ({ type: 'array', items });
 

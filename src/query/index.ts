@@ -15,14 +15,18 @@ export { and, defaultToRawSource, type Filter, references } from './filter/index
 export { memoizeUntilChange } from './memoize.js';
 export {
   checkFilter,
+  datetimeSchema,
   type FilterParams,
   filterBody,
   filterQuery,
+  filterSchema,
   parseFilter,
   parseSortby,
   parseSource,
   queryablesSchema,
   requireCollections,
+  sortbyBody,
+  sortbyQuery,
 } from './params/index.js';
 export {
   createSearch,
@@ -55,4 +59,11 @@ export {
   toStacItem,
   withSummaries,
 } from './stac/index.js';
-export { axisOrderHint, parseBbox, parseDatetime, parseInstant, writeDatetime } from './values/index.js';
+export {
+  axisOrderHint,
+  DATETIME_PATTERNS,
+  parseBbox,
+  parseDatetime,
+  parseInstant,
+  writeDatetime,
+} from './values/index.js';

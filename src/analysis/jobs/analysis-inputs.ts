@@ -1,5 +1,6 @@
 /** Inputs that all analyses share. */
-import { checkFilter, type FilterParams, filterBody } from '../../query/index.js';
+import { documented } from '../../json-schema.js';
+import { checkFilter, type FilterParams, filterBody, filterSchema } from '../../query/index.js';
 import { oneCollection } from '../errors.js';
 
 export const DEFAULT_SEED = 1;
@@ -22,12 +23,26 @@ export interface AnalysisInputs {
 }
 
 export const ANALYSIS_PROPERTIES = {
-  filter: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['collections'],
-    properties: filterBody,
-  },
+  filter: documented(
+    { ...filterSchema, required: ['collections'] },
+    // One collection: a name, or a list of one name.
+    {
+      properties: {
+        ...filterBody,
+        collections: {
+          anyOf: [
+            { type: 'string', pattern: '^[^,]*[^\\s,][^,]*$' },
+            {
+              type: 'array',
+              minItems: 1,
+              maxItems: 1,
+              items: { type: 'string', pattern: '^[^,]*[^\\s,][^,]*$' },
+            },
+          ],
+        },
+      },
+    },
+  ),
   bands: {
     type: 'array',
     items: { type: 'string', minLength: 1, maxLength: 200 },

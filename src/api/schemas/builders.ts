@@ -19,15 +19,21 @@ export const oneOf = (...values: string[]) => ({ type: 'string', enum: values })
 const isUnsupportedKeyword = (keyword: string, value: unknown) =>
   keyword === 'propertyNames' || (keyword === 'required' && Array.isArray(value) && value.length === 0);
 
-/** Removes keywords that OpenAPI 3.0 does not support. Requests are validated with the original schema. */
+/**
+ * Adds the limits that parsers check, and removes keywords that OpenAPI 3.0 does not support. Requests are validated with the original
+ * schema.
+ */
 export function publishedSchema<T>(schema: T): T {
   if (Array.isArray(schema)) return schema.map(publishedSchema) as T;
   if (typeof schema !== 'object' || schema === null) return schema;
-  const kept = Object.entries(schema).filter(([name, value]) => !isUnsupportedKeyword(name, value));
+  const { documented, ...validated } = schema as { documented?: object };
+  const kept = Object.entries({ ...validated, ...documented }).filter(
+    ([name, value]) => value !== undefined && !isUnsupportedKeyword(name, value),
+  );
   return Object.fromEntries(
     kept.map(([name, value]) => [
       name,
-      name === 'properties' ? publishedProperties(value) : publishedSchema(value),
+      name === 'properties' ? publishedProperties(value as object) : publishedSchema(value),
     ]),
   ) as T;
 }

@@ -7,7 +7,7 @@ import {
   defaultToRawSource,
   type Filter,
   type FilterParams,
-  filterBody,
+  filterSchema,
   parseFilter,
   type TileFinder,
 } from '../../query/index.js';
@@ -44,7 +44,7 @@ export function coalesceProcess(context: TileProcessContext): Process {
       required: ['to'],
       additionalProperties: false,
       properties: {
-        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        filter: filterSchema,
         to: { type: 'string' },
         window: { type: 'number', minimum: 0, maximum: 36_500 },
       },

@@ -5,7 +5,7 @@ import {
   defaultToRawSource,
   type Filter,
   type FilterParams,
-  filterBody,
+  filterSchema,
   parseFilter,
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
@@ -41,7 +41,7 @@ export function fillProcess(context: TileProcessContext): Process {
       type: 'object',
       additionalProperties: false,
       properties: {
-        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        filter: filterSchema,
         window: { type: 'number', minimum: 0, maximum: 36_500 },
         toCoverage: { type: 'number', minimum: 0, maximum: 100 },
         toCloud: { type: 'number', minimum: 0, maximum: 100 },

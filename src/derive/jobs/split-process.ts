@@ -6,7 +6,7 @@ import {
   defaultToRawSource,
   type Filter,
   type FilterParams,
-  filterBody,
+  filterSchema,
   parseFilter,
 } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
@@ -41,7 +41,7 @@ export function splitProcess(context: TileProcessContext): Process {
       required: ['precision'],
       additionalProperties: false,
       properties: {
-        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        filter: filterSchema,
         precision: { type: 'integer', minimum: 1, maximum: 24 },
       },
     },

@@ -10,7 +10,7 @@ import {
   defaultToRawSource,
   type Filter,
   type FilterParams,
-  filterBody,
+  filterSchema,
   parseFilter,
 } from '../../query/index.js';
 import { bytesPerSample } from '../../raster/index.js';
@@ -82,7 +82,7 @@ export function tensorProcess(context: TileProcessContext): Process {
       required: ['bands'],
       additionalProperties: false,
       properties: {
-        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        filter: filterSchema,
         bands: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 1000 },
         resolution: { type: 'number', minimum: 0.001 },
         format: { enum: ['npy', 'tif'] },

@@ -35,6 +35,7 @@ const INPUTS = {
       type: 'object',
       maxProperties: 1000,
       propertyNames: { pattern: '^[\\w.-]{1,64}$' },
+      description: 'Numbers of bands by name; a name has 1 to 64 letters, digits, _ . and -',
       additionalProperties: { type: 'integer', minimum: 1 },
     },
     nodata: { anyOf: [{ type: 'number' }, { enum: ['nan'] }] },

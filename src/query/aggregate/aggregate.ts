@@ -1,5 +1,6 @@
 /** Counts over the tiles that match a filter: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../grid/index.js';
+import { documented } from '../../json-schema.js';
 import type { ColumnIndex, IndexRun, RunFilter } from '../../storage/index.js';
 import { andTests, compileFilter, withTimeout } from '../compile/index.js';
 import { badAggregation } from '../errors.js';
@@ -34,19 +35,6 @@ export type Aggregation = { name: string; data_type: string } & (
   | ({ data_type: 'frequency_distribution' } & Counted)
 );
 
-/** JSON Schema of the parameters in a URL. */
-export const aggregationQuery = {
-  aggregations: { type: 'string' },
-  datetime_frequency_interval: { type: 'string' },
-  grid_geohash_frequency_precision: { type: 'integer' },
-};
-
-/** JSON Schema of the parameters in a body. */
-export const aggregationBody = {
-  ...aggregationQuery,
-  aggregations: { type: 'array', items: { type: 'string' } },
-};
-
 const INTERVALS = ['day', 'month', 'year'];
 const DEFAULT_PRECISION = 3;
 
@@ -61,6 +49,24 @@ const AGGREGATION_TYPES: Record<string, string> = {
   cloud_cover_frequency: 'frequency_distribution',
   pixel_coverage_frequency: 'frequency_distribution',
   grid_geohash_frequency: 'frequency_distribution',
+};
+
+const NAME = `(${Object.keys(AGGREGATION_TYPES).join('|')})`;
+
+/** JSON Schema of the parameters in a URL. */
+export const aggregationQuery = {
+  aggregations: documented({ type: 'string' }, { pattern: `^(${NAME}(,${NAME})*)?$` }),
+  datetime_frequency_interval: documented({ type: 'string' }, { enum: INTERVALS }),
+  grid_geohash_frequency_precision: documented(
+    { type: 'integer' },
+    { minimum: geohash.minPrecision, maximum: geohash.maxPrecision },
+  ),
+};
+
+/** JSON Schema of the parameters in a body. */
+export const aggregationBody = {
+  ...aggregationQuery,
+  aggregations: { type: 'array', items: documented({ type: 'string' }, { pattern: `^${NAME}$` }) },
 };
 
 export const aggregations = Object.entries(AGGREGATION_TYPES).map(([name, data_type]) => ({
@@ -90,6 +96,8 @@ export function countTiles(
   only?: RunFilter,
 ): AggregationCounts {
   const names = namesOf(params.aggregations);
+  intervalOf(params.datetime_frequency_interval);
+  precisionOf(params.grid_geohash_frequency_precision);
   const { test, ...bounds } = withTimeout(compileFilter(filter));
   const counters: RunCounter[] = [];
   index.forEach({ where: andTests(test, only), ...bounds }, (rows) => {

@@ -41,13 +41,21 @@ export function readCql2Json(json: unknown): Filter {
   return new Reader((_, path) => (path === '' ? '' : `at ${path}`)).filter(json, '', 0);
 }
 
+/** The values of `filter-lang`. */
+export const FILTER_LANGUAGES = ['cql2-text', 'cql2-json'];
+
+/** Throws TW_QUERY_FILTER_LANG. */
+export function checkLanguage(language: string | undefined): void {
+  if (language !== undefined && !FILTER_LANGUAGES.includes(language))
+    throw badFilterLanguage('filter-lang', language, FILTER_LANGUAGES.join(' or '));
+}
+
 /**
  * Reads a filter parameter: an object is JSON; a text is CQL2 text unless `language` is `cql2-json`. Throws the errors of the
  * functions above, and TW_QUERY_FILTER_LANG.
  */
 export function readCql2(filter: unknown, language?: string): Filter {
-  if (language !== undefined && language !== 'cql2-text' && language !== 'cql2-json')
-    throw badFilterLanguage('filter-lang', language, 'cql2-text or cql2-json');
+  checkLanguage(language);
   if (typeof filter !== 'string') {
     if (language === 'cql2-text') throw badCql2('', 'filter-lang is cql2-text, but the filter is not a text');
     return readCql2Json(filter);

@@ -6,4 +6,4 @@ export { decodePagingToken, encodePagingToken, searchDigest } from './paging-tok
 export * from './parse-filter.js';
 export { queryablesSchema } from './queryables.js';
 export { requireCollections } from './require-collections.js';
-export { parseSortby } from './sortby.js';
+export { parseSortby, sortbyBody, sortbyQuery } from './sortby.js';

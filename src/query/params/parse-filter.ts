@@ -3,8 +3,9 @@
  * parameter by its flag.
  */
 import { grids } from '../../grid/index.js';
+import { documented } from '../../json-schema.js';
 import { type TileSource, tileSources } from '../../storage/index.js';
-import { readCql2 } from '../cql2/index.js';
+import { checkLanguage, FILTER_LANGUAGES, readCql2 } from '../cql2/index.js';
 import {
   badFilterLanguage,
   badGeocode,
@@ -16,8 +17,16 @@ import {
 } from '../errors.js';
 import { and, checkNesting, checkSize, type Filter, literalPattern } from '../filter/index.js';
 import { readGeometry } from '../geometry/index.js';
-import { checkBbox, parseBbox, parseDatetime, parseNumber } from '../values/index.js';
-import { parseQueryExtension } from './query-extension.js';
+import {
+  BBOX_PATTERN,
+  BBOX_SIZES,
+  checkBbox,
+  DATETIME_PATTERNS,
+  parseBbox,
+  parseDatetime,
+  parseNumber,
+} from '../values/index.js';
+import { COMPARISON_NAMES, parseQueryExtension } from './query-extension.js';
 
 /** Conditions of a search, combined with AND. In text, lists are separated by commas, and objects are JSON. */
 export interface FilterParams {
@@ -42,45 +51,94 @@ export interface FilterParams {
   query?: unknown;
 }
 
+const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
+
 const text = { type: 'string' };
 /** A single word or name. */
 const word = { type: 'string', maxLength: 1000 };
-const percent = { type: 'number' };
+const percent = documented({ type: 'number' }, { minimum: 0, maximum: 100 });
+const names = documented(text, { pattern: '^\\s*[^\\s,][^,]*(,\\s*[^\\s,][^,]*)*$' });
 /** Some clients send a list of one name as that name. */
-const list = { anyOf: [{ type: 'array', items: text }, text] };
+const list = { anyOf: [{ type: 'array', items: documented(text, { pattern: '\\S' }) }, names] };
+const json = documented(text, { pattern: '^\\s*\\{' });
+
+const GEOCODE_PATTERN = '^([0-9b-hjkmnp-zB-HJKMNP-Z]{1,9}|[0-3]{1,24})$';
+const GEOMETRY_TYPES = [
+  ...['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon'],
+  'GeometryCollection',
+];
+
+/** JSON Schema of a filter's `datetime`. With `periods`, days, months and years without a time are accepted. */
+export const datetimeSchema = ({ periods = false } = {}) =>
+  documented(
+    { ...word, description: 'An instant or an interval, RFC 3339. It must not end before it starts' },
+    { pattern: DATETIME_PATTERNS[periods ? 'periods' : 'none'] },
+  );
 
 /** JSON Schema of the filter in a body. */
 export const filterBody = {
   ids: list,
   collections: list,
-  bbox: { type: 'array', items: { type: 'number' } },
-  intersects: { description: 'GeoJSON geometry' },
-  geocode: word,
-  recurse: { type: 'boolean' },
-  datetime: word,
+  bbox: documented(
+    {
+      type: 'array',
+      items: { type: 'number' },
+      description: 'west, south, east, north in degrees, with south <= north; not together with intersects',
+    },
+    { anyOf: BBOX_SIZES },
+  ),
+  intersects: documented(
+    { description: 'GeoJSON geometry in longitude and latitude; not together with bbox' },
+    { type: 'object', required: ['type'], properties: { type: { enum: GEOMETRY_TYPES } } },
+  ),
+  geocode: documented(word, { pattern: GEOCODE_PATTERN }),
+  recurse: { type: 'boolean', description: 'Also the cells inside of geocode, which it requires' },
+  datetime: datetimeSchema(),
   minCloud: percent,
   maxCloud: percent,
   minCoverage: percent,
-  source: word,
+  source: documented(word, { enum: tileSources }),
   platform: word,
-  filter: { description: 'CQL2 as JSON or as text' },
-  'filter-lang': word,
-  'filter-crs': word,
-  query: { description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
+  filter: documented(
+    { description: 'CQL2 as JSON or as text' },
+    {
+      anyOf: [
+        { type: 'object', required: ['op', 'args'] },
+        { type: 'string', minLength: 1 },
+      ],
+    },
+  ),
+  'filter-lang': documented(word, { enum: FILTER_LANGUAGES }),
+  'filter-crs': documented(word, { enum: [CRS84] }),
+  query: documented(
+    { description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
+    {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: Object.fromEntries(COMPARISON_NAMES.map((name) => [name, {}])),
+      },
+    },
+  ),
 };
 
 /** JSON Schema of the filter in a URL. */
 export const filterQuery = {
   ...filterBody,
-  ids: text,
-  collections: text,
-  bbox: text,
-  intersects: text,
-  filter: text,
-  query: text,
+  ids: names,
+  collections: names,
+  bbox: documented(
+    { ...text, description: 'west,south,east,north in degrees; not together with intersects' },
+    { pattern: BBOX_PATTERN },
+  ),
+  intersects: { ...json, description: 'GeoJSON geometry in longitude and latitude; not together with bbox' },
+  filter: documented(text, { minLength: 1, description: 'CQL2 as JSON or as text' }),
+  query: { ...json, description: 'Comparisons by property: {"eo:cloud_cover": {"lte": 10}}' },
 };
 
-const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
+/** JSON Schema of the filter of a process. */
+export const filterSchema = { type: 'object', additionalProperties: false, properties: filterBody };
 
 /**
  * The filter of some parameters. With `periods`, days, months and years without a time (in UTC) are accepted, which STAC APIs must
@@ -116,6 +174,7 @@ export function parseFilter(params: FilterParams, { periods = false } = {}): Fil
   if (platform !== undefined) conditions.push({ op: '=', property: 'platform', value: platform });
   const crs = params['filter-crs'];
   if (crs !== undefined && crs !== CRS84) throw badFilterLanguage('filter-crs', crs, CRS84);
+  checkLanguage(params['filter-lang']);
   if (params.filter !== undefined) conditions.push(readCql2(params.filter, params['filter-lang']));
   if (params.query !== undefined) conditions.push(parseQueryExtension(params.query));
   return checkSize(and(conditions));

@@ -18,6 +18,9 @@ const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]
   in: (value) => ['in', value],
 };
 
+/** Names of the comparisons of a property. */
+export const COMPARISON_NAMES = Object.keys(OPERATORS);
+
 /** Parses `{"eo:cloud_cover": {"lte": 10}}`, also as JSON text. Throws TW_QUERY_QUERY, and the errors of `readCql2Json`. */
 export function parseQueryExtension(given: unknown): Filter {
   const query = objectOf(given);
@@ -26,8 +29,9 @@ export function parseQueryExtension(given: unknown): Filter {
       if (!isObject(comparisons)) throw badQueryExtension(`"${property}" has no object of comparisons`);
       return Object.entries(comparisons).map(([name, value]) => {
         if (!Object.hasOwn(OPERATORS, name)) {
-          const known = Object.keys(OPERATORS).join(', ');
-          throw badQueryExtension(`there is no comparison "${name}" (there are ${known})`);
+          throw badQueryExtension(
+            `there is no comparison "${name}" (there are ${COMPARISON_NAMES.join(', ')})`,
+          );
         }
         const [op, operand] = OPERATORS[name]!(typed(property, value));
         return readCql2Json({ op, args: [{ property }, operand] });

@@ -1,4 +1,5 @@
 /** The order of a search: the `sort` extension of STAC APIs. */
+import { documented } from '../../json-schema.js';
 import type { SortColumn, SortOrder } from '../../storage/index.js';
 import { badSort } from '../errors.js';
 import type { PropertyName } from '../filter/index.js';
@@ -20,7 +21,30 @@ const COLUMNS: Partial<Record<PropertyName, SortColumn>> = {
   geocode: 'geocode',
 };
 
-const sortables = Object.keys(COLUMNS).join(', ');
+const names = Object.keys(COLUMNS);
+const sortables = names.join(', ');
+
+const FIELD = `(properties\\.)?(${names.join('|')})`;
+const FIELD_WITH_SIGN = `[-+ ]?${FIELD}`;
+
+/** JSON Schema of `sortby` in a URL. */
+export const sortbyQuery = documented(
+  { type: 'string' },
+  { pattern: `^${FIELD_WITH_SIGN}(,${FIELD_WITH_SIGN})*$` },
+);
+
+/** JSON Schema of `sortby` in a body. */
+export const sortbyBody = documented(
+  { description: '[{"field": "properties.eo:cloud_cover", "direction": "asc"}]' },
+  {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['field'],
+      properties: { field: { type: 'string', pattern: `^${FIELD}$` }, direction: { enum: ['asc', 'desc'] } },
+    },
+  },
+);
 
 /**
  * Parses `-datetime,+eo:cloud_cover`, or a list of fields with directions. Ties, and tiles without any keys, are ordered newest

@@ -3,6 +3,6 @@
  * `grid` (types).
  */
 export { axisOrderHint } from './axis-order-hint.js';
-export { checkBbox, parseBbox } from './parse-bbox.js';
-export { parseDatetime, parseInstant, writeDatetime } from './parse-datetime.js';
+export { BBOX_PATTERN, BBOX_SIZES, checkBbox, parseBbox } from './parse-bbox.js';
+export { DATETIME_PATTERNS, parseDatetime, parseInstant, writeDatetime } from './parse-datetime.js';
 export { parseNumber } from './parse-number.js';

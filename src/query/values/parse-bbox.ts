@@ -4,6 +4,17 @@ import { badBbox } from '../errors.js';
 import { axisOrderHint } from './axis-order-hint.js';
 import { parseNumber } from './parse-number.js';
 
+const LONGITUDE = '-?(180(\\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\\.[0-9]+)?)';
+const LATITUDE = '-?(90(\\.0+)?|[0-8]?[0-9](\\.[0-9]+)?)';
+const HEIGHT = '-?[0-9]+(\\.[0-9]+)?';
+const CORNER = `${LONGITUDE},${LATITUDE}`;
+
+/** Pattern of boxes as text, for JSON Schemas. It does not exclude a south above its north. */
+export const BBOX_PATTERN = `^${CORNER},(${CORNER}|${HEIGHT},${CORNER},${HEIGHT})$`;
+
+/** JSON Schemas of boxes of 4 or 6 numbers. */
+export const BBOX_SIZES = [4, 6].map((size) => ({ type: 'array', minItems: size, maxItems: size }));
+
 /** Parses west,south,east,north in degrees. The heights of six numbers are ignored. West > east crosses the antimeridian. */
 export function parseBbox(text: string): Bbox {
   return checkBbox(text.split(',').map(parseNumber), text);

@@ -21,6 +21,19 @@ const MINUTE_MS = 60_000;
 /** Accepted ends without a time, which stand for the entire period in UTC: days only, or also months and years. */
 export type DatePrecision = 'none' | 'days' | 'periods';
 
+const SHOWN_DAY = '[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])';
+const SHOWN_INSTANT = `${SHOWN_DAY}[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])`;
+const SHOWN_PERIOD = `[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?`;
+const rangesOf = (end: string) => `^(${end}(/(${end}|\\.\\.)?)?|(\\.\\.)?/${end})$`;
+
+/** Patterns of texts that `parseDatetime` accepts, for JSON Schemas. They do not exclude missing days, and ends before the start. */
+export const DATETIME_PATTERNS = {
+  none: rangesOf(SHOWN_INSTANT),
+  periods: rangesOf(`(${SHOWN_INSTANT}|${SHOWN_PERIOD})`),
+  /** One day or instant. */
+  moment: `^(${SHOWN_INSTANT}|${SHOWN_DAY})$`,
+};
+
 const INSTANT_FORM = 'an RFC 3339 time with a zone';
 const FORMS: Record<DatePrecision, string> = {
   none: INSTANT_FORM,

@@ -3,7 +3,7 @@
 import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
-import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
+import { checkFilter, filterSchema, requireCollections } from '../../query/index.js';
 import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
 import { FREEZING_SCHEDULES } from '../loop/index.js';
 import { MODEL_NAMES } from '../models/index.js';
@@ -61,7 +61,7 @@ export function trainProcess(context: TrainContext): Process {
           description:
             'One model for each place, one model for all places by all nodes, or one model for each place in processes with limits',
         },
-        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        filter: filterSchema,
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
         patience: {
           type: 'integer',

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
-import { filterBody, type TileFinder } from '../../query/index.js';
+import { filterSchema, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
 import { trainedPixels, trainingFiles } from '../data/index.js';
 import { cellChanged, wrongModel } from '../errors.js';
@@ -36,7 +36,7 @@ interface StoreContext {
 /** Schemas of the inputs that identify a cell. */
 const cellSchema = {
   model: { enum: MODEL_NAMES },
-  filter: { type: 'object', additionalProperties: false, properties: filterBody },
+  filter: filterSchema,
 };
 
 /** JSON Schemas of `CellInputs`. */

@@ -3,13 +3,14 @@
 import { mapConcurrent } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
-import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, documented, listOf, objectOf, TEXT } from '../../json-schema.js';
 import { plural, reasonKey } from '../../plural.js';
 import {
   checkFilter,
+  DATETIME_PATTERNS,
   defaultToRawSource,
   type FilterParams,
-  filterBody,
+  filterSchema,
   parseDatetime,
   parseFilter,
   requireCollections,
@@ -83,15 +84,18 @@ export function textureProcess(context: TextureContext): Process {
       type: 'object',
       additionalProperties: false,
       properties: {
-        filter: { type: 'object', additionalProperties: false, properties: filterBody },
-        near: {
-          type: 'string',
-          maxLength: 40,
-          // Excludes time ranges.
-          pattern: '^[^/]+$',
-          description:
-            'Among the images that cover 95 % of the cell with at most 5 % cloud, the one nearest to this day or time is used. Default: the newest',
-        },
+        filter: filterSchema,
+        near: documented(
+          {
+            type: 'string',
+            maxLength: 40,
+            // Excludes time ranges.
+            pattern: '^[^/]+$',
+            description:
+              'Among the images that cover 95 % of the cell with at most 5 % cloud, the one nearest to this day or time is used. Default: the newest',
+          },
+          { pattern: DATETIME_PATTERNS.moment },
+        ),
         clusters: {
           type: 'integer',
           minimum: 1,

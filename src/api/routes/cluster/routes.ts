@@ -1,9 +1,10 @@
 /** The cluster: its nodes, and the owners of slots and cells. */
 import type { FastifyInstance } from 'fastify';
 import { locate, type Placement, type PlacementDiff, SLOTS } from '../../../dht/index.js';
-import type { GridName } from '../../../grid/index.js';
+import { type GridName, gridByName } from '../../../grid/index.js';
+import { documented } from '../../../json-schema.js';
 import { isoTime } from '../../../query/index.js';
-import { badRequest, resourceNotFound } from '../../errors.js';
+import { resourceNotFound } from '../../errors.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { listNodes } from './list-nodes.js';
@@ -54,14 +55,26 @@ export async function clusterRoutes(
       service?.cluster.placement ?? { nodes: [{ id: nodeId }], owners: 1 },
   );
 
+  const cellName = documented(
+    { type: 'string' },
+    { pattern: '^([0-9b-hjkmnp-z]{1,9}|[0-3]{1,24})$', description: 'A code of the grid' },
+  );
   const location = { summary: 'The owners of a cell', tags };
-  server.get<{ Params: { grid: string; geocode: string } }>(
+  server.get<{ Params: { grid: GridName; geocode: string } }>(
     '/cluster/locate/:grid/:geocode',
-    { schema: { ...location, response: { 200: jsonResponse('Location', 'Where its tiles are') } } },
+    {
+      schema: {
+        ...location,
+        params: {
+          type: 'object',
+          properties: { grid: { enum: ['geohash', 'quadtile'] }, geocode: cellName },
+        },
+        response: { 200: jsonResponse('Location', 'Where its tiles are') },
+      },
+    },
     async ({ params: { grid, geocode } }) => {
-      if (grid !== 'geohash' && grid !== 'quadtile')
-        throw badRequest(`there is no grid ${grid}; use geohash or quadtile`);
-      if (service) return locate(service.cluster.placement, grid as GridName, geocode);
+      gridByName(grid).key(geocode);
+      if (service) return locate(service.cluster.placement, grid, geocode);
       return { grid, geocode, owners: [{ node: nodeId, state: 'available' }] };
     },
   );

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { checkNamePattern, type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
 import type { Process } from '../../../jobs/index.js';
+import { documented } from '../../../json-schema.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badRequest, outsideFolder } from '../../errors.js';
 import { closedObject } from '../../schemas/index.js';
@@ -61,7 +62,21 @@ export async function ingestRoutes(
         tags: ['ingest'],
         headers: idempotencyKeyHeader,
         response: startResponses,
-        querystring: closedObject({ filename: { type: 'string' }, ...options }),
+        querystring: closedObject({
+          filename: documented(
+            {
+              type: 'string',
+              description: 'Name of the uploaded file, which needs it; not with a JSON body',
+            },
+            { minLength: 1 },
+          ),
+          ...options,
+          bands: inUrl(
+            options['bands'],
+            '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
+          ),
+          wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
+        }),
         body: {
           content: {
             'application/json': {
@@ -150,6 +165,14 @@ export async function ingestRoutes(
     return sendJob(request, reply, started);
   }
 }
+
+/** Describes an option as it is written in a URL. */
+const inUrl = (schema: unknown, pattern: string) =>
+  documented(schema as object, {
+    ...{ type: 'string', pattern },
+    ...{ items: undefined, additionalProperties: undefined, maxProperties: undefined, minItems: undefined },
+    ...{ maxItems: undefined, propertyNames: undefined },
+  });
 
 /** Parses "red=3,nir=4". A value that is not a number becomes NaN, which the schema refuses. */
 function bandNumbers(text: string): Record<string, number> {

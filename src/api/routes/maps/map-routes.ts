@@ -122,6 +122,8 @@ export async function mapRoutes(
     },
     async (request) => {
       const { query } = request;
+      // The tiles refuse a filter that cannot be used, so this document refuses it too.
+      filterOf(query);
       const collection = await collectionOf(request.params.collection);
       const extent = await imagery.mapExtent({
         collection,

@@ -1,39 +1,53 @@
 /** URL parameters that select the tiles of a picture and how it is rendered. */
 import {
   ALGORITHMS,
+  COLORMAPS,
   PIXEL_SELECTIONS,
   type PixelSelection,
   RESAMPLING_METHODS,
   type RenderParams,
 } from '../../../imagery/index.js';
-import { type FilterParams, filterQuery } from '../../../query/index.js';
+import { documented } from '../../../json-schema.js';
+import { datetimeSchema, type FilterParams, filterQuery } from '../../../query/index.js';
 
 const text = { type: 'string' };
 const texts = { type: 'array', items: text, minItems: 1 };
+
+const NUMBER = '[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?';
 
 /** JSON Schema of the render options, with titiler's names. */
 export const renderQuery = {
   assets: texts,
   bidx: { type: 'array', items: { type: 'integer', minimum: 1 }, minItems: 1 },
-  expression: text,
+  expression: { ...text, description: 'Band expressions; not together with assets and bidx' },
   algorithm: { enum: ALGORITHMS },
   algorithm_params: { ...text, description: 'Parameters of the algorithm, as a JSON object' },
-  rescale: texts,
+  rescale: {
+    ...texts,
+    items: documented(text, { pattern: `^${NUMBER},${NUMBER}$` }),
+    description: 'low,high with low below high: one for all bands, or one for each',
+  },
   color_formula: {
     ...text,
     description: 'Operations such as: gamma rgb 1.8, sigmoidal rgb 6 0.2, saturation 1.2',
   },
-  colormap_name: {
+  colormap_name: documented(
+    {
+      ...text,
+      description: "A colormap of Matplotlib or rio-tiler; a name with the suffix '_r' reverses it",
+    },
+    { enum: COLORMAPS.flatMap((name) => [name, `${name}_r`]) },
+  ),
+  colormap: {
     ...text,
-    description: "A colormap of Matplotlib or rio-tiler; a name with the suffix '_r' reverses it",
+    description: 'Colours of values or of intervals, as JSON; not together with colormap_name',
   },
-  colormap: { ...text, description: 'Colours of values or of intervals, as JSON' },
   resampling: { enum: RESAMPLING_METHODS },
   reproject: {
     enum: RESAMPLING_METHODS,
     description: 'Replaces resampling on maps of collections on the geohash grid',
   },
-  nodata: text,
+  nodata: documented(text, { pattern: `^([nN][aA][nN]|${NUMBER})$` }),
   return_mask: { type: 'boolean', description: 'false: the picture has no alpha channel' },
 };
 
@@ -64,11 +78,11 @@ export const mosaicQuery = {
 
 /** JSON Schema of the filter of a map. The area comes from the map tile, the collection from the path. */
 export const mapFilterQuery = {
-  datetime: text,
+  datetime: datetimeSchema({ periods: true }),
   minCloud: filterQuery.minCloud,
   maxCloud: filterQuery.maxCloud,
   minCoverage: filterQuery.minCoverage,
-  source: text,
+  source: filterQuery.source,
   platform: text,
 };
 

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SeriesDate } from '../../../imagery/index.js';
 import {
+  datetimeSchema,
   defaultToRawSource,
   type FilterParams,
   filterBody,
@@ -11,6 +12,7 @@ import {
 import { partialMembers } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
+import { zoneSchema } from './zone-schema.js';
 
 interface SeriesBody extends FilterParams {
   geometry: { type: string };
@@ -18,7 +20,12 @@ interface SeriesBody extends FilterParams {
 }
 
 const body = closedObject(
-  { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
+  {
+    geometry: zoneSchema,
+    expression: { type: 'string' },
+    ...filterBody,
+    datetime: datetimeSchema({ periods: true }),
+  },
   { required: ['geometry', 'expression'] },
 );
 

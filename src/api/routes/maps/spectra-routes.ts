@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SpectrumDate } from '../../../imagery/index.js';
 import {
+  datetimeSchema,
   defaultToRawSource,
   type FilterParams,
   filterBody,
@@ -11,12 +12,16 @@ import {
 import { partialMembers } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
+import { zoneSchema } from './zone-schema.js';
 
 interface SpectraBody extends FilterParams {
   geometry: { type: string };
 }
 
-const body = closedObject({ geometry: { type: 'object' }, ...filterBody }, { required: ['geometry'] });
+const body = closedObject(
+  { geometry: zoneSchema, ...filterBody, datetime: datetimeSchema({ periods: true }) },
+  { required: ['geometry'] },
+);
 
 export async function spectraRoutes(
   server: FastifyInstance,

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
+import { documented } from '../../../json-schema.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { noCallbacks, outputNotFound } from '../../errors.js';
 import { closedObject } from '../../schemas/index.js';
@@ -24,21 +25,30 @@ const output = closedObject({
 });
 
 /** JSON Schema of the body of an execute request. */
-export function executeBody({ inputs }: Process) {
+export function executeBody({ inputs, outputs = {} }: Process) {
   return closedObject(
     {
       inputs,
-      outputs: {
-        type: 'object',
-        maxProperties: MAX_OUTPUTS,
-        additionalProperties: output,
-        description: 'The outputs in the results. Default: all.',
-      },
+      outputs: documented(
+        {
+          type: 'object',
+          maxProperties: MAX_OUTPUTS,
+          additionalProperties: output,
+          description: 'The outputs in the results. Default: all.',
+        },
+        {
+          additionalProperties: false,
+          properties: Object.fromEntries(Object.keys(outputs).map((name) => [name, output])),
+        },
+      ),
       response: {
         enum: ['document', 'raw'],
         description: 'Form of the results: one document (the default), or the outputs themselves.',
       },
-      subscriber: { description: 'Refused: the server sends no callbacks. Follow /jobs/ID/events.' },
+      subscriber: documented(
+        { description: 'Refused: the server sends no callbacks. Follow /jobs/ID/events.' },
+        { not: {} },
+      ),
     },
     { required: inputs.required ? ['inputs'] : [] },
   );

@@ -1,5 +1,5 @@
 /** Filters of the list of jobs, with the parameters of OGC API Processes. */
-import { parseDatetime } from '../../../query/index.js';
+import { datetimeSchema, parseDatetime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { JOB_STATES, listOf } from '../../schemas/index.js';
 
@@ -23,7 +23,7 @@ export const jobQuery = {
   type: listOf({ enum: ['process'] }),
   processID: listOf({ type: 'string' }),
   status: listOf({ enum: JOB_STATES }),
-  datetime: { type: 'string' },
+  datetime: datetimeSchema(),
   minDuration: seconds,
   maxDuration: seconds,
   limit: { type: 'integer', minimum: 1 },

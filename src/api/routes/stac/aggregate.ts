@@ -13,7 +13,7 @@ import {
 import { baseUrl, partialMembers, requestUrl } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
-import { requireCollection } from './collections.js';
+import { checkSameCollection, requireCollection } from './collections.js';
 
 type Params = FilterParams & AggregationParams;
 
@@ -61,6 +61,7 @@ export async function aggregateRoutes(
   /** Restricts the search to the collection in the path. */
   const within = async (id: string, params: Params): Promise<Params> => {
     await requireCollection(storage, id);
+    checkSameCollection(id, params.collections);
     return { ...params, collections: [id] };
   };
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { toStacCollection, toStacItem, withSummaries } from '../../../query/index.js';
 import type { CollectionRecord, Storage } from '../../../storage/index.js';
-import { resourceNotFound } from '../../errors.js';
+import { badRequest, resourceNotFound } from '../../errors.js';
 import { baseUrl, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
 import { jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
@@ -13,6 +13,12 @@ export async function requireCollection(storage: Storage, id: string): Promise<C
   const found = await storage.getCollection(id);
   if (!found) throw resourceNotFound(`collection ${id}`);
   return found;
+}
+
+/** pystac-client repeats the collection of the path as a parameter. Throws TW_API_BAD_REQUEST if the parameter names another one. */
+export function checkSameCollection(id: string, named: string | string[] = id): void {
+  if ([named].flat().some((one) => one !== id))
+    throw badRequest(`the path names the collection ${id}, and the parameter ${[named].flat().join(',')}`);
 }
 
 export async function collectionRoutes(

@@ -10,10 +10,12 @@ import {
   JsonBuffer,
   parseFilter,
   parseSortby,
+  sortbyBody,
+  sortbyQuery,
   toStacItem,
 } from '../../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
-import { badRequest, noItem } from '../../errors.js';
+import { noItem } from '../../errors.js';
 import {
   baseUrl,
   nextPageUrl,
@@ -25,7 +27,7 @@ import {
 } from '../../http/index.js';
 import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
-import { requireCollection } from './collections.js';
+import { checkSameCollection, requireCollection } from './collections.js';
 import { featureCollection } from './feature-collection.js';
 import { parseFields, selectFields } from './fields.js';
 
@@ -42,17 +44,25 @@ const bandAssets = {
   type: 'boolean',
   description: 'Adds an asset for each band, for programs that read one band per file',
 };
+const fieldNames = { type: 'array', items: text, nullable: true };
 const searchBody = closedObject({
   ...filterBody,
   ...paging,
-  sortby: { description: '[{"field": "properties.eo:cloud_cover", "direction": "asc"}]' },
+  sortby: sortbyBody,
   fields: {
     type: 'object',
+    properties: { include: fieldNames, exclude: fieldNames },
     description: '{"include": ["properties.platform"], "exclude": ["assets"]}',
   },
   bandAssets,
 });
-const searchQuery = closedObject({ ...filterQuery, ...paging, sortby: text, fields: text, bandAssets });
+const searchQuery = closedObject({
+  ...filterQuery,
+  ...paging,
+  sortby: sortbyQuery,
+  fields: text,
+  bandAssets,
+});
 const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
 const itemsQuery = closedObject(itemsProperties);
 const itemQuery = closedObject({ bandAssets });
@@ -160,9 +170,7 @@ export async function searchRoutes(
     { schema: { summary: 'Items of a collection', tags, response, querystring: itemsQuery } },
     async (request, reply) => {
       const { id } = await requireCollection(storage, request.params.id);
-      const { collections = id } = request.query;
-      // pystac-client repeats the collection as a parameter.
-      if (collections !== id) throw badRequest(`these are the items of ${id}, not of ${collections}`);
+      checkSameCollection(id, request.query.collections);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
       reply.type(GEOJSON);
       return pageByGet(request, { ...request.query, collections: [id] }, [
