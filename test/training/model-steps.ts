@@ -1,4 +1,4 @@
-/** Steps of training of each model, on random patches. */
+/** Training steps of each model on random patches. */
 
 import type { Tf } from '../../src/engines/tfjs.js';
 import { ganLearner } from '../../src/training/loop/gan-learner.js';
@@ -9,7 +9,7 @@ import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/mod
 import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
 import type { Batch } from '../../src/training/patches/batches.js';
 
-/** A fresh model of a kind with what trains it, and a batch of two patches. */
+/** Returns a new model of a kind with its optimiser and loss, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {
   const outputs = spec.target.kind === 'clear' ? spec.inputs.length : 1;
   const row = Array.from({ length: inputPlanes(spec) }, (_, plane) => 1 - (plane % 3));

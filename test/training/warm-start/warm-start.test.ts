@@ -53,14 +53,14 @@ function datasetOf(
 
 async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promise<SourceModelFiles> {
   const folder = await tempFolder(t);
-  const place = (name: keyof ModelFiles): ModelFileLocation => {
+  const writeFile = (name: keyof ModelFiles): ModelFileLocation => {
     const bytes = files[name]!;
     const path = join(folder, String(name));
     writeFileSync(path, bytes);
     const file = { name: String(name), bytes: bytes.length, crc32: crc32(bytes) };
     return { path, file, model: { id, version: 'v1' } };
   };
-  return { id, version: 'v1', topology: place('model.json'), weights: place('weights.bin') };
+  return { id, version: 'v1', topology: writeFile('model.json'), weights: writeFile('weights.bin') };
 }
 
 describe('warmStart', () => {
@@ -139,7 +139,7 @@ describe('warmStart', () => {
       const files = spec === ndvi ? experienced : await saveModel(tf, original);
       const parent = await parentIn(t, files);
       const { train } = datasetOf(spec, 2);
-      // The land differs from the parent's: the same colours have half of the index.
+      // The land differs from the parent's land: the same colours have half of the index.
       const targets = train.targets.map((target) => target / 2);
       const model = buildModel(tf, spec, 6);
       await warmStart(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
@@ -194,7 +194,7 @@ describe('warmStart', () => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 1, 420);
-    // Half of the place is five times as bright as the other half.
+    // One half of the cell is five times as bright as the other half.
     const length = train.size ** 2 * 3;
     const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
     const model = buildModel(tf, ndmi, 6);
@@ -432,7 +432,7 @@ describe('warmStart', () => {
       });
     const whole = await train();
     assert.equal(whole.start!.parent!.id, 'parent');
-    // The last layers train alone for two epochs. A training that is cut off resumes from the epoch before.
+    // The last layers train alone for two epochs. An interrupted training resumes from the epoch before.
     for (const epoch of [2, 3, 4, 5]) {
       await assert.rejects(train(epoch), /cut off/);
       const { files, losses, start } = await train();
@@ -476,7 +476,7 @@ describe('warmStart', () => {
   });
 });
 
-/** The samples that count: the values that enter the line, and the residual. */
+/** Returns the samples with a weight: the inputs of the line and the residual. */
 function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]; left: number }[] {
   const pixels = patches.size ** 2;
   return [...patches.targets].flatMap((target, n) => {
