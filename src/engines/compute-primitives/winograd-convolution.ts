@@ -5,7 +5,7 @@
  */
 
 import { PANEL_ROWS, PANEL_WIDTH } from './gemm.js';
-import type { ConvolutionShape } from './im2col-convolution.js';
+import type { Convolution } from './im2col-convolution.js';
 import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 import { type Convolved, type Image, type Method, planOf, type Taps } from './winograd-plan.js';
 import { eachBlock, eachRun, transform, VECTOR } from './winograd-tiles.js';
@@ -17,14 +17,7 @@ const MAX_TILES = 192;
 /** Minimum number of tiles whose gradients are summed in one block: each block reads and writes all sums. */
 const MIN_TILES_SUMMED = 64;
 
-export function forward(
-  heap: WasmHeap,
-  s: ConvolutionShape,
-  x: number,
-  filter: number,
-  y: number,
-  bias = 0,
-): void {
+export const forward: Convolution = (heap, s, x, filter, y, bias = 0) => {
   const { method, convolutions, filters } = planOf(s, x, y);
   const k = convolutions[0].inputs.length * s.channels;
   const work = reserveScratch(heap, method, k, s.outputs);
@@ -37,16 +30,10 @@ export function forward(
       work.points + i * s.channels * PANEL_BYTES,
     );
   for (const one of convolutions) convolve(heap, method, one, work, bias);
-}
+};
 
 /** Convolves the gradients with the filter rotated by 180 degrees, with inputs and outputs swapped. */
-export function inputGradient(
-  heap: WasmHeap,
-  s: ConvolutionShape,
-  dx: number,
-  filter: number,
-  dy: number,
-): void {
+export const inputGradient: Convolution = (heap, s, dx, filter, dy) => {
   const { method, convolutions, filters } = planOf(s, dx, dy);
   const { taps } = method;
   const size = s.channels * s.outputs;
@@ -75,10 +62,10 @@ export function inputGradient(
     const gradients = outputs.map((one) => ({ ...one, top: taps - 1, left: taps - 1 }));
     convolve(heap, method, { batch, inputs: gradients, outputs: inputs }, work, 0);
   }
-}
+};
 
 /** Convolves the input with the gradients, and sums the tiles before the inverse transform. */
-export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, dw: number, dy: number): void {
+export const filterGradient: Convolution = (heap, s, x, dw, dy) => {
   const { method, convolutions, filters } = planOf(s, x, dy);
   const { channels, outputs } = s;
   const k = convolutions[0].inputs.length * channels;
@@ -149,7 +136,7 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
       PANEL_BYTES,
       0,
     );
-}
+};
 
 /** Scratch regions: transformed filter, zeros, transformed inputs and outputs of a block, and additional memory. */
 interface ScratchRegions {

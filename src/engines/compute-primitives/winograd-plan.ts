@@ -17,30 +17,20 @@ export interface Method {
   transforms: Record<'input' | 'filter' | 'output' | 'gradient' | 'taps', keyof Exports>;
 }
 
-const OF_3X3: Method = {
-  tile: 4,
-  taps: 3,
-  side: 6,
+const methodOf = (tile: number, taps: number, side: 4 | 6): Method => ({
+  tile,
+  taps,
+  side,
   transforms: {
-    input: 'inputPoints6',
-    filter: 'filterPoints6',
-    output: 'outputPixels6',
-    gradient: 'gradientPoints6',
-    taps: 'filterPixels6',
+    input: `inputPoints${side}`,
+    filter: `filterPoints${side}`,
+    output: `outputPixels${side}`,
+    gradient: `gradientPoints${side}`,
+    taps: `filterPixels${side}`,
   },
-};
-const OF_2X2: Method = {
-  tile: 3,
-  taps: 2,
-  side: 4,
-  transforms: {
-    input: 'inputPoints4',
-    filter: 'filterPoints4',
-    output: 'outputPixels4',
-    gradient: 'gradientPoints4',
-    taps: 'filterPixels4',
-  },
-};
+});
+const OF_3X3 = methodOf(4, 3, 6);
+const OF_2X2 = methodOf(3, 2, 4);
 
 /** Pixels on the heap. Strides are in bytes. The first pixel is at row `top` and column `left` of the tiles. */
 export interface Image {
