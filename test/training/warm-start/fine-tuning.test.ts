@@ -16,13 +16,11 @@ import { datasetOf, line, ndvi, parentIn, trainAndSave, valuesOf, weightsIn } fr
 
 describe('fine-tuning', () => {
   let tf: Tf;
-  /** Files of an `ndvi` model. */
-  let original: ModelFiles;
+  /** Files of a trained `ndvi` model. */
+  let experienced: ModelFiles;
   before(async () => {
     ({ tf } = await loadEngine('wasm'));
-    const model = buildModel(tf, ndvi, 5, line(ndvi));
-    original = await saveModel(tf, model);
-    model.dispose();
+    experienced = (await trainAndSave(tf, ndvi, datasetOf(ndvi, 1))).files;
   });
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
@@ -64,9 +62,9 @@ describe('fine-tuning', () => {
     // Large targets have large gradients.
     const targets = train.targets.map((one) => 100 * one);
     const few = { ...dataset, train: { ...train, targets }, selection: undefined };
-    const parent = await parentIn(t, original);
+    const parent = await parentIn(t, experienced);
     const start = { parents: [parent], probe: false };
-    const before = weightsIn(original);
+    const before = weightsIn(experienced);
     const moved = async (options: Partial<TrainOptions>) => {
       const after = weightsIn((await trainAndSave(tf, ndvi, few, { start, ...options })).files);
       const [name] = before.keys();
@@ -96,7 +94,7 @@ describe('fine-tuning', () => {
 
   it('resumes from a checkpoint to the same weights, before and after the layers change', async (t) => {
     const folder = await tempFolder(t);
-    const parent = await parentIn(t, original);
+    const parent = await parentIn(t, experienced);
     const dataset = datasetOf(ndvi, 2);
     const train = (cutAt?: number) =>
       trainAndSave(tf, ndvi, dataset, {
@@ -121,7 +119,7 @@ describe('fine-tuning', () => {
 
   it('resumes from a checkpoint with its parent, even if that has been deleted', async (t) => {
     const folder = await tempFolder(t);
-    const [parent, other] = [await parentIn(t, original), await parentIn(t, original, 'other')];
+    const [parent, other] = [await parentIn(t, experienced), await parentIn(t, experienced, 'other')];
     const train = (cutAt?: number) =>
       trainAndSave(tf, ndvi, datasetOf(ndvi, 2), {
         ...{ epochs: 3, start: { parents: [parent, other], probe: false } },
@@ -138,7 +136,7 @@ describe('fine-tuning', () => {
   });
 
   it('skips a parent whose files cannot be read', async (t) => {
-    const [unread, good] = [await parentIn(t, original, 'unread'), await parentIn(t, original, 'good')];
+    const [unread, good] = [await parentIn(t, experienced, 'unread'), await parentIn(t, experienced, 'good')];
     rmSync(unread.weights.path);
     mkdirSync(unread.weights.path);
     const from = { parents: [unread, good], probe: false };
