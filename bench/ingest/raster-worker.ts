@@ -9,7 +9,7 @@ import {
   encodeCog,
   type RasterHeader,
   type Resampling,
-  readRows,
+  readRowsOfRasters,
   warp,
 } from '../../src/raster/index.js';
 
@@ -48,7 +48,9 @@ handleTasks<Task, Done>(async (task) => {
   switch (task.kind) {
     case 'decode': {
       const { header, rowStart, rowEnd, pixels } = task;
-      await readRows(header, [0], rowStart, rowEnd, [new Uint16Array(pixels)], 0);
+      await readRowsOfRasters([
+        { header, bands: [0], rowStart, rowEnd, into: [new Uint16Array(pixels)], firstRow: 0 },
+      ]);
       return { valid: 0, tiles: 0 };
     }
     case 'warp':

@@ -67,7 +67,7 @@ export {
   type ValidityBand,
   viewPixels,
 } from './pixels/index.js';
-export { readRaster, readRows, readRowsOfRasters, readWindow, readWindowInto } from './read.js';
+export { readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read.js';
 export { listSubdatasets } from './subdatasets.js';
 export { alignToBlocks, maskPath } from './tiff/index.js';
 export {

@@ -9,25 +9,7 @@ import { allocatePixels } from './pixels/index.js';
 import { readTiff } from './tiff/index.js';
 import type { PixelArray, RasterHeader, ReadRequest, Window } from './types.js';
 
-/**
- * Decodes rows [rowStart, rowEnd) of some bands (from 0). Row r is written to `into[i]` at (r - firstRow) * header.width.
- * Every block that touches the rows is decoded once, so request complete rows of blocks (`alignToBlocks`) to decode no block
- * twice. Several threads may call it at the same time for disjoint rows. If `signal` aborts, the promise rejects with its
- * reason; pixels already written to `into` stay.
- */
-export async function readRows(
-  header: RasterHeader,
-  bands: number[],
-  rowStart: number,
-  rowEnd: number,
-  into: PixelArray[],
-  firstRow: number,
-  signal?: AbortSignal,
-): Promise<void> {
-  await readRowsOfRasters([{ header, bands, rowStart, rowEnd, into, firstRow }], signal);
-}
-
-/** The arguments of `readRows`. */
+/** Rows [rowStart, rowEnd) of some bands (from 0). Row r is written to `into[i]` at (r - firstRow) * header.width. */
 export interface RowsRequest {
   header: RasterHeader;
   bands: number[];
@@ -37,7 +19,11 @@ export interface RowsRequest {
   firstRow: number;
 }
 
-/** `readRows` for several rasters, in order. Rasters that GDAL decodes share one process, which is cheaper. */
+/**
+ * Decodes rows of several rasters, in order. Rasters that GDAL decodes share one process, which is cheaper. Every block that touches the
+ * rows is decoded once, so request complete rows of blocks (`alignToBlocks`) to decode no block twice. Several threads may call it at the
+ * same time for disjoint rows. If `signal` aborts, the promise rejects with its reason; pixels already written to `into` stay.
+ */
 export async function readRowsOfRasters(rows: RowsRequest[], signal?: AbortSignal): Promise<void> {
   const reads = rows.map(({ header, bands, rowStart, rowEnd, into, firstRow }) => ({
     header,

@@ -42,18 +42,18 @@ export const nothingTrained = defineError(
   'TW_TRAIN_NOTHING',
   422,
   'No model was trained. The message has the number of places that match the filter, and the reasons why they were skipped.',
-  (places: number, reasons: string[]) =>
-    places === 0
+  (cells: number, reasons: string[]) =>
+    cells === 0
       ? 'no model was trained: no tile matches the filter'
-      : `no model was trained, of ${plural(places, 'place')}: ${reasons.join('; ')}`,
+      : `no model was trained, of ${plural(cells, 'place')}: ${reasons.join('; ')}`,
 );
 
 export const processCrashed = defineError(
   'TW_TRAIN_CRASHED',
   500,
   'The process that trained a place ended twice, usually because of too little memory. Train fewer places in parallel, or fewer dates.',
-  (place: string, ended: string) =>
-    `the training process of ${place} ended twice (${ended}); train with fewer cores or fewer dates`,
+  (cell: string, ended: string) =>
+    `the training process of ${cell} ended twice (${ended}); train with fewer cores or fewer dates`,
 );
 
 export const memoryLimitExceeded = defineError(
@@ -82,15 +82,15 @@ export const oneCellAtATime = defineError(
   'TW_TRAIN_ONE_PLACE',
   422,
   'Outside of the server, one place is trained at a time, but several places match the filter. Select one with `--collection` and `--geocode`.',
-  (places: number) =>
-    `${places} places match the filter, but outside of the server one is trained at a time: give --collection and --geocode`,
+  (cells: number) =>
+    `${cells} places match the filter, but outside of the server one is trained at a time: give --collection and --geocode`,
 );
 
 export const cellChanged = defineError(
   'TW_TRAIN_CHANGED',
   409,
   'Tiles of a place were added or removed while it was trained outside of the server. The model is discarded; train it again.',
-  (place: string) => `the tiles of ${place} have changed since the model was trained; train it again`,
+  (cell: string) => `the tiles of ${cell} have changed since the model was trained; train it again`,
 );
 
 export const wrongModel = defineError(
@@ -168,14 +168,14 @@ export const fewTextures = defineError(
   'TW_TRAIN_FEW_TEXTURES',
   422,
   'More clusters were requested than a collection has places with a texture. The computed textures are kept, and all clusters remain unchanged.',
-  (collection: string, places: number, clusters: number) =>
-    `collection ${collection} has ${plural(places, 'place')} with a texture, too few for ${clusters} clusters; request fewer, or auto, or only the other collections`,
+  (collection: string, cells: number, clusters: number) =>
+    `collection ${collection} has ${plural(cells, 'place')} with a texture, too few for ${clusters} clusters; request fewer, or auto, or only the other collections`,
 );
 
 export const unknownTexture = defineError(
   'TW_TRAIN_UNKNOWN_TEXTURE',
   404,
   'The texture of the place is unknown: the place has no tile, or `tilewright texture` has not run for it or has skipped it. The log of that job lists the skipped places with reasons.',
-  (collection: string, place: string) =>
-    `the texture of ${place} in collection ${collection} is unknown: compute it with "tilewright texture --collection ${collection}"; if that job has run, the place has no tile or was skipped (see the log of the job)`,
+  (collection: string, cell: string) =>
+    `the texture of ${cell} in collection ${collection} is unknown: compute it with "tilewright texture --collection ${collection}"; if that job has run, the place has no tile or was skipped (see the log of the job)`,
 );

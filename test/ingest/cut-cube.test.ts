@@ -12,7 +12,7 @@ import { warpGroup } from '../../src/ingest/cut/warp-group.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
 import { coverScene } from '../../src/ingest/plan/scene-cells.js';
-import { readRows } from '../../src/raster/index.js';
+import { readRowsOfRasters } from '../../src/raster/index.js';
 import { INTERLEAVES, writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { tempFolder } from '../support/temp.js';
@@ -121,7 +121,9 @@ async function wholeSource(
   const buffer = new SharedArrayBuffer(size * COUNT * 2);
   const offsets = Array.from({ length: COUNT }, (_, band) => band * size * 2);
   const into = offsets.map((offset) => new Int16Array(buffer, offset, size));
-  await readRows(header, [...offsets.keys()], 0, height, into, 0);
+  await readRowsOfRasters([
+    { header, bands: [...offsets.keys()], rowStart: 0, rowEnd: height, into, firstRow: 0 },
+  ]);
   const place = { crs, transform, width, height, rowStart: 0, rowEnd: height };
   return { dataType, nodata, ...place, buffer, offsets, validity: offsets.map(() => null) };
 }

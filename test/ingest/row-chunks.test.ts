@@ -12,7 +12,7 @@ import { describeScenes } from '../../src/ingest/formats/index.js';
 import { coverScene } from '../../src/ingest/plan/scene-cells.js';
 import { sourceRowsForCell } from '../../src/ingest/plan/source-rows.js';
 import type { Scene } from '../../src/ingest/scene.js';
-import { encodeCog, type RasterHeader, readRows, viewPixels } from '../../src/raster/index.js';
+import { encodeCog, type RasterHeader, readRowsOfRasters, viewPixels } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 
 /** A scene whose pixels are their own row numbers, in blocks of 512 rows. */
@@ -52,7 +52,8 @@ test('windows hold the rows of their cells within the budget, and decode each bl
     for (const { geocodes, windows } of chunks) {
       for (const task of window.advance(windows[0], 3)) {
         const pixels = viewPixels('uint16', buffer, 0, (task.rowEnd - task.firstRow) * header.width);
-        await readRows(header, [0], task.rowStart, task.rowEnd, [pixels], task.firstRow);
+        const { rowStart, rowEnd, firstRow } = task;
+        await readRowsOfRasters([{ header, bands: [0], rowStart, rowEnd, into: [pixels], firstRow }]);
         decoded += task.rowEnd - task.rowStart;
       }
       const pixels = viewPixels('uint16', buffer, 0, (window.end - window.start) * header.width);
@@ -113,7 +114,8 @@ async function decodeAll(
       task.offsets[0],
       (task.rowEnd - task.firstRow) * header.width,
     );
-    await readRows(header, [0], task.rowStart, task.rowEnd, [pixels], task.firstRow);
+    const { rowStart, rowEnd, firstRow } = task;
+    await readRowsOfRasters([{ header, bands: [0], rowStart, rowEnd, into: [pixels], firstRow }]);
     const blocks: [number, number] = [Math.floor(task.rowStart / 512), Math.ceil(task.rowEnd / 512)];
     done.push(blocks);
   }

@@ -237,3 +237,12 @@ export const wideFilters: fc.Arbitrary<Filter> = fc.oneof(
   conditions,
   conditions.map((arg): Filter => ({ op: 'not', arg })),
 );
+
+/** A limit of the cloud cover. */
+export const cloud = (op: '<' | '<=' | '>=' | '=', value: number): Filter => ({
+  op,
+  property: 'eo:cloud_cover',
+  value,
+});
+
+export const minute = Date.UTC(2021, 3, 8, 4, 39, 23);

@@ -13,7 +13,6 @@ import {
   listSubdatasets,
   openRaster,
   readRaster,
-  readRows,
   readRowsOfRasters,
   readWindow,
 } from '../../src/raster/index.js';
@@ -120,7 +119,7 @@ test('any window of any bands equals that part of the image', needsGdal, async (
 test('rows are written to their place in a rolling window of shared memory', needsGdal, async (t) => {
   const header = await openRaster(converted(temporaryFolder(t), 'JP2OpenJPEG', 'uint16', 1, ...LOSSLESS));
   const into = new Uint16Array(new SharedArrayBuffer(130 * 300 * 2));
-  await readRows(header, [0], 100, 200, [into], 90);
+  await readRowsOfRasters([{ header, bands: [0], rowStart: 100, rowEnd: 200, into: [into], firstRow: 90 }]);
   const [whole] = image('uint16', 300, 200).bands;
   assertSamePixels(into.slice(10 * 300, 110 * 300), whole!.subarray(100 * 300) as Uint16Array);
   assert.ok(into.subarray(0, 3000).every((value) => value === 0));

@@ -12,7 +12,7 @@ import {
   openRaster,
   type PixelArray,
   readRaster,
-  readRows,
+  readRowsOfRasters,
   readWindow,
   viewPixels,
 } from '../../src/raster/index.js';
@@ -182,11 +182,17 @@ test('any window of any bands equals that part of the image', async () => {
 test('rows are written to their place in a rolling window', async () => {
   const header = await openRaster(file('lzw2-uint16'));
   const into = [allocatePixels('uint16', 40 * WIDTH)];
-  await readRows(header, [1], 16, 32, into, 10);
+  await readRowsOfRasters([{ header, bands: [1], rowStart: 16, rowEnd: 32, into, firstRow: 10 }]);
   const whole = reference('uint16')[1]!;
   assert.deepEqual(into[0]!.subarray(6 * WIDTH, 22 * WIDTH), whole.subarray(16 * WIDTH, 32 * WIDTH));
   assert.ok(into[0]!.subarray(0, 6 * WIDTH).every((value) => value === 0));
   assert.ok(into[0]!.subarray(22 * WIDTH).every((value) => value === 0));
-  await assert.rejects(readRows(header, [1], 40, 54, into, 10), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
-  await assert.rejects(readRows(header, [2], 16, 32, into, 10), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
+  await assert.rejects(
+    readRowsOfRasters([{ header, bands: [1], rowStart: 40, rowEnd: 54, into, firstRow: 10 }]),
+    { code: 'TW_RASTER_WINDOW_OUTSIDE' },
+  );
+  await assert.rejects(
+    readRowsOfRasters([{ header, bands: [2], rowStart: 16, rowEnd: 32, into, firstRow: 10 }]),
+    { code: 'TW_RASTER_WINDOW_OUTSIDE' },
+  );
 });

@@ -1,4 +1,4 @@
-/** Writes the dates of a place as files, the way ingest leaves a tile. */
+/** Writes the dates of a cell as files, in the format that ingest writes. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';

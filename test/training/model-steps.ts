@@ -1,15 +1,15 @@
-/** Steps of training of each model, on random patches. */
+/** Training steps of each model on random patches. */
 
 import type { Tf } from '../../src/engines/tfjs.js';
 import { ganLearner } from '../../src/training/loop/gan-learner.js';
 import type { Learner } from '../../src/training/loop/learner.js';
 import { regressionLearner } from '../../src/training/loop/regression-learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
-import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/models/model-spec.js';
+import { inputPlanes, type ModelSpec } from '../../src/training/models/model-spec.js';
 import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
 import type { Batch } from '../../src/training/patches/batches.js';
 
-/** A fresh model of a kind with what trains it, and a batch of two patches. */
+/** Returns a new model of a kind with its optimiser and loss, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {
   const outputs = spec.target.kind === 'clear' ? spec.inputs.length : 1;
   const row = Array.from({ length: inputPlanes(spec) }, (_, plane) => 1 - (plane % 3));
@@ -29,4 +29,10 @@ export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch
   };
   if (spec.target.kind === 'mean') delete batch.counts;
   return { learner, batch };
+}
+
+/** Shape of the target of one patch. */
+function targetShape({ target, inputs, patchSize }: ModelSpec): number[] {
+  if (target.kind === 'mean') return [1];
+  return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
 }

@@ -17,7 +17,7 @@ export function field(width: number, height: number, options: { seed?: number; t
   const count = width * height;
   const plane = () => new Float32Array(count);
   const nir = plane();
-  // Both near infrared bands see the same here.
+  // Both near infrared bands have the same values here.
   const bands = { red: plane(), green: plane(), blue: plane(), nir, nir08: nir, swir16: plane() };
   const pixels: Field = {
     time,
@@ -42,7 +42,7 @@ export function field(width: number, height: number, options: { seed?: number; t
   return pixels;
 }
 
-/** The same place a week earlier, a part of it under cloud that lets some light through. */
+/** Returns the same cell a week earlier, partly under a semi-transparent cloud. */
 export function clouded(clear: Field): Field {
   const plane = (values: Float32Array) =>
     values.map((value, at) => {
@@ -68,7 +68,7 @@ export function clouded(clear: Field): Field {
   };
 }
 
-/** Share of the light that a cloud holds back. */
+/** Fraction of the light that a cloud absorbs. */
 function cloudAt(x: number, y: number): number {
   const thickness = Math.sin(x / 23 + 1) * Math.sin(y / 31) - 0.3;
   return Math.min(0.8, Math.max(0, 1.3 * thickness));

@@ -5,7 +5,7 @@ import { type AnalysisInputs, integer } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { collectionStatistics } from '../passes/index.js';
 import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/index.js';
-import { covarianceFacts, percentText, spectrumChart } from '../report/index.js';
+import { bandMap, covarianceFacts, percentText, spectrumChart } from '../report/index.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
   /** Sides of the outer and the inner window; the inner one is 1 by default. Without a window, the background is the entire collection. */
@@ -59,15 +59,12 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     { window: listOf(COUNT), components: COUNT, held: NUMBER },
   ),
   check: checkWindow,
-  run: async (context, analysed, { window, components = DEFAULT_COMPONENTS }, job) => {
-    const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
+  run: async (analysed, { window, components = DEFAULT_COMPONENTS }) => {
+    const [statistics] = await collectionStatistics(analysed, ['pixels']);
     const { mean, covariance, pixels } = statistics;
     const fit = { pixels, loading: 0, mean: Array.from(mean) };
     if (!window) {
-      const { whitening, loading } = await context.workers.run(
-        { kind: 'whitening', covariance, pixels },
-        { signal: job.signal },
-      );
+      const { whitening, loading } = await analysed.compute({ kind: 'whitening', covariance, pixels });
       return {
         map: { method: { kind: 'distance', whitening, centre: mean }, bands: ['rx'] },
         fit: { ...fit, loading },
@@ -75,10 +72,7 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     }
     const [outer, inner] = sidesOf(window);
     const count = Math.min(components, mean.length);
-    const { weights, eigenvalues } = await context.workers.run(
-      { kind: 'components', covariance, count },
-      { signal: job.signal },
-    );
+    const { weights, eigenvalues } = await analysed.compute({ kind: 'components', covariance, count });
     const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
     const held = sum(eigenvalues.subarray(0, count)) / sum(eigenvalues);
     return {
@@ -95,15 +89,9 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     ];
     return {
       summary,
-      files: {},
       facts: [...covarianceFacts(fit), ...(local ?? [])],
       sections: [{ title: 'Mean spectrum', content: spectrumChart(bands, [{ name: 'mean', values: mean }]) }],
-      looks: [
-        {
-          title: `Squared distance from the ${window ? 'local ' : ''}mean`,
-          look: { bidx: [1], colormap_name: 'viridis' },
-        },
-      ],
+      looks: [bandMap(`Squared distance from the ${window ? 'local ' : ''}mean`, 1)],
     };
   },
 };

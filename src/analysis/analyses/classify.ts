@@ -27,7 +27,7 @@ import { netOption } from '../errors.js';
 import { collectionOf, DEFAULT_SEED, requireOneSize } from '../jobs/index.js';
 import { checkLabels, type SplitKind } from '../labels/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
-import { percentText } from '../report/index.js';
+import { bandMap, percentText } from '../report/index.js';
 
 export interface ClassifyResults extends MapResults, AccuracyScores {
   classifier: ClassifierName;
@@ -62,17 +62,17 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     await checkLabels(inputs.labels);
     if (inputs.epochs !== undefined && !requestedNetwork(inputs)) throw netOption();
   },
-  run: async (context, agreed, inputs, job) => {
+  run: async (agreed, inputs) => {
     // The squares of the split are counted in pixels. With pixels of two sizes they would overlap.
-    const alike = await requireOneSize(context, agreed, job);
+    const alike = await requireOneSize(agreed);
     // Convolutions need the bands in the order of their wavelengths.
     const analysed = requestedNetwork(inputs) ? sortedByWavelength(alike) : alike;
-    if (inputs.split === 'random') await checkSplit(context, analysed, inputs, 'random', job);
-    const fitted = await withTrainingData(context, analysed, inputs, 'place', job, (fitting) =>
+    if (inputs.split === 'random') await checkSplit(analysed, inputs, 'random');
+    const fitted = await withTrainingData(analysed, inputs, 'place', (fitting) =>
       fitMap(fitting, inputs, alike.rows),
     );
     if (inputs.split !== 'random') return { analysed, ...fitted };
-    const random = await withTrainingData(context, analysed, inputs, 'random', job, (fitting) =>
+    const random = await withTrainingData(analysed, inputs, 'random', (fitting) =>
       validated(fitting, fitted.fit.chosen),
     );
     const codes = fitted.fit.classes.map(({ code }) => code);
@@ -99,7 +99,6 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         ...(bandWeights && { bandWeights }),
         ...(random && { oaByPlace: scores.oa }),
       },
-      files: {},
       facts: [
         `${chosen.classifier}, strength ${chosen.strength}`,
         `overall accuracy ${percentText(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
@@ -109,10 +108,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       sections: classSections(fit, bands),
       looks: [
         { title: 'Classes', look: { assets: ['class'] } },
-        ...classes.map(({ name }, i) => ({
-          title: `Probability of ${name}`,
-          look: { bidx: [i + 1], colormap_name: 'viridis', rescale: ['0,1'] },
-        })),
+        ...classes.map(({ name }, i) => bandMap(`Probability of ${name}`, i + 1, '0,1')),
       ],
     };
   },

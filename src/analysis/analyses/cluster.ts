@@ -65,13 +65,16 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
     converged: { type: 'boolean' },
     clusters: listOf(objectOf({ pixels: COUNT, spread: NUMBER, centre: listOf(NUMBER) })),
   }),
-  run: async (context, analysed, { clusters, seed = DEFAULT_SEED, iterations = DEFAULT_ITERATIONS }, job) => {
-    const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
+  run: async (analysed, { clusters, seed = DEFAULT_SEED, iterations = DEFAULT_ITERATIONS }) => {
+    const [statistics] = await collectionStatistics(analysed, ['pixels']);
     const { mean, covariance, pixels } = statistics;
     const options = { clusters, seed, iterations };
-    const found = await distributedKMeans(context, analysed, statistics, options, job);
+    const found = await distributedKMeans(analysed, statistics, options);
     if (found.clusters.length < clusters)
-      job.log('warning', `${clusters - found.clusters.length} clusters without a pixel were left out`);
+      analysed.job.log(
+        'warning',
+        `${clusters - found.clusters.length} clusters without a pixel were left out`,
+      );
     const numbers = found.clusters.map((_, i) => i + 1);
     return {
       map: {

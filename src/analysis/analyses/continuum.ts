@@ -4,7 +4,7 @@ import { emptyRange, reversedRange } from '../errors.js';
 import { type AnalysisInputs, selectBands } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { continuumRemoval } from '../pixel-methods/index.js';
-import { spectrumChart } from '../report/index.js';
+import { bandMap, spectrumChart } from '../report/index.js';
 import { mapSpectralTags } from '../spectra/index.js';
 
 export interface ContinuumInputs extends AnalysisInputs {
@@ -50,7 +50,7 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   check: ({ range }) => {
     if (range && !(range[0] < range[1])) throw reversedRange(...range);
   },
-  run: async (_, agreed, { range, depth = false }) => {
+  run: async (agreed, { range, depth = false }) => {
     const [low, high] = range ?? [-Infinity, Infinity];
     const kept = [...agreed.bands.keys()].filter((band) => {
       const { wavelength } = agreed.bands[band];
@@ -81,17 +81,12 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
     const finite = removed.filter(({ values }) => values.every(Number.isFinite));
     return {
       summary: { ...fit, depth },
-      files: {},
-      facts: [],
       sections: [
         { title: 'Spectra', content: spectrumChart(bands, examples) },
         { title: 'Spectra without their continuum', content: spectrumChart(bands, finite) },
       ],
       looks: depth
-        ? [
-            { title: 'Depth below the continuum', look: { bidx: [1], colormap_name: 'viridis' } },
-            { title: 'Wavelength of the deepest band, nm', look: { bidx: [2], colormap_name: 'viridis' } },
-          ]
+        ? [bandMap('Depth below the continuum', 1), bandMap('Wavelength of the deepest band, nm', 2)]
         : [],
     };
   },

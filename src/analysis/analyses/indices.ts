@@ -13,7 +13,7 @@ import { nearestBand } from '../../raster/index.js';
 import { indexBands, unknownIndex } from '../errors.js';
 import { type AnalysisInputs, selectBands } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
-import { columns, htmlTable } from '../report/index.js';
+import { bandMap, columns, htmlTable } from '../report/index.js';
 import { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from '../spectra/index.js';
 import type { AnalysedBand } from '../tile-reading/index.js';
 
@@ -63,7 +63,7 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
   check: ({ indices }) => {
     for (const text of indices) parseExpression(expressionOf(text));
   },
-  run: async (_, analysed, inputs) => {
+  run: async (analysed, inputs) => {
     const names = namesOf(inputs);
     const { bands } = analysed;
     const kept = [...new Set(bandsUsed(names, bands).flatMap((used) => [...used.values()]))].sort(
@@ -93,13 +93,8 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
     });
     return {
       summary: { indices: computed },
-      files: {},
-      facts: [],
       sections: [{ title: 'Indices', content: indexTable(computed) }],
-      looks: names.slice(0, MAX_SHOWN_MAPS).map((name, i) => ({
-        title: name,
-        look: { bidx: [i + 1], colormap_name: 'viridis' },
-      })),
+      looks: names.slice(0, MAX_SHOWN_MAPS).map((name, i) => bandMap(name, i + 1)),
     };
   },
 };

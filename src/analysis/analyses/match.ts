@@ -6,7 +6,7 @@ import type { FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/index.
 import { multiplyVector } from '../numeric/index.js';
 import { collectionStatistics } from '../passes/index.js';
 import { MIN_DIVERGENCE_VALUE, type PixelMethod } from '../pixel-methods/index.js';
-import { colourKey, columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
+import { bandMap, colourKey, columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
 import {
   checkLibrary,
   coveredBands,
@@ -62,7 +62,7 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
   required: ['library'],
   fit: objectOf({ uncovered: COUNT }, { pixels: COUNT, loading: NUMBER }),
   check: ({ library }) => checkLibrary(library),
-  run: async (context, analysed, { library, method = 'sam', threshold }, job) => {
+  run: async (analysed, { library, method = 'sam', threshold }) => {
     const bands = coveredBands(library, analysed.bands);
     const used = selectBands(analysed, bands);
     const resampled = resampleLibrary(library, used.bands);
@@ -87,12 +87,9 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
     });
     if (method === 'sam') return fitted({ kind: 'angle', targets: values });
     if (method === 'sid') return fitted({ kind: 'divergence', targets: values });
-    const [statistics] = await collectionStatistics(context, used, job, ['pixels']);
+    const [statistics] = await collectionStatistics(used, ['pixels']);
     const { mean, covariance, pixels } = statistics;
-    const { whitening, loading } = await context.workers.run(
-      { kind: 'whitening', covariance, pixels },
-      { signal: job.signal },
-    );
+    const { whitening, loading } = await analysed.compute({ kind: 'whitening', covariance, pixels });
     const of = method === 'mf' ? matchedFilter(whitening, mean, values) : coherence(whitening, mean, values);
     return fitted(of, { pixels, loading });
   },
@@ -102,7 +99,6 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
     const limit = threshold === undefined ? [] : [`threshold ${threshold}`];
     return {
       summary: { ...fit, method, targets: library.spectra.map(({ name }, i) => ({ code: i + 1, name })) },
-      files: {},
       facts: [method, ...limit, ...covarianceFacts(fit)],
       sections: [
         {
@@ -116,10 +112,7 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
       ],
       looks: [
         { title: 'Best spectrum', look: { assets: ['class'] } },
-        ...curves.slice(0, MAX_SHOWN_MAPS).map(({ name }, i) => ({
-          title: name,
-          look: { bidx: [i + 1], colormap_name: 'viridis' },
-        })),
+        ...curves.slice(0, MAX_SHOWN_MAPS).map(({ name }, i) => bandMap(name, i + 1)),
       ],
     };
   },

@@ -51,11 +51,9 @@ export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   title: 'Principal components',
   description:
     'Maps of the principal components of the spectra of a collection, from the covariance over all clear pixels.',
-  run: async (context, analysed, inputs, job) => {
-    const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-    return fitComponents(inputs, statistics, 'pc', (task) =>
-      context.workers.run(task, { signal: job.signal }),
-    );
+  run: async (analysed, inputs) => {
+    const [statistics] = await collectionStatistics(analysed, ['pixels']);
+    return fitComponents(inputs, statistics, 'pc', (task) => analysed.compute(task));
   },
   conclude: (fit, _, bands) => {
     const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
@@ -72,16 +70,11 @@ export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   title: 'Minimum noise fractions',
   description:
     'Maps of the minimum noise fractions of the spectra of a collection: components in the order of their signal-to-noise ratios. The noise is estimated from the differences between neighbouring pixels.',
-  run: async (context, analysed, inputs, job) => {
-    const [pixels, differences] = await collectionStatistics(context, analysed, job, [
-      'pixels',
-      'differences',
-    ]);
+  run: async (analysed, inputs) => {
+    const [pixels, differences] = await collectionStatistics(analysed, ['pixels', 'differences']);
     // The difference of two pixels has the noise of both.
     const noise = differences.covariance.map((value) => value / 2);
-    return fitComponents(inputs, pixels, 'mnf', (task) =>
-      context.workers.run({ ...task, noise }, { signal: job.signal }),
-    );
+    return fitComponents(inputs, pixels, 'mnf', (task) => analysed.compute({ ...task, noise }));
   },
   conclude: (fit, _, bands) =>
     componentsConclusion(fit, bands, 'mnf', { headings: ['signal and noise to noise'] }),

@@ -4,7 +4,7 @@ import { sensorNeeded, sensorRange } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { multiplyVector } from '../numeric/index.js';
-import { columns, htmlTable, type ReportMapStyle, spectrumChart } from '../report/index.js';
+import { bandMap, columns, htmlTable, type ReportMapStyle, spectrumChart } from '../report/index.js';
 import {
   mapReflectanceTags,
   responseWeights,
@@ -55,7 +55,7 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
     if ((sensor === undefined) === (sensorBands === undefined)) throw sensorNeeded();
   },
   showsSpectra: true,
-  run: async (_, analysed, inputs) => {
+  run: async (analysed, inputs) => {
     const { covered, weights, uncovered } = resampling(inputs, analysed.bands);
     return {
       map: {
@@ -72,7 +72,6 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
     const { uncovered } = fit;
     return {
       summary: { ...fit, sensorBands: covered },
-      files: {},
       facts: [
         ...(inputs.sensor ? [SENSORS[inputs.sensor].title] : []),
         `${covered.length} bands of the sensor`,
@@ -95,7 +94,7 @@ function resampledRenderParams(bands: readonly SensorBand[]): ReportMapStyle {
     (name) => tags.findIndex(({ commonName }) => commonName === name) + 1,
   );
   if (!bidx.includes(0)) return { title: 'Red, green and blue', look: { bidx } };
-  return { title: bands[0].name, look: { bidx: [1], colormap_name: 'viridis' } };
+  return bandMap(bands[0].name, 1);
 }
 
 function bandTable(bands: readonly SensorBand[]) {

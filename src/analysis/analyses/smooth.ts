@@ -51,7 +51,7 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
       throw badSmoothing(window, order, derivative);
   },
   showsSpectra: true,
-  run: async (_, agreed, inputs) => {
+  run: async (agreed, inputs) => {
     const window = windowOf(inputs);
     const all = gaplessRuns(agreed.bands.map(({ wavelength }) => wavelength));
     const kept = all.filter(({ length }) => length >= window.window);
@@ -84,7 +84,6 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
     const { derivative } = window;
     return {
       summary: { ...window, ...fit },
-      files: {},
       facts: [
         `window of ${window.window} bands, polynomials of order ${window.order}`,
         derivative === 0 ? 'smoothed' : `derivative ${derivative}`,
@@ -96,7 +95,6 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
           content: spectrumChart(bands, made, UNITS[derivative]),
         },
       ],
-      looks: [],
     };
   },
 };

@@ -86,8 +86,8 @@ async function sumTiles(
   const { bands, counts } = analysed;
   const sums = new SumsByEncoding(bands.length);
   job.message(`reading ${bands.length} bands of ${analysed.tiles} tiles`);
-  await forEachTile(context, analysed, job, async (_, file) => {
-    const [found] = await context.workers.run({ kind: 'sums', file, of: ['pixels'] }, { signal: job.signal });
+  await forEachTile(analysed, async (_, file) => {
+    const [found] = await analysed.compute({ kind: 'sums', file, of: ['pixels'] });
     sums.add(file, found);
     job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
   });

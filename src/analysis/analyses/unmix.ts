@@ -13,7 +13,7 @@ import {
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { collectionStatistics, type Endmember, findEndmembers, LON_LAT_SCHEMA } from '../passes/index.js';
 import { AbundanceSolver } from '../pixel-methods/index.js';
-import { columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
+import { bandMap, columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
 import {
   checkLibrary,
   coveredBands,
@@ -84,7 +84,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
     if ((endmembers === undefined) === (library === undefined)) throw libraryOrCount();
     if (library) checkLibrary(library);
   },
-  run: async (context, agreed, { endmembers: count, library, method = 'fcls', seed = DEFAULT_SEED }, job) => {
+  run: async (agreed, { endmembers: count, library, method = 'fcls', seed = DEFAULT_SEED }) => {
     let analysed: AnalysedCollection = agreed;
     let fit: UnmixFit;
     if (library) {
@@ -92,8 +92,8 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
       const uncovered = agreed.bands.length - analysed.bands.length;
       fit = { endmembers: endmembersOf(library, analysed.bands), uncovered };
     } else {
-      const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-      const found = await findEndmembers(context, analysed, statistics, count!, seed, job);
+      const [statistics] = await collectionStatistics(analysed, ['pixels']);
+      const found = await findEndmembers(analysed, statistics, count!, seed);
       const named = found.map((one, i) => ({ name: `endmember ${i + 1}`, ...one }));
       fit = { endmembers: named, uncovered: 0, pixels: statistics.pixels };
     }
@@ -127,14 +127,10 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
         },
       ],
       looks: [
-        ...endmembers.slice(0, MAX_SHOWN_MAPS).map(({ name }, i) => ({
-          title: `Abundance of ${name}`,
-          look: { bidx: [i + 1], colormap_name: 'viridis', rescale: ['0,1'] },
-        })),
-        {
-          title: 'Root mean square of the residual',
-          look: { bidx: [endmembers.length + 1], colormap_name: 'viridis' },
-        },
+        ...endmembers
+          .slice(0, MAX_SHOWN_MAPS)
+          .map(({ name }, i) => bandMap(`Abundance of ${name}`, i + 1, '0,1')),
+        bandMap('Root mean square of the residual', endmembers.length + 1),
       ],
     };
   },

@@ -1,9 +1,8 @@
 /** Fits a classifier to sets of labelled pixels. */
-import type { JobContext } from '../../jobs/index.js';
 import { randomStream } from '../../random.js';
 import { isNet, NETS, type NetSession, type TrainedNet, trainNet } from '../convolutional-networks/index.js';
 import { preconditioner, type ScoreSums } from '../dense-networks/index.js';
-import type { AnalysisContext } from '../jobs/index.js';
+import type { AnalysedCollection } from '../jobs/index.js';
 import { minimiseLbfgs } from '../numeric/index.js';
 import type { LabelledSums } from '../passes/index.js';
 import { countOf, type DenseLayer, layerViews, type Sizes } from '../pixel-methods/index.js';
@@ -32,11 +31,10 @@ const HIDDEN_LAYER_SIZES = { logistic: [], mlp: [64, 32] };
 const ITERATIONS = { logistic: 100, mlp: 120 };
 
 export interface Fitting {
-  context: AnalysisContext;
+  analysed: AnalysedCollection;
   data: TrainingData;
   sums: LabelledSums;
   seed: number;
-  job: JobContext;
   /** Present if the requested classifier is a network that an engine trains. */
   nets?: { session: NetSession; epochs: number };
   /** Cache of fitted classifiers, by their parameters. */
@@ -73,9 +71,9 @@ async function fitNew(
   sets: readonly number[],
 ): Promise<FittedClassifier> {
   if (isNet(name)) {
-    const { nets, seed, job } = fitting;
+    const { nets, seed, analysed } = fitting;
     const { session, epochs } = nets!;
-    return { kind: 'net', ...(await trainNet(session, { sets, epochs, strength, seed }, job)) };
+    return { kind: 'net', ...(await trainNet(session, { sets, epochs, strength, seed }, analysed.job)) };
   }
   if (name === 'lda') return { kind: 'layers', layers: [discriminantLayer(fitting, strength, sets)] };
   return fitNetwork(fitting, name, strength, sets);
@@ -83,13 +81,12 @@ async function fitNew(
 
 /** Scores a classifier on a set, over all runs. */
 export async function scoreClassifier(
-  { context, data, nets, job }: Fitting,
+  { analysed, data, nets }: Fitting,
   fitted: FittedClassifier,
   { set, temperatures = [1] }: { set: number; temperatures?: number[] },
 ): Promise<ScoreSums> {
-  if (fitted.kind === 'layers')
-    return scoresOn(context, data, { set, layers: fitted.layers, temperatures }, job);
-  return scoresOfRuns(await nets!.session.scores(fitted.weights, set, temperatures), job);
+  if (fitted.kind === 'layers') return scoresOn(analysed, data, { set, layers: fitted.layers, temperatures });
+  return scoresOfRuns(await nets!.session.scores(fitted.weights, set, temperatures), analysed.job);
 }
 
 function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: readonly number[]): DenseLayer {
@@ -108,7 +105,7 @@ function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: rea
 }
 
 async function fitNetwork(
-  { context, data, sums, seed, job }: Fitting,
+  { analysed, data, sums, seed }: Fitting,
   name: 'logistic' | 'mlp',
   penalty: number,
   sets: readonly number[],
@@ -116,7 +113,7 @@ async function fitNetwork(
   const sizes = [data.standard.centre.length, ...HIDDEN_LAYER_SIZES[name], data.classes];
   const descent = { evaluations: 0, bytes: 0 };
   const evaluate = async (parameters: Float64Array) => {
-    const { value, gradient, bytes } = await lossOf(context, data, { sets, sizes, parameters }, job);
+    const { value, gradient, bytes } = await lossOf(analysed, data, { sets, sizes, parameters });
     descent.evaluations++;
     descent.bytes += bytes;
     let squares = 0;
@@ -138,8 +135,10 @@ async function fitNetwork(
     iterations: ITERATIONS[name],
     precondition: preconditioner(covariance, sizes, penalty),
     onIteration: (iteration, value) => {
-      job.signal.throwIfAborted();
-      job.message(`training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`);
+      analysed.job.signal.throwIfAborted();
+      analysed.job.message(
+        `training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`,
+      );
     },
   });
   return { kind: 'layers', layers: layerViews(parameters, sizes), descent };

@@ -1,9 +1,8 @@
 /** Reads the labelled pixels of a job for the fit of classifiers. */
-import type { JobContext } from '../../jobs/index.js';
 import { requireCollections } from '../../query/index.js';
 import { NET_SETTINGS, NetSession } from '../convolutional-networks/index.js';
 import { fewLabels } from '../errors.js';
-import { type AnalysedCollection, type AnalysisContext, DEFAULT_SEED, selectBands } from '../jobs/index.js';
+import { type AnalysedCollection, DEFAULT_SEED, selectBands } from '../jobs/index.js';
 import { type SplitKind, TRAIN, VALIDATION } from '../labels/index.js';
 import { type LabelledSums, labelledSums } from '../passes/index.js';
 import type { Standardisation } from '../pixel-methods/index.js';
@@ -21,27 +20,25 @@ export interface LabelledFitting extends Fitting {
  * labels does not exist.
  */
 export async function withTrainingData<T>(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   inputs: ClassifyInputs,
   split: SplitKind,
-  job: JobContext,
   work: (fitting: LabelledFitting) => Promise<T>,
 ): Promise<T> {
   const { labels, seed = DEFAULT_SEED, precision = 'full' } = inputs;
-  job.message('reading labelled pixels');
+  analysed.job.message('reading labelled pixels');
   if (labels.collection !== undefined)
-    await requireCollections(context.storage, { collections: labels.collection });
-  const sums = await labelledSums(context, analysed, labels, split, job);
+    await requireCollections(analysed.context.storage, { collections: labels.collection });
+  const sums = await labelledSums(analysed, labels, split);
   const codes = codesOf(sums, analysed);
   const pixelsOf = (code: number) => sums.counts.reduce((sum, set) => sum + (set.get(code) ?? 0), 0);
   const labelled = new Map(codes.map((code) => [code, pixelsOf(code)]));
   const of = { labels, split, codes, standard: standardOf(sums), labelled, precision };
-  const data = await gatherTrainingData(context, analysed, of, job);
-  const fitting = { context, data, sums, seed, job, known: new Map(), codes };
+  const data = await gatherTrainingData(analysed, of);
+  const fitting = { analysed, data, sums, seed, known: new Map(), codes };
   const name = requestedNetwork(inputs);
   if (!name) return work(fitting);
-  const session = await NetSession.open(context, analysed, { name, ...of }, job);
+  const session = await NetSession.open(analysed, { name, ...of });
   try {
     return await work({ ...fitting, nets: { session, epochs: inputs.epochs ?? NET_SETTINGS[name].epochs } });
   } finally {
@@ -51,13 +48,11 @@ export async function withTrainingData<T>(
 
 /** Throws TW_ANALYSIS_FEW_LABELS if the labels do not suffice for a split. */
 export async function checkSplit(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   { labels }: ClassifyInputs,
   split: SplitKind,
-  job: JobContext,
 ): Promise<void> {
-  codesOf(await labelledSums(context, analysed, labels, split, job), analysed);
+  codesOf(await labelledSums(analysed, labels, split), analysed);
 }
 
 function codesOf({ counts }: LabelledSums, analysed: AnalysedCollection): number[] {

@@ -56,7 +56,7 @@ export async function tuneCandidates(
     } catch (error) {
       // Only discriminants need the inverse of the covariance.
       if (!singularCovariance.is(error) || wanted === name) throw error;
-      fitting.job.log('warning', `${name} is left out: ${messageOf(error)}`);
+      fitting.analysed.job.log('warning', `${name} is left out: ${messageOf(error)}`);
     }
   }
   return found;

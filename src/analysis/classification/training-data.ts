@@ -12,12 +12,7 @@ import {
   SCORE_UNIT,
   type ScoreSums,
 } from '../dense-networks/index.js';
-import {
-  type AnalysedCollection,
-  type AnalysisContext,
-  allGatherChecked,
-  forEachTile,
-} from '../jobs/index.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import {
   classesOfCodes,
   type Labels,
@@ -87,7 +82,6 @@ const checkScores = messageCheck(
 
 /** Reads each tile once. `labelled`: labelled pixels of all runs, by code. */
 export async function gatherTrainingData(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   of: {
     labels: Labels;
@@ -97,21 +91,17 @@ export async function gatherTrainingData(
     labelled: ReadonlyMap<number, number>;
     precision: Precision;
   },
-  job: JobContext,
 ): Promise<TrainingData> {
   const { labels, split, codes, standard, labelled, precision } = of;
   const bytesPerPixel = BYTES_PER_VALUE[precision] * analysed.bands.length;
   const shares = sampleFractions(labelled, MAX_SPECTRA_BYTES / bytesPerPixel);
   const found: { tile: LabelledTileFacts; spectra: LabelledSpectra[][] }[] = [];
   const open = await openLabels(labels);
-  await forEachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(analysed, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
     const cell = { grid, geocode };
-    const spectra = await withLabels(context, open, tile, (labels) =>
-      context.workers.run(
-        { kind: 'spectra', file, cell, labels, split, standard, shares, precision },
-        { signal: job.signal },
-      ),
+    const spectra = await withLabels(analysed.context, open, tile, (labels) =>
+      analysed.compute({ kind: 'spectra', file, cell, labels, split, standard, shares, precision }),
     );
     if (spectra?.some(({ length }) => length > 0))
       found.push({ tile: { id, version, start, grid, geocode, source }, spectra });
@@ -121,7 +111,7 @@ export async function gatherTrainingData(
     pixels: spectra.map((parts) => parts.reduce((sum, { pixels }) => sum + pixels, 0)),
     tiles: found.map(({ tile }) => tile),
   };
-  const messages = await allGatherChecked(job, own, checkGathered);
+  const messages = await allGatherChecked(analysed.job, own, checkGathered);
   return {
     standard,
     classOf: classesOfCodes(codes),
@@ -138,10 +128,9 @@ export async function gatherTrainingData(
  * of the exchanged sums.
  */
 export async function lossOf(
-  { workers }: AnalysisContext,
+  { context: { workers }, job, compute }: AnalysedCollection,
   data: TrainingData,
   { sets, sizes, parameters }: { sets: readonly number[]; sizes: Sizes; parameters: Float64Array },
-  job: JobContext,
 ): Promise<Evaluation & { bytes: number }> {
   const { classOf } = data;
   const pixels = sets.reduce((sum, set) => sum + data.pixels[set], 0);
@@ -150,7 +139,7 @@ export async function lossOf(
   let loss = 0;
   await inParts(workers.threads, spectraOf(data, sets), async (spectra) => {
     const task = { kind: 'gradient', spectra, classOf, sizes, parameters, units } as const;
-    const sums = await workers.run(task, { signal: job.signal });
+    const sums = await compute(task);
     loss += sums.loss;
     addTo(own, sums.gradient);
   });
@@ -201,16 +190,15 @@ export function decodedSums(text: string, length: number): Int32Array | Float64A
 
 /** Scores layers on a set, over all runs. */
 export async function scoresOn(
-  { workers }: AnalysisContext,
+  { context: { workers }, job, compute }: AnalysedCollection,
   data: TrainingData,
   { set, layers, temperatures = [1] }: { set: number; layers: DenseLayer[]; temperatures?: number[] },
-  job: JobContext,
 ): Promise<ScoreSums> {
   const { classOf, classes } = data;
   const own = noScores(classes, temperatures.length);
   await inParts(workers.threads, spectraOf(data, [set]), async (spectra) => {
     const task = { kind: 'score', spectra, classOf, layers, temperatures } as const;
-    addScores(own, await workers.run(task, { signal: job.signal }));
+    addScores(own, await compute(task));
   });
   return scoresOfRuns(own, job);
 }

@@ -80,7 +80,7 @@ export function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier)
  * Computed on the validation pixels, which did not train the classifier. Returns undefined if its convolutions do not run along the bands.
  */
 export async function bandWeights(
-  { nets, job }: Fitting,
+  { nets, analysed: { job } }: Fitting,
   validating: FittedClassifier,
 ): Promise<BandWeights | undefined> {
   if (validating.kind !== 'net' || nets!.session.shape.name === 'cnn2d') return undefined;

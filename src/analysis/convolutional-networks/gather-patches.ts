@@ -1,17 +1,11 @@
 /** Reads the labelled pixels of a job with the pixels around them; each run reads its own tiles. */
 
 import type { SelectedEngine } from '../../engines/index.js';
-import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
 import { pinTiles, type TileRecord } from '../../storage/index.js';
 import { mixedEngines } from '../../training/index.js';
 import { fewLabels } from '../errors.js';
-import {
-  type AnalysedCollection,
-  type AnalysisContext,
-  allGatherChecked,
-  forEachTile,
-} from '../jobs/index.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import {
   classesOfCodes,
   type Labels,
@@ -75,11 +69,9 @@ const checkGathered = messageCheck(
 
 /** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
 export async function gatherPatches(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   { name, precision, labels, split, codes, standard, labelled }: NetOptions,
   engine: SelectedEngine,
-  job: JobContext,
 ): Promise<Gathered> {
   const { side } = NET_SETTINGS[name];
   const bytes = side ** 2 * BYTES_PER_VALUE[precision] * analysed.bands.length;
@@ -87,12 +79,12 @@ export async function gatherPatches(
   const classOf = classesOfCodes(codes);
   const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
   const open = await openLabels(labels);
-  await forEachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(analysed, async (tile, file) => {
     const { id, grid, geocode } = tile;
     const options = { file, cell: { grid, geocode }, split, standard, shares, side, precision };
-    const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
-      withLabels(context, open, tile, (labels) =>
-        context.workers.run({ kind: 'patches', ...options, labels, around }, { signal: job.signal }),
+    const patches = await withNeighbours(analysed, tile, (side - 1) / 2, (around) =>
+      withLabels(analysed.context, open, tile, (labels) =>
+        analysed.compute({ kind: 'patches', ...options, labels, around }),
       ),
     );
     if (!patches || patches.codes.length === 0) return;
@@ -108,7 +100,7 @@ export async function gatherPatches(
     training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
     bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
   };
-  const messages = await allGatherChecked(job, message, checkGathered);
+  const messages = await allGatherChecked(analysed.job, message, checkGathered);
   const absent = codes.filter((_, c) => messages.every(({ training }) => !training[c]));
   if (absent.length > 0)
     throw fewLabels(
@@ -131,8 +123,7 @@ export async function gatherPatches(
 
 /** Passes the tiles around a tile to `work`; they are pinned in the meantime. */
 async function withNeighbours<T>(
-  { storage, finder }: AnalysisContext,
-  { spectrumOf }: AnalysedCollection,
+  { context: { storage, finder }, spectrumOf }: AnalysedCollection,
   tile: TileRecord,
   reach: number,
   work: (around: Neighbour[]) => Promise<T>,

@@ -1,9 +1,8 @@
 /** Child processes with an engine that compute gradients and scores of a network on the labelled pixels of this run. */
 
 import { type SelectedEngine, selectEngineCached } from '../../engines/index.js';
-import type { JobContext } from '../../jobs/index.js';
 import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-networks/index.js';
-import type { AnalysedCollection, AnalysisContext } from '../jobs/index.js';
+import type { AnalysedCollection } from '../jobs/index.js';
 import { PANEL_PIXELS, type Standardisation } from '../pixel-methods/index.js';
 import type { Precision } from '../training-samples/index.js';
 import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './gather-patches.js';
@@ -33,16 +32,12 @@ export class NetSession {
   ) {}
 
   /** Throws TW_TRAIN_ENGINES, TW_TRAIN_NO_ENGINE and TW_ANALYSIS_NET. */
-  static async open(
-    context: AnalysisContext,
-    analysed: AnalysedCollection,
-    options: NetOptions,
-    job: JobContext,
-  ): Promise<NetSession> {
+  static async open(analysed: AnalysedCollection, options: NetOptions): Promise<NetSession> {
+    const { context, job } = analysed;
     job.message('choosing an engine');
     const engine = await selectEngineCached();
     job.message('reading the spectra around labelled pixels');
-    const gathered = await gatherPatches(context, analysed, options, engine, job);
+    const gathered = await gatherPatches(analysed, options, engine);
     const { name, codes, precision, standard } = options;
     const shape = { name, bands: analysed.bands.length, classes: codes.length };
     const count = Math.max(1, Math.min(context.workers.threads, gathered.tiles.length));

@@ -61,8 +61,12 @@ interface BandCounts {
   skipped: Record<string, number>;
 }
 
-/** The bands of an analysis, and the tiles of one run. */
+/** The bands of an analysis, and the tiles of one run of its job. */
 export interface AnalysedCollection {
+  context: AnalysisContext;
+  job: JobContext;
+  /** Runs a task in a thread. Rejects as `AnalysisPool.run` does, also if the job is cancelled. */
+  compute: AnalysisPool['run'];
   collection: string;
   filter: Filter;
   bands: AnalysedBand[];
@@ -80,10 +84,11 @@ export interface AnalysedCollection {
  * cannot be averaged. Throws TW_ANALYSIS_NO_SPECTRA.
  */
 export async function agreeOnBands(
-  { storage }: Pick<AnalysisContext, 'storage'>,
+  context: AnalysisContext,
   inputs: AnalysisInputs,
   job: JobContext,
 ): Promise<AnalysedCollection> {
+  const { storage, workers } = context;
   await requireCollections(storage, inputs.filter);
   const collection = collectionOf(inputs);
   const filter = defaultToRawSource(parseFilter(inputs.filter));
@@ -112,6 +117,9 @@ export async function agreeOnBands(
   const others = own.sets.filter(({ bands }) => JSON.stringify(bands) !== chosen);
   for (const { tiles } of others) addSkipped(own, OTHER_BANDS, tiles);
   return {
+    context,
+    job,
+    compute: (task) => workers.run(task, { signal: job.signal }),
     collection,
     filter,
     bands: JSON.parse(chosen) as AnalysedBand[],
@@ -158,13 +166,11 @@ const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })
 
 /** Leaves out tiles whose number of rows differs from `rows`, that of most tiles of all runs. */
 export async function requireOneSize(
-  { storage }: Pick<AnalysisContext, 'storage'>,
   analysed: AnalysedCollection,
-  job: JobContext,
 ): Promise<AnalysedCollection & { rows: number }> {
-  const { filter, spectrumOf, snapshot, counts } = analysed;
+  const { context, job, filter, spectrumOf, snapshot, counts } = analysed;
   const own = new Map<number, number>();
-  for await (const tile of selectedTiles(storage, filter, job.isMine)) {
+  for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
     const height = snapshot.has(versionHash(tile)) ? spectrumOf(tile)?.group.height : undefined;
     if (height !== undefined) own.set(height, (own.get(height) ?? 0) + 1);
   }
@@ -220,11 +226,10 @@ function mostCommon(all: readonly BandCounts[]): string | undefined {
  * TW_ANALYSIS_CHANGED if tiles were deleted or replaced since the bands were chosen, because passes would read different pixels.
  */
 export async function forEachTile(
-  { storage, workers }: AnalysisContext,
-  { collection, filter, spectrumOf, tiles, snapshot, counts }: AnalysedCollection,
-  job: JobContext,
+  { context, job, collection, filter, spectrumOf, tiles, snapshot, counts }: AnalysedCollection,
   work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
 ): Promise<void> {
+  const { storage, workers } = context;
   const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
     job.signal.throwIfAborted();
     let held: PinnedTile | undefined;

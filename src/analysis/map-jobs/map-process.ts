@@ -72,12 +72,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   /** Set if the report shows spectra of the collection. */
   showsSpectra?: true;
   /** Returns the same in all runs of a job. */
-  run(
-    context: AnalysisContext,
-    analysed: AnalysedCollection,
-    inputs: Inputs,
-    job: JobContext,
-  ): Promise<FittedAnalysis<Fit>>;
+  run(analysed: AnalysedCollection, inputs: Inputs): Promise<FittedAnalysis<Fit>>;
   /** `examples`: spectra of the collection, if the report shows some. */
   conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[], examples: Curve[]): Conclusion;
   /** Stores results beside the tiles, such as a model, once per job. Returns members of the results. */
@@ -98,11 +93,11 @@ export interface Conclusion {
   /** Members of the results. */
   summary: object;
   /** Files of the results beside the report, by their names. */
-  files: Record<string, Uint8Array>;
-  facts: string[];
+  files?: Record<string, Uint8Array>;
+  facts?: string[];
   sections: Section[];
   /** Render styles for maps in the report. */
-  looks: ReportMapStyle[];
+  looks?: ReportMapStyle[];
 }
 
 interface MapPart<Fit> extends DeriveResults {
@@ -162,7 +157,7 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
         ? await exampleSpectra(context, defaultToRawSource(parseFilter(filter)), bands, warn)
         : [];
       const conclusion = analysis.conclude(fit, inputs as Inputs, bands, examples);
-      const { summary, files, facts, sections, looks } = conclusion;
+      const { summary, files, facts = [], sections, looks = [] } = conclusion;
       const report = renderAnalysisReport({
         title,
         collection,
@@ -208,12 +203,12 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   job: JobContext,
 ): Promise<MapPart<Fit>> {
   const agreed = await agreeOnBands(context, inputs, job);
-  const { map, fit, analysed = agreed } = await analysis.run(context, agreed, inputs, job);
+  const { map, fit, analysed = agreed } = await analysis.run(agreed, inputs);
   job.message(`making maps of ${map.bands.length} bands`);
   const results = await deriveMaps(
     context,
     map,
-    (map) => planMaps(context, analysis.name, analysed, map, job),
+    (map) => planMaps(analysis.name, analysed, map),
     secondHalf(job, analysed.tiles),
   );
   const { skipped, failed, failures } = analysed.counts;
@@ -233,11 +228,9 @@ function secondHalf(job: JobContext, tiles: number): JobContext {
 }
 
 async function* planMaps<Method extends MapMethod>(
-  context: AnalysisContext,
   source: TileSource,
-  { filter, spectrumOf, counts }: AnalysedCollection,
+  { context, job, filter, spectrumOf, counts }: AnalysedCollection,
   map: FittedMap<Method>,
-  job: JobContext,
 ): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
   const recipe = sha256Digest(map);
   const metadata = { ANALYSIS: `${source} ${recipe}` };

@@ -1,12 +1,6 @@
 /** Sums over the labelled pixels of all runs of a job. */
-import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck, objectOf } from '../../json-schema.js';
-import {
-  type AnalysedCollection,
-  type AnalysisContext,
-  allGatherChecked,
-  forEachTile,
-} from '../jobs/index.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import {
   type LabelSums,
   type Labels,
@@ -80,24 +74,22 @@ export interface LabelledSums {
 }
 
 export async function labelledSums(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   labels: Labels,
   split: SplitKind,
-  job: JobContext,
 ): Promise<LabelledSums> {
   const bands = analysed.bands.length;
   const own = SETS.map(() => new SetSums(bands));
   const open = await openLabels(labels);
-  await forEachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(analysed, async (tile, file) => {
     const cell = { grid: tile.grid, geocode: tile.geocode };
-    const found = await withLabels(context, open, tile, (labels) =>
-      context.workers.run({ kind: 'label-sums', file, cell, labels, split }, { signal: job.signal }),
+    const found = await withLabels(analysed.context, open, tile, (labels) =>
+      analysed.compute({ kind: 'label-sums', file, cell, labels, split }),
     );
     for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i].add(file, sums);
   });
   const sent = own.map((set) => set.sent());
-  const messages = await allGatherChecked(job, sent, checkSets);
+  const messages = await allGatherChecked(analysed.job, sent, checkSets);
   return {
     counts: SETS.map((_, set) => {
       const counts = new Map<number, number>();

@@ -1,13 +1,7 @@
 /** Statistics over the tiles of all runs of a job. */
-import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck } from '../../json-schema.js';
 import { tooFewPixels } from '../errors.js';
-import {
-  type AnalysedCollection,
-  type AnalysisContext,
-  allGatherChecked,
-  forEachTile,
-} from '../jobs/index.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import {
   type BandStatistics,
   SUMS_BY_ENCODING_SCHEMA,
@@ -22,16 +16,14 @@ const checkSums = messageCheck(listOf(listOf(SUMS_BY_ENCODING_SCHEMA)));
  * once, and reports progress up to half of the job. Throws TW_ANALYSIS_TOO_FEW_PIXELS.
  */
 export async function collectionStatistics(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
-  job: JobContext,
   wanted: readonly SummedQuantity[],
 ): Promise<BandStatistics[]> {
-  const { bands, tiles, counts } = analysed;
+  const { job, bands, tiles, counts } = analysed;
   const own = wanted.map(() => new SumsByEncoding(bands.length));
   job.message(`reading ${bands.length} bands of ${tiles} tiles`);
-  await forEachTile(context, analysed, job, async (_, file) => {
-    const found = await context.workers.run({ kind: 'sums', file, of: wanted }, { signal: job.signal });
+  await forEachTile(analysed, async (_, file) => {
+    const found = await analysed.compute({ kind: 'sums', file, of: wanted });
     for (const [i, sums] of found.entries()) {
       // A difference has no offset.
       const offsets = wanted[i] === 'pixels' ? file.offsets : file.offsets.map(() => 0);

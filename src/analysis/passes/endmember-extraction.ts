@@ -4,10 +4,9 @@
  * grows. Each step maximises affine functions over all pixels, so the result does not depend on the distribution of the tiles.
  */
 import { inverse, Matrix } from 'ml-matrix';
-import type { JobContext } from '../../jobs/index.js';
 import { randomStream } from '../../random.js';
 import { fewEndmembers } from '../errors.js';
-import type { AnalysedCollection, AnalysisContext } from '../jobs/index.js';
+import type { AnalysedCollection } from '../jobs/index.js';
 import type { BandStatistics } from '../reproducible-sums/index.js';
 import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
 
@@ -29,18 +28,17 @@ const MIN_GAIN = 1e-6;
 
 /** Throws TW_ANALYSIS_FEW_ENDMEMBERS if the pixels do not span a simplex of `count` corners. */
 export async function findEndmembers(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   { mean, covariance }: BandStatistics,
   count: number,
   seed: number,
-  job: JobContext,
 ): Promise<Endmember[]> {
   if (count - 1 > mean.length) throw fewEndmembers(count, mean.length + 1);
-  const { weights, eigenvalues } = await context.workers.run(
-    { kind: 'components', covariance, count: count - 1 },
-    { signal: job.signal },
-  );
+  const { weights, eigenvalues } = await analysed.compute({
+    kind: 'components',
+    covariance,
+    count: count - 1,
+  });
   if (!(eigenvalues[0] > 0)) throw fewEndmembers(count, 0);
   const axes = Matrix.from1DArray(count - 1, mean.length, Array.from(weights));
   // The last coordinate is the same for all pixels and as large as the others, so that corners are linearly independent.
@@ -53,8 +51,8 @@ export async function findEndmembers(
       centre: mean,
       bias: Float64Array.from(functions.getColumn(count - 1), (value) => value * height),
     };
-    const found = await extremePixels(context, analysed, job, functions.rows, (_, file) =>
-      context.workers.run({ ...task, file }, { signal: job.signal }),
+    const found = await extremePixels(analysed, functions.rows, (_, file) =>
+      analysed.compute({ ...task, file }),
     );
     return found.map((one) => {
       if (!one) throw fewEndmembers(count, 0);
@@ -65,7 +63,7 @@ export async function findEndmembers(
     const less = Matrix.columnVector(spectrum.map((value, band) => value - mean[band]));
     return [...axes.mmul(less).to1DArray(), height];
   };
-  job.message(`finding ${count} endmembers`);
+  analysed.job.message(`finding ${count} endmembers`);
   const corners: ExtremePixel[] = [];
   const direction = directions(seed, count);
   while (corners.length < count) {

@@ -1,16 +1,10 @@
 /** The pixels of all runs of a job at which functions of the spectrum are largest. */
 
 import { gridByName } from '../../grid/index.js';
-import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { createTransform, crsFromEpsg } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import {
-  type AnalysedCollection,
-  type AnalysisContext,
-  allGatherChecked,
-  forEachTile,
-} from '../jobs/index.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import type { Extreme } from '../tile-passes/index.js';
 import type { SpectrumFile } from '../tile-reading/index.js';
 
@@ -33,9 +27,7 @@ const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
  * not depend on the distribution of the tiles. `search` finds the pixels of one tile.
  */
 export async function extremePixels(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
-  job: JobContext,
   rows: number,
   search: (tile: TileRecord, file: SpectrumFile) => Promise<readonly (Extreme | undefined)[]>,
 ): Promise<(ExtremePixel | null)[]> {
@@ -43,11 +35,11 @@ export async function extremePixels(
   const take = (found: readonly (ExtremePixel | null | undefined)[]) => {
     for (const [row, one] of found.entries()) if (one && isBefore(one, best[row])) best[row] = one;
   };
-  await forEachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(analysed, async (tile, file) => {
     const found = await search(tile, file);
     take(found.map((one) => one && { ...one, tile: tile.id, position: centreOf(tile, file, one.pixel) }));
   });
-  for (const found of await allGatherChecked(job, best, checkPixels)) take(found);
+  for (const found of await allGatherChecked(analysed.job, best, checkPixels)) take(found);
   return best;
 }
 

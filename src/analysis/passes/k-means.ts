@@ -2,15 +2,9 @@
  * K-means over all tiles of a job (Lloyd 1982), initialised by k-means++ (Arthur and Vassilvitskii 2007). Each pass computes an exact sum
  * or the largest value over all pixels, so centres have the same bits on any distribution of the tiles.
  */
-import type { JobContext } from '../../jobs/index.js';
 import { messageCheck } from '../../json-schema.js';
 import { fewClusters } from '../errors.js';
-import {
-  type AnalysedCollection,
-  type AnalysisContext,
-  allGatherChecked,
-  forEachTile,
-} from '../jobs/index.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import { trace } from '../numeric/index.js';
 import { type BandStatistics, CLASS_SUMS, ClassSums } from '../reproducible-sums/index.js';
 import { extremePixels } from './extreme-pixels.js';
@@ -54,13 +48,12 @@ type Members = Omit<SpectralCluster, 'centre'> & { mean: number[] };
 
 /** Throws TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra. */
 export async function distributedKMeans(
-  context: AnalysisContext,
   analysed: AnalysedCollection,
   { mean, covariance, pixels }: BandStatistics,
   { clusters, seed, iterations }: KMeansOptions,
-  job: JobContext,
 ): Promise<KMeans> {
-  const passes = tilePasses(context, analysed, mean, seed, job);
+  const { job } = analysed;
+  const passes = tilePasses(analysed, mean, seed);
   const start: number[][] = [];
   while (start.length < clusters) {
     job.message(`drawing centre ${start.length + 1} of ${clusters}`);
@@ -118,13 +111,7 @@ const squaredDistance = (a: readonly number[], b: readonly number[]) =>
   a.reduce((sum, value, i) => sum + (value - b[i]) ** 2, 0);
 
 /** Passes over the tiles of all runs of a job. Each run makes the same passes in the same order. `draw` throws TW_ANALYSIS_FEW_CLUSTERS. */
-function tilePasses(
-  context: AnalysisContext,
-  analysed: AnalysedCollection,
-  mean: Float64Array,
-  seed: number,
-  job: JobContext,
-): Passes {
+function tilePasses(analysed: AnalysedCollection, mean: Float64Array, seed: number): Passes {
   const taskOf = (centres: readonly number[][]) => ({
     centres: Float64Array.from(centres.flat()),
     centre: mean,
@@ -134,8 +121,8 @@ function tilePasses(
     draw: async (centres, wanted) => {
       const number = drawn++;
       const task = { kind: 'draw' as const, ...taskOf(centres) };
-      const [found] = await extremePixels(context, analysed, job, 1, async ({ id }, file) => [
-        await context.workers.run({ ...task, file, key: `${seed} ${number} ${id}` }, { signal: job.signal }),
+      const [found] = await extremePixels(analysed, 1, async ({ id }, file) => [
+        await analysed.compute({ ...task, file, key: `${seed} ${number} ${id}` }),
       ]);
       if (!found) throw fewClusters(wanted, centres.length);
       return found.spectrum;
@@ -143,10 +130,10 @@ function tilePasses(
     members: async (centres) => {
       const [own, total] = [new ClassSums(), new ClassSums()];
       const task = { kind: 'nearest' as const, ...taskOf(centres) };
-      await forEachTile(context, analysed, job, async (_, file) => {
-        own.add(await context.workers.run({ ...task, file }, { signal: job.signal }));
+      await forEachTile(analysed, async (_, file) => {
+        own.add(await analysed.compute({ ...task, file }));
       });
-      for (const sums of await allGatherChecked(job, own.sent(), checkSums)) total.addSent(sums);
+      for (const sums of await allGatherChecked(analysed.job, own.sent(), checkSums)) total.addSent(sums);
       const members: (Members | undefined)[] = centres.map(() => undefined);
       for (const { code, pixels, mean: means } of total.means()) {
         const own = Array.from(means.subarray(0, mean.length));

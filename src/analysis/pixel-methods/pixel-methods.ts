@@ -64,43 +64,43 @@ export function eachPanel(
 }
 
 /** A method for stored numbers of an encoding. */
-export function pixelFunction(method: PixelMethod, coding: ValueEncoding): PixelFunction {
-  switch (method.kind) {
-    case 'linear':
-      return linear(method, coding);
-    case 'distance':
-      return distance(method, coding);
-    case 'euclidean':
-      return euclidean(method, coding);
-    case 'coherence':
-      return coherence(method, coding);
-    case 'angle':
-      return angle(method, coding);
-    case 'divergence':
-      return divergence(method, coding);
-    case 'probabilities':
-      return probabilities(method, coding);
-    case 'abundances':
-      return abundances(method, coding);
-    case 'expressions':
-      return expressions(method, coding);
-    case 'continuum':
-      return continuum(method, coding);
-  }
+export function pixelFunction<Kind extends PixelMethod['kind']>(
+  method: Method<Kind>,
+  coding: ValueEncoding,
+): PixelFunction {
+  return FUNCTIONS[method.kind as Kind](method, coding);
 }
 
 type Method<Kind extends PixelMethod['kind']> = Extract<PixelMethod, { kind: Kind }>;
 
+const FUNCTIONS: {
+  [Kind in PixelMethod['kind']]: (method: Method<Kind>, coding: ValueEncoding) => PixelFunction;
+} = {
+  linear,
+  distance,
+  euclidean,
+  coherence,
+  angle,
+  divergence,
+  probabilities,
+  abundances,
+  expressions,
+  continuum,
+};
+
+/** A method that computes the `rows` of the pixels that the panel has loaded. `compute` gets the number of these pixels. */
+function onPanel(
+  panel: PixelPanel,
+  rows: number,
+  compute: (count: number) => Float32Array | Float64Array,
+): PixelFunction {
+  return { rows, evaluate: (bands, indexes, from) => compute(panel.load(bands, indexes, from)) };
+}
+
 function linear({ weights, centre }: Method<'linear'>, coding: ValueEncoding): PixelFunction {
   const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(weights, centre.length);
-  return {
-    rows: weights.length / centre.length,
-    evaluate(bands, indexes, from) {
-      panel.load(bands, indexes, from);
-      return panel.multiply(matrix, panel.pixels);
-    },
-  };
+  return onPanel(panel, weights.length / centre.length, () => panel.multiply(matrix, panel.pixels));
 }
 
 function probabilities({ layers, centre }: Method<'probabilities'>, coding: ValueEncoding): PixelFunction {
@@ -109,18 +109,14 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Valu
   const rows = layers.at(-1)!.bias.length;
   const values = new Float64Array(rows * PANEL_PIXELS);
   const shares = new Float64Array(rows);
-  return {
-    rows,
-    evaluate(bands, indexes, from) {
-      const count = panel.load(bands, indexes, from);
-      const scores = network.forward();
-      for (let i = 0; i < count; i++) {
-        softmax(scores, i, rows, shares);
-        for (let r = 0; r < rows; r++) values[r * PANEL_PIXELS + i] = shares[r];
-      }
-      return values;
-    },
-  };
+  return onPanel(panel, rows, (count) => {
+    const scores = network.forward();
+    for (let i = 0; i < count; i++) {
+      softmax(scores, i, rows, shares);
+      for (let r = 0; r < rows; r++) values[r * PANEL_PIXELS + i] = shares[r];
+    }
+    return values;
+  });
 }
 
 function distance({ whitening, centre }: Method<'distance'>, coding: ValueEncoding): PixelFunction {
@@ -128,14 +124,10 @@ function distance({ whitening, centre }: Method<'distance'>, coding: ValueEncodi
   const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(whitening, bands);
   const out = panel.plane(1);
-  return {
-    rows: 1,
-    evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from);
-      panel.multiply(matrix, panel.pixels);
-      return panel.squares(matrix.out, out, bands);
-    },
-  };
+  return onPanel(panel, 1, () => {
+    panel.multiply(matrix, panel.pixels);
+    return panel.squares(matrix.out, out, bands);
+  });
 }
 
 /** Computes |x|^2 - 2 c.x + |c|^2 after subtracting the centre, so that few digits cancel. */
@@ -150,18 +142,14 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: ValueEncodi
     const one = shifted.subarray(row * bands, (row + 1) * bands);
     return one.reduce((sum, value) => sum + value * value, 0);
   });
-  return {
-    rows,
-    evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from);
-      const squares = panel.squares(panel.pixels, norms);
-      const values = panel.multiply(matrix, panel.pixels);
-      for (let r = 0; r < rows; r++)
-        for (let at = r * PANEL_PIXELS, i = 0; i < PANEL_PIXELS; i++, at++)
-          values[at] = Math.sqrt(Math.max(0, squares[i] - 2 * values[at] + own[r]));
-      return values;
-    },
-  };
+  return onPanel(panel, rows, () => {
+    const squares = panel.squares(panel.pixels, norms);
+    const values = panel.multiply(matrix, panel.pixels);
+    for (let r = 0; r < rows; r++)
+      for (let at = r * PANEL_PIXELS, i = 0; i < PANEL_PIXELS; i++, at++)
+        values[at] = Math.sqrt(Math.max(0, squares[i] - 2 * values[at] + own[r]));
+    return values;
+  });
 }
 
 function coherence(
@@ -175,18 +163,14 @@ function coherence(
   const products = panel.matrix(padded, white.out.rows);
   const norms = panel.plane(1);
   const rows = targets.length / bands;
-  return {
-    rows,
-    evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from);
-      panel.multiply(white, panel.pixels);
-      const squares = panel.squares(white.out, norms, bands);
-      const values = panel.multiply(products, white.out);
-      for (let at = 0; at < rows * PANEL_PIXELS; at++)
-        values[at] = (values[at] * Math.abs(values[at])) / squares[at % PANEL_PIXELS];
-      return values;
-    },
-  };
+  return onPanel(panel, rows, () => {
+    panel.multiply(white, panel.pixels);
+    const squares = panel.squares(white.out, norms, bands);
+    const values = panel.multiply(products, white.out);
+    for (let at = 0; at < rows * PANEL_PIXELS; at++)
+      values[at] = (values[at] * Math.abs(values[at])) / squares[at % PANEL_PIXELS];
+    return values;
+  });
 }
 
 function angle({ targets }: Method<'angle'>, coding: ValueEncoding): PixelFunction {
@@ -195,15 +179,11 @@ function angle({ targets }: Method<'angle'>, coding: ValueEncoding): PixelFuncti
   const matrix = panel.matrix(unitRows(targets, bands), bands);
   const norms = panel.plane(1);
   const rows = targets.length / bands;
-  return {
-    rows,
-    evaluate(pixels, indexes, from) {
-      panel.load(pixels, indexes, from);
-      panel.squares(panel.pixels, norms);
-      panel.multiply(matrix, panel.pixels);
-      return panel.angles(matrix.out, norms);
-    },
-  };
+  return onPanel(panel, rows, () => {
+    panel.squares(panel.pixels, norms);
+    panel.multiply(matrix, panel.pixels);
+    return panel.angles(matrix.out, norms);
+  });
 }
 
 /**
@@ -230,33 +210,29 @@ function divergence({ targets }: Method<'divergence'>, coding: ValueEncoding): P
     const all = q.subarray(row * bands, (row + 1) * bands);
     return all.reduce((sum, value) => sum + value * Math.log(value), 0);
   });
-  return {
-    rows,
-    evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from);
-      const x = panel.values(panel.pixels);
-      const p = panel.values(shares);
-      const logP = panel.values(logs);
-      const entropies = new Float64Array(PANEL_PIXELS);
-      for (let i = 0; i < count; i++) {
-        let sum = 0;
-        for (let at = i; at < x.length; at += PANEL_PIXELS) sum += Math.max(x[at], MIN_DIVERGENCE_VALUE);
-        for (let at = i; at < x.length; at += PANEL_PIXELS) {
-          const share = Math.max(x[at], MIN_DIVERGENCE_VALUE) / sum;
-          const log = Math.log(share);
-          p[at] = share;
-          logP[at] = log;
-          entropies[i] += share * log;
-        }
+  return onPanel(panel, rows, (count) => {
+    const x = panel.values(panel.pixels);
+    const p = panel.values(shares);
+    const logP = panel.values(logs);
+    const entropies = new Float64Array(PANEL_PIXELS);
+    for (let i = 0; i < count; i++) {
+      let sum = 0;
+      for (let at = i; at < x.length; at += PANEL_PIXELS) sum += Math.max(x[at], MIN_DIVERGENCE_VALUE);
+      for (let at = i; at < x.length; at += PANEL_PIXELS) {
+        const share = Math.max(x[at], MIN_DIVERGENCE_VALUE) / sum;
+        const log = Math.log(share);
+        p[at] = share;
+        logP[at] = log;
+        entropies[i] += share * log;
       }
-      const values = panel.multiply(ofShares, shares);
-      const others = panel.multiply(ofLogs, logs);
-      for (let at = 0; at < rows * PANEL_PIXELS; at++)
-        values[at] =
-          entropies[at % PANEL_PIXELS] + own[Math.floor(at / PANEL_PIXELS)] - values[at] - others[at];
-      return values;
-    },
-  };
+    }
+    const values = panel.multiply(ofShares, shares);
+    const others = panel.multiply(ofLogs, logs);
+    for (let at = 0; at < rows * PANEL_PIXELS; at++)
+      values[at] =
+        entropies[at % PANEL_PIXELS] + own[Math.floor(at / PANEL_PIXELS)] - values[at] - others[at];
+    return values;
+  });
 }
 
 function abundances(
@@ -269,38 +245,30 @@ function abundances(
   const norms = panel.plane(1);
   const solver = new AbundanceSolver(endmembers, count, sumsToOne);
   const values = new Float64Array((count + 1) * PANEL_PIXELS);
-  return {
-    rows: count + 1,
-    evaluate(pixels, indexes, from) {
-      const taken = panel.load(pixels, indexes, from);
-      const products = panel.multiply(matrix, panel.pixels);
-      const squares = panel.squares(panel.pixels, norms);
-      for (let i = 0; i < taken; i++) {
-        const shares = solver.solve(products, i, PANEL_PIXELS);
-        for (let k = 0; k < count; k++) values[k * PANEL_PIXELS + i] = shares[k];
-        values[count * PANEL_PIXELS + i] = Math.sqrt(solver.residual(squares[i]) / bands);
-      }
-      return values;
-    },
-  };
+  return onPanel(panel, count + 1, (taken) => {
+    const products = panel.multiply(matrix, panel.pixels);
+    const squares = panel.squares(panel.pixels, norms);
+    for (let i = 0; i < taken; i++) {
+      const shares = solver.solve(products, i, PANEL_PIXELS);
+      for (let k = 0; k < count; k++) values[k * PANEL_PIXELS + i] = shares[k];
+      values[count * PANEL_PIXELS + i] = Math.sqrt(solver.residual(squares[i]) / bands);
+    }
+    return values;
+  });
 }
 
 function expressions({ programs }: Method<'expressions'>, coding: ValueEncoding): PixelFunction {
   const panel = new PixelPanel(coding, undefined, 8);
   const values = new Float64Array(programs.length * PANEL_PIXELS);
-  return {
-    rows: programs.length,
-    evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from);
-      const physical = panel.values(panel.pixels) as Float64Array;
-      const inputs = Array.from(coding.scales, (_, band) =>
-        physical.subarray(band * PANEL_PIXELS, band * PANEL_PIXELS + count),
-      );
-      for (const [row, program] of programs.entries())
-        values.set(evaluateProgram(program, inputs, count), row * PANEL_PIXELS);
-      return values;
-    },
-  };
+  return onPanel(panel, programs.length, (count) => {
+    const physical = panel.values(panel.pixels) as Float64Array;
+    const inputs = Array.from(coding.scales, (_, band) =>
+      physical.subarray(band * PANEL_PIXELS, band * PANEL_PIXELS + count),
+    );
+    for (const [row, program] of programs.entries())
+      values.set(evaluateProgram(program, inputs, count), row * PANEL_PIXELS);
+    return values;
+  });
 }
 
 function continuum({ wavelengths, depth }: Method<'continuum'>, coding: ValueEncoding): PixelFunction {
@@ -310,23 +278,19 @@ function continuum({ wavelengths, depth }: Method<'continuum'>, coding: ValueEnc
   const spectrum = new Float64Array(bands);
   const rows = depth ? 2 : bands;
   const values = new Float64Array(rows * PANEL_PIXELS);
-  return {
-    rows,
-    evaluate(pixels, indexes, from) {
-      const count = panel.load(pixels, indexes, from);
-      const physical = panel.values(panel.pixels);
-      for (let i = 0; i < count; i++) {
-        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL_PIXELS + i];
-        remove(spectrum);
-        if (depth) {
-          const deepest = deepestBand(spectrum, wavelengths);
-          values[i] = deepest.depth;
-          values[PANEL_PIXELS + i] = deepest.wavelength;
-        } else for (let band = 0; band < bands; band++) values[band * PANEL_PIXELS + i] = spectrum[band];
-      }
-      return values;
-    },
-  };
+  return onPanel(panel, rows, (count) => {
+    const physical = panel.values(panel.pixels);
+    for (let i = 0; i < count; i++) {
+      for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL_PIXELS + i];
+      remove(spectrum);
+      if (depth) {
+        const deepest = deepestBand(spectrum, wavelengths);
+        values[i] = deepest.depth;
+        values[PANEL_PIXELS + i] = deepest.wavelength;
+      } else for (let band = 0; band < bands; band++) values[band * PANEL_PIXELS + i] = spectrum[band];
+    }
+    return values;
+  });
 }
 
 /** Lower limit of values in the divergence, because zero has no logarithm. */

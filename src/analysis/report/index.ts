@@ -4,7 +4,7 @@
  */
 export { type Curve, eigenvalueChart, spectrumChart } from './charts.js';
 export { exampleSpectra } from './example-spectra.js';
-export { mapSections, type ReportMapStyle } from './map-sections.js';
+export { bandMap, mapSections, type ReportMapStyle } from './map-sections.js';
 export { matrixFile } from './matrix-file.js';
 export { matrixImage } from './matrix-image.js';
 export {

@@ -11,6 +11,11 @@ export interface ReportMapStyle {
   look: RenderParams;
 }
 
+/** A map of one band, counted from 1. `range`: values of the first and the last colour, such as `0,1`; default: those of the tiles. */
+export function bandMap(title: string, band: number, range?: string): ReportMapStyle {
+  return { title, look: { bidx: [band], colormap_name: 'viridis', ...(range && { rescale: [range] }) } };
+}
+
 /** Tiles that are shown, the fullest first. */
 const MAX_SHOWN_TILES = 6;
 

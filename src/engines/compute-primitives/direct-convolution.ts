@@ -4,7 +4,7 @@
  */
 
 import { blockedSum, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
-import type { ConvolutionShape } from './im2col-convolution.js';
+import type { Convolution, ConvolutionShape } from './im2col-convolution.js';
 import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
 const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
@@ -39,14 +39,7 @@ export function isDirectInputGradient({
   return isEven && isDense && channels % PANEL_WIDTH === 0 && Math.floor(width / stride[1]) >= PANEL_ROWS;
 }
 
-export function forward(
-  heap: WasmHeap,
-  s: ConvolutionShape,
-  x: number,
-  filter: number,
-  y: number,
-  bias?: number,
-): void {
+export const forward: Convolution = (heap, s, x, filter, y, bias) => {
   const run = s.filter[1] * s.channels;
   const taps = s.filter[0] * run;
   const padding = isPadded(s) ? s : undefined;
@@ -74,19 +67,13 @@ export function forward(
     start,
     startStep: PANEL_BYTES,
   });
-}
+};
 
 /**
  * Pixels of the input at the same position between the steps of the filter form an image: the convolution, with stride 1, of the
  * gradients with every n-th tap in reverse order. If the taps are not a multiple of the stride, the filter is padded with zeros.
  */
-export function inputGradient(
-  heap: WasmHeap,
-  s: ConvolutionShape,
-  dx: number,
-  filter: number,
-  dy: number,
-): void {
+export const inputGradient: Convolution = (heap, s, dx, filter, dy) => {
   const [tall, wide] = s.filter.map((taps, axis) => Math.ceil(taps / s.stride[axis]));
   const last = (size: number, pad: number, step: number) => Math.floor((size - 1 + pad) / step);
   const gradients = { height: s.rows, width: s.columns, channels: s.outputs };
@@ -152,7 +139,7 @@ export function inputGradient(
         },
       });
     }
-}
+};
 
 /** Address and strides of an image in bytes. */
 interface ImageStrides {
@@ -223,7 +210,7 @@ function convolveRows({ run: { multiplyPanel } }: WasmHeap, p: Rows): void {
       }
 }
 
-export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, dw: number, dy: number): void {
+export const filterGradient: Convolution = (heap, s, x, dw, dy) => {
   const run = s.filter[1] * s.channels;
   const tall = roundUpTo(PANEL_ROWS, run);
   const size = { height: s.height, width: s.width, channels: s.channels };
@@ -278,7 +265,7 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
     ];
     heap.run.copyRuns(1, run * s.outputs, from, 0, to, 0);
   }
-}
+};
 
 /**
  * Returns first column and number of columns of at most two products, each a multiple of four columns; if needed, the last columns are

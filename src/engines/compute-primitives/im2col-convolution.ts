@@ -36,6 +36,16 @@ export interface ConvolutionShape {
   block: number;
 }
 
+/** A convolution or one of its gradients; `x`, `filter`, `y` and `bias` are addresses on the heap. */
+export type Convolution = (
+  heap: WasmHeap,
+  s: ConvolutionShape,
+  x: number,
+  filter: number,
+  y: number,
+  bias?: number,
+) => void;
+
 /** The geometry is that of `ComputePrimitives.convolve`. */
 export function convolutionShape(geometry: Int32Array): ConvolutionShape {
   const [batch, height, width, channels, outputs, ...rest] = geometry;
@@ -76,14 +86,7 @@ function isPointwise({ filter, stride, top, left, bottom, right }: ConvolutionSh
 }
 
 /** Computes y. `x`, `filter`, `y` and `bias` are addresses. */
-export function forward(
-  heap: WasmHeap,
-  s: ConvolutionShape,
-  x: number,
-  filter: number,
-  y: number,
-  bias?: number,
-): void {
+export const forward: Convolution = (heap, s, x, filter, y, bias) => {
   const wide = roundUpTo(PANEL_WIDTH, s.outputs);
   const [panels, start, zeros, patches, edge] = heap.scratch(
     wide * s.taps,
@@ -114,15 +117,9 @@ export function forward(
       edge,
     });
   }
-}
+};
 
-export function inputGradient(
-  heap: WasmHeap,
-  s: ConvolutionShape,
-  dx: number,
-  filter: number,
-  dy: number,
-): void {
+export const inputGradient: Convolution = (heap, s, dx, filter, dy) => {
   const wide = roundUpTo(PANEL_WIDTH, s.taps);
   const [panels, start, patches, edge, last] = heap.scratch(
     wide * s.outputs,
@@ -159,15 +156,9 @@ export function inputGradient(
       );
     });
   }
-}
+};
 
-export function filterGradient(
-  heap: WasmHeap,
-  shape: ConvolutionShape,
-  x: number,
-  dw: number,
-  dy: number,
-): void {
+export const filterGradient: Convolution = (heap, shape, x, dw, dy) => {
   // Each block reads and writes all sums, so it has more pixels than fit into the cache.
   const s = { ...shape, block: Math.min(roundUpTo(PANEL_ROWS, shape.pixels), MAX_PIXELS) };
   const [tall, wide] = [roundUpTo(PANEL_ROWS, s.taps), roundUpTo(PANEL_WIDTH, s.outputs)];
@@ -207,7 +198,7 @@ export function filterGradient(
   }
   sum.finish();
   heap.run.copyRuns(s.taps, s.outputs, total, wide * FLOAT32_BYTES, dw, s.outputs * FLOAT32_BYTES);
-}
+};
 
 /**
  * Copies the inputs of `count` pixels from `first` on, one row of `width` floats for each pixel. `zeros`: an address with one zero for

@@ -7,13 +7,29 @@ import { FLOAT32_BYTES, type WasmHeap } from './wasm-heap.js';
 /** Channels of a vector. */
 const VECTOR = 4;
 
-export function maxPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
-  if (geometry[3] % VECTOR !== 0) maxPoolOfChannels(geometry, x, y);
-  else
-    heap.withAddresses([x, y], (ofX, toY) => {
-      eachRun(geometry, (windows, { atX, atY }) => heap.run.maxPool(...windows(ofX + atX), toY + atY));
-    });
-}
+type Pool = (heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array) => void;
+
+const poolBy =
+  (name: 'maxPool' | 'avgPool', reduce: (pixels: readonly number[], x: Float32Array) => number): Pool =>
+  (heap, geometry, x, y) => {
+    if (geometry[3] % VECTOR !== 0)
+      eachWindow(geometry, (at, pixels) => {
+        y[at] = reduce(pixels, x);
+      });
+    else
+      heap.withAddresses([x, y], (ofX, toY) => {
+        eachRun(geometry, (windows, { atX, atY }) => heap.run[name](...windows(ofX + atX), toY + atY));
+      });
+  };
+
+export const maxPool = poolBy('maxPool', (pixels, x) =>
+  pixels.reduce((most, pixel) => Math.max(most, x[pixel]), -Infinity),
+);
+
+export const avgPool = poolBy(
+  'avgPool',
+  (pixels, x) => pixels.reduce((sum, pixel) => sum + x[pixel], 0) / pixels.length,
+);
 
 /** True if the windows cover the image and do not overlap. */
 function areDisjoint(geometry: Int32Array): boolean {
@@ -31,67 +47,33 @@ export function maxPoolGradient(
   dx: Float32Array,
 ): void {
   const isDisjoint = areDisjoint(geometry);
-  if (!isDisjoint) dx.fill(0);
+  const isVector = geometry[3] % VECTOR === 0;
+  if (!isDisjoint || !isVector) dx.fill(0);
   const run = isDisjoint ? heap.run.maxPoolGradientDisjoint : heap.run.maxPoolGradient;
-  if (geometry[3] % VECTOR !== 0) maxPoolGradientOfChannels(geometry, x, dy, dx.fill(0));
+  if (!isVector)
+    eachWindow(geometry, (at, pixels) => {
+      dx[pixels.reduce((most, pixel) => (x[pixel] > x[most] ? pixel : most))] += dy[at];
+    });
   else
     heap.withAddresses([x, dy, dx], (ofX, ofDy, toDx) => {
       eachRun(geometry, (windows, { atX, atY }) => run(...windows(ofX + atX), ofDy + atY, toDx + atX));
     });
 }
 
-export function avgPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
-  if (geometry[3] % VECTOR !== 0) avgPoolOfChannels(geometry, x, y);
-  else
-    heap.withAddresses([x, y], (ofX, toY) => {
-      eachRun(geometry, (windows, { atX, atY }) => heap.run.avgPool(...windows(ofX + atX), toY + atY));
-    });
-}
-
-export function avgPoolGradient(
-  heap: WasmHeap,
-  geometry: Int32Array,
-  dy: Float32Array,
-  dx: Float32Array,
-): void {
+export const avgPoolGradient: Pool = (heap, geometry, dy, dx) => {
   const isDisjoint = areDisjoint(geometry);
-  if (!isDisjoint) dx.fill(0);
+  const isVector = geometry[3] % VECTOR === 0;
+  if (!isDisjoint || !isVector) dx.fill(0);
   const run = isDisjoint ? heap.run.avgPoolGradientDisjoint : heap.run.avgPoolGradient;
-  if (geometry[3] % VECTOR !== 0) avgPoolGradientOfChannels(geometry, dy, dx.fill(0));
+  if (!isVector)
+    eachWindow(geometry, (at, pixels) => {
+      for (const pixel of pixels) dx[pixel] += dy[at] / pixels.length;
+    });
   else
     heap.withAddresses([dy, dx], (ofDy, toDx) => {
       eachRun(geometry, (windows, { atX, atY }) => run(...windows(toDx + atX), ofDy + atY));
     });
-}
-
-function maxPoolOfChannels(geometry: Int32Array, x: Float32Array, y: Float32Array): void {
-  eachWindow(geometry, (at, pixels) => {
-    y[at] = pixels.reduce((most, pixel) => Math.max(most, x[pixel]), -Infinity);
-  });
-}
-
-function maxPoolGradientOfChannels(
-  geometry: Int32Array,
-  x: Float32Array,
-  dy: Float32Array,
-  dx: Float32Array,
-): void {
-  eachWindow(geometry, (at, pixels) => {
-    dx[pixels.reduce((most, pixel) => (x[pixel] > x[most] ? pixel : most))] += dy[at];
-  });
-}
-
-function avgPoolOfChannels(geometry: Int32Array, x: Float32Array, y: Float32Array): void {
-  eachWindow(geometry, (at, pixels) => {
-    y[at] = pixels.reduce((sum, pixel) => sum + x[pixel], 0) / pixels.length;
-  });
-}
-
-function avgPoolGradientOfChannels(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
-  eachWindow(geometry, (at, pixels) => {
-    for (const pixel of pixels) dx[pixel] += dy[at] / pixels.length;
-  });
-}
+};
 
 /**
  * Visits runs of consecutive windows of equal size in a row: their first parameters for the WebAssembly, given the address of their

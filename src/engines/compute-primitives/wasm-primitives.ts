@@ -7,9 +7,10 @@ import * as general from './im2col-convolution.js';
 import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
 import { FLOAT32_BYTES, roundUpTo, WasmHeap } from './wasm-heap.js';
 import * as winograd from './winograd-convolution.js';
+import { isWinograd } from './winograd-plan.js';
 
 function methodFor(direction: number, shape: general.ConvolutionShape) {
-  const isTiled = winograd.isWinograd(shape);
+  const isTiled = isWinograd(shape);
   const isDirect = direct.isDirect(shape);
   if (direction === FORWARD) return isTiled ? winograd.forward : isDirect ? direct.forward : general.forward;
   if (direction === FILTER_GRADIENT)

@@ -27,22 +27,21 @@ export function distributedReport(
     steps,
     parameters,
     leastBytes,
-    places: placesOf(trained).map(({ tiles: _tiles, spread: _spread, ...report }) => report),
+    places: cellsOf(trained).map(({ tiles: _tiles, spread: _spread, ...report }) => report),
   };
 }
 
 /** The scores over the patches of all cells. */
 export function pooledCellScores(trained: DataParallelResult): TrainedCell {
   const { files, losses, bestEpoch, members, seconds } = trained;
-  const places = placesOf(trained);
-  const pooled = (side: 'train' | 'validation', of: (place: CellScore) => Metrics) =>
+  const cells = cellsOf(trained);
+  const pooled = (side: 'train' | 'validation', of: (cell: CellScore) => Metrics) =>
     pooledScore(
-      places.map(({ spread }) => spread[side]),
-      places.map(of),
+      cells.map(({ spread }) => spread[side]),
+      cells.map(of),
     );
-  const tile = pooledTile(places);
-  const counts = (side: 'train' | 'validation') =>
-    places.reduce((sum, { patches }) => sum + patches[side], 0);
+  const tile = pooledTile(cells);
+  const counts = (side: 'train' | 'validation') => cells.reduce((sum, { patches }) => sum + patches[side], 0);
   return {
     files: files!,
     epochs: losses.length,
@@ -53,22 +52,22 @@ export function pooledCellScores(trained: DataParallelResult): TrainedCell {
       validation: pooled('validation', ({ metrics }) => metrics.validation),
       ...(tile && { tile }),
     },
-    spread: pooledTargetStatistics(places.map(({ spread }) => spread.validation)),
+    spread: pooledTargetStatistics(cells.map(({ spread }) => spread.validation)),
     baseline: {
       mean: pooled('validation', ({ baseline }) => baseline.mean),
       linear: pooled('validation', ({ baseline }) => baseline.linear),
-      ...(places[0].baseline.unchanged && {
+      ...(cells[0].baseline.unchanged && {
         unchanged: pooled('validation', ({ baseline }) => baseline.unchanged!),
         nearest: pooled('validation', ({ baseline }) => baseline.nearest!),
         median: pooled('validation', ({ baseline }) => baseline.median!),
       }),
     },
     patches: { train: counts('train'), validation: counts('validation') },
-    split: `${plural(places.length, 'place')}, each divided as for a model of its own`,
+    split: `${plural(cells.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     seconds,
   };
 }
 
-const placesOf = ({ members }: DataParallelResult) =>
+const cellsOf = ({ members }: DataParallelResult) =>
   members.flatMap(({ places }) => places).sort((a, b) => (a.geocode < b.geocode ? -1 : 1));

@@ -81,13 +81,13 @@ export interface CellPatches extends RankCell {
 export async function trainDataParallel(
   tf: Tf,
   spec: ModelSpec,
-  places: CellPatches[],
+  cells: CellPatches[],
   bytesRead: number,
   ring: ProcessGroup,
   { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch }: DataParallelOptions,
 ): Promise<{ model: LayersModel; trained: DataParallelResult }> {
   const started = performance.now();
-  const train = concatPatches(places.map(({ dataset }) => dataset.train));
+  const train = concatPatches(cells.map(({ dataset }) => dataset.train));
   const weightOf = countedValues(train);
   const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
   const starts = await allGather(ring, {
@@ -107,7 +107,7 @@ export async function trainDataParallel(
   const variables = () => [...learner.stateVariables(), ...best.variables];
   const checkpoints = checkpoint && new RankCheckpoints(ring, variables, checkpoint);
   let exchangedValues = 0;
-  const selected = places.flatMap(({ dataset }) => dataset.selection ?? []);
+  const selected = cells.flatMap(({ dataset }) => dataset.selection ?? []);
   const startLoss = async () => {
     const all = await allGather(ring, sumOfSquares(tf, learner.model, selected));
     const loss = meanSquare(all);
@@ -156,7 +156,7 @@ export async function trainDataParallel(
         validation: sumOfSquares(
           tf,
           learner.model,
-          places.map(({ dataset }) => dataset.validation),
+          cells.map(({ dataset }) => dataset.validation),
         ),
         selection: sumOfSquares(tf, learner.model, selected),
         weights: await checksumOf(learner.model),
@@ -182,7 +182,7 @@ export async function trainDataParallel(
     }
     best.restore();
     const scored: CellScore[] = [];
-    for (const place of places) scored.push(await scoreOf(tf, spec, learner.model, place));
+    for (const cell of cells) scored.push(await scoreOf(tf, spec, learner.model, cell));
     const own: RankContribution = { places: scored, patches: train.count, bytesRead };
     const shares = await allGather(ring, own);
     // Gathered last, so that only these few bytes are missing from the totals.

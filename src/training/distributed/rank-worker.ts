@@ -21,7 +21,7 @@ import { RingConnection } from './ring-connection.js';
 const [engine] = process.argv.slice(2);
 let model = '';
 let bytesRead = 0;
-const places: CellPatches[] = [];
+const cells: CellPatches[] = [];
 /** Undefined for a single rank. */
 let connection: RingConnection | undefined;
 
@@ -46,14 +46,14 @@ async function read(task: ReadCellsRequest): Promise<ReadCellsResult> {
         const { dataset } = patches;
         const scored = imagesToScore(images, dataset.validationImages);
         usable.push(id);
-        places.push({ geocode, tiles, dataset, source: { dates, pairs, scored } });
+        cells.push({ geocode, tiles, dataset, source: { dates, pairs, scored } });
       }
     } catch (error) {
       const { code, message } = toKnownError(error);
       failed.push({ id, code, message });
     }
   }
-  const patches = places.reduce((sum, { dataset }) => sum + dataset.train.count, 0);
+  const patches = cells.reduce((sum, { dataset }) => sum + dataset.train.count, 0);
   return { usable, patches, skipped, failed };
 }
 
@@ -69,7 +69,7 @@ const train: RankHandlers['train'] = async (
   const { model: network, trained } = await trainDataParallel(
     tf,
     spec,
-    places,
+    cells,
     bytesRead,
     connection ?? SINGLE_PROCESS_GROUP,
     {

@@ -95,10 +95,10 @@ export async function trainDistributed(
   };
   job.partial(() => results);
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  const places = groupTilesByCell(picked.filter(job.isMine));
+  const cells = groupTilesByCell(picked.filter(job.isMine));
   const count = (done: number) => {
     const { skipped, failed } = results;
-    job.progress({ total: places.length, done, skipped: skipped.length, failed: failed.length });
+    job.progress({ total: cells.length, done, skipped: skipped.length, failed: failed.length });
   };
 
   const node = storage.folder.node.id;
@@ -109,11 +109,11 @@ export async function trainDistributed(
   job.signal.addEventListener('abort', end);
   try {
     job.message('reading places');
-    const tasks = readRequests(storage, { model, validationFrom }, places, results);
+    const tasks = readRequests(storage, { model, validationFrom }, cells, results);
     // Pinned until the end, because the tiles are read again to score the model.
     held = await pinTiles(
       storage,
-      tasks.flatMap(({ place }) => place.tiles.map((tile) => ({ tile, groups: tile.groups }))),
+      tasks.flatMap(({ cell }) => cell.tiles.map((tile) => ({ tile, groups: tile.groups }))),
     );
     if (held.fetched > 0) results.bytesFetched = held.fetched;
     const { used, patches } = await readCells(member, model, tasks, results);
@@ -211,18 +211,18 @@ type Task = ReadCellsRequest['places'][number];
 function readRequests(
   storage: Storage,
   { model, validationFrom }: { model: string; validationFrom?: number },
-  places: TrainingCell[],
+  cells: TrainingCell[],
   results: PartialTrainResults,
-): { place: TrainingCell; task: Task }[] {
-  return places.flatMap((place) => {
-    const { collection, geocode } = place;
-    const files = trainingFiles(storage, getModelSpec(model), place);
+): { cell: TrainingCell; task: Task }[] {
+  return cells.flatMap((cell) => {
+    const { collection, geocode } = cell;
+    const files = trainingFiles(storage, getModelSpec(model), cell);
     if ('skipped' in files) {
       results.skipped.push({ geocode, model, reason: files.skipped });
       return [];
     }
-    const tiles = place.tiles.map(({ id, version, start }) => ({ id, version, start }));
-    return [{ place, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, validationFrom } }];
+    const tiles = cell.tiles.map(({ id, version, start }) => ({ id, version, start }));
+    return [{ cell, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, validationFrom } }];
   });
 }
 
@@ -230,10 +230,10 @@ function readRequests(
 async function readCells(
   member: RankProcess,
   model: string,
-  tasks: { place: TrainingCell; task: Task }[],
+  tasks: { cell: TrainingCell; task: Task }[],
   results: PartialTrainResults,
 ): Promise<{ used: TrainingCell[]; patches: number }> {
-  const named = new Map(tasks.map(({ place, task }) => [task.id, place]));
+  const named = new Map(tasks.map(({ cell, task }) => [task.id, cell]));
   const { usable, patches, skipped, failed } = await member.read({
     model,
     places: tasks.map(({ task }) => task),
@@ -244,18 +244,18 @@ async function readCells(
   return { used: usable.map((id) => named.get(id)!), patches };
 }
 
-const kindsOf = (places: TrainingCell[], spec: ModelSpec) => [
+const kindsOf = (cells: TrainingCell[], spec: ModelSpec) => [
   ...new Set(
-    places.map((place) => {
-      const { values } = trainedPixels(spec, place);
-      const { collection, grid } = place;
+    cells.map((cell) => {
+      const { values } = trainedPixels(spec, cell);
+      const { collection, grid } = cell;
       return values === 'reflectance' ? `${collection} (${grid})` : `${collection} (${grid}, ${values})`;
     }),
   ),
 ];
 
-function pixelsOf(places: TrainingCell[], spec: ModelSpec): TrainedPixels[] {
-  const pixels = places.map((place) => commonPixels([trainedPixels(spec, place)]));
+function pixelsOf(cells: TrainingCell[], spec: ModelSpec): TrainedPixels[] {
+  const pixels = cells.map((cell) => commonPixels([trainedPixels(spec, cell)]));
   return [...new Map(pixels.map((one) => [JSON.stringify(one), one])).values()];
 }
 
@@ -297,7 +297,7 @@ async function connectRing(
 
 /** Returns the smallest cell that contains all cells, with their tiles. */
 function commonAncestorCell({ collection, grid }: TrainingCell, { members }: DataParallelResult) {
-  const places = members.flatMap((member) => member.places);
-  const geocode = commonCell(places.map((place) => place.geocode));
-  return { collection, grid, geocode, tiles: places.flatMap((place) => place.tiles) };
+  const cells = members.flatMap((member) => member.places);
+  const geocode = commonCell(cells.map((cell) => cell.geocode));
+  return { collection, grid, geocode, tiles: cells.flatMap((cell) => cell.tiles) };
 }

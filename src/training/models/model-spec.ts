@@ -70,12 +70,6 @@ export interface ModelSpec {
   learningRate: number;
 }
 
-/** Shape of the target of one patch. */
-export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] {
-  if (target.kind === 'mean') return [1];
-  return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
-}
-
 /** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in temporal-prior.ts. */
 export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
   return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;

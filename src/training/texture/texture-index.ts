@@ -17,7 +17,7 @@ const YIELD_EVERY = 100;
 
 /** All textures of a collection. */
 interface CollectionTextures {
-  places: Omit<TextureRecord, 'values'>[];
+  cells: Omit<TextureRecord, 'values'>[];
   /** Row by geocode. */
   rows: Map<string, number>;
   /** Standardised values, one cell after another. */
@@ -52,26 +52,26 @@ export class TextureIndex {
     collection: string,
     geocode: string,
     count: number,
-    fits: (place: { geocode: string; cluster?: number }) => boolean = () => true,
-  ): Promise<{ place: TextureNeighbour; similar: TextureNeighbour[] } | undefined> {
+    fits: (cell: { geocode: string; cluster?: number }) => boolean = () => true,
+  ): Promise<{ cell: TextureNeighbour; similar: TextureNeighbour[] } | undefined> {
     const known = await this.known(collection);
     const row = known.rows.get(geocode);
     if (row === undefined) return undefined;
-    const placeAt = (at: number, distance: number): TextureNeighbour => ({
-      ...known.places[at],
+    const cellAt = (at: number, distance: number): TextureNeighbour => ({
+      ...known.cells[at],
       distance,
       ...(known.clusters && { cluster: known.clusters[at] }),
     });
     const fitting = (at: number) =>
-      at !== row && fits({ geocode: known.places[at].geocode, cluster: known.clusters?.[at] });
-    const found = nearestRows(known.vectors, known.places.length, row, count, fitting);
-    return { place: placeAt(row, 0), similar: found.map(([at, distance]) => placeAt(at, distance)) };
+      at !== row && fits({ geocode: known.cells[at].geocode, cluster: known.clusters?.[at] });
+    const found = nearestRows(known.vectors, known.cells.length, row, count, fitting);
+    return { cell: cellAt(row, 0), similar: found.map(([at, distance]) => cellAt(at, distance)) };
   }
 
   /** Returns all cells of a collection with a known texture, by geocode. */
-  async places(collection: string): Promise<{ geocode: string; cluster?: number }[]> {
-    const { places, clusters } = await this.known(collection);
-    return places.map(({ geocode }, row) => ({ geocode, cluster: clusters?.[row] }));
+  async cells(collection: string): Promise<{ geocode: string; cluster?: number }[]> {
+    const { cells, clusters } = await this.known(collection);
+    return cells.map(({ geocode }, row) => ({ geocode, cluster: clusters?.[row] }));
   }
 
   /** Returns undefined if the texture is unknown. */
@@ -96,7 +96,7 @@ export class TextureIndex {
       if (this.cached.get(collection) === entry) this.cached.delete(collection);
     };
     // Empty collections are not cached. A failed read rejects its callers, and the next call reads again.
-    known.then(({ places }) => places.length === 0 && forget(), forget);
+    known.then(({ cells }) => cells.length === 0 && forget(), forget);
     return known;
   }
 
@@ -114,7 +114,7 @@ export class TextureIndex {
       if (row % YIELD_EVERY === 0) await setImmediate();
     }
     return {
-      places: textures.map(({ values: _, ...place }) => place),
+      cells: textures.map(({ values: _, ...cell }) => cell),
       rows: new Map(textures.map(({ geocode }, row) => [geocode, row])),
       vectors,
       clusters,

@@ -133,14 +133,14 @@ async function computeTextures(
   await requireCollections(storage, inputs.filter);
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  const places = groupTilesByCell(picked.filter(job.isMine));
+  const cells = groupTilesByCell(picked.filter(job.isMine));
   const results: TextureResults = {
     textures: 0,
     unchanged: 0,
     skipped: {},
     failed: [],
     failures: 0,
-    collections: collectionsOf(places),
+    collections: collectionsOf(cells),
   };
   job.partial(() => results);
   job.message('computing textures');
@@ -160,24 +160,24 @@ async function computeTextures(
     const { textures, unchanged, skipped, failures } = results;
     const without = Object.values(skipped).reduce((a, b) => a + b, 0);
     job.progress({
-      total: places.length,
+      total: cells.length,
       done: textures + made.length,
       skipped: unchanged + without,
       failed: failures,
     });
   };
-  for (let from = 0; from < places.length; from += BATCH_SIZE) {
-    const batch = places.slice(from, from + BATCH_SIZE);
+  for (let from = 0; from < cells.length; from += BATCH_SIZE) {
+    const batch = cells.slice(from, from + BATCH_SIZE);
     const known = await currentTextures(storage, batch);
     try {
-      await mapConcurrent([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
+      await mapConcurrent([...batch.entries()], 2 + workers.threads, async ([i, cell]) => {
         job.signal.throwIfAborted();
-        const outcome = await textureOfCell({ storage, workers }, place, known[i], near, job.signal);
+        const outcome = await textureOfCell({ storage, workers }, cell, known[i], near, job.signal);
         if (outcome === 'unchanged') results.unchanged++;
         else if ('skipped' in outcome) {
           // The previous texture is kept.
           if (known[i]) results.unchanged++;
-          else skip(place, outcome.skipped);
+          else skip(cell, outcome.skipped);
         } else if ('code' in outcome) fail(outcome);
         else made.push(outcome);
         count();
@@ -193,8 +193,8 @@ async function computeTextures(
 }
 
 /** Returns the collections of the cells, without clusters. */
-function collectionsOf(places: TrainingCell[]): ClusteredCollection[] {
-  const grids = new Map(places.map(({ collection, grid }) => [collection, grid]));
+function collectionsOf(cells: TrainingCell[]): ClusteredCollection[] {
+  const grids = new Map(cells.map(({ collection, grid }) => [collection, grid]));
   return [...grids].map(([collection, grid]) => ({ collection, grid, places: 0, clusters: [], curve: [] }));
 }
 
@@ -243,9 +243,9 @@ async function textureOfCell(
 /** Returns the textures of cells whose images still exist. */
 async function currentTextures(
   storage: Storage,
-  places: TrainingCell[],
+  cells: TrainingCell[],
 ): Promise<(TextureRecord | undefined)[]> {
-  const known = await storage.textures.getMany(places);
+  const known = await storage.textures.getMany(cells);
   const tiles = await storage.getTiles(known.flatMap((one) => (one ? [one.tile] : [])));
   const versions = new Map(tiles.map(({ id, version }) => [id, version]));
   return known.map((one) =>
@@ -299,15 +299,15 @@ async function cluster(
       { textures: vectors, clusters, seed },
       job.signal,
     );
-    const places = textures.length;
-    await storage.textures.putClustering({ collection, ...found, places, createdAt: Date.now() });
+    const cellCount = textures.length;
+    await storage.textures.putClustering({ collection, ...found, places: cellCount, createdAt: Date.now() });
     const members = membersOf(labels, medoids.length).map(
       (own, c): TextureCluster => ({
         places: own.map((i) => textures[i].geocode),
         middle: textures[medoids[c]].geocode,
       }),
     );
-    collections.push({ collection, grid, places, clusters: members, curve: found.curve });
+    collections.push({ collection, grid, places: cellCount, clusters: members, curve: found.curve });
   }
   if (collections.length === 0)
     throw noTextures(

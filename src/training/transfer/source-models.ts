@@ -43,12 +43,12 @@ export async function availableSourceModels(
       continue;
     }
     if (!kinds.includes(record.model)) continue;
-    const perPlace = versionsOf(record).filter(({ card }) => {
+    const perCell = versionsOf(record).filter(({ card }) => {
       const { job, mode } = card as CardSummary;
       return job !== except && mode !== 'distributed';
     });
-    const versions = perPlace.filter(({ card }) => (card as CardSummary).holdOut);
-    if (perPlace.length > 0 && versions.length === 0) older++;
+    const versions = perCell.filter(({ card }) => (card as CardSummary).holdOut);
+    if (perCell.length > 0 && versions.length === 0) older++;
     const best = versions.length > 0 ? bestVersion(versions) : undefined;
     if (best && isUsableSource(best)) found.push(best);
   }
@@ -92,7 +92,7 @@ export function sourceModelFinder(
       return (found?.similar ?? []).map((cell) => ({ ...cell, model: byCell.get(keyOf(cell))! }));
     };
     const drawOther = async () => {
-      const others = (await textures.places(collection)).filter(
+      const others = (await textures.cells(collection)).filter(
         (cell) => isAlike(cell) && cell.cluster !== own.cluster && byCell.has(keyOf({ collection, ...cell })),
       );
       return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;

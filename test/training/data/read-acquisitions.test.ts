@@ -113,7 +113,7 @@ describe('readAcquisitions', () => {
     const { bands, ...rest } = together.dates[0]!;
     const { swir16: _, ...others } = bands;
     assert.deepEqual(asked.dates[0], { ...rest, bands: others });
-    // Its own size changes nothing.
+    // Reading at the file's own size changes nothing.
     assert.deepEqual(
       await readAcquisitions([alone], undefined, { width: 40, height: 30 }),
       await readAcquisitions([alone]),

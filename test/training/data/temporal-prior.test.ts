@@ -62,7 +62,7 @@ describe('temporalPrior', () => {
 
   it('is adjusted to the date by its own clear pixels', () => {
     const land = field(48, 48, { seed: 2, time: 20 * DAY });
-    // Another season: the colours of the land change, and a third of it is under cloud.
+    // In another season the colours of the land change, and a third of it is under cloud.
     const date = structuredClone(land);
     date.time = 10 * DAY;
     for (let at = 0; at < 48 * 48; at++) {

@@ -1,4 +1,4 @@
-/** Which bands of tiles models are trained on, and what their values are. */
+/** The bands of tiles that models are trained on, and the meaning of their values. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ function group(name: string, side: number, bands: Bands, change: Partial<GroupRe
 const tile = (groups: GroupRecord[], change: Partial<TileRecord> = {}) =>
   ({ id: 't', collection: 'c', start: 0, coverage: 100, cloudCover: 0, ...change, groups }) as TileRecord;
 
-const place = (...tiles: TileRecord[]) => ({
+const cell = (...tiles: TileRecord[]) => ({
   ...{ collection: 'c', grid: 'geohash' as const, geocode: 'u0' },
   tiles,
 });
@@ -57,7 +57,7 @@ const LANDSAT = [
 const NAIP = [
   group('0.6m', 200, { red: 'red', green: 'green', blue: 'blue', nir: 'nir' }, { dataType: 'uint8' }),
 ];
-/** It holds red and near 1.6 um at two pixel sizes. */
+/** A tile with red and shortwave infrared (1.6 um) at two pixel sizes. */
 const VIIRS = [
   group('500m', 8, { I1: 'red', I2: 'nir', I3: 'swir16' }),
   group('1000m', 4, { M3: 'blue', M4: 'green', M5: 'red', M7: 'nir08', M10: 'swir16' }),
@@ -132,7 +132,7 @@ describe('bands of models', () => {
 describe('pixels of a training', () => {
   it('have the size of the coarsest band group that is read', () => {
     const ofModel = (groups: GroupRecord[], model: string) =>
-      trainedPixels(getModelSpec(model), place(tile(groups)));
+      trainedPixels(getModelSpec(model), cell(tile(groups)));
     const values = 'reflectance';
     assert.deepEqual(ofModel(SENTINEL_2, 'ndmi'), {
       pixelSize: { group: '20m', width: 60, height: 60 },
@@ -151,7 +151,7 @@ describe('pixels of a training', () => {
       group(`${metres}m`, 1200 / metres, { r: 'red', g: 'green', b: 'blue' }),
     );
     const day = 86_400_000;
-    const dates = place(
+    const dates = cell(
       tile([coarse!], { cloudCover: 80 }),
       tile([fine!], { start: day, cloudCover: 20 }),
       tile([fine!], { start: 2 * day }),
@@ -161,7 +161,7 @@ describe('pixels of a training', () => {
 
   it('of one model for many cells are those that the cells have in common', () => {
     const [a, b] = [SENTINEL_2, LANDSAT].map((groups) =>
-      trainedPixels(getModelSpec('ndmi'), place(tile(groups))),
+      trainedPixels(getModelSpec('ndmi'), cell(tile(groups))),
     );
     assert.deepEqual(commonPixels([a!, { ...a!, pixelSize: { group: '20m', width: 9, height: 9 } }]), {
       pixelSize: { group: '20m' },
@@ -190,8 +190,8 @@ describe('values of bands', () => {
 
   it('must be of one kind in a cell', () => {
     const spec = getModelSpec('ndvi');
-    const found = trainingFiles(storage, spec, place(tile(NAIP), tile(SENTINEL_2)));
+    const found = trainingFiles(storage, spec, cell(tile(NAIP), tile(SENTINEL_2)));
     assert.match('skipped' in found ? found.skipped : '', /8-bit numbers without a scale.*--scale/);
-    assert.ok('dates' in trainingFiles(storage, spec, place(tile(NAIP), tile(NAIP, { start: 1 }))));
+    assert.ok('dates' in trainingFiles(storage, spec, cell(tile(NAIP), tile(NAIP, { start: 1 }))));
   });
 });

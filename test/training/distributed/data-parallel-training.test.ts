@@ -51,7 +51,7 @@ function datasetOf(spec: ModelSpec, dates: Field[], pairs: DatePair[] = []): Tra
   return outcome.dataset;
 }
 
-const place = (geocode: string, dataset: TrainValidationPatches): CellPatches => ({
+const cell = (geocode: string, dataset: TrainValidationPatches): CellPatches => ({
   geocode,
   tiles: [],
   dataset,
@@ -64,11 +64,11 @@ async function valuesOf(model: LayersModel): Promise<Float32Array[]> {
 }
 
 /** Trains all members at once and returns their weights. */
-async function trainAll(tf: Tf, spec: ModelSpec, places: CellPatches[][], epochs: number) {
-  const { rings, links } = await ringOf(places.length);
+async function trainAll(tf: Tf, spec: ModelSpec, cells: CellPatches[][], epochs: number) {
+  const { rings, links } = await ringOf(cells.length);
   const all = await Promise.all(
     rings.map(async (ring, i) => {
-      const one = await trainDataParallel(tf, spec, places[i]!, 100, ring, { seed, epochs });
+      const one = await trainDataParallel(tf, spec, cells[i]!, 100, ring, { seed, epochs });
       await links[i]?.shutdown();
       return one;
     }),
@@ -96,13 +96,13 @@ describe('trainDataParallel', () => {
     [field(128, 128, { seed: 3 })],
     [field(64, 64, { seed: 4 })],
   ].map((fields) => fields.map((one) => datasetOf(small, [one])));
-  const places = datasets.map((own, m) => own.map((dataset, n) => place(`u${m}${n}`, dataset)));
+  const cells = datasets.map((own, m) => own.map((dataset, n) => cell(`u${m}${n}`, dataset)));
   const sets = datasets.map((own) => concatPatches(own.map(({ train }) => train)));
 
   it('matches one process that trains on the batches of all ranks', async () => {
     const epochs = 3;
     const batched = { ...spec, batchSize: 8 };
-    const { all, weights } = await trainAll(tf, batched, places, epochs);
+    const { all, weights } = await trainAll(tf, batched, cells, epochs);
     for (const other of weights) assert.deepEqual(other, weights[0]);
     for (const { trained } of all)
       assert.deepEqual(trained, { ...all[0]!.trained, seconds: trained.seconds });
@@ -180,7 +180,7 @@ describe('trainDataParallel', () => {
     // A quarter of each patch is under cloud.
     bright.mask = bright.mask.map((code, at) => (at % 32 < 8 ? Mask.cloud : code));
     const sets = [whole, bright].map((one) => datasetOf(plain, [one]));
-    const own = sets.map((dataset, i) => [place(`p${i}`, dataset)]);
+    const own = sets.map((dataset, i) => [cell(`p${i}`, dataset)]);
     const { all, weights } = await trainAll(tf, plain, own, 1);
     const union = concatPatches(sets.map(({ train }) => train));
     const learner = createLearner(tf, plain, seed, ridge(initialFitStatistics(union)));
@@ -225,7 +225,7 @@ describe('trainDataParallel', () => {
   });
 
   it('pools the scores of all cells, and reports the bytes', async () => {
-    const { all } = await trainAll(tf, spec, places, 1);
+    const { all } = await trainAll(tf, spec, cells, 1);
     const { trained, model } = all[0]!;
     const pooled = pooledCellScores(trained);
     for (const side of ['train', 'validation'] as const) {
@@ -254,7 +254,7 @@ describe('trainDataParallel', () => {
       const date = field(256, 192, { seed: one, time: Date.UTC(2020, 5, one) });
       for (const [at, value] of date.bands.swir16.entries()) date.bands.swir16[at] = value / one;
       const source = { dates: [writeDate(folder, `${one}`, date)], scored: [0] };
-      return [{ ...place(`p${one}`, datasetOf(ndmi, [date])), source }];
+      return [{ ...cell(`p${one}`, datasetOf(ndmi, [date])), source }];
     });
     const { all } = await trainAll(tf, ndmi, own, 1);
     const [{ model, trained }] = all as [(typeof all)[number]];
@@ -291,7 +291,7 @@ describe('trainDataParallel', () => {
 
   it('averages the moving averages of batch normalisation over the ranks', async () => {
     const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
-    const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
+    const own = [1, 2].map((one) => [cell(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
     const { all, weights } = await trainAll(tf, ndmi, own, 1);
     assert.deepEqual(weights[1], weights[0]);
     for (const { model } of all) model.dispose();
@@ -306,7 +306,7 @@ describe('trainDataParallel', () => {
     };
     const own = [1, 2].map((one) => {
       const clear = field(320, 256, { seed: one });
-      return [place(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];
+      return [cell(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];
     });
     const { all, weights } = await trainAll(tf, removal, own, 1);
     assert.deepEqual(weights[1], weights[0]);
@@ -319,7 +319,7 @@ describe('trainDataParallel', () => {
   it('gives the same result for the same seed on a single rank, and leaves no tensors behind', async () => {
     const tensors = tf.memory().numTensors;
     const once = async (ring: ProcessGroup) => {
-      const { model, trained } = await trainDataParallel(tf, spec, places[0]!, 0, ring, { seed, epochs: 2 });
+      const { model, trained } = await trainDataParallel(tf, spec, cells[0]!, 0, ring, { seed, epochs: 2 });
       const values = await valuesOf(model);
       model.dispose();
       return { values, losses: trained.losses, report: distributedReport(trained, ['a'], 1) };
@@ -340,7 +340,7 @@ describe('trainDataParallel', () => {
     wild.train.targets.fill(Number.NaN);
     const ends = await Promise.allSettled(
       [dataset, wild].map((one, i) =>
-        trainDataParallel(tf, spec, [place(`p${i}`, one)], 0, rings[i]!, { seed, epochs: 2 }).catch(
+        trainDataParallel(tf, spec, [cell(`p${i}`, one)], 0, rings[i]!, { seed, epochs: 2 }).catch(
           (error) => {
             links[i]!.fail(error);
             throw error;

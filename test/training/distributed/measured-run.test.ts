@@ -1,4 +1,4 @@
-/** A distributed training that stores nothing is measured: it neither starts from checkpoints of others nor removes them. */
+/** A measured distributed training stores nothing, and neither reads nor removes checkpoints of other trainings. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.js';
 import { ingest, testNode } from '../../support/node.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** Far more than are trained here. */
+/** Far more epochs than this test trains. */
 const EPOCHS = 9000;
 
 test('a run that stores nothing does not touch the checkpoints of other jobs', {
@@ -24,7 +24,7 @@ test('a run that stores nothing does not touch the checkpoints of other jobs', {
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
   const inputs = { model: 'ndvi', mode: 'distributed', epochs: EPOCHS, filter: { minCoverage: 60 } };
 
-  /** Starts a training, and cancels it when its log says how it begins and `isDone`. */
+  /** Starts a training, and cancels it when its log contains the first message and `isDone` returns true. */
   const beginning = async (more: object, isDone: () => Promise<boolean>) => {
     const url = '/processes/train/execution';
     const started = await node.server.inject({

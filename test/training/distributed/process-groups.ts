@@ -1,4 +1,4 @@
-/** Rings for tests: all members in one process, over sockets of this machine. */
+/** Creates rings for tests: all members run in one process and use local sockets. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import {

@@ -27,7 +27,7 @@ function datasetOf(side: number, seed: number): TrainValidationPatches {
 }
 
 interface CutOff {
-  /** All members stop after this epoch, and all have written its checkpoint. */
+  /** All members stop after they have written the checkpoint of this epoch. */
   after?: number;
   task?: string;
 }
@@ -41,14 +41,14 @@ describe('checkpoints of two ranks', () => {
     whole = await train();
   });
 
-  /** Trains all members. Returns where each began, and its result unless it was cut off. */
+  /** Trains all members. Returns the first epoch of each, and its result unless it was interrupted. */
   async function train(folders?: string[], { after, task = 'a training' }: CutOff = {}) {
     const { rings, links } = await ringOf(2);
     const beginnings: ResumePoint[] = [];
     const member = async (i: number) => {
-      const places = [{ geocode: `u${i}`, tiles: [], dataset: datasets[i]! }];
+      const cells = [{ geocode: `u${i}`, tiles: [], dataset: datasets[i]! }];
       const checkpoint = folders && { folder: folders[i]!, task, everySeconds: 0 };
-      const { model, trained } = await trainDataParallel(tf, spec, places, 0, rings[i]!, {
+      const { model, trained } = await trainDataParallel(tf, spec, cells, 0, rings[i]!, {
         ...{ seed: 3, epochs: EPOCHS, checkpoint },
         onBegin: (beginning) => void beginnings.push(beginning),
         onEpoch: ({ epoch }) => {
@@ -77,7 +77,7 @@ describe('checkpoints of two ranks', () => {
     return { beginnings, members };
   }
 
-  /** Runs a training that is cut off. Returns the folders of both members. */
+  /** Runs a training that is interrupted. Returns the folders of both members. */
   async function cutOff(t: TestContext, options: CutOff): Promise<string[]> {
     const folder = await tempFolder(t);
     const folders = ['m0', 'm1'].map((name) => join(folder, name));
@@ -123,7 +123,7 @@ describe('checkpoints of two ranks', () => {
       const copies = folders.map((folder) => `${folder}-copy`);
       for (const [i, folder] of folders.entries()) await cp(folder, copies[i]!, { recursive: true });
       await endsAlike(copies, { epoch: 2, unlike: false });
-      // The members are cut off again, before the other one writes.
+      // The members are interrupted again before the other one writes.
       await train(folders, { after: 3 });
       await rm((await filesOf(folders[1 - late]!)).get(3)!);
       await endsAlike(folders, { epoch: 2, unlike: false });

@@ -26,7 +26,7 @@ describe('a ring', () => {
       for (const length of [0, 1, 2, size, size + 1, below(1000), 20_011]) {
         const vectors = rings.map(() => vector(length));
         const weights = rings.map((_, i) => (i === size - 1 ? 1 + below(32) : below(32)));
-        // The values of a member with weight 0 do not count, even if they are NaN.
+        // The values of a member with weight 0 are ignored, even if they are NaN.
         weights.forEach((weight, i) => {
           if (weight === 0) vectors[i]!.fill(Number.NaN);
         });

@@ -1,4 +1,4 @@
-/** Scores of predictions and of what needs no training, value by value. */
+/** Scores of predictions and of baselines without training, value by value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomStream } from '../../../src/random.js';
@@ -26,7 +26,7 @@ function patches(seed: number): Patches & { cloudy: Float32Array; targetMask: Fl
   };
 }
 
-/** Mean squared error over the values of pixels that count. */
+/** Mean squared error over the values of pixels with a weight. */
 function errorOf({ targets, targetMask }: Patches, given: (pixel: number, band: number) => number): number {
   let sum = 0;
   let count = 0;

@@ -10,7 +10,7 @@ interface Reference {
   height: number;
   noise: number;
   scales: number;
-  /** Null where the images are the same. */
+  /** Null if the images are equal. */
   psnr: number | null;
   ssim: number;
   msSsim: number;

@@ -202,7 +202,7 @@ describe('scores of patches', () => {
     const { truth } = image({ width: 64, height: 64, bands: 3, noise: 0 });
     const train = patchesOf(64, 3, truth);
     const cloudy = truth.map((value, i) => value + 0.01 * (i % 2));
-    // The planes of the prior are not looked at.
+    // The planes of the prior are ignored.
     const inputs = (set: Patches) => new Float32Array(13 * set.count * 64 ** 2).map((_, i) => Math.sin(i));
     const cloudTrain = { ...train, inputBands: 13, inputs: inputs(train) };
     const validation = { ...cloudTrain, cloudy };

@@ -47,7 +47,7 @@ describe('scores of entire tiles', () => {
     assert.deepEqual(imagesToScore(images, [6, 7, 8, 9, 10]), [7, 8, 10]);
     assert.deepEqual(imagesToScore(images, [0, 1, 2, 3, 4]), [0, 1, 2]);
     assert.deepEqual(imagesToScore(images, [6, 9]), [6, 9]);
-    // The order of the dates is not that of the images.
+    // The order of the dates differs from the order of the images.
     const reversed = makePatches(spec, images.toReversed(), timeOf(8));
     assert.ok('dataset' in reversed);
     assert.deepEqual(reversed.dataset.validationImages, [0, 1, 2]);
@@ -111,7 +111,7 @@ describe('scores of entire tiles', () => {
       { cloudy: 1, clear: 0 },
       { cloudy: 1, clear: 2 },
     ];
-    // It begins as the cloudy date where it sees no cloud; all of it is compared with the clear date.
+    // The untrained model returns the cloudy date outside of clouds. The whole image is compared with the clear date.
     const model = buildModel(tf, spec, 1);
     const own = await scoreTile(tf, model, spec, [0, 0.3], { dates, pairs, scored: [1] });
     const other = await scoreTile(tf, model, spec, [0, 0.3], { dates, pairs, scored: [0] });

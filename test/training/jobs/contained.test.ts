@@ -1,4 +1,4 @@
-/** The contained mode: processes with limits, each of which trains one place at a time. */
+/** The contained mode starts processes with limits, each of which trains one cell at a time. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -136,7 +136,7 @@ test('a node trains the same models in the contained mode, and reports the mode'
   assert.deepEqual(scores(contained), scores(partitioned));
   const card = (await node.server.inject(`/models/${contained.models[0]!.id}/card.json`)).json();
   assert.equal(card.mode, 'contained');
-  // A process cannot start with so little memory. The check rejects the other places without a process, for the same reasons.
+  // A process cannot start with so little memory. The check rejects the other cells without a process, for the same reasons.
   const model = ['ndvi', 'ndmi'];
   const starved = await train({ model, mode: 'contained', placeMemory: 1e6 });
   assert.equal(starved.failed, 'TW_TRAIN_NOTHING');

@@ -15,7 +15,7 @@ import { runProcess } from '../../support/process.js';
 import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** A server on a data folder, started again at will, and what is asked of it. */
+/** A server on a data folder that the test can restart, with helpers for requests. */
 async function serverOf(t: TestContext, data: string) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -122,7 +122,7 @@ test('after kill -9 a curriculum resumes with the seeds that it had trained, to 
   const expected = await all(whole.jobID);
   assert.ok(expected.weights.length >= 5);
 
-  // When the first place of both clusters and one more are stored.
+  // The first cell of both clusters and one more cell are stored at this point.
   const { jobID } = await execute(inputs);
   const isStored = ({ text }: { text: string }) => text.includes('validation R2');
   const stored = async () => (await ask(`/jobs/${jobID}/logs`)).lines.filter(isStored).length;

@@ -1,4 +1,4 @@
-/** The retry of a training trains only what failed. */
+/** The retry of a training trains only the cells that failed. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ test('a retry keeps the other inputs', async () => {
     curriculum: false,
     filter: { ...filter, query: { geocode: { in: ['u2', 'u3'] } } },
   };
-  // The first places already have their models, so the retry needs no curriculum.
+  // The first cells already have their models, so the retry needs no curriculum.
   assert.deepEqual(await retryInputs!({ ...inputs, curriculum: true }, { failed }), narrowed);
   assert.equal(await retryInputs!(inputs, { failed: [] }), null);
   // A retry of the retry.

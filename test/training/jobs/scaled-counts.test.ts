@@ -1,4 +1,4 @@
-/** 8-bit imagery without a scale: it trains as counts divided by 255, and so it is predicted. */
+/** Training and prediction read 8-bit imagery without a scale as counts divided by 255. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { field } from '../synthetic-land.js';
 const NAMES = ['red', 'green', 'blue', 'nir'] as const;
 const SIDE = 420;
 
-/** Numbers of 0 to 255, as a camera stretches them: bright land near the top of the range. */
+/** Returns numbers from 0 to 255 as a camera stretches them: bright land is near the top of the range. */
 async function writePhoto(path: string, dataType: 'uint8' | 'uint16', seed: number): Promise<string> {
   const { bands } = field(SIDE, SIDE, { seed });
   const numbers = NAMES.map((name) => Array.from(bands[name], (value) => Math.round(500 * value) + 1));
@@ -57,21 +57,21 @@ test('8-bit values can be trained on and predicted without a flag, and the card 
   assert.equal((await cardOf(model.id)).values, 'scaled counts');
   assert.equal((await cardOf(scaled.models[0]!.id)).values, 'reflectance');
   assert.ok(model.metrics.validation.mse < model.baseline.mean.mse);
-  // The same numbers by a flag.
+  // The flag gives the same numbers.
   assert.deepEqual(model.metrics, scaled.models[0]!.metrics);
   assert.deepEqual(await weightsOf(node, model.id), await weightsOf(node, scaled.models[0]!.id));
-  // The range of 16 bits says nothing of the image.
+  // The range of 16 bits contains no information about the image.
   assert.equal(deep.models.length, 0);
   assert.match(deep.skipped[0]!.reason, /mean red is .*uint16 with scale 1.*--scale 0\.0001/);
 
   const item = (await node.server.inject(`/models/${model.id}/item`)).json();
   assert.match(item.properties['mlm:input'][0].description, /divided by 255; they are not reflectance/);
 
-  // Nor are the levels of a texture those of counts.
+  // The levels of a texture are not those of counts either.
   const texture = await runProcess(node, 'texture', { filter: { collections: ['counts'] } });
   assert.equal(texture.failed, 'TW_TRAIN_NO_TEXTURE');
 
-  // Another date of the same place that was ingested with a scale means something else.
+  // The values of another date of the same cell have another meaning, because it was ingested with a scale.
   await add(await writePhoto(join(folder, 'later.tif'), 'uint8', 2), 'counts', '2022-08-01', {
     scale: 0.002,
   });

@@ -1,4 +1,4 @@
-/** Several models of each place in one job: the same as each by itself, also after a kill. */
+/** One job that trains several models of each cell gives the same models as separate jobs, even after a kill. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,8 +48,8 @@ test('a job trains several models of each cell, with the same results as separat
   assert.deepEqual(await weightsOf(together), weights);
 
   assert.ok(together.models.some(({ model }) => model === 'ndmi'));
-  const places = together.models.map(({ geocode, model }) => `${geocode} ${model}`);
-  assert.deepEqual(places, places.toSorted());
+  const cellsAndModels = together.models.map(({ geocode, model }) => `${geocode} ${model}`);
+  assert.deepEqual(cellsAndModels, cellsAndModels.toSorted());
   const skipped = alone.flatMap((results) => results.skipped);
   assert.ok(skipped.length > 0 && skipped.every(({ model }) => model === 'ndmi'));
   assert.deepEqual(together.skipped, skipped);
@@ -73,14 +73,14 @@ test('a job trains several models of each cell, with the same results as separat
   const same = summary(together).filter((model) => model.geocode === geocode);
   assert.deepEqual(summary(contained), same);
 
-  // The one model of all places is scored on the same images with the same range.
+  // The model of all cells is scored on the same images with the same range.
   const all = await train({ model: 'ndmi', mode: 'distributed', filter: { ...filter, geocode } });
-  const [place] = all.models[0]!.distributed!.places;
-  assert.deepEqual(place!.displayRange, card.displayRange);
-  assert.deepEqual(place!.baseline, card.baseline);
-  assert.deepEqual(place!.metrics.tile!.dates, metrics.tile!.dates);
-  assert.deepEqual(place!.metrics.tile!.images, metrics.tile!.images);
-  assert.deepEqual(all.pooled!.tile, place!.metrics.tile);
+  const [cell] = all.models[0]!.distributed!.places;
+  assert.deepEqual(cell!.displayRange, card.displayRange);
+  assert.deepEqual(cell!.baseline, card.baseline);
+  assert.deepEqual(cell!.metrics.tile!.dates, metrics.tile!.dates);
+  assert.deepEqual(cell!.metrics.tile!.images, metrics.tile!.images);
+  assert.deepEqual(all.pooled!.tile, cell!.metrics.tile);
 
   const refused = async (inputs: object): Promise<[number, string]> => {
     const headers = { authorization: `Bearer ${node.ownerSecret}` };

@@ -27,7 +27,7 @@ import { writeTestScene } from '../../support/scenes.js';
 /** Long enough for several checkpoints, which are written after five seconds each. */
 const EPOCHS = 60;
 
-/** Processes by their parents, and whether they take part in a distributed training. */
+/** Returns the processes by parent, and if they take part in a distributed training. */
 function members(): { pid: number; parent: number }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -37,7 +37,7 @@ function members(): { pid: number; parent: number }[] {
         const parent = /^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, 'utf8'))![1];
         return [{ pid: Number(name), parent: Number(parent) }];
       } catch {
-        return []; // It ended while we looked.
+        return []; // The process has ended in the meantime.
       }
     });
 }
@@ -48,9 +48,9 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
   const ids = await Promise.all([a, b, c].map(nodeId));
   // Far enough from each other to be in slots of several nodes.
   const href = await Promise.all(
-    Array.from({ length: 8 }, (_, place) =>
-      writeTestScene(join(servers.folder, `p${place}.tif`), {
-        ...{ width: 300, height: 300, seed: 1 + place, x: 500_000 + 60_000 * place, edge: 0, cloud: 0 },
+    Array.from({ length: 8 }, (_, cell) =>
+      writeTestScene(join(servers.folder, `p${cell}.tif`), {
+        ...{ width: 300, height: 300, seed: 1 + cell, x: 500_000 + 60_000 * cell, edge: 0, cloud: 0 },
       }),
     ),
   );
@@ -59,51 +59,54 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
   const training = { model: 'ndvi', mode: 'distributed', epochs: 2, seed: 5 };
 
   let trained: TrainResults;
-  await t.test('all nodes with places train it, and each sends what an all-reduce takes', async () => {
-    const started = await startJob(a, 'train', training);
-    trained = await resultsOf<TrainResults>(b, started);
-    assert.equal(trained.mode, 'distributed');
-    const [model, ...others] = trained.models;
-    assert.ok(model && others.length === 0);
-    const { distributed, metrics, baseline } = model;
-    const { members, steps, parameters, leastBytes, places } = distributed!;
-    assert.ok(members.length >= 2, JSON.stringify(members));
-    assert.ok(members.every(({ node }) => ids.includes(node)));
-    const size = members.length;
-    assert.equal(leastBytes, ((2 * (size - 1)) / size) * 4 * parameters * steps);
-    for (const { node, bytesSent, ratio } of members) {
-      assert.equal(ratio, bytesSent / leastBytes);
-      assert.ok(ratio > 1 && ratio < 1.05, `${node}: ${ratio}`);
-    }
-    assert.equal(steps, 2 * Math.ceil(Math.max(...members.map(({ patches }) => patches)) / 32));
-    assert.ok(metrics.validation.mse < baseline.mean.mse);
-    assert.deepEqual(trained.pooled!.model.r2.toFixed(9), metrics.validation.r2.toFixed(9));
-    const { lines } = await get<{ lines: { text: string }[] }>(c, `/jobs/${started}/logs`);
-    assert.ok(lines.some(({ text }) => text.includes(`${parameters} parameters, ${steps} steps`)));
+  await t.test(
+    'all nodes with cells train the model, and each sends the bytes of an all-reduce',
+    async () => {
+      const started = await startJob(a, 'train', training);
+      trained = await resultsOf<TrainResults>(b, started);
+      assert.equal(trained.mode, 'distributed');
+      const [model, ...others] = trained.models;
+      assert.ok(model && others.length === 0);
+      const { distributed, metrics, baseline } = model;
+      const { members, steps, parameters, leastBytes, places } = distributed!;
+      assert.ok(members.length >= 2, JSON.stringify(members));
+      assert.ok(members.every(({ node }) => ids.includes(node)));
+      const size = members.length;
+      assert.equal(leastBytes, ((2 * (size - 1)) / size) * 4 * parameters * steps);
+      for (const { node, bytesSent, ratio } of members) {
+        assert.equal(ratio, bytesSent / leastBytes);
+        assert.ok(ratio > 1 && ratio < 1.05, `${node}: ${ratio}`);
+      }
+      assert.equal(steps, 2 * Math.ceil(Math.max(...members.map(({ patches }) => patches)) / 32));
+      assert.ok(metrics.validation.mse < baseline.mean.mse);
+      assert.deepEqual(trained.pooled!.model.r2.toFixed(9), metrics.validation.r2.toFixed(9));
+      const { lines } = await get<{ lines: { text: string }[] }>(c, `/jobs/${started}/logs`);
+      assert.ok(lines.some(({ text }) => text.includes(`${parameters} parameters, ${steps} steps`)));
 
-    const partitioned = await resultsOf<TrainResults>(
-      c,
-      await startJob(b, 'train', { ...training, mode: 'partitioned' }),
-    );
-    assert.deepEqual(trained.skipped, partitioned.skipped);
-    // Each place is scored on the patches and beside the baselines of a model of its own.
-    assert.deepEqual(
-      places.map(({ geocode, baseline }) => ({ geocode, baseline })),
-      partitioned.models.map(({ geocode, baseline }) => ({ geocode, baseline })),
-    );
-    assert.deepEqual(trained.pooled!.linear, partitioned.pooled!.linear);
-  });
+      const partitioned = await resultsOf<TrainResults>(
+        c,
+        await startJob(b, 'train', { ...training, mode: 'partitioned' }),
+      );
+      assert.deepEqual(trained.skipped, partitioned.skipped);
+      // Each cell has the same patches and baselines as in a training of its own model.
+      assert.deepEqual(
+        places.map(({ geocode, baseline }) => ({ geocode, baseline })),
+        partitioned.models.map(({ geocode, baseline }) => ({ geocode, baseline })),
+      );
+      assert.deepEqual(trained.pooled!.linear, partitioned.pooled!.linear);
+    },
+  );
 
   await t.test('the model is stored once, with a card of all tiles', async () => {
     const { id, geocode, distributed } = trained.models[0]!;
-    const places = distributed!.places.map((place) => place.geocode);
-    assert.ok(geocode === 'world' || places.every((place) => place.startsWith(geocode)), geocode);
+    const cells = distributed!.places.map((cell) => cell.geocode);
+    assert.ok(geocode === 'world' || cells.every((cell) => cell.startsWith(geocode)), geocode);
     const { card } = await get<{ card: ModelCard }>(c, `/models/${id}`);
     assert.equal(card.mode, 'distributed');
     assert.deepEqual(card.distributed, distributed);
     assert.deepEqual(
       [...new Set(card.data.map((tile) => tile.id.split('_').at(-1)!.slice(1)))].sort(),
-      places,
+      cells,
     );
   });
 
@@ -177,7 +180,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     assert.match(answer, /^HTTP\/1\.1 401 /);
   });
 
-  /** Long enough to be disturbed. */
+  /** Long enough for the test to interrupt the training. */
   const long = { ...training, epochs: 2000 };
   const byNode = (node: string) => [a, b, c][ids.indexOf(node)]!;
   const victim = () => byNode(trained.models[0]!.distributed!.members.at(-1)!.node);
@@ -230,13 +233,13 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     const inputs = { ...training, epochs: EPOCHS, seed: 6 };
     const lost = victim();
     const [leader] = [a, b, c].filter((server) => server !== lost) as [Server];
-    const places = trained.models[0]!.distributed!.members.map(({ node }) => byNode(node));
-    const kept = () => places.flatMap((server) => keptIn(servers, server));
+    const memberServers = trained.models[0]!.distributed!.members.map(({ node }) => byNode(node));
+    const kept = () => memberServers.flatMap((server) => keptIn(servers, server));
     const before = new Set(kept());
-    /** The epochs of its last checkpoints, the least of all members. */
+    /** Returns the lowest epoch of the last checkpoints of all members. */
     const epochsKept = () => {
       const folders = kept().filter((folder) => !before.has(folder));
-      return folders.length < places.length ? 0 : Math.min(...folders.map(lastEpochIn));
+      return folders.length < memberServers.length ? 0 : Math.min(...folders.map(lastEpochIn));
     };
     const beginningOf = async (id: string) => {
       const { lines } = await get<{ lines: { text: string }[] }>(leader, `/jobs/${id}/logs`);
@@ -289,7 +292,7 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
   });
 });
 
-/** Folders in which a node keeps what it may go on from. */
+/** Returns the folders of the checkpoints that a node can resume from. */
 function keptIn({ folder }: Servers, { port }: Server): string[] {
   const scratch = join(folder, `node-${port}`, 'scratch');
   return readdirSync(scratch)

@@ -1,4 +1,4 @@
-/** Training as a job of a node: tiles by filter, a model for each place, its files over HTTP. */
+/** A training job selects tiles by a filter, trains a model for each cell, and serves its files over HTTP. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -93,7 +93,7 @@ test('a job trains the cells that match the filter, with the same result for the
 
   const none = await train(node, { model: 'ndvi', filter: { datetime: '1999-01-01T00:00:00Z' } });
   assert.equal(none.failed, 'TW_TRAIN_NOTHING');
-  // Before an engine is looked for, which takes seconds.
+  // The request is rejected before an engine is loaded, which takes seconds.
   const absent = await train(node, {
     model: 'ndvi',
     filter: { collections: ['absent'] },

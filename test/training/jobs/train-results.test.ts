@@ -54,7 +54,7 @@ test('cells without a model are summarised by reason, regardless of the numbers 
   ]);
 });
 
-/** Partial results of one place: its true values, and scores of `images` images. */
+/** Returns the partial results of one cell: its true values and the scores of `images` images. */
 function partOf(
   geocode: string,
   truth: number[],

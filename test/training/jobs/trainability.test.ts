@@ -1,4 +1,4 @@
-/** The check of a place before a process is started for it, against reading and cutting the whole place. */
+/** Compares the check of a cell before its process starts with reading and cutting the whole cell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomStream } from '../../../src/random.js';
@@ -31,7 +31,7 @@ const storage = {
   tilePath: ({ groups }: TileRecord, name: string) => (name === 'mask' ? groups.at(-1)!.name : name),
 };
 
-/** The verdict of training, which reads everything. */
+/** Returns the outcome of the training, which reads everything. */
 async function found(
   model: string,
   dates: AcquisitionFiles[],
@@ -50,7 +50,7 @@ test('rejects from masks the cells that training rejects, with the same reason',
   const below = (limit: number) => Math.floor(random() * limit);
   const codes = [Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
   const reasons = new Set<string>();
-  for (let place = 0; place < 60; place++) {
+  for (let cell = 0; cell < 60; cell++) {
     const model = ['ndvi', 'ndmi', 'cloud-removal'][below(3)]!;
     const edge = () => (model === 'ndvi' ? 40 + below(120) : 180 + below(160));
     const [width, height] = [edge(), edge()];
@@ -58,7 +58,7 @@ test('rejects from masks the cells that training rejects, with the same reason',
     const hasGaps = below(2) === 0;
     const fields = Array.from({ length: count }, (_, i) => {
       const differs = below(40) === 0 ? 16 : 0;
-      const date = field(width + differs, height, { seed: place, time: Date.UTC(2020, i, 1) });
+      const date = field(width + differs, height, { seed: cell, time: Date.UTC(2020, i, 1) });
       const cover = (paint: (at: number) => void) => {
         const [left, top] = [below(date.width), below(date.height)];
         for (let y = top; y < date.height; y++)
@@ -69,12 +69,12 @@ test('rejects from masks the cells that training rejects, with the same reason',
       if (hasGaps) cover((at) => (date.bands.red[at] = Number.NaN));
       return date;
     });
-    const dates = fields.map((date, i) => writeDate(folder, `${place}-${i}`, date));
+    const dates = fields.map((date, i) => writeDate(folder, `${cell}-${i}`, date));
     const pairs = model === 'cloud-removal' ? [{ cloudy: 0, clear: 1 }] : undefined;
     const tiles = fields.map((date, i) => tileOf(date, dates[i]!));
     const here = await reasonNotTrainableByMasks(storage, getModelSpec(model), { tiles }, { dates, pairs });
     const there = await found(model, dates, pairs);
-    // Only the bands say whether an unassessed pixel of a pair is cloudy.
+    // Only the bands show if an unassessed pixel of a pair is cloudy.
     const isUnassessed = pairs !== undefined && fields[0]!.mask.includes(Mask.notAssessed);
     if (hasGaps || isUnassessed)
       assert.ok(here === undefined || there !== undefined, `${here}, though it can be trained`);

@@ -187,7 +187,7 @@ describe('models of images', () => {
       [1, 80, 64, 3],
       [1, 80, 64, 1],
     ]);
-    // Without cloud in its last plane, the date comes out.
+    // Without cloud in the last plane, the model returns the date unchanged.
     const [same, date] = tf.tidy(() => {
       const planes = tf.randomUniform([1, 16, 16, 12], 0, 1, 'float32', 3);
       const [made] = opened.predict(tf.concat([planes, tf.zeros([1, 16, 16, 1])], 3)) as [Tensor];

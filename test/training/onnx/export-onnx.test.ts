@@ -1,4 +1,4 @@
-/** Models as ONNX files: onnxruntime computes the same from them as tfjs from the model. */
+/** onnxruntime computes the same results from exported ONNX files as tfjs from the models. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -50,7 +50,7 @@ describe('the held-out ground', () => {
           (x, y, precision, patchSize, pixels, [left, top, right, bottom]) => {
             const { width, height } = grid.cellSize(precision);
             const own = grid.encode(x, y, precision);
-            // Ground metres of a pixel of which about so many make a cell.
+            // Pixel size in metres that gives a cell about this number of pixels.
             const metres = (name === 'geohash' ? height * 111_000 : height) / pixels;
             const coveredOf = (size: { width: number; height: number }) => {
               const [column, row] = [Math.floor(left! * size.width), Math.floor(top! * size.height)];
@@ -144,8 +144,8 @@ describe('the held-out ground', () => {
 
 describe('the first held-out date', () => {
   const days = (...numbers: number[]) => numbers.map((day) => day * 86_400_000);
-  const dayOf = (...places: number[][]) => {
-    const time = validationDate(places);
+  const dayOf = (...cells: number[][]) => {
+    const time = validationDate(cells);
     return time === undefined ? undefined : time / 86_400_000;
   };
 
@@ -159,7 +159,7 @@ describe('the first held-out date', () => {
 
   it('is the same for all cells', () => {
     assert.equal(dayOf(days(1, 3, 5, 7), days(2, 4, 6, 8)), 7);
-    // Many tiles of one late date count more than one of a later one.
+    // Many tiles of one late date outweigh one tile of a later date.
     assert.equal(dayOf(days(1, 2, 3), days(1, 2, 3), days(1, 2, 3, 9)), 3);
   });
 

@@ -20,7 +20,7 @@ describe('labelImages', () => {
     const [image] = labelImages(getModelSpec('ndmi'), [date]);
     assert.deepEqual([...image!.targetMask.subarray(0, 12)], [0, 1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1]);
     assert.equal(image!.inputMask[9], 0);
-    // It may be shown, though its index has no meaning.
+    // The date can be shown although its index has no meaning.
     assert.equal(image!.inputMask[10], 1);
     const [nir, swir] = [date.bands.nir[1]!, date.bands.swir16[1]!];
     assert.ok(Math.abs(image!.targets[0]![1]! - (nir - swir) / (nir + swir)) < 1e-6);
@@ -84,7 +84,7 @@ describe('pairCloudyWithClear', () => {
       assert.deepEqual(pairCloudyWithClear([other, clear]), []);
     assert.deepEqual(pairCloudyWithClear([tile(70, 30), tile(100, 0, 94)]), []);
     assert.deepEqual(pairCloudyWithClear([tile(70, 30), clear]), [{ cloudy: 0, clear: 1, prior: [] }]);
-    // The earlier of two that are as near.
+    // The earlier of two equally near dates is used.
     assert.deepEqual(pairCloudyWithClear([tile(110, 30), tile(90, 30), clear]), [
       { cloudy: 1, clear: 2, prior: [0] },
     ]);

@@ -40,7 +40,10 @@ function located(width: number, height: number, date: number): Field {
 }
 
 /** Position and date of each pixel in a set of located patches. */
-function places(inputs: Float32Array, width: number): { column: number; row: number; date: number }[] {
+function positionsAndDates(
+  inputs: Float32Array,
+  width: number,
+): { column: number; row: number; date: number }[] {
   return Array.from({ length: inputs.length / 3 }, (_, i) => ({
     column: inputs[3 * i]! % width,
     row: Math.floor(inputs[3 * i]! / width),
@@ -108,10 +111,13 @@ describe('makePatches', () => {
           const dates = Array.from({ length: count }, (_, n) => located(width, height, n));
           const from = count === 1 ? undefined : Math.ceil(count / 2) * DAY;
           const { train, selection, validation, holdOut } = datasetOf(dates, from);
-          const trained = places(train.inputs, width);
-          const held = places(validation.inputs, width);
+          const trained = positionsAndDates(train.inputs, width);
+          const held = positionsAndDates(validation.inputs, width);
           const columnsOf = (set: { column: number }[]) => set.map(({ column }) => column);
-          const end = Math.max(...columnsOf(trained), ...columnsOf(places(selection!.inputs, width)));
+          const end = Math.max(
+            ...columnsOf(trained),
+            ...columnsOf(positionsAndDates(selection!.inputs, width)),
+          );
           const start = Math.min(...columnsOf(held));
           assert.ok(start - end > PATCH_SIZE, `training ends at ${end}, validation starts at ${start}`);
           for (const { column, row } of held) {
@@ -125,7 +131,7 @@ describe('makePatches', () => {
             `trained to ${last}, validated from ${first}`,
           );
           assert.equal(holdOut.from, from && new Date(from).toISOString());
-          const rows = (set: Patches) => places(set.inputs, width).map(({ row }) => row);
+          const rows = (set: Patches) => positionsAndDates(set.inputs, width).map(({ row }) => row);
           assert.ok(Math.max(...rows(train)) < Math.min(...rows(selection!)));
         },
       ),
@@ -136,7 +142,9 @@ describe('makePatches', () => {
   it('uses all dates on both sides if one side has none, or too few patches', () => {
     const dates = [0, 1, 2, 3].map((n) => located(128, 128, n));
     const datesOf = ({ train, validation }: TrainValidationPatches) =>
-      [train, validation].map(({ inputs }) => [...new Set(places(inputs, 128).map(({ date }) => date))]);
+      [train, validation].map(({ inputs }) => [
+        ...new Set(positionsAndDates(inputs, 128).map(({ date }) => date)),
+      ]);
     const all = [0, 1, 2, 3];
     const later = 3 * DAY;
     assert.deepEqual(datesOf(datasetOf(dates, later)), [[0, 1, 2], [3]]);
@@ -231,7 +239,7 @@ describe('makePatches', () => {
     );
     date.mask.fill(Mask.notAssessed);
     assert.match(reasonOf([date]), /cloud not assessed/);
-    // Enough for training, but a large tile with a held-out side under cloud on every edge.
+    // The tile has enough patches for training, but every edge that could be held out is under cloud.
     const ringed = field(256, 256);
     for (let at = 0; at < ringed.mask.length; at++) {
       const x = at % 256;

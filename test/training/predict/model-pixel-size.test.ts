@@ -149,8 +149,8 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
     'card.json': Buffer.from(JSON.stringify(older)),
   };
   const { collection, grid, geocode } = record;
-  const place = { model: 'ndmi', collection, grid, geocode, version: newVersion() };
-  await node.storage.models.put({ ...place, card: older, score: { error: mse, data: 'the same' } }, files);
+  const cell = { model: 'ndmi', collection, grid, geocode, version: newVersion() };
+  await node.storage.models.put({ ...cell, card: older, score: { error: mse, data: 'the same' } }, files);
   const former = await mapError();
   assert.equal(former.group, '10m');
   assert.ok(former.mse > 4 * map.mse, `${former.mse} beside ${map.mse}`);
@@ -160,14 +160,14 @@ test('the size is that of the named group, otherwise that of the cell, and never
   const side = fc.integer({ min: 1, max: 50 });
   const size = fc.record({ width: side, height: side });
   fc.assert(
-    fc.property(size, size, fc.option(size), fc.boolean(), (own, trained, named, isOwnPlace) => {
+    fc.property(size, size, fc.option(size), fc.boolean(), (own, trained, named, isOwnCell) => {
       const groups = [
         { name: '10m', role: 'data', ...own },
         { name: '20m', role: 'qa', width: 1, height: 1 },
         ...(named ? [{ name: '20m', role: 'data', ...named }] : []),
       ];
-      const found = modelPixels({ group: '20m', ...trained }, { groups } as TileRecord, own, isOwnPlace);
-      const wanted = named ?? (isOwnPlace ? trained : undefined);
+      const found = modelPixels({ group: '20m', ...trained }, { groups } as TileRecord, own, isOwnCell);
+      const wanted = named ?? (isOwnCell ? trained : undefined);
       if (!wanted) assert.match((found as { skipped: string }).skipped, /no bands of 20m/);
       else if (wanted.width > own.width || wanted.height > own.height)
         assert.match((found as { skipped: string }).skipped, /larger/);

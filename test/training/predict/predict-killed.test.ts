@@ -1,4 +1,4 @@
-/** A server whose prediction process is killed: it continues, and the job names the tile that failed. */
+/** A server continues after its prediction process is killed, and the job reports the tile that failed. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ test('after kill -9 of a prediction process only its tile fails, and the server 
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('predict/inference-worker.js');
       } catch {
-        return false; // It ended while we looked.
+        return false; // The process has ended in the meantime.
       }
     });
   const ended = async (id: string) => {

@@ -1,4 +1,4 @@
-/** Prediction as a job of a node: models of places, applied to their tiles, become tiles. */
+/** A prediction job applies the models of cells to the tiles of these cells and stores the results as tiles. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ const execute = (node: TilewrightNode, inputs: object) =>
     payload: { inputs },
   });
 
-/** Stored numbers of a band as physical values, NaN for no data. */
+/** Returns the stored numbers of a band as physical values, NaN for no data. */
 async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): Promise<Float64Array> {
   const group = tile.groups.find(({ bands }) => bands.some((band) => band.name === name))!;
   const index = group.bands.findIndex((band) => band.name === name);
@@ -61,8 +61,8 @@ describe('predict', { timeout: 300_000 }, () => {
     const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
     const trained = await train(node, { model: 'ndvi', filter, epochs: 15 });
     assert.ok(trained.models.length > 0);
-    const places = new Set(trained.models.map(({ geocode }) => geocode));
-    const raw = (await tilesOf(node)).filter(({ geocode }) => places.has(geocode));
+    const cells = new Set(trained.models.map(({ geocode }) => geocode));
+    const raw = (await tilesOf(node)).filter(({ geocode }) => cells.has(geocode));
 
     const made = await predict(node, { model: 'ndvi', filter: { collections: ['s'] } });
     assert.equal(made.tiles, raw.length);

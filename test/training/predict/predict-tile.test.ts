@@ -13,7 +13,7 @@ import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, field } from '../synthetic-land.js';
 
-/** Reflectance above which the model below says infinity; up to it, 0. */
+/** The model below predicts infinity above this reflectance, otherwise 0. */
 const LIMIT = 0.1;
 
 test('a value that is not finite becomes nodata, and a tile without finite values fails', async (t) => {
@@ -110,7 +110,7 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
   const spec = getModelSpec('cloud-removal');
   const tile = { grid: 'geohash', geocode: 'u0', metadata: {} } as const;
   const groups = { [`${size}x${size}`]: '10m' };
-  // An untrained model whose line puts the medians of the other dates in the place of the adjusted values.
+  // An untrained model whose linear part uses the medians of the other dates instead of the adjusted values.
   const weights = [0, 1, 2].map((band) =>
     Array.from({ length: 13 }, (_, plane) => (plane === 6 + band ? 1 : plane === 9 + band ? -1 : 0)),
   );
@@ -133,7 +133,7 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
     assert.equal(codes![0]![at], isCloudy(code) ? Mask.filled : code);
     if (isCloudy(code)) {
       filled++;
-      // The other date is the same land.
+      // The other date shows the same land.
       const truth = later.bands.red[at]!;
       assert.ok(Math.abs(bands![0]![at]! * 0.0001 - 0.1 - truth) < 0.05, `pixel ${at}`);
     }

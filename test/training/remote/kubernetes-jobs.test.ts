@@ -1,5 +1,5 @@
 /**
- * Kubernetes Jobs, each of which trains a place in its own container. The tests run the commands of the containers on this machine and
+ * Kubernetes Jobs, each of which trains a cell in its own container. The tests run the commands of the containers on this machine and
  * check the manifests against the schemas.
  */
 import assert from 'node:assert/strict';
@@ -46,8 +46,8 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     const process = start([...args, '--format', 'json'], { TILEWRIGHT_TOKEN: TOKEN, TMPDIR });
     return { process, end: finished(process), left: () => readdir(TMPDIR, { recursive: true }) };
   };
-  const argsOf = (place: string) =>
-    items.find(({ metadata }) => metadata.labels['tilewright/geocode'] === place)!.spec.template.spec
+  const argsOf = (cell: string) =>
+    items.find(({ metadata }) => metadata.labels['tilewright/geocode'] === cell)!.spec.template.spec
       .containers[0]!.args;
   const withFlag = (args: string[], flag: string, value: string) => args.with(args.indexOf(flag) + 1, value);
   const get = async (path: string) => fetch(url + path);
@@ -154,7 +154,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     const before = await versionsOf(id);
     const jobs = await (await get('/jobs')).text();
     const first = await pod(withFlag(argsOf(geocode), '--epochs', '9000'), 'killed');
-    // By then it has trained for a while.
+    // At this point the training has run for a while.
     await eventually(
       'a checkpoint',
       async () => (await first.left()).some((file) => file.endsWith('checkpoint')),
@@ -179,7 +179,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
         .split('\n')
         .some((line) => Number.parseInt(line, 10) === command.pid && line.includes('worker.js'));
     };
-    // By then it has fetched the tiles, and it sends no request to the node until it has trained.
+    // At this point the container has fetched the tiles. It sends no request to the node until the training ends.
     await eventually('the training', isTraining, 60_000);
     server.kill('SIGTERM');
     await once(server, 'close');
@@ -211,7 +211,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   test('an unknown model is refused, and so is one of tiles that have changed', async () => {
     const [{ geocode, id, version }] = partitioned.models as [Results['models'][0]];
     const filter = { collections: ['s'], geocode, maxCloud: 30 };
-    const place = (await (await post('/training/place', { model: 'ndvi', filter })).json()) as {
+    const cell = (await (await post('/training/place', { model: 'ndvi', filter })).json()) as {
       tiles: string;
     };
     const card: ModelCard = JSON.parse(String(await bytesOf(id, version, 'card.json')));
@@ -223,7 +223,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
     const store = (trained: object, more: object = {}, headers = {}) =>
       post(
         '/processes/store-model/execution',
-        { inputs: { model: 'ndvi', filter, tiles: place.tiles, engine, trained, ...more } },
+        { inputs: { model: 'ndvi', filter, tiles: cell.tiles, engine, trained, ...more } },
         headers,
       );
     const ended = async (answer: Response) => {
@@ -294,7 +294,7 @@ test('the Jobs are valid by the schemas of Kubernetes', async (t) => {
   if (spawnSync('kubernetes-validate', ['--help'], { env }).status !== 0)
     return t.skip('kubernetes-validate is missing; tools/install-deploy-tools.sh installs it');
   const folder = await tempFolder(t);
-  const place = {
+  const cell = {
     model: 'cloud-removal',
     memory: 2e9,
     collection: 'Sentinel 2',
@@ -302,8 +302,8 @@ test('the Jobs are valid by the schemas of Kubernetes', async (t) => {
     flags: ['--seed', '2'],
   };
   const jobs = {
-    cluster: kubernetesJob({ ...place, server: 'http://tilewright-1.tilewright-nodes.tiles.svc:8080' }),
-    single: kubernetesJob({ ...place, geocode: '0'.repeat(32), server: 'http://127.0.0.1:8080' }),
+    cluster: kubernetesJob({ ...cell, server: 'http://tilewright-1.tilewright-nodes.tiles.svc:8080' }),
+    single: kubernetesJob({ ...cell, geocode: '0'.repeat(32), server: 'http://127.0.0.1:8080' }),
   };
   const validate = async (name: string, job: object) => {
     const path = join(folder, `${name}.yaml`);

@@ -1,4 +1,4 @@
-/** Models that were trained outside of the node, as they are sent there. */
+/** Uploads of models that were trained outside of the node. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestCheck } from '../../../src/json-schema.js';

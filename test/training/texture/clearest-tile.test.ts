@@ -1,4 +1,4 @@
-/** Which image of a place its texture is computed of. */
+/** The choice of the image of a cell that its texture is computed from. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clearestTile } from '../../../src/training/texture/clearest-tile.js';

@@ -1,4 +1,4 @@
-/** Textures against scikit-image (test/fixtures/training/reference_texture.py), and what must hold for any image. */
+/** Textures against scikit-image (test/fixtures/training/reference_texture.py), and properties that hold for every image. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -8,14 +8,14 @@ import { TextureIndex } from '../../../src/training/index.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from '../../storage/sample-scenes.js';
 import { atEnd } from '../../support/at-end.js';
 
-/** Two deliveries without a common cell, of three places and of two. */
+/** Two deliveries of three and two cells, none in common. */
 const [FIRST, SECOND] = [7, 1];
 const { id: collection } = COLLECTION;
-/** One value of each place. */
+/** The texture value of each cell. */
 const VALUES: Record<string, number> = { '9q8yv': 0, '9q8yz': 1, '9q9p1': 3, c2b2n: 6, c2b2p: 10 };
 const OWN = '9q8yz';
 
-async function withPlaces(t: TestContext) {
+async function withCells(t: TestContext) {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   await writeScene(storage, 'a', FIRST);
@@ -39,10 +39,10 @@ async function withPlaces(t: TestContext) {
 }
 
 const nearOwn = async (index: TextureIndex) => (await index.nearest(collection, OWN, 10))?.similar;
-const geocodes = (places: { geocode: string }[] | undefined) => places?.map(({ geocode }) => geocode);
+const geocodes = (cells: { geocode: string }[] | undefined) => cells?.map(({ geocode }) => geocode);
 
 test('every change of textures, clusters, tiles, scenes and the collection shows in the next answer', async (t) => {
-  const { storage, put, cluster } = await withPlaces(t);
+  const { storage, put, cluster } = await withCells(t);
   const index = new TextureIndex(storage);
   assert.equal(await nearOwn(index), undefined);
 
@@ -70,11 +70,11 @@ test('every change of textures, clusters, tiles, scenes and the collection shows
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q9p1', '9q8yv']);
   const tiles = await toArray(storage.catalogue.tiles.values());
   await storage.deleteTile(tiles.find(({ geocode }) => geocode === '9q9p1')!.id);
-  assert.deepEqual(geocodes(await index.places(collection)), ['9q8yv', OWN]);
+  assert.deepEqual(geocodes(await index.cells(collection)), ['9q8yv', OWN]);
 
   await storage.deleteCollection(collection);
   assert.equal(await nearOwn(index), undefined);
-  assert.deepEqual(await index.places(collection), []);
+  assert.deepEqual(await index.cells(collection), []);
   await writeScene(storage, 'c', FIRST);
   await put(VALUES);
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q8yv', '9q9p1']);
@@ -86,9 +86,9 @@ test('every change of textures, clusters, tiles, scenes and the collection shows
 });
 
 test('concurrent requests share one read; changes during the read show in the next answer', async (t) => {
-  const { storage, put } = await withPlaces(t);
+  const { storage, put } = await withCells(t);
   await put(VALUES);
-  // The first reading has seen all textures, but ends only after the event `released`.
+  // The first read has returned all textures, but ends only after the event `released`.
   const steps = new EventEmitter();
   const [isRead, isReleased] = [once(steps, 'read'), once(steps, 'released')];
   const textures = storage.textures.list.bind(storage.textures);
@@ -106,13 +106,13 @@ test('concurrent requests share one read; changes during the read show in the ne
   await put({ '9q8yv': 100 });
   const late = await Promise.all([nearOwn(index), nearOwn(index)]);
   steps.emit('released');
-  for (const places of await Promise.all(early)) assert.equal(places![0]!.geocode, '9q8yv');
-  for (const places of [...late, await nearOwn(index)]) assert.equal(places![0]!.geocode, '9q9p1');
+  for (const cells of await Promise.all(early)) assert.equal(cells![0]!.geocode, '9q8yv');
+  for (const cells of [...late, await nearOwn(index)]) assert.equal(cells![0]!.geocode, '9q9p1');
   assert.equal(readings.mock.callCount(), 2);
 });
 
 test('a failed read rejects its callers; the next call reads again', async (t) => {
-  const { storage, put } = await withPlaces(t);
+  const { storage, put } = await withCells(t);
   await put(VALUES);
   const readings = t.mock.method(storage.textures, 'list');
   readings.mock.mockImplementationOnce(() => {

@@ -1,4 +1,4 @@
-/** Textures of places as a job and a command: planted textures are recognised, and similar places are found. */
+/** The job and the command for textures recognise planted textures and find similar cells. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -172,7 +172,7 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
     const path = await writeTestScene(join(folder, `${name}.tif`), { width: 400, ...options });
     await tilewright('ingest', path, '--id', name, '--datetime', datetime, ...SCENE_FLAGS, '--data', data);
   };
-  /** Runs the process again. Returns its results, the scene of each place's texture, and all tiles with their cloud cover. */
+  /** Runs the process again. Returns its results, the scene of each cell's texture, and all tiles with their cloud cover. */
   const look = async (...flags: string[]) => {
     const results = await texture('--min-coverage', '99', '--data', data, ...flags);
     const storage = await Storage.open(data);
@@ -196,20 +196,20 @@ test('an older image replaces the previous one if that is cloudy', async (t) => 
 
   await ingest('clear', '2024-05-01T10:00:00Z', { seed: 2 });
   const after = await look();
-  const places = [...after.scenes.keys()];
-  assert.ok(places.some((geocode) => cloud(geocode) === 100));
+  const cells = [...after.scenes.keys()];
+  assert.ok(cells.some((geocode) => cloud(geocode) === 100));
   for (const [geocode, scene] of after.scenes)
     assert.equal(scene, clouded(geocode) ? 'clear' : 'cloudy', geocode);
-  const changed = places.filter(clouded).length;
+  const changed = cells.filter(clouded).length;
   assert.deepEqual(
     [after.results.textures, after.results.unchanged, after.results.skipped],
-    [changed, places.length - changed, {}],
+    [changed, cells.length - changed, {}],
   );
 
-  // Near the date of the older image, no place uses the cloudy image.
+  // Near the date of the older image, no cell uses the cloudy image.
   const near = await look('--near', '2024-05-20');
   assert.deepEqual([...new Set(near.scenes.values())], ['clear']);
-  assert.equal(near.results.textures, places.length - changed);
+  assert.equal(near.results.textures, cells.length - changed);
 });
 
 test('a job that is cancelled during clustering ends as cancelled and keeps its textures', async (t) => {
@@ -220,7 +220,7 @@ test('a job that is cancelled during clustering ends as cancelled and keeps its 
   await client.run('ingest', {
     ...{ href, collection: 'planted', precision: 6, scale: 0.0001, datetime: '2024-06-01T10:00:00Z' },
   });
-  // So many textures that clustering takes minutes.
+  // Clustering this number of textures takes minutes.
   const { next } = randomStream(1);
   const about = { collection: 'planted', grid: 'geohash', tile: 'none', version: '1', start: 0 } as const;
   const many = Array.from({ length: 20_000 }, (_, i) => ({
@@ -284,7 +284,7 @@ test('a cell whose new image has too few clear pixels keeps its texture; a NaN t
   await storage.textures.put([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
   const index = new TextureIndex(storage);
   assert.equal(await index.nearest('planted', one!.geocode, 5), undefined);
-  assert.equal((await index.places('planted')).length, others.length);
+  assert.equal((await index.cells('planted')).length, others.length);
   await storage.close();
   assert.equal((await texture(...target)).textures, 1);
 

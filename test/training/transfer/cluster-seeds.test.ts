@@ -1,4 +1,4 @@
-/** How nodes agree on the places that train first. */
+/** Agreement of nodes on the cells that train first. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
@@ -13,10 +13,10 @@ import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';
 import { putTextures } from '../../support/textures.js';
 
-/** One value for each place, and two clusters around 0 and 10. */
+/** The texture value of each cell; two clusters around 0 and 10. */
 const VALUES: Record<string, number> = { u0: 0.5, u1: 0.1, u2: -0.1, u3: 9, u4: 10.2, u5: 4.9 };
 
-async function places(t: { after(work: () => Promise<void>): void }, folder: string) {
+async function withCells(t: { after(work: () => Promise<void>): void }, folder: string) {
   const storage = await Storage.open(folder);
   atEnd(t, () => storage.close());
   const about = { title: 'ab', grid: 'geohash', precision: 2, license: 'various', createdAt: 0 } as const;
@@ -48,7 +48,7 @@ function meeting(nodes: number) {
 }
 
 test('all nodes choose the same cell of each cluster, and the next one if that has no model', async (t) => {
-  const storage = await places(t, await tempFolder(t));
+  const storage = await withCells(t, await tempFolder(t));
   const textures = new TextureIndex(storage);
   const of = (geocode: string, model = 'ndvi'): CellModel => ({ model, collection: 'ab', geocode });
   const all = Object.keys(VALUES);
@@ -69,7 +69,7 @@ test('all nodes choose the same cell of each cluster, and the next one if that h
     for (const isSeed of chosen) assert.equal(isSeed?.(of('u1', 'ndmi')) ?? false, false);
     return names[0];
   };
-  // If places are equally near to the centre, the first geocode is chosen.
+  // If cells are equally near to the centre, the first geocode is chosen.
   assert.deepEqual(
     await round(
       [
@@ -88,7 +88,7 @@ test('all nodes choose the same cell of each cluster, and the next one if that h
 });
 
 test('the models of all seeds are awaited', { timeout: 60_000 }, async (t) => {
-  const storage = await places(t, await tempFolder(t));
+  const storage = await withCells(t, await tempFolder(t));
   const tile = { collection: 'ab', grid: 'geohash', id: 't', version: 'v', start: 0 };
   const stored = [];
   for (const geocode of ['u1', 'u4'])

@@ -1,4 +1,4 @@
-/** Which models places start from: the choice of each policy beside a scan of all places. */
+/** Compares the source models that each policy chooses with a scan of all cells. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomStream } from '../../../src/random.js';
@@ -35,8 +35,8 @@ const tileIn = (geocode: string) =>
 test('no cell starts from a model whose record is damaged, and a warning reports it', async (t) => {
   const dir = await tempFolder(t);
   const before = await Storage.open(dir);
-  const places = ['u200', 'u201'].map(tileIn);
-  for (const place of places) await putModel(before, [place], { mse: 0.01, mean: 0.015 });
+  const tiles = ['u200', 'u201'].map(tileIn);
+  for (const tile of tiles) await putModel(before, [tile], { mse: 0.01, mean: 0.015 });
   await before.close();
   await damageRecords(dir, '!models!ndvi_c_gu200');
 
@@ -73,7 +73,7 @@ test('no cell starts from a model of an older version, or of a cell of another s
     ...{ collection: 'c', grid: 'geohash', geocode, tile: `c_s_g${geocode}`, version: 'v', start: 0 },
     values: [value, 0, 0],
   });
-  // The cell of another size looks most alike.
+  // The cell of another size is the most similar one.
   await putTextures(storage, [textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
   const find = sourceModelFinder(new TextureIndex(storage), models, 'probe', 1);
   const found = await find({ collection: 'c', geocode: 'u203' });
@@ -123,14 +123,14 @@ test('each policy matches a scan of all cells', async (t) => {
       [{ collection: 'c', grid: 'geohash', geocode, id: 't', version: 'v', start: 0 } as TileRecord],
       change,
     );
-  // Every second place has a model, every tenth one that has learned nothing.
+  // Every second cell has a model; every tenth cell has a model without skill.
   for (const [i, { geocode }] of textures.entries())
     if (i % 2 === 0) await put(geocode, { mse: i % 10 === 0 ? 0.02 : 0.01, mean: 0.015, seed: i });
   await put(textures[1]!.geocode, { model: 'ndmi', mean: 1 });
-  // The best version counts, not the latest.
+  // The best version is used, not the latest one.
   const best = (await put(textures[3]!.geocode, { mse: 0.001, mean: 0.015 })).version;
   await put(textures[3]!.geocode, { mse: 0.014, mean: 0.015 });
-  // One for several places is not of this place alone, whatever its error.
+  // A model of several cells is never used, regardless of its error.
   await put(textures[3]!.geocode, { mse: 0.0001, mean: 0.015, mode: 'distributed' });
 
   const warnings: string[] = [];

@@ -1,4 +1,4 @@
-/** Training from models of other places, with the command and over HTTP. */
+/** Training from models of other cells, with the command and over HTTP. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,8 +12,8 @@ import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** Places of precision 5, six of them whole. */
-async function placesIn(t: TestContext): Promise<{ data: string; target: string[] }> {
+/** Creates cells of precision 5; six of them are complete. */
+async function cellsIn(t: TestContext): Promise<{ data: string; target: string[] }> {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const target = ['--data', data];
@@ -57,8 +57,8 @@ type Trained = TrainResults['models'][number];
 test('a cell starts from the most similar usable cell of its cluster, and its card records it', {
   timeout: 300_000,
 }, async (t) => {
-  const { data, target } = await placesIn(t);
-  // The textures of the places are unknown.
+  const { data, target } = await cellsIn(t);
+  // The textures of the cells are unknown.
   const first = await train(target, '--transfer', 'similar');
   const all = first.models.map(({ geocode }) => geocode);
   assert.ok(all.length >= 5);
@@ -116,7 +116,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
 });
 
 test('a cell that probes starts from the best model, and its card records it', async (t) => {
-  const { data, target } = await placesIn(t);
+  const { data, target } = await cellsIn(t);
   const whole = [...target, '--min-coverage', '99'];
   const first = await train(whole);
   assert.equal((await tilewright('texture', '--clusters', '2', ...whole)).code, 0);
@@ -139,7 +139,7 @@ test('a cell that probes starts from the best model, and its card records it', a
 test('with a curriculum the most typical cell of each cluster trains first, and the others start from it', {
   timeout: 300_000,
 }, async (t) => {
-  const { data, target } = await placesIn(t);
+  const { data, target } = await cellsIn(t);
   const whole = [...target, '--min-coverage', '99'];
   const textures = await tilewright('texture', '--clusters', '2', '--format', 'json', ...whole);
   const { clusters } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!;
@@ -188,7 +188,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
 });
 
 test('if the seed of a cluster cannot be trained, the next most typical cell is the seed', async (t) => {
-  const { data, target } = await placesIn(t);
+  const { data, target } = await cellsIn(t);
   const textures = await tilewright('texture', '--clusters', '1', '--format', 'json', ...target);
   const { places, middle } = (JSON.parse(textures.stdout) as TextureResults).collections[0]!.clusters[0]!;
   const storage = await Storage.open(data);
@@ -212,7 +212,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
 });
 
 test('parents with damaged files are skipped; if all are damaged, the cell starts fresh', async (t) => {
-  const { data, target } = await placesIn(t);
+  const { data, target } = await cellsIn(t);
   const { models } = await train(target);
   assert.equal((await tilewright('texture', '--clusters', '1', ...target)).code, 0);
   const [{ geocode }] = models as [Trained];
@@ -238,7 +238,7 @@ test('parents with damaged files are skipped; if all are damaged, the cell start
 });
 
 test('invalid combinations of options are refused', async (t) => {
-  const { data } = await placesIn(t);
+  const { data } = await cellsIn(t);
   const node = await testNode(t, data);
   const refused = async (inputs: object) => {
     const { code } = (

@@ -1,67 +1,31 @@
 /** Training that starts from the model of another cell. */
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { before, describe, it, type TestContext } from 'node:test';
-import { crc32 } from 'node:zlib';
+import { writeFileSync } from 'node:fs';
+import { before, describe, it } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
-import type { ModelFileLocation } from '../../../src/storage/index.js';
 import { linearPredictor, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
 import { maskedPairs, meanSquaredError } from '../../../src/training/evaluation/evaluate.js';
 import { regressionMetrics } from '../../../src/training/evaluation/metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/predict-patches.js';
-import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
-import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
-import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/models/saved-model.js';
-import { labelImages } from '../../../src/training/patches/labelled-images.js';
-import {
-  makePatches,
-  type Patches,
-  subsamplePatches,
-  type TrainValidationPatches,
-} from '../../../src/training/patches/patches.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
+import { type Patches, subsamplePatches } from '../../../src/training/patches/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
 import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';
-import { tempFolder } from '../../support/temp.js';
-import { clouded, field } from '../synthetic-land.js';
-
-const ndvi = getModelSpec('ndvi');
-const ndmi = getModelSpec('ndmi');
-
-function datasetOf(
-  spec: ModelSpec,
-  seed: number,
-  side = spec.patchSize > 16 ? 340 : 150,
-): TrainValidationPatches {
-  const clear = field(side, side, { seed });
-  const isPair = spec.target.kind === 'clear';
-  const dates = isPair ? [clouded(clear), clear] : [clear];
-  const least = { ...spec, minPatches: Math.min(8, spec.minPatches) };
-  const outcome = makePatches(
-    least,
-    labelImages(spec, dates, isPair ? [{ cloudy: 0, clear: 1 }] : undefined),
-  );
-  assert.ok('dataset' in outcome, JSON.stringify(outcome));
-  return outcome.dataset;
-}
-
-async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promise<SourceModelFiles> {
-  const folder = await tempFolder(t);
-  const place = (name: keyof ModelFiles): ModelFileLocation => {
-    const bytes = files[name]!;
-    const path = join(folder, String(name));
-    writeFileSync(path, bytes);
-    const file = { name: String(name), bytes: bytes.length, crc32: crc32(bytes) };
-    return { path, file, model: { id, version: 'v1' } };
-  };
-  return { id, version: 'v1', topology: place('model.json'), weights: place('weights.bin') };
-}
+import {
+  datasetOf,
+  line,
+  ndmi,
+  ndvi,
+  parentIn,
+  trainAndSave,
+  valuesOf,
+  weightsIn,
+} from './trained-models.js';
 
 describe('warmStart', () => {
   let tf: Tf;
@@ -69,28 +33,8 @@ describe('warmStart', () => {
   let experienced: ModelFiles;
   before(async () => {
     ({ tf } = await loadEngine('wasm'));
-    experienced = (await trained(ndvi, datasetOf(ndvi, 1, 300), { epochs: 20 })).files;
+    experienced = (await trainAndSave(tf, ndvi, datasetOf(ndvi, 1, 300), { epochs: 20 })).files;
   });
-
-  const trained = async (
-    spec: ModelSpec,
-    dataset: TrainValidationPatches,
-    options: Partial<TrainOptions> = {},
-  ) => {
-    const { model, ...rest } = await trainModel(tf, spec, dataset, { seed: 1, epochs: 2, ...options });
-    const files = await saveModel(tf, model);
-    model.dispose();
-    return { files, ...rest };
-  };
-  const valuesOf = (model: LayersModel) =>
-    new Map(model.weights.map((weight) => [weight.originalName, weight.read().dataSync<'float32'>()]));
-  /** The weights by name. */
-  const weightsIn = (files: ModelFiles) => {
-    const { weightsManifest } = JSON.parse(Buffer.from(files['model.json']).toString());
-    const names: string[] = weightsManifest[0].weights.map(({ name }: { name: string }) => name);
-    const values = parseWeights(files['model.json'], files['weights.bin']);
-    return new Map(names.map((weight, i) => [weight, values[i]!.values]));
-  };
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
     it(`copies the weights of the parent into a ${name} model, adapted to the cell`, async (t) => {
@@ -139,7 +83,7 @@ describe('warmStart', () => {
       const files = spec === ndvi ? experienced : await saveModel(tf, original);
       const parent = await parentIn(t, files);
       const { train } = datasetOf(spec, 2);
-      // The land differs from the parent's: the same colours have half of the index.
+      // The land differs from the parent's land: the same colours have half of the index.
       const targets = train.targets.map((target) => target / 2);
       const model = buildModel(tf, spec, 6);
       await warmStart(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
@@ -194,7 +138,7 @@ describe('warmStart', () => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const { train } = datasetOf(ndmi, 1, 420);
-    // Half of the place is five times as bright as the other half.
+    // One half of the cell is five times as bright as the other half.
     const length = train.size ** 2 * 3;
     const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
     const model = buildModel(tf, ndmi, 6);
@@ -236,15 +180,15 @@ describe('warmStart', () => {
   it('starts with what the parent learned about similar land', async (t) => {
     const parent = await parentIn(t, experienced);
     const dataset = datasetOf(ndvi, 2);
-    const fresh = await trained(ndvi, dataset);
-    const other = await trained(ndvi, dataset, { start: { parents: [parent], probe: false } });
+    const fresh = await trainAndSave(tf, ndvi, dataset);
+    const other = await trainAndSave(tf, ndvi, dataset, { start: { parents: [parent], probe: false } });
     const first = ({ losses }: typeof fresh) => losses[0]!.validation;
     assert.ok(first(other) < first(fresh) / 2, `${first(other)} beside ${first(fresh)}`);
     assert.deepEqual(other.start, { parent: { id: 'parent', version: 'v1' } });
   });
 
   it('refuses models with other layers, NaN weights or damaged files, and starts fresh', async (t) => {
-    const { files } = await trained(ndvi, datasetOf(ndvi, 1), { epochs: 1 });
+    const { files } = await trainAndSave(tf, ndvi, datasetOf(ndvi, 1), { epochs: 1 });
     const others = buildModel(tf, getModelSpec('ndmi'), 1);
     const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer);
     const all = (value: number) => new Uint8Array(weights.map(() => value).buffer);
@@ -266,9 +210,11 @@ describe('warmStart', () => {
       await parentIn(t, { ...files, 'weights.bin': all(1e17) }, 'large'),
     ];
     others.dispose();
-    const fresh = await trained(ndvi, datasetOf(ndvi, 2));
+    const fresh = await trainAndSave(tf, ndvi, datasetOf(ndvi, 2));
     for (const probe of [false, true]) {
-      const { files, start } = await trained(ndvi, datasetOf(ndvi, 2), { start: { parents, probe } });
+      const { files, start } = await trainAndSave(tf, ndvi, datasetOf(ndvi, 2), {
+        start: { parents, probe },
+      });
       assert.deepEqual(files, fresh.files);
       assert.equal(start!.parent, undefined);
       assert.deepEqual(
@@ -289,7 +235,7 @@ describe('warmStart', () => {
     // The next suitable parent is used.
     const good = await parentIn(t, files, 'good');
     const start = { parents: [...parents, good], probe: false };
-    assert.equal((await trained(ndvi, datasetOf(ndvi, 2), { start })).start!.parent!.id, 'good');
+    assert.equal((await trainAndSave(tf, ndvi, datasetOf(ndvi, 2), { start })).start!.parent!.id, 'good');
   });
 
   it('compares its parents and a fresh model on training patches, and uses the best', async (t) => {
@@ -348,135 +294,9 @@ describe('warmStart', () => {
     );
     for (const one of [original, model]) one.dispose();
   });
-
-  for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
-    it(`freezes the features of ${name} while its last layers are trained`, {
-      timeout: 240_000,
-    }, async (t) => {
-      const spec = getModelSpec(name);
-      const dataset = datasetOf(spec, 1);
-      // Without selection patches the last epoch is kept.
-      const few = { ...dataset, train: subsamplePatches(dataset.train, 8), selection: undefined };
-      const original = buildModel(tf, spec, 5, line(spec));
-      const parent = await parentIn(t, await saveModel(tf, original));
-      const head = headLayerNames(spec, original);
-      const before = valuesOf(original);
-      const learned = [...before.keys()].filter((weight) => !weight.includes('moving'));
-      const isHead = (weight: string) => head.includes(weight.split('/')[0]!);
-      const features = learned.filter((weight) => !isHead(weight));
-      // The weights of the head, except those that are fitted before the training.
-      const held = learned.filter((weight) => isHead(weight) && !/^(line|change)\//.test(weight));
-      assert.ok(features.length >= 3 && head.includes('line') && head.includes('change'), head.join());
-      const start = { parents: [parent], probe: false };
-      const changedBy = async (fineTuning: 'all' | 'head' | 'gradual', epochs: number) => {
-        const { files } = await trained(spec, few, { start, fineTuning, epochs });
-        const after = weightsIn(files);
-        const changed = (weight: string) =>
-          before.get(weight)!.some((one, i) => one !== after.get(weight)![i]);
-        return { features: features.some(changed), head: held.some(changed) };
-      };
-      assert.deepEqual(await changedBy('head', 2), { features: false, head: true });
-      assert.deepEqual(await changedBy('gradual', 3), { features: true, head: true });
-      assert.deepEqual(await changedBy('all', 2), { features: true, head: true });
-      original.dispose();
-    });
-
-  it('warms the learning rate up at the start, and when further layers become trainable', async (t) => {
-    const dataset = datasetOf(ndvi, 2);
-    // One step an epoch; the first step of Adam moves a weight by the size of the step.
-    const train = subsamplePatches(dataset.train, ndvi.batchSize);
-    // Large targets have large gradients.
-    const targets = train.targets.map((one) => 100 * one);
-    const few = { ...dataset, train: { ...train, targets }, selection: undefined };
-    const parent = await parentIn(t, experienced);
-    const start = { parents: [parent], probe: false };
-    const before = weightsIn(experienced);
-    const moved = async (options: Partial<TrainOptions>) => {
-      const after = weightsIn((await trained(ndvi, few, { start, ...options })).files);
-      const [name] = before.keys();
-      const most = before
-        .get(name!)!
-        .reduce((most, one, i) => Math.max(most, Math.abs(after.get(name!)![i]! - one)), 0);
-      return most / ndvi.learningRate;
-    };
-    const [all, gradual] = [await moved({ epochs: 1 }), await moved({ epochs: 2, fineTuning: 'gradual' })];
-    assert.ok(Math.abs(all - 2 / 3) < 1e-2, `${all}`);
-    // Half of the cosine schedule is over.
-    assert.ok(Math.abs(gradual - 1 / 3) < 1e-2, `${gradual}`);
-  });
-
-  it('fails if the last step leaves NaN weights', async (t) => {
-    const original = buildModel(tf, ndvi, 5, line(ndvi));
-    const files = await saveModel(tf, original);
-    original.dispose();
-    const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer).map((one) => 1e6 * one);
-    const huge = { ...files, 'weights.bin': new Uint8Array(weights.buffer) };
-    const start = { parents: [await parentIn(t, huge)], probe: false };
-    const dataset = datasetOf(ndvi, 2);
-    const few = { ...dataset, train: subsamplePatches(dataset.train, 60) };
-    const training = trained(ndvi, few, { start, epochs: 1 });
-    await assert.rejects(training, { code: 'TW_TRAIN_DIVERGED' });
-  });
-
-  it('resumes from a checkpoint to the same weights, before and after the layers change', async (t) => {
-    const folder = await tempFolder(t);
-    const parent = await parentIn(t, experienced);
-    const dataset = datasetOf(ndvi, 2);
-    const train = (cutAt?: number) =>
-      trained(ndvi, dataset, {
-        ...{ epochs: 6, fineTuning: 'gradual', start: { parents: [parent], probe: false } },
-        checkpoint: { path: join(folder, 'place'), task: 'a', everySeconds: 0 },
-        onEpoch: ({ epoch }) => {
-          if (epoch === cutAt) throw new Error('cut off');
-        },
-      });
-    const whole = await train();
-    assert.equal(whole.start!.parent!.id, 'parent');
-    // The last layers train alone for two epochs. A training that is cut off resumes from the epoch before.
-    for (const epoch of [2, 3, 4, 5]) {
-      await assert.rejects(train(epoch), /cut off/);
-      const { files, losses, start } = await train();
-      assert.deepEqual(
-        { files, losses, start },
-        { files: whole.files, losses: whole.losses, start: whole.start },
-      );
-    }
-  });
-
-  it('resumes from a checkpoint with its parent, even if that has been deleted', async (t) => {
-    const folder = await tempFolder(t);
-    const [parent, other] = [await parentIn(t, experienced), await parentIn(t, experienced, 'other')];
-    const train = (cutAt?: number) =>
-      trained(ndvi, datasetOf(ndvi, 2), {
-        ...{ epochs: 3, start: { parents: [parent, other], probe: false } },
-        checkpoint: { path: join(folder, 'place'), task: 'a', everySeconds: 0 },
-        onEpoch: ({ epoch }) => {
-          if (epoch === cutAt) throw new Error('cut off');
-        },
-      });
-    const whole = await train();
-    await assert.rejects(train(2), /cut off/);
-    rmSync(parent.weights.path);
-    const { files, start } = await train();
-    assert.deepEqual({ files, start }, { files: whole.files, start: whole.start });
-  });
-
-  it('skips a parent whose files cannot be read', async (t) => {
-    const [unread, good] = [await parentIn(t, experienced, 'unread'), await parentIn(t, experienced, 'good')];
-    rmSync(unread.weights.path);
-    mkdirSync(unread.weights.path);
-    const from = { parents: [unread, good], probe: false };
-    const { start } = await trained(ndvi, datasetOf(ndvi, 2), { start: from });
-    assert.equal(start!.parent!.id, 'good');
-    assert.deepEqual(
-      start!.refused!.map(({ id }) => id),
-      ['unread'],
-    );
-    assert.match(start!.refused![0]!.reason, /EISDIR/);
-  });
 });
 
-/** The samples that count: the values that enter the line, and the residual. */
+/** Returns the samples with a weight: the inputs of the line and the residual. */
 function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]; left: number }[] {
   const pixels = patches.size ** 2;
   return [...patches.targets].flatMap((target, n) => {
@@ -488,15 +308,4 @@ function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]
     };
     return [{ bands: [0, 1, 2].map(values), left: target - predicted[n]! }];
   });
-}
-
-/** A line that is not zero, so that all weights get gradients. */
-function line(spec: ModelSpec) {
-  const { inputs, target } = spec;
-  const outputs = target.kind === 'clear' ? inputs.length : 1;
-  const row = Array.from({ length: inputPlanes(spec) }, (_, i) => 0.1 * (i + 1));
-  return {
-    weights: Array.from({ length: outputs }, () => row),
-    bias: Array.from({ length: outputs }, () => 0.1),
-  };
 }

@@ -1,5 +1,5 @@
 /**
- * Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works.
+ * If a child process of any kind is killed or exits, busy or idle, its task fails with an error code and the next task succeeds.
  */
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
@@ -87,7 +87,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       const model = buildModel(tf, getModelSpec('ndvi'), 1);
       const files = await saveModel(tf, model);
       model.dispose();
-      const placeOf = (name: 'model.json' | 'weights.bin') => {
+      const writeFile = (name: 'model.json' | 'weights.bin') => {
         const path = join(folder, name);
         writeFileSync(path, files[name]);
         const file = { name, bytes: files[name].length, crc32: crc32(files[name]) };
@@ -97,8 +97,8 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
         tile: { grid: 'geohash', geocode: 'u0', metadata: {} },
         model: {
           name: 'ndvi',
-          topology: placeOf('model.json'),
-          weights: placeOf('weights.bin'),
+          topology: writeFile('model.json'),
+          weights: writeFile('weights.bin'),
         },
         date: dates[0]!,
         groups: { '128x128': '10m' },

@@ -86,16 +86,16 @@ describe('trainCells', { timeout: 120_000 }, () => {
   });
 
   it('reads a cell once for all of its models, with the same results as separate runs', async () => {
-    const place = (name: string, seed: number) => [
+    const cell = (name: string, seed: number) => [
       writeDate(folder, name, field(320, 320, { seed, time: Date.UTC(2020, 1, 1) })),
     ];
     const tasksOf = (name: string, dates: AcquisitionFiles[]) =>
       ['ndvi', 'ndmi'].map((model) => task(`${name} ${model}`, { cell: name, model, dates, epochs: 1 }));
-    const [near, far] = [place('near', 3), place('far', 4)] as const;
+    const [near, far] = [cell('near', 3), cell('far', 4)] as const;
     const tasks = [...tasksOf('near', near), ...tasksOf('far', far)];
     const alone = await resultsOf(tasks.map(({ cell: _, ...one }) => one));
 
-    // As soon as the first model of a place is trained on it, the files that both models need are gone.
+    // The files that both models need are deleted as soon as the first model of a cell is trained.
     const order: string[] = [];
     const together = await resultsOf([tasks[0]!, tasks[2]!, tasks[1]!, tasks[3]!], {
       cores: 1,
@@ -144,7 +144,7 @@ describe('trainCells', { timeout: 120_000 }, () => {
       cores: 1,
       onEpoch: ({ id }) => {
         const [child] = children();
-        // News of the second epoch may come after the child is gone.
+        // The progress message of the second epoch may arrive after the child has ended.
         if (id === 'a' && child !== undefined) process.kill(child, 'SIGKILL');
       },
     });

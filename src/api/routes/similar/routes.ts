@@ -58,7 +58,7 @@ export async function similarRoutes(
         datetime: isoTime(start),
         links: [{ rel: 'item', type: GEOJSON, href: item(similar.collection, similar.tile) }],
       });
-      return { place: documentOf(nearest.place), similar: nearest.similar.map(documentOf) };
+      return { place: documentOf(nearest.cell), similar: nearest.similar.map(documentOf) };
     },
   );
 }

@@ -3,7 +3,7 @@
  * nor copied.
  */
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
-import { ifdSize, writeIfd } from './write-ifd.js';
+import { encodeHead, headSize } from './write-ifd.js';
 
 /** Consecutive bytes of the stored file. */
 export interface ByteRange {
@@ -41,13 +41,7 @@ export function extractBand(
       ? maskIfd({ ...blocks, offsets }, isOverview)
       : imageIfd(facts, 1, { ...blocks, offsets }, isOverview),
   );
-  let position = 8;
-  const starts = directories.map((entries) => {
-    const start = position;
-    position += ifdSize(entries);
-    return start;
-  });
-  const head = Buffer.alloc(position);
+  let position = headSize(directories);
   const ranges: ByteRange[] = [];
   for (const { blocks, offsets } of images.toReversed())
     for (let i = 0; i < offsets.length; i++) {
@@ -60,8 +54,5 @@ export function extractBand(
       if (last && last.start + last.bytes === start) last.bytes += bytes;
       else ranges.push({ start, bytes });
     }
-  head.write('II*\0', 0, 'latin1');
-  head.writeUInt32LE(starts[0], 4);
-  for (const [i, entries] of directories.entries()) writeIfd(head, starts[i], entries, starts[i + 1] ?? 0);
-  return { head, ranges, bytes: position };
+  return { head: encodeHead(directories), ranges, bytes: position };
 }

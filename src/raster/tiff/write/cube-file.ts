@@ -18,7 +18,7 @@ import type { PixelArray } from '../../types.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { combineCrc32 } from './combine-crc32.js';
 import { encodeBlock, encodeMask, MAX_TIFF_BYTES } from './write-cog.js';
-import { ifdSize, writeIfd } from './write-ifd.js';
+import { encodeHead, headSize } from './write-ifd.js';
 
 /** Rows and columns of a block. */
 export const CUBE_BLOCK_SIDE = 64;
@@ -56,8 +56,7 @@ export class CubeWriter {
     // Readers return 0 for missing blocks if the file declares no nodata value.
     this.facts = { ...image, nodata: declaredNodata(dataType, nodata) };
     this.fillValue = nodataAsType(dataType, this.facts.nodata) ?? 0;
-    const directories = this.directories(new Uint32Array(count), new Uint32Array(count));
-    this.headerBytes = 8 + directories.reduce((sum, entries) => sum + ifdSize(entries), 0);
+    this.headerBytes = headSize(this.directories(new Uint32Array(count), new Uint32Array(count)));
     this.position = this.headerBytes;
   }
 
@@ -94,16 +93,7 @@ export class CubeWriter {
       this.append(bytes);
       return at;
     });
-    const head = Buffer.alloc(this.headerBytes);
-    head.write('II*\0', 0, 'latin1');
-    head.writeUInt32LE(8, 4);
-    const directories = this.directories(offsets ?? [], encoded?.map(({ length }) => length) ?? []);
-    for (let i = 0, at = 8; i < directories.length; i++) {
-      const next = at + ifdSize(directories[i]!);
-      writeIfd(head, at, directories[i]!, i + 1 < directories.length ? next : 0);
-      at = next;
-    }
-    return head;
+    return encodeHead(this.directories(offsets ?? [], encoded?.map(({ length }) => length) ?? []));
   }
 
   private directories(maskOffsets: ArrayLike<number>, maskBytes: ArrayLike<number>) {

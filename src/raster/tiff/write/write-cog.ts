@@ -12,7 +12,7 @@ import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../types.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { buildOverviews, type OverviewLevel, type OverviewResampling } from './overviews.js';
-import { ifdSize, writeIfd } from './write-ifd.js';
+import { encodeHead, headSize } from './write-ifd.js';
 
 export interface CogImage extends ImageDescription {
   /** One array of width x height pixels for each band, rows from north to south. */
@@ -54,13 +54,7 @@ export function encodeCog(image: CogImage): Buffer {
     return image.mask ? [own, maskIfd(storedBlocks(level, encoded[at + 1]), i > 0)] : [own];
   });
 
-  let position = 8;
-  const starts = directories.map((entries) => {
-    const start = position;
-    position += ifdSize(entries);
-    return start;
-  });
-  const headBytes = position;
+  let position = headSize(directories);
   const parts: Buffer[] = [];
   for (const { blocks, offsets } of encoded.toReversed()) {
     for (const [k, block] of blocks.entries()) {
@@ -70,12 +64,7 @@ export function encodeCog(image: CogImage): Buffer {
     }
   }
   if (position > MAX_TIFF_BYTES) throw imageTooLarge(position);
-
-  const head = Buffer.alloc(headBytes);
-  head.write('II*\0', 0, 'latin1');
-  head.writeUInt32LE(starts[0], 4);
-  for (const [i, entries] of directories.entries()) writeIfd(head, starts[i], entries, starts[i + 1] ?? 0);
-  return Buffer.concat([head, ...parts], position);
+  return Buffer.concat([encodeHead(directories), ...parts], position);
 }
 
 function storedBlocks({ width, height }: OverviewLevel, { blocks, ...encoded }: EncodedLevel): StoredBlocks {

@@ -18,7 +18,7 @@ function valueBytes(entry: IfdEntry): number {
 }
 
 /** Length of a directory with the values that do not fit into its entries, each at an even offset. */
-export function ifdSize(entries: IfdEntry[]): number {
+function ifdSize(entries: IfdEntry[]): number {
   let bytes = 2 + entries.length * 12 + 4;
   for (const entry of entries) {
     const length = valueBytes(entry);
@@ -27,12 +27,31 @@ export function ifdSize(entries: IfdEntry[]): number {
   return bytes;
 }
 
+/** Length of the header of a file with these directories. */
+export function headSize(directories: IfdEntry[][]): number {
+  return directories.reduce((bytes, entries) => bytes + ifdSize(entries), 8);
+}
+
+/** The header of a file, followed by its directories. */
+export function encodeHead(directories: IfdEntry[][]): Buffer {
+  const head = Buffer.alloc(headSize(directories));
+  head.write('II*\0', 0, 'latin1');
+  head.writeUInt32LE(8, 4);
+  let start = 8;
+  for (const [i, entries] of directories.entries()) {
+    const next = start + ifdSize(entries);
+    writeIfd(head, start, entries, i + 1 < directories.length ? next : 0);
+    start = next;
+  }
+  return head;
+}
+
 /**
  * Writes a directory and its values; `next` is the offset of the following directory, 0 for none. Values that do not fit into
  * their entries follow the directory: first all numbers, then texts from the shortest to the longest, so that a reader of
  * pixels need not read the metadata of hundreds of bands.
  */
-export function writeIfd(out: Buffer, start: number, entries: IfdEntry[], next: number): void {
+function writeIfd(out: Buffer, start: number, entries: IfdEntry[], next: number): void {
   out.writeUInt16LE(entries.length, start);
   const places = new Map<IfdEntry, number>();
   let values = start + 2 + entries.length * 12 + 4;
