@@ -8,6 +8,7 @@ import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
 import { allCommands, COMMANDS } from './commands/index.js';
+import { enableCompileCache } from './compile-cache.js';
 import { requireFileDescriptors } from './file-descriptor-limit.js';
 import { exitBySignal } from './signals.js';
 import { handleStdioErrors } from './stdio.js';
@@ -43,6 +44,7 @@ function inherit(command: Command, from: Command): Command {
 async function main(): Promise<void> {
   handleStdioErrors();
   try {
+    enableCompileCache();
     requireFileDescriptors();
     const argv = process.argv.slice(2).map(protectNegativeCoordinate);
     await (await buildProgram(argv)).parseAsync(argv, { from: 'user' });
