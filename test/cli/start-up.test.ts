@@ -1,4 +1,4 @@
-/** What a short command loads, because loading takes most of its time; and the compile cache of Node. */
+/** The modules that a short command loads, which take most of its time; and the compile cache of Node. */
 import assert from 'node:assert/strict';
 import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import module from 'node:module';
