@@ -472,7 +472,7 @@ describe('warmStart', () => {
       start!.refused!.map(({ id }) => id),
       ['unread'],
     );
-    assert.match(start!.refused![0]!.reason, /EISDIR/);
+    assert.match(start!.refused![0]!.reason, /it is a folder, not a file/);
   });
 });
 
