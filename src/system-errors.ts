@@ -66,6 +66,16 @@ function untrusted(where: string): string {
   return `the TLS certificate of ${where} is not from a trusted authority; NODE_EXTRA_CA_CERTS=FILE adds one`;
 }
 
+/** Errors of starting a program. */
+const SPAWN_ERRORS: Record<string, (program: string) => string> = {
+  E2BIG: (program) => `the arguments or the environment for ${program} are too long`,
+  EACCES: (program) => `this user may not run ${program}`,
+  EAGAIN: (program) => `the limit of processes does not allow to start ${program}`,
+  EMFILE: (program) => `this process has too many open files to start ${program}`,
+  ENOENT: (program) => `${program} is not installed`,
+  ENOMEM: (program) => `the machine has too little memory to start ${program}`,
+};
+
 /** The reason in words, without the input unless the error names it; undefined for errors of other kinds. */
 export function describeSystemError(error: Error): string | undefined {
   const { cause } = error;
@@ -83,10 +93,7 @@ export function describeSystemError(error: Error): string | undefined {
   if (syscall === undefined) return undefined;
   if (syscall === 'listen') return `this user may not listen at ${addressOf(error)}`;
   const { path } = error as SystemError;
-  if (syscall.startsWith('spawn'))
-    return code === 'ENOENT'
-      ? `the program ${path} is not installed`
-      : `the program ${path} cannot be started`;
+  if (syscall.startsWith('spawn')) return SPAWN_ERRORS[code]?.(path ?? 'the program');
   return FILE_ERRORS[code]?.(path ?? FILE);
 }
 
