@@ -101,7 +101,7 @@ test('commands report wrong files and addresses in words, with a code or as wron
     [['search', '--config', missing], 2, /missing does not exist \[TW_CLI_CONFIG\]/],
     [['search', '--intersects', broken], 2, /It must be GeoJSON.*it is not JSON: expected a value/],
     [['search', '--intersects', missing], 2, /missing does not exist/],
-    [['series', isFolder], 2, /it is a folder, not a file.*\[TW_CLI_PLACE\]/],
+    [['series', isFolder, '--expression', 'ndvi'], 2, /it is a folder, not a file.*\[TW_CLI_PLACE\]/],
     [
       ['search', '--server', 'http://127.0.0.1:22'],
       1,
