@@ -15,6 +15,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   cloud: async () => (await import('./ingest/cloud.js')).benchCloud,
   query: async () => (await import('./search/query.js')).benchQuery,
   search: async () => (await import('./search/search.js')).benchSearch,
+  'start-up': async () => (await import('./search/start-up.js')).benchStartUp,
   placement: async () => (await import('./cluster/placement.js')).benchPlacement,
   engine: async () => (await import('./engine/engine.js')).benchEngine,
   throughput: async () => (await import('./engine/throughput.js')).benchThroughput,

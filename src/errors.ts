@@ -4,6 +4,7 @@
  * Each part defines its errors in its own `errors.ts` with `defineError`. A message states what happened, to which input, and what to
  * do. docs/reference/errors.md is generated from `errorCatalogue()`.
  */
+import { describeSystemError } from './system-errors.js';
 
 /** An error that a user can act on. `status` is the HTTP status of the answer. */
 export class TilewrightError extends Error {
@@ -82,9 +83,9 @@ export function defineError<Args extends unknown[]>(
   });
 }
 
-/** The message of any thrown value. */
+/** The message of any thrown value, for errors of the system in words. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? (describeSystemError(error) ?? error.message) : String(error);
 }
 
 /** The JSON of a value for a message, shortened to 100 characters. */

@@ -2,4 +2,4 @@
 import { chmodSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-chmodSync(fileURLToPath(new URL('../src/cli/main.js', import.meta.url)), 0o755);
+chmodSync(fileURLToPath(new URL('../command/main.js', import.meta.url)), 0o755);

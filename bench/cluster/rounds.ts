@@ -1,6 +1,6 @@
 /**
  * Figures of this checkout's server, and in alternation those of another one: TILEWRIGHT_BENCH_PEER names its program, such as
- * /path/to/dist/src/cli/main.js. Each measurement has servers, a store and an etcd of its own.
+ * /path/to/dist/command/main.js. Each measurement has servers, a store and an etcd of its own.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

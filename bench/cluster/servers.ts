@@ -10,7 +10,7 @@ import type { Place as Spot } from '../../test/cluster/network/network.js';
 import { endsWithUs, freePort, until } from '../support/peer-process.js';
 
 /** The program of this checkout. */
-export const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+export const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 const SECRET = 'of the benchmark';
 /** Token of nodes that listen on other addresses than loopback. */
 export const TOKEN = 'of-the-benchmark';

@@ -15,7 +15,7 @@ import { type BenchOptions, type BenchResult, median, result } from '../support/
 import { measureTree, type TreeCost } from '../support/measure-tree.js';
 import { BENCH_FOLDER, bandFile } from '../support/scene.js';
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 const ROWS_SCRIPT = fileURLToPath(new URL('../../../bench/ingest/gdal_rows.py', import.meta.url));
 /** Debian's own, for which its package python3-gdal is. */
 export const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';

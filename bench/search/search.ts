@@ -13,7 +13,7 @@ import { startPgstac } from './pgstac.js';
 import { searchFolder, tilesOf } from './search-data.js';
 import { type Kind, type SearchRequest, searchRequests } from './search-requests.js';
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 const ROWS = 1_000_000;
 /** Concurrent clients of the measurement of requests per second. */
 const CLIENTS = 4;

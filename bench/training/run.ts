@@ -11,7 +11,7 @@ import { endsWithUs } from '../support/peer-process.js';
 import type { TrainingCluster } from './nodes.js';
 import { COLLECTION } from './regions.js';
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 /** The samples are read from outside of the nodes, which send nothing for them. */
 const SAMPLE_INTERVAL_MS = 250;
 

@@ -1,4 +1,3 @@
-import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import {
   type AccessOptions,
@@ -34,12 +33,7 @@ import {
   tileRoutes,
   trainingRoutes,
 } from './routes/index.js';
-import {
-  describeOperations,
-  publishedSchema,
-  registerResponseSchemas,
-  securitySchemes,
-} from './schemas/index.js';
+import { describeOperations, registerOpenApiDocument, registerResponseSchemas } from './schemas/index.js';
 import type { Services } from './services.js';
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
@@ -89,19 +83,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   registerResponseSchemas(server);
   describeOperations(server, options);
   registerFormatParameter(server);
-  await server.register(swagger, {
-    transform: ({ schema, url }) => ({ schema: publishedSchema(schema), url }),
-    refResolver: { buildLocalReference: (json) => String(json.$id) },
-    openapi: {
-      openapi: '3.0.3',
-      info: {
-        title: 'tilewright',
-        description: 'Geohash tiles of satellite scenes: STAC search, tile files, jobs and models.',
-        version: services.version,
-      },
-      components: { securitySchemes },
-    },
-  });
+  registerOpenApiDocument(server, services.version, schemaController);
   await server.register(stacRoutes, { services });
   await server.register(tileRoutes, { services });
   await server.register(mapRoutes, { services });

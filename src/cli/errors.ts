@@ -8,6 +8,28 @@ export const noDataFolder = defineError(
     `there is no data folder at ${dir}: ingest a scene first, or name the folder with --data DIR`,
 );
 
+export const badConfigFile = defineError(
+  'TW_CLI_CONFIG',
+  400,
+  'The file of `--config` cannot be read, is not a JSON object, has a key that is not the name of a flag, or a value that the flag does not accept.',
+  (file: string, why: string) => `the config file ${file} cannot be used: ${why}`,
+);
+
+export const systemFailed = defineError(
+  'TW_CLI_SYSTEM',
+  500,
+  'The operating system refused something that the command needs, such as a file. The message states what, and why.',
+  (why: string) => `${why}; check the path, its permissions and the free disk space`,
+);
+
+export const internalError = defineError(
+  'TW_CLI_INTERNAL',
+  500,
+  'The command failed for a reason that it does not expect. Report it with the output of the same command with TILEWRIGHT_DEBUG=1.',
+  (why: string) =>
+    `unexpected error: ${why}; run the command again with TILEWRIGHT_DEBUG=1 for details, and report it`,
+);
+
 export const idNotFound = defineError(
   'TW_CLI_NOT_FOUND',
   404,

@@ -6,8 +6,11 @@
  */
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
+import { describeSystemError } from '../system-errors.js';
 import { version } from '../version.js';
 import { allCommands, COMMANDS } from './commands/index.js';
+import { enableCompileCache } from './compile-cache.js';
+import { internalError, systemFailed } from './errors.js';
 import { requireFileDescriptors } from './file-descriptor-limit.js';
 import { exitBySignal } from './signals.js';
 import { handleStdioErrors } from './stdio.js';
@@ -43,6 +46,7 @@ function inherit(command: Command, from: Command): Command {
 async function main(): Promise<void> {
   handleStdioErrors();
   try {
+    enableCompileCache();
     requireFileDescriptors();
     const argv = process.argv.slice(2).map(protectNegativeCoordinate);
     await (await buildProgram(argv)).parseAsync(argv, { from: 'user' });
@@ -51,11 +55,17 @@ async function main(): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
       return;
     }
-    const code = error instanceof TilewrightError ? ` [${error.code}]` : '';
-    process.stderr.write(`error: ${messageOf(error)}${code}\n`);
-    if (!code && process.env.TILEWRIGHT_DEBUG) console.error(error);
-    process.exitCode = isUsage(error) ? 2 : 1;
+    const known = asKnownError(error);
+    process.stderr.write(`error: ${known.message} [${known.code}]\n`);
+    if (known !== error && process.env.TILEWRIGHT_DEBUG) console.error(error);
+    process.exitCode = isUsage(known) ? 2 : 1;
   }
+}
+
+function asKnownError(error: unknown): TilewrightError {
+  if (error instanceof TilewrightError) return error;
+  const isOfSystem = error instanceof Error && describeSystemError(error) !== undefined;
+  return (isOfSystem ? systemFailed : internalError).because(error, messageOf(error));
 }
 
 /** Adds a space before a coordinate with a minus sign, which would be parsed as a flag: `series -105.1,40.5`. */
@@ -74,6 +84,7 @@ const USAGE_CODES = [
   'TW_API_OPEN_PUBLIC_URL',
   'TW_API_PUBLIC_URL',
   'TW_API_TRUST_PROXY',
+  'TW_CLI_CONFIG',
   'TW_CLI_LABELS',
   'TW_CLI_NODE',
   'TW_CLI_PLACE',
@@ -89,9 +100,8 @@ const USAGE_CODES = [
 const PARTIAL_FAILURE_CODES = ['TW_QUERY_UNANSWERED'];
 
 /** True for an invalid argument that the API detected, not the parser of flags. */
-function isUsage(error: unknown): boolean {
+function isUsage(error: TilewrightError): boolean {
   return (
-    error instanceof TilewrightError &&
     !PARTIAL_FAILURE_CODES.includes(error.code) &&
     (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );

@@ -1,5 +1,4 @@
 /** Handles errors of standard output and standard error. */
-import { getSystemErrorMap } from 'node:util';
 import { messageOf } from '../errors.js';
 
 let isStdoutBroken = false;
@@ -16,7 +15,7 @@ export function handleStdioErrors(): void {
     if (isStdoutBroken) return;
     isStdoutBroken = true;
     if (error.code === 'EPIPE') return;
-    process.stderr.write(`error: stdout: ${systemMessage(error)}\n`);
+    process.stderr.write(`error: stdout: ${messageOf(error)}\n`);
     // The command sets its own exit code later.
     process.once('exit', () => {
       process.exitCode = 1;
@@ -24,8 +23,4 @@ export function handleStdioErrors(): void {
   });
   // There is no other output for the messages, and the work does not depend on them.
   process.stderr.on('error', () => {});
-}
-
-function systemMessage(error: NodeJS.ErrnoException): string {
-  return getSystemErrorMap().get(error.errno ?? 0)?.[1] ?? messageOf(error);
 }

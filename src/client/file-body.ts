@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Pack, pack } from 'tar-stream';
+import type { Pack } from 'tar-stream';
 import { messageOf } from '../errors.js';
 import { fileUnreadable } from './errors.js';
 
@@ -84,7 +84,8 @@ async function* contentOf({ path, size }: Omit<FileEntry, 'name'>): AsyncGenerat
   if (left > 0) throw fileUnreadable(path, `it lost ${left} of its ${size} bytes while it was sent`);
 }
 
-function tarOf(entries: TarEntry[]): AsyncIterable<Buffer> {
+async function* tarOf(entries: TarEntry[]): AsyncGenerator<Buffer> {
+  const { pack } = await import('tar-stream');
   const archive: Pack = pack();
   const fill = async () => {
     for (const { path, ...header } of entries) {
@@ -94,5 +95,5 @@ function tarOf(entries: TarEntry[]): AsyncIterable<Buffer> {
     archive.finalize();
   };
   fill().catch((error) => archive.destroy(error));
-  return archive as AsyncIterable<Buffer>;
+  yield* archive as AsyncIterable<Buffer>;
 }

@@ -42,7 +42,7 @@ export function httpTransport(url: string, token?: string): Transport {
   const fail = (error: Error) => {
     // An unreadable file is not an error of the server.
     if (error instanceof TilewrightError) throw error;
-    throw unreachable.because(error, base, messageOf(error.cause ?? error));
+    throw unreachable.because(error, base, messageOf(error));
   };
   const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = withToken({});

@@ -211,7 +211,7 @@ test('what the Dockerfile copies is there and not ignored', async () => {
 });
 
 test('every variable that is set is a flag of serve', async (t) => {
-  const main = join(root, 'dist/src/cli/main.js');
+  const main = join(root, 'dist/command/main.js');
   const help = execFileSync(process.execPath, [main, 'serve', '--help'], { encoding: 'utf8' });
   if (!help.includes('--etcd')) return t.skip('serve has no flags for clusters yet');
   const files = ['Dockerfile', 'compose.yaml', 'env.example', 'helm/tilewright/templates/statefulset.yaml'];

@@ -41,7 +41,8 @@ Further variables:
 
 | variable | meaning |
 |---|---|
-| \`TILEWRIGHT_DEBUG=1\` | prints the stack of an error that has no code |
+| \`TILEWRIGHT_DEBUG=1\` | prints the stack of an error of the system (\`TW_CLI_SYSTEM\`) or an unexpected one (\`TW_CLI_INTERNAL\`) |
+| \`NODE_DISABLE_COMPILE_CACHE=1\` | with Node 22.1 or later: commands keep no compiled code. Without it they keep some megabytes in \`~/.cache/tilewright\` (\`XDG_CACHE_HOME\`), or in the folder of \`NODE_COMPILE_CACHE\` |
 | \`AWS_ENDPOINT_URL_S3\`, \`AWS_ACCESS_KEY_ID\`, \`AWS_SECRET_ACCESS_KEY\`, \`AWS_REGION\`, \`AWS_PROFILE\` and others of the AWS tools | endpoint and credentials of a store in S3 |
 | \`CXX\` | the compiler that builds the addon over oneDNN at installation; \`g++\` by default |
 

@@ -16,7 +16,15 @@ const PARTS =
     ' ',
   );
 /** Files that every part may import. */
-const SHARED = ['errors.ts', 'json-schema.ts', 'plural.ts', 'random.ts', 'version.ts'];
+const SHARED = [
+  'errors.ts',
+  'json-schema.ts',
+  'json-text.ts',
+  'plural.ts',
+  'random.ts',
+  'system-errors.ts',
+  'version.ts',
+];
 /** The composition root, which only the command line imports. */
 const ROOT = 'node.ts';
 

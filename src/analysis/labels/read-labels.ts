@@ -1,7 +1,9 @@
 /** Reads label files: a raster of codes, or GeoJSON with a class for each feature. */
+
 import { extname } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
 import { readRaster, readSmallFile } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
 import { type Labels, MAX_CODE, regionOf } from './labels.js';
@@ -90,7 +92,7 @@ async function readGeoJson(path: string): Promise<Labels> {
 
 async function parsed(path: string): Promise<{ type?: unknown; features?: Feature[] }> {
   try {
-    return JSON.parse((await readSmallFile(path, MAX_FILE_BYTES)).toString());
+    return parseJson((await readSmallFile(path, MAX_FILE_BYTES)).toString()) as object;
   } catch (error) {
     throw badLabels.because(error, `${path} cannot be read as GeoJSON: ${messageOf(error)}`);
   }

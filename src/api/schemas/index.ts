@@ -4,5 +4,6 @@
  */
 export { closedObject, listOf, publishedSchema } from './builders.js';
 export { JOB_STATES } from './jobs.js';
-export { describeOperations, securitySchemes } from './operations.js';
+export { registerOpenApiDocument } from './openapi.js';
+export { describeOperations } from './operations.js';
 export { emptyResponse, fileResponse, GEOJSON, jsonResponse, registerResponseSchemas } from './responses.js';

@@ -1,7 +1,9 @@
 /** Values of flags from environment variables and from the config file. */
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
-import { messageOf } from '../../errors.js';
+import { excerpt, messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
+import { badConfigFile } from '../errors.js';
 
 /** Parses the value of a boolean flag in the environment or the config file. */
 function parseBooleanOption(value: string): boolean {
@@ -25,22 +27,17 @@ export function applyEnvironment(command: Command): void {
 }
 
 /**
- * Applies the config file to flags that neither the command line nor the environment sets. A key that none of `all` commands knows is
- * refused.
+ * Applies the config file to flags that neither the command line nor the environment sets. Throws TW_CLI_CONFIG, also for a key that
+ * none of `all` commands knows.
  */
 export async function applyConfigFile(command: Command, all: () => Promise<Command[]>): Promise<void> {
   const file = command.getOptionValue('config') as string | undefined;
   if (!file) return;
-  let config: Record<string, unknown> = {};
-  try {
-    config = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
-  }
+  const config = readConfig(file);
   const withSubcommands = (await all()).flatMap((one) => [one, ...one.commands]);
   const known = new Set(withSubcommands.flatMap(({ options }) => options.map((option) => option.name())));
   for (const [key, value] of Object.entries(config)) {
-    if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
+    if (!known.has(key)) throw badConfigFile(file, `"${key}" is not the name of a flag`);
     const option = command.options.find((one) => one.name() === key);
     if (!option) continue;
     const name = option.attributeName();
@@ -51,9 +48,18 @@ export async function applyConfigFile(command: Command, all: () => Promise<Comma
       const parsed = parse && typeof value !== 'object' ? parse(String(value), undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
-      command.error(
-        `error: the config file ${file} has "${key}": ${JSON.stringify(value)}. ${messageOf(error)}`,
-      );
+      throw badConfigFile.because(error, file, `"${key}" is ${excerpt(value)}. ${messageOf(error)}`);
     }
   }
+}
+
+function readConfig(file: string): object {
+  let config: unknown;
+  try {
+    config = parseJson(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw badConfigFile.because(error, file, messageOf(error));
+  }
+  if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config;
+  throw badConfigFile(file, 'it is not a JSON object whose keys are flags, such as {"data": "/srv/tiles"}');
 }

@@ -1,8 +1,10 @@
 /** Options that several commands share. Every flag is also an environment variable TILEWRIGHT_* and a key of the config file. */
+
 import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
 import { type FilterParams, parseBbox, parseDatetime, writeDatetime } from '../../query/index.js';
 
 /** An option with its environment variable: `--min-cloud` is TILEWRIGHT_MIN_CLOUD. */
@@ -207,12 +209,12 @@ function collectionsFlag(): Option {
 function parseGeoJsonOption(value: string): object {
   try {
     const text = value.trimStart().startsWith('{') ? value : readFileSync(value, 'utf8');
-    const document: unknown = JSON.parse(text);
+    const document: unknown = parseJson(text);
     const { type, geometry } = (document ?? {}) as { type?: unknown; geometry?: unknown };
     const found = type === 'Feature' ? geometry : document;
     if (typeof found === 'object' && found !== null) return found;
   } catch (error) {
-    throw new InvalidArgumentError(`It must be GeoJSON, as a file or as text: ${messageOf(error)}`);
+    throw new InvalidArgumentError(`It must be GeoJSON, as a file or as text: ${messageOf(error)}.`);
   }
   throw new InvalidArgumentError('It must be a GeoJSON geometry or Feature.');
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command, Option } from 'commander';
 import { messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
 import { badPlaceArgument } from '../errors.js';
 
 export const PLACE_HELP = 'longitude,latitude such as 14.96,47.84; or GeoJSON, as a file or as text';
@@ -11,7 +12,7 @@ export function parsePlace(place: string): object {
   const point = /^\s*([-+.\de]+)\s*,\s*([-+.\de]+)\s*$/i.exec(place);
   if (point) return { type: 'Point', coordinates: [Number(point[1]), Number(point[2])] };
   try {
-    const document: unknown = JSON.parse(
+    const document: unknown = parseJson(
       place.trimStart().startsWith('{') ? place : readFileSync(place, 'utf8'),
     );
     if (typeof document === 'object' && document !== null) return document;

@@ -76,7 +76,7 @@ export class EngineProcess<H extends Handlers> {
     this.child = child;
     child.on('message', (reply: Reply) => this.receive(reply));
     child.on('disconnect', () => this.close());
-    child.on('error', (error) => this.finish(error.message));
+    child.on('error', (error) => this.finish(messageOf(error)));
     child.on('exit', (code, signal) => {
       this.isDead = true;
       const finish = () => this.finish(this.endOf(code, signal));

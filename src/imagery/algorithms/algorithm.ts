@@ -1,4 +1,6 @@
 /** Finds algorithms by name, parses their parameters, and runs them. */
+import { messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
 import { badRenderParameter } from '../errors.js';
 import { BAND_ALGORITHMS } from './bands.js';
 import type { Definition, MapPixelSize, NumberParam, Params, Planes } from './definition.js';
@@ -48,9 +50,9 @@ function paramsOf(algorithm: string, known: Record<string, NumberParam>, text = 
   if (text.length > MAX_LENGTH) throw badParams(`is longer than ${MAX_LENGTH} characters`);
   let given: unknown;
   try {
-    given = JSON.parse(text);
+    given = parseJson(text);
   } catch (error) {
-    throw badParams(`is not JSON: ${(error as Error).message}`);
+    throw badParams(messageOf(error).replace(/^it /, ''));
   }
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw badParams('is not a JSON object such as {"azimuth": 315}');

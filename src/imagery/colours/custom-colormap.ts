@@ -1,5 +1,7 @@
 /** Custom colormaps of titiler's parameter `colormap`: JSON with a colour for each value or interval of values. */
-import { excerpt } from '../../errors.js';
+
+import { excerpt, messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
 import { badRenderParameter } from '../errors.js';
 import type { Colormap } from './colormap-lookup.js';
 
@@ -15,9 +17,9 @@ export function parseColormap(text: string): Colormap {
   if (text.length > MAX_LENGTH) throw badColormap(`is longer than ${MAX_LENGTH} characters`);
   let given: unknown;
   try {
-    given = JSON.parse(text);
+    given = parseJson(text);
   } catch (error) {
-    throw badColormap(`is not JSON: ${(error as Error).message}`);
+    throw badColormap(messageOf(error).replace(/^it /, ''));
   }
   if (typeof given !== 'object' || given === null)
     throw badColormap('is neither an object of values and colours nor a list of intervals and colours');

@@ -8,8 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline as connect } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
-import { extract } from 'tar-stream';
-import { type Entry, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl';
+import type { Entry, ZipFile } from 'yauzl';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { detectFileType, SIGNATURE_BYTES } from '../../raster/index.js';
 import { asStorageError, type DiskReserve } from '../../storage/index.js';
@@ -107,6 +106,7 @@ export async function unpackArchive(path: string, folder: string, options: Unpac
 }
 
 async function unpackZip(path: string, target: UnpackFolder, budget: UnpackBudget): Promise<void> {
+  const { openPromise } = await import('yauzl');
   const zip = await openPromise(path, { decodeStrings: false });
   try {
     await unpackEntries(path, zip, target, budget);
@@ -121,6 +121,7 @@ async function unpackEntries(
   target: UnpackFolder,
   budget: UnpackBudget,
 ): Promise<void> {
+  const { getFileNameLowLevel } = await import('yauzl');
   budget.requireEntries(zip.entryCount);
   for await (const entry of zip.eachEntry()) {
     // Declared as string; without decoding it is the bytes of the name.
@@ -165,6 +166,7 @@ async function unpackTar(
   budget: UnpackBudget,
   signal: AbortSignal,
 ): Promise<void> {
+  const { extract } = await import('tar-stream');
   const tar = extract();
   let streamed = 0;
   let entriesEnd = 0;

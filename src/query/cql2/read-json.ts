@@ -1,4 +1,5 @@
 /** Converts CQL2 JSON (OGC 21-065r2, section 8) to the filter tree. CQL2 text is converted to CQL2 JSON first. */
+import { parseJson } from '../../json-text.js';
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import {
   and,
@@ -62,10 +63,10 @@ export function readCql2(filter: unknown, language?: string): Filter {
   }
   if (language !== 'cql2-json') return readCql2Text(filter);
   try {
-    return readCql2Json(JSON.parse(filter));
+    return readCql2Json(parseJson(filter));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw badCql2.because(error, '', `it is not JSON: ${error.message}`);
+    throw badCql2.because(error, '', error.message);
   }
 }
 

@@ -2,8 +2,10 @@
  * Filters from the parameters of a URL (text), a JSON body (numbers and lists), and command-line flags. Messages name the
  * parameter by its flag.
  */
+import { messageOf } from '../../errors.js';
 import { grids } from '../../grid/index.js';
 import { documented } from '../../json-schema.js';
+import { parseJson } from '../../json-text.js';
 import { type TileSource, tileSources } from '../../storage/index.js';
 import { checkLanguage, FILTER_LANGUAGES, readCql2 } from '../cql2/index.js';
 import {
@@ -197,9 +199,9 @@ function areaOf({ bbox, intersects }: FilterParams): Filter[] {
 function jsonOf(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
-    return JSON.parse(value);
+    return parseJson(value);
   } catch (error) {
-    throw badGeometry.because(error, 'intersects is not JSON');
+    throw badGeometry.because(error, `intersects: ${messageOf(error)}`);
   }
 }
 

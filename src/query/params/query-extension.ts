@@ -1,4 +1,6 @@
 /** The `query` extension of STAC APIs: comparisons by property. */
+import { messageOf } from '../../errors.js';
+import { parseJson } from '../../json-text.js';
 import { isObject, readCql2Json } from '../cql2/index.js';
 import { badQueryExtension } from '../errors.js';
 import { and, type Filter, literalPattern, parsePropertyName, propertyKind } from '../filter/index.js';
@@ -43,9 +45,9 @@ export function parseQueryExtension(given: unknown): Filter {
 function objectOf(given: unknown): Record<string, unknown> {
   let value = given;
   try {
-    if (typeof given === 'string') value = JSON.parse(given);
+    if (typeof given === 'string') value = parseJson(given);
   } catch (error) {
-    throw badQueryExtension.because(error, 'it is not JSON');
+    throw badQueryExtension.because(error, messageOf(error));
   }
   if (!isObject(value)) throw badQueryExtension('it is not an object');
   return value;

@@ -5,11 +5,13 @@ import type { Crs } from '../types.js';
 import type { Datum } from './datum.js';
 import { datumFromEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
 
+const requirePackage = createRequire(import.meta.url);
+
 /**
- * Loaded by `require`, because every thread needs it: an `import` of so large a CommonJS file first searches it for exports,
- * which takes longer than running it.
+ * Loaded at the first use, and by `require`: an `import` of so large a CommonJS file first searches it for exports, which takes
+ * longer than running it.
  */
-const proj4: typeof import('proj4') = createRequire(import.meta.url)('proj4');
+const loadProj4 = (): typeof import('proj4') => requirePackage('proj4');
 
 /** Codes that are aliases of another code. */
 const EPSG_ALIASES = new Map([
@@ -88,7 +90,7 @@ function datumForProjection(projection: string, datum: Datum, name: string): Dat
   const isKrovak = /^\+proj=krovak\b/.test(projection);
   const isOnAuthalicSphere = /^\+proj=mill\b|\+R_A\b/.test(projection);
   if (!isKrovak && !isOnAuthalicSphere) return datum;
-  const { a, b } = proj4.Proj(`+proj=longlat ${datum.proj4}`) as { a: number; b: number };
+  const { a, b } = loadProj4().Proj(`+proj=longlat ${datum.proj4}`) as { a: number; b: number };
   // proj4js calculates Krovak on the ellipsoid of Bessel, whichever is given.
   if (isKrovak && Math.abs(a - BESSEL_MAJOR) > 0.01) throw unknownCrs(name);
   if (isKrovak || a === b) return datum;
@@ -136,7 +138,7 @@ export function datumForEpsg(code: number): Datum | undefined {
 
 /** Metres of one unit of the coordinates of a projected system. */
 export function metresPerUnit({ proj4: definition }: Crs): number {
-  return (proj4.Proj(definition) as { to_meter?: number }).to_meter ?? 1;
+  return (loadProj4().Proj(definition) as { to_meter?: number }).to_meter ?? 1;
 }
 
 /** The systems of grids. */
@@ -164,7 +166,7 @@ export function createTransform(from: Crs | GridEpsg, to: Crs | GridEpsg): Point
 
 function buildTransform(source: string, target: string): PointTransform {
   if (source === target) return (x, y) => [x, y];
-  const converter = proj4(source, target);
+  const converter = loadProj4()(source, target);
   return (x, y) => {
     if (!(Number.isFinite(x) && Number.isFinite(y))) return [NaN, NaN];
     // `true` applies the axes of a system: some point to the south and west.

@@ -3,10 +3,12 @@
  * can access only its file: it has no network, no files beside it, no permission to write files, a limit of memory, and only
  * the environment variables that it needs.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { messageOf } from '../../errors.js';
 import { gdalFailed, gdalTimeout, noGdal } from '../errors.js';
 
 export type GdalProgram = 'gdalinfo' | 'gdal_translate';
@@ -193,7 +195,7 @@ function onPath(program: string): string | undefined {
 /** Describes how a process ended. */
 function waitForExit(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve(error.message));
+    child.once('error', (error) => resolve(messageOf(error)));
     child.once('close', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`));
   });
 }

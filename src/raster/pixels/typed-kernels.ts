@@ -11,5 +11,5 @@ export async function loadPerDataType<Kernels>(
 }
 
 export const typedKernels = await loadPerDataType<typeof import('./kernels.js')>(
-  (dataType) => import(`./kernels.js?${dataType}`),
+  (dataType) => import(new URL(`./kernels.js?${dataType}`, import.meta.url).href),
 );

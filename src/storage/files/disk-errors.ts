@@ -1,5 +1,5 @@
 /** Errors of the file system and of LevelDB as errors with stable codes. */
-import { TilewrightError } from '../../errors.js';
+import { messageOf, TilewrightError } from '../../errors.js';
 import { storageCorrupt, storageFull, storageIo, storageLocked, storageReadOnly } from '../errors.js';
 
 const DISK_FULL = /No space left on device|Disk quota exceeded/;
@@ -13,7 +13,7 @@ export function asStorageError(error: unknown, dir: string): unknown {
   if (error instanceof TilewrightError) return error;
   const chain: { code: string; message: string }[] = [];
   for (let e = error; e instanceof Error; e = e.cause)
-    chain.push({ code: String((e as NodeJS.ErrnoException).code ?? ''), message: e.message });
+    chain.push({ code: String((e as NodeJS.ErrnoException).code ?? ''), message: messageOf(e) });
   const some = (codes: string[], text?: RegExp) =>
     chain.some((e) => codes.includes(e.code) || (e.code.startsWith('LEVEL_') && text?.test(e.message)));
 

@@ -1,5 +1,5 @@
 /** Errors of the file system of a tile store, as errors that a user can act on. */
-import { TilewrightError } from '../../errors.js';
+import { messageOf, TilewrightError } from '../../errors.js';
 import { storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 import { isMissingFile } from '../files/index.js';
 
@@ -30,8 +30,8 @@ export function asFsStoreError(error: unknown, folder: string, what: string): un
     return storeDenied.because(
       error,
       url,
-      `${error.message}; check that it is mounted for writing, and that the user of this process may write there`,
+      `${messageOf(error)}; check that it is mounted for writing, and that the user of this process may write there`,
     );
-  if (UNAVAILABLE.includes(code)) return storeUnavailable.because(error, url, folder, error.message);
-  return /^E[A-Z0-9]+$/.test(code) ? storeIo.because(error, url, what, error.message) : error;
+  if (UNAVAILABLE.includes(code)) return storeUnavailable.because(error, url, folder, messageOf(error));
+  return /^E[A-Z0-9]+$/.test(code) ? storeIo.because(error, url, what, messageOf(error)) : error;
 }

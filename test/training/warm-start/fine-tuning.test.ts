@@ -146,6 +146,6 @@ describe('fine-tuning', () => {
       start!.refused!.map(({ id }) => id),
       ['unread'],
     );
-    assert.match(start!.refused![0]!.reason, /EISDIR/);
+    assert.match(start!.refused![0]!.reason, /it is a folder, not a file/);
   });
 });

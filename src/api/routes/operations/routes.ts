@@ -76,6 +76,10 @@ export async function operationRoutes(
     // A Buffer, because fastify would add a charset to text, and clients compare this type as it is written.
     reply
       .header('content-type', 'application/vnd.oai.openapi+json;version=3.0')
-      .send(Buffer.from(JSON.stringify({ ...server.swagger(), servers: [{ url: baseUrl(request) }] }))),
+      .send(
+        Buffer.from(
+          JSON.stringify({ ...(await server.openApiDocument()), servers: [{ url: baseUrl(request) }] }),
+        ),
+      ),
   );
 }

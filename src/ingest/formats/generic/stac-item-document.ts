@@ -2,8 +2,11 @@
  * Reads STAC Items (1.0 and 1.1) that describe the rasters beside them: id, time and meaning of the bands. Georeferencing and
  * size come from the rasters, and references of an Item to files are never opened.
  */
+
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
+import { messageOf } from '../../../errors.js';
+import { parseJson } from '../../../json-text.js';
 import { badSidecar } from '../../errors.js';
 import { type AcquisitionTime, parseTime } from '../shared/index.js';
 
@@ -88,9 +91,9 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
   }
   let json: unknown;
   try {
-    json = JSON.parse(await readFile(path, 'utf8'));
+    json = parseJson(await readFile(path, 'utf8'));
   } catch (error) {
-    if (own) throw badSidecar.because(error, path, 'it is not JSON');
+    if (own) throw badSidecar.because(error, path, messageOf(error));
     return null;
   }
   if (!isObject(json) || json.type !== 'Feature' || json.stac_version === undefined) return null;

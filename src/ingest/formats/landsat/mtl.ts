@@ -1,5 +1,8 @@
 /** Reads Landsat's MTL metadata in its three forms: text, JSON and XML, all with the same groups and keys. */
+
 import { basename } from 'node:path';
+import { messageOf } from '../../../errors.js';
+import { parseJson } from '../../../json-text.js';
 import { odlNodes, parseOdl } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
 import { readMetadataFile, readXml, type XmlElement } from '../shared/index.js';
@@ -55,9 +58,9 @@ function mtlOfJson(text: string, path: string): Mtl {
     }
   };
   try {
-    add(JSON.parse(text.slice(0, text.lastIndexOf('}') + 1)));
+    add(parseJson(text.slice(0, text.lastIndexOf('}') + 1)) as object);
   } catch (error) {
-    throw badMetadata.because(error, path, (error as Error).message);
+    throw badMetadata.because(error, path, messageOf(error));
   }
   return groups;
 }

@@ -1,5 +1,7 @@
 /** Probes an input whose product is not known yet. */
+
 import { open, readdir, stat } from 'node:fs/promises';
+import { messageOf } from '../../../errors.js';
 import {
   detectFileType,
   type FileType,
@@ -26,8 +28,8 @@ export async function probeInput(path: string): Promise<InputProbe> {
     const names = entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
     return { path, fileType: null, entries: names.sort(), ...opened };
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw notRecognised.because(error, path, code === 'ENOENT' ? NOTHING_THERE : message);
+    const { code } = error as NodeJS.ErrnoException;
+    throw notRecognised.because(error, path, code === 'ENOENT' ? NOTHING_THERE : messageOf(error));
   }
 }
 

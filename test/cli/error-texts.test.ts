@@ -1,0 +1,120 @@
+/** Errors of the system, of the network and of JSON in words: messages name the input and the reason, and no codes or calls of Node. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { messageOf } from '../../src/errors.js';
+import { parseJson } from '../../src/json-text.js';
+import { atEnd } from '../support/at-end.js';
+import { tilewright } from '../support/command.js';
+import { tempFolder } from '../support/temp.js';
+
+/** Words of Node's own messages. */
+const QUOTES =
+  /\bE[A-Z]{4,}\b|ERR_|syscall|not valid JSON|Unexpected|fetch failed|Cannot read|undefined| {4}at /;
+
+test('JSON that is wrong is reported with its place', () => {
+  const faults: [text: string, fault: string][] = [
+    ['', 'a value at line 1, column 1, found the end'],
+    ['{"data": }', 'a value at line 1, column 10, found "}"'],
+    ['{"a": 1,\n "b" 2}', 'a colon at line 2, column 6, found "2}"'],
+    ['{"a": 1', 'a comma or } at line 1, column 8, found the end'],
+    ['[1 2]', 'a comma or ] at line 1, column 4, found "2]"'],
+    ['[1,]', 'a value at line 1, column 4, found "]"'],
+    ['[1}', 'a comma or ] at line 1, column 3, found "}"'],
+    ['{a: 1}', 'a name in double quotes, or } at line 1, column 2, found "a: 1}"'],
+    ['{"a": 1,}', 'a name in double quotes at line 1, column 9, found "}"'],
+    ['[]]', 'the end at line 1, column 3, found "]"'],
+    ['[01]', 'a value or ] at line 1, column 2, found "01]"'],
+    ['"\\x"', 'a value at line 1, column 1, found "\\"\\\\x\\""'],
+    ['NaN', 'a value at line 1, column 1, found "NaN"'],
+  ];
+  for (const [text, fault] of faults)
+    assert.throws(() => parseJson(text), {
+      name: 'SyntaxError',
+      message: `it is not JSON: expected ${fault}`,
+    });
+  assert.deepEqual(parseJson(' {"a": [1, {"b": null}]} '), { a: [1, { b: null }] });
+});
+
+test('errors of the system and of the network are put into words', async (t) => {
+  const folder = await tempFolder(t);
+  const missing = join(folder, 'missing');
+  const caught = async (work: () => unknown) => {
+    try {
+      await work();
+    } catch (error) {
+      return messageOf(error);
+    }
+    return assert.fail('no error');
+  };
+  assert.equal(await caught(() => readFileSync(missing)), `${missing} does not exist`);
+  assert.equal(await caught(() => readFileSync(folder)), 'it is a folder, not a file');
+  const closed = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => closed.once('listening', resolve));
+  const { port } = closed.address() as AddressInfo;
+  const used = createServer();
+  const inUse = new Promise((_, reject) => used.once('error', reject).listen(port, '127.0.0.1'));
+  assert.equal(await caught(() => inUse), `another process uses 127.0.0.1:${port}`);
+  await new Promise((resolve) => closed.close(resolve));
+  const url = `http://127.0.0.1:${port}`;
+  assert.equal(await caught(() => fetch(url)), `nothing listens at 127.0.0.1:${port}`);
+  assert.equal(await caught(() => fetch('http://127.0.0.1:22')), 'HTTP does not use this port');
+  const speaksOther = createSocketServer((socket) => socket.end('hello\r\n')).listen(0, '127.0.0.1');
+  atEnd(t, () => speaksOther.close());
+  await new Promise((resolve) => speaksOther.once('listening', resolve));
+  const other = `127.0.0.1:${(speaksOther.address() as AddressInfo).port}`;
+  assert.equal(await caught(() => fetch(`http://${other}`)), 'the other side does not speak HTTP');
+  assert.match(await caught(() => fetch(`https://${other}`)), /does not speak TLS/);
+  const timeout = AbortSignal.timeout(1);
+  await new Promise((resolve) => timeout.addEventListener('abort', resolve));
+  assert.equal(messageOf(timeout.reason), 'the other side did not answer in time');
+});
+
+test('commands report wrong files and addresses in words, with a code or as wrong usage', async (t) => {
+  const folder = await tempFolder(t);
+  const file = async (name: string, text: string) => {
+    const path = join(folder, name);
+    await writeFile(path, text);
+    return path;
+  };
+  const broken = await file('broken.json', '{"data": }');
+  const list = await file('list.json', '[1]');
+  const nothing = await file('null.json', 'null');
+  const unknown = await file('unknown.json', '{"nope": 1}');
+  const missing = join(folder, 'missing');
+  await mkdir(join(folder, 'folder'));
+  const isFolder = join(folder, 'folder');
+  const cases: [args: string[], code: number, message: RegExp][] = [
+    [
+      ['search', '--config', broken],
+      2,
+      /broken\.json cannot be used: it is not JSON: .*column 10.*\[TW_CLI_CONFIG\]/,
+    ],
+    [['search', '--config', list], 2, /it is not a JSON object.*\[TW_CLI_CONFIG\]/],
+    [['search', '--config', nothing], 2, /it is not a JSON object.*\[TW_CLI_CONFIG\]/],
+    [['search', '--config', unknown], 2, /"nope" is not the name of a flag \[TW_CLI_CONFIG\]/],
+    [['search', '--config', isFolder], 2, /it is a folder, not a file \[TW_CLI_CONFIG\]/],
+    [['search', '--config', missing], 2, /missing does not exist \[TW_CLI_CONFIG\]/],
+    [['search', '--intersects', broken], 2, /It must be GeoJSON.*it is not JSON: expected a value/],
+    [['search', '--intersects', missing], 2, /missing does not exist/],
+    [['series', isFolder, '--expression', 'ndvi'], 2, /it is a folder, not a file.*\[TW_CLI_PLACE\]/],
+    [
+      ['search', '--server', 'http://127.0.0.1:22'],
+      1,
+      /HTTP does not use this port.*\[TW_CLIENT_UNREACHABLE\]/,
+    ],
+    [['ingest', missing], 1, /missing: there is no such file or folder.*\[TW_INGEST_NOT_RECOGNISED\]/],
+  ];
+  await Promise.all(
+    cases.map(async ([args, code, message]) => {
+      const ended = await tilewright(...args);
+      assert.match(ended.stderr, message);
+      assert.doesNotMatch(ended.stderr, QUOTES);
+      assert.equal(ended.code, code, args.join(' '));
+    }),
+  );
+});
