@@ -105,7 +105,7 @@ function ringOf(ring: Position[]): LatLngTuple[] {
   return start === end ? line : [...line, [SOUTH_POLE, end], [SOUTH_POLE, start]];
 }
 
-/** Latitudes and longitudes of a line. Where the line crosses the antimeridian, longitudes go on beyond 180 or -180 degrees. */
+/** Latitudes and longitudes of a line. If the line crosses the antimeridian, longitudes go on beyond 180 or -180 degrees. */
 function continuous(line: Position[]): LatLngTuple[] {
   let shift = 0;
   return line.map(([lon, lat], i) => {
