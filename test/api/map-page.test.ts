@@ -28,16 +28,18 @@ test('all resources of the page are served, and external ones are forbidden', as
   assert.doesNotMatch(policy, /http|\*|unsafe/);
   assert.doesNotMatch(page.body, /https?:|<style|<script>|style=/);
   const wanted = [...page.body.matchAll(/(?:src|href)="(map\/[^"]+)"/g)].map(([, path]) => `/${path}`);
-  assert.equal(wanted.length, 4);
+  assert.equal(wanted.length, 5);
+  wanted.push('/map/land-110m.json', '/map/land-50m.json');
   const seen = new Set<string>();
   for (const path of wanted) {
     if (seen.has(path)) continue;
     seen.add(path);
     const answer = await get(path);
     assert.equal(answer.statusCode, 200, path);
-    assert.match(String(answer.headers['content-type']), path.endsWith('.css') ? /text\/css/ : /javascript/);
+    const type = path.endsWith('.css') ? /text\/css/ : path.endsWith('.json') ? /json/ : /javascript/;
+    assert.match(String(answer.headers['content-type']), type);
     assert.equal((await get(path, { 'if-none-match': answer.headers.etag })).statusCode, 304);
-    if (!path.endsWith('leaflet.js'))
+    if (!/leaflet\.js|topojson\.js|json$/.test(path))
       for (const [, name] of answer.body.matchAll(/from '\.\/(.*?)'/g)) wanted.push(`/map/${name}`);
   }
   assert.ok(seen.size > 8);
@@ -121,6 +123,9 @@ test('a browser shows the map, and the dates and values of a place', needsChromi
     assert.equal((await page.locator('path.cell').count()) > 0, true, 'outlines of tiles');
     await page.selectOption('#look', { label: 'NDVI' });
     await sameAsServer(/expression=ndvi/);
+    await page.selectOption('#mosaic', 'median');
+    await sameAsServer(/expression=ndvi.*&pixel_selection=median/);
+    await page.selectOption('#mosaic', '');
     await page.selectOption('#look', { label: 'One band' });
     await page.selectOption('#band', { index: 3 });
     await page.selectOption('#colours', 'viridis');
@@ -320,6 +325,65 @@ test('if reads need a token, the page asks for it and shows the map with it', ne
     assert.doesNotMatch(page.url(), /secret/);
   };
   await inBrowser(url, 1200, look, /\b401\b/);
+});
+
+test('the map shows land without tiles, on both sides of the antimeridian', needsChromium, async (t) => {
+  const { node } = await nodeWithScenes(t, SCENES.slice(1, 2));
+  const url = await node.listen('127.0.0.1', 0);
+  const look = async (page: Page) => {
+    await page.waitForSelector('.leaflet-tile-loaded');
+    /** Opacity of the land at places, when the view is drawn. */
+    const opacityAt = async (view: string, file: string, places: [lon: number, lat: number][]) => {
+      await page.goto('about:blank');
+      const arrived = page.waitForResponse((answer) => answer.url().endsWith(file));
+      await page.goto(`${url}/map#map=${view}`);
+      await arrived;
+      await page.waitForFunction(() => {
+        const canvas = document.querySelector<HTMLCanvasElement>('.leaflet-land-pane canvas');
+        const data = canvas?.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data;
+        return data?.some((value) => value > 0);
+      });
+      const [zoom, lat, lon] = view.split('/').map(Number) as [number, number, number];
+      const box = (await page.locator('#map').boundingBox())!;
+      return page.evaluate(
+        (points) => {
+          const canvas = document.querySelector<HTMLCanvasElement>('.leaflet-land-pane canvas')!;
+          const { left, top, width } = canvas.getBoundingClientRect();
+          return points.map(([x, y]) => {
+            const scale = canvas.width / width;
+            return canvas.getContext('2d')!.getImageData((x - left) * scale, (y - top) * scale, 1, 1).data[3];
+          });
+        },
+        places.map((place): [number, number] => {
+          const [x, y] = pixelsBetween(zoom, [lon, lat], place);
+          return [box.x + box.width / 2 + x, box.y + box.height / 2 + y];
+        }),
+      );
+    };
+    // Siberia, Chukotka beyond the antimeridian, Alaska, and sea south of them.
+    const places: [number, number][] = [
+      [170, 67],
+      [186, 67],
+      [205, 65],
+      [180, 45],
+      [190, 45],
+    ];
+    assert.deepEqual(await opacityAt('3/60/179', 'land-110m.json', places), [255, 255, 255, 0, 0]);
+    assert.deepEqual(
+      await opacityAt('6/47/12', 'land-50m.json', [
+        [12, 47],
+        [12.8, 44.6],
+      ]),
+      [255, 0],
+    );
+    assert.equal(await page.locator('.leaflet-control-attribution a[href*=naturalearthdata]').count(), 1);
+    await page.uncheck('#land');
+    await page.waitForFunction(
+      () => !document.querySelector('.leaflet-control-attribution a[href*=naturalearth]'),
+    );
+  };
+  // Chromium warns about the test's own reading of the canvas.
+  await inBrowser(url, 1200, look, /willReadFrequently/);
 });
 
 test('the page fits a phone', needsChromium, async (t) => {

@@ -6,6 +6,6 @@ export { baseUrl, requestPath, requestUrl, withoutTrailingSlash } from './base-u
 export { sendRanged } from './byte-ranges.js';
 export { checkIfMatch, notModified, weakEtag } from './conditional-request.js';
 export { onDisconnect } from './on-disconnect.js';
-export { CSS, SCRIPT, servePage, servePageFile } from './page-file.js';
+export { CSS, JSON_TYPE, SCRIPT, servePage, servePageFile } from './page-file.js';
 export { listPaging, nextPageUrl, type Paging, paging, parseLimit, toPage } from './paging.js';
 export { partialMembers } from './partial-result.js';

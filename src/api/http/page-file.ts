@@ -7,6 +7,7 @@ import { notModified, weakEtag } from './conditional-request.js';
 
 const HTML = 'text/html; charset=utf-8';
 export const CSS = 'text/css; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 export const SCRIPT = 'text/javascript; charset=utf-8';
 
 /** Everything comes from this server; a page has no scripts and styles in itself. Pictures may be data addresses and blobs. */

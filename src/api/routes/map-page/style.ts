@@ -1,11 +1,11 @@
 /** Colours and layout of the map page, light and dark, wide and narrow. */
 export const style = `
 :root {
-  --paper: #fff; --ground: #eceae5; --ink: #1d2330; --faint: #5c6675; --rule: #d3d7de; --accent: #0b63b5;
+  --paper: #fff; --ground: #eceae5; --land: #dedad1; --border: #c2bcb0; --ink: #1d2330; --faint: #5c6675; --rule: #d3d7de; --accent: #0b63b5;
   color-scheme: light dark;
 }
 @media (prefers-color-scheme: dark) {
-  :root { --paper: #171b22; --ground: #0f1217; --ink: #e8ebf0; --faint: #a0a9b8; --rule: #333b48; --accent: #6cb4ff; }
+  :root { --paper: #171b22; --ground: #0f1217; --land: #1b212a; --border: #38414e; --ink: #e8ebf0; --faint: #a0a9b8; --rule: #333b48; --accent: #6cb4ff; }
 }
 * { box-sizing: border-box; }
 html, body { height: 100%; margin: 0; }
@@ -67,6 +67,7 @@ main { position: relative; }
 #legend figcaption, #legend .ramp { grid-column: 1 / 3; }
 #legend .ramp { height: .7rem; margin: .15rem 0; border-radius: 2px; }
 #legend span:last-child { text-align: right; }
+.leaflet-land-pane { pointer-events: none; }
 path.graticule { stroke: var(--faint); stroke-opacity: .35; }
 path.cell { stroke: var(--accent); stroke-opacity: .6; fill: none; }
 path.pin { stroke: #fff; stroke-width: 2; fill: #d4351c; fill-opacity: 1; }

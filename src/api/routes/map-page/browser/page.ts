@@ -16,6 +16,7 @@ import {
   toSearchFilter,
 } from './api.js';
 import { addGraticule } from './graticule.js';
+import { landLayer } from './land.js';
 import { L } from './leaflet-global.js';
 import { showLegend } from './legend.js';
 import { type Band, type Indices, listItemBands, type MapStyle, mapStyles } from './looks.js';
@@ -26,6 +27,7 @@ const collection = byId<HTMLSelectElement>('collection');
 const look = byId<HTMLSelectElement>('look');
 const band = byId<HTMLSelectElement>('band');
 const field = (id: string) => byId<HTMLInputElement>(id).value;
+const isChecked = (id: string) => byId<HTMLInputElement>(id).checked;
 
 // Outlines of tiles are drawn even at zoom levels without map tiles.
 const map = L.map('map', { minZoom: 2, maxZoom: 22, worldCopyJump: true, zoomControl: false }).setView(
@@ -65,6 +67,9 @@ function cancelPrevious(work: (signal: AbortSignal) => Promise<void>): () => voi
   };
 }
 
+const land = landLayer(map, (error) => showMessage(error.message));
+const drawLand = () => void (isChecked('land') ? land.addTo(map) : land.remove());
+
 const showMessage = (message: string) => {
   byId('message').textContent = message;
 };
@@ -73,7 +78,7 @@ const setBusy = (is: boolean) => {
   byId('busy').hidden = !is;
 };
 
-const FIELDS = ['collection', 'from', 'to', 'cloud', 'look'];
+const FIELDS = ['collection', 'from', 'to', 'cloud', 'look', 'mosaic'];
 const BAND_FIELDS = ['band', 'low', 'high', 'colours'];
 const initialValues = new Map([...FIELDS, ...BAND_FIELDS].map((id) => [id, field(id)]));
 
@@ -132,6 +137,7 @@ const drawMap = cancelPrevious(async (signal) => {
   const texts = Object.entries(filter()).map(([name, value]) => [name, String(value)]);
   const { params: renderOptions, label } = selectedStyle();
   const params = new URLSearchParams([...texts, ...Object.entries(renderOptions)]);
+  if (field('mosaic')) params.set('pixel_selection', field('mosaic'));
   setBusy(true);
   const json = await ask<TileJson>(`${mapUrl(collection.value)}/tilejson.json?${params}`, signal).catch(
     (error) => {
@@ -167,7 +173,7 @@ const drawCells = cancelPrevious(async (signal) => {
   const view = map.getBounds();
   const west = Math.max(-180, view.getWest());
   const east = Math.min(180, view.getEast());
-  if (!byId<HTMLInputElement>('outlines').checked || west >= east) return void cells.clearLayers();
+  if (!isChecked('outlines') || west >= east) return void cells.clearLayers();
   const bbox = [west, Math.max(-90, view.getSouth()), east, Math.min(90, view.getNorth())];
   const found = await ask<SearchAnswer>('search', signal, {
     ...toSearchFilter(filter()),
@@ -249,6 +255,7 @@ function drawAll(): void {
   updateUrl();
   drawMap();
   drawCells();
+  drawLand();
   drawPlace();
 }
 
@@ -281,6 +288,7 @@ byId('access').addEventListener('submit', (event) => {
 });
 
 if (window.innerWidth < 700) byId<HTMLDetailsElement>('settings').open = false;
+drawLand();
 // The user opened another link to this page.
 window.addEventListener('hashchange', () => location.reload());
 cancelPrevious(async (signal) => {
