@@ -1,6 +1,10 @@
 /** The composition root: creates a running node from a configuration. Only this file connects the parts. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
+import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
+import { coalesceProcess, DerivePool, fillProcess, splitProcess, tensorProcess } from './derive/index.js';
+import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from './dht/index.js';
+import { messageOf } from './errors.js';
 import {
   AnalysisPool,
   anomaly,
@@ -18,11 +22,7 @@ import {
   spectralResampling,
   statsProcess,
   unmix,
-} from './analysis/index.js';
-import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
-import { coalesceProcess, DerivePool, fillProcess, splitProcess, tensorProcess } from './derive/index.js';
-import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from './dht/index.js';
-import { messageOf } from './errors.js';
+} from './hyperspectral/index.js';
 import { ImageService } from './imagery/index.js';
 import { IngestPool, ingestProcess } from './ingest/index.js';
 import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';

@@ -1,5 +1,7 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { type ProxyOptions, readProxyOptions } from './api-proxy-options.js';
+import type { Services } from './api-services.js';
 import {
   type AccessOptions,
   earlyErrorOptions,
@@ -16,7 +18,6 @@ import {
   requestIdOptions,
   schemaController,
 } from './plugins/index.js';
-import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import {
   clusterRoutes,
   docsPageRoutes,
@@ -40,7 +41,6 @@ import {
   registerResponseSchemas,
   securitySchemes,
 } from './schemas/index.js';
-import type { Services } from './services.js';
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */

@@ -19,9 +19,9 @@ export type {
   SimilarPlaceDocument,
   SpectraDocument,
   SpectrumEntry,
-} from './documents.js';
+} from './client-documents.js';
+export type { Answer, Transport } from './client-transport.js';
+export { decodeText, httpTransport } from './client-transport.js';
 export { JobError, unreachable } from './errors.js';
-export { FileBody } from './file-body.js';
-export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-export type { Answer, Transport } from './transport.js';
-export { decodeText, httpTransport } from './transport.js';
+export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './follow-job-events.js';
+export { FileBody } from './request-file-body.js';

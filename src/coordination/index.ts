@@ -3,10 +3,14 @@
  * Invariant: a transaction compares something that it changes, so a repeated attempt takes effect at most once. Imports `async` and
  * `storage` (LevelDB writer, durable files); knows nothing of slots or jobs.
  */
-export { compareAndSet } from './compare-and-set.js';
+
 export * from './errors.js';
 export { EtcdStore } from './etcd/index.js';
-export { parseJsonValue } from './json-value.js';
+export { compareAndSet } from './kv-compare-and-set.js';
+export { parseJsonValue } from './kv-json-value.js';
+export { Lease } from './kv-lease.js';
+export { scanPrefix } from './kv-prefix-scan.js';
+export { retryUntilAnswered } from './kv-retry-until-answered.js';
 export {
   type CoordinationStore,
   firstKeyValue,
@@ -19,9 +23,6 @@ export {
   type Watch,
   type WatchSignal,
 } from './kv-store.js';
-export { Lease } from './lease.js';
+export { watchLoop } from './kv-watch-loop.js';
 export { LevelStore } from './level-kv-store.js';
 export { MeasuredKvStore } from './measured-kv-store.js';
-export { scanPrefix } from './prefix-scan.js';
-export { retryUntilAnswered } from './retry-until-answered.js';
-export { watchLoop } from './watch-loop.js';

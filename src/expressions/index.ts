@@ -3,10 +3,11 @@
  * Used by maps, time series, tensors, spectral indices and the targets of models. Invariant: a compiled program is plain data, and the same
  * text resolves to the same bands everywhere. Imports the parts raster and storage.
  */
-export type { Expression } from './ast.js';
+
 export { badExpression, listBands, unknownBand } from './errors.js';
-export { parseExpression, parseExpressions } from './parser.js';
-export { compileExpression, evaluateProgram, type Program } from './program.js';
+export type { Expression } from './expression-ast.js';
+export { parseExpression, parseExpressions } from './expression-parser.js';
+export { compileExpression, evaluateProgram, type Program } from './expression-program.js';
 export {
   type BandIndex,
   bandLayoutKey,
@@ -17,5 +18,5 @@ export {
   type ResolvedBands,
   resolveBands,
   toIdentifier,
-} from './resolve-bands.js';
-export { type NormalisedDifferenceIndex, SPECTRAL_INDICES } from './spectral-indices.js';
+} from './resolve-expression-bands.js';
+export { type NormalisedDifferenceIndex, SPECTRAL_INDICES } from './spectral-index-expressions.js';

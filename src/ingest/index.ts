@@ -16,6 +16,6 @@ export {
 export { notRecognised, pathNotAllowed } from './errors.js';
 export { checkOptions } from './formats/generic/index.js';
 export { commonBandNames } from './formats/shared/index.js';
+export type { IngestOptions } from './ingest-options.js';
 export { findInputs, PathGuard, sideFilesOf } from './inputs/index.js';
 export { type IngestInputs, type IngestResults, ingestProcess, PLAN_PREFIX } from './job/index.js';
-export type { IngestOptions } from './options.js';

@@ -4,5 +4,6 @@
  * other part.
  */
 export { CallMetrics } from './call-metrics.js';
+export { Snapshot } from './metrics-snapshot.js';
 export { type ClusterMetrics, type IngestMetrics, NodeMetrics } from './node-metrics.js';
-export { Snapshot } from './snapshot.js';
+export { type ProcessUsage, processUsage } from './process-usage.js';

@@ -12,7 +12,7 @@ export {
 export { toCql2Json } from './cql2/index.js';
 export { badDatetime, slotsUnanswered } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
-export { memoizeUntilChange } from './memoize.js';
+export { memoizeUntilChange } from './memoize-query.js';
 export {
   checkFilter,
   type FilterParams,
@@ -54,5 +54,5 @@ export {
   toStacCollection,
   toStacItem,
   withSummaries,
-} from './stac/index.js';
+} from './stac-documents/index.js';
 export { axisOrderHint, parseBbox, parseDatetime, parseInstant, writeDatetime } from './values/index.js';

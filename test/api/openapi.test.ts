@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { publishedSchema } from '../../src/api/schemas/builders.js';
+import { publishedSchema } from '../../src/api/schemas/schema-builders.js';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';

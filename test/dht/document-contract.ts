@@ -6,7 +6,7 @@ import {
   deleteSchema,
   readSchema,
   updateSchema,
-} from '../../src/dht/commit/collection-schema.js';
+} from '../../src/dht/commit/cluster-collection-schema.js';
 import { otherCluster } from '../../src/dht/index.js';
 import {
   compareAndSwapPlacement,

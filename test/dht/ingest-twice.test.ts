@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
 import { ClusterLockManager } from '../../src/dht/commit/cluster-lock-manager.js';
-import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/placement/slots.js';
 import { Replica } from '../../src/dht/replication/replica.js';
 import { IngestPool } from '../../src/ingest/cut/ingest-pool.js';
-import { SharedMemory } from '../../src/ingest/cut/shared-memory.js';
+import { SharedMemory } from '../../src/ingest/cut/ingest-shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { type IngestContext, ingestScene } from '../../src/ingest/job/ingest-scene.js';
-import { planSceneTiles } from '../../src/ingest/plan/scene-plan.js';
+import { planSceneTiles } from '../../src/ingest/plan/plan-scene-tiles.js';
 import { Storage } from '../../src/storage/index.js';
 import { writeTestScene } from '../support/scenes.js';
 import { sharedStores } from './shared-stores.js';

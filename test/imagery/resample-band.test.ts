@@ -9,7 +9,7 @@ import {
   type ResamplingMethod,
   resampleBand,
 } from '../../src/imagery/resampling/index.js';
-import { cellPartViewport, type Viewport } from '../../src/imagery/resampling/viewport.js';
+import { cellPartViewport, type Viewport } from '../../src/imagery/resampling/resampling-viewport.js';
 import type { Window } from '../../src/raster/index.js';
 import { randomly } from '../derive/tiles.js';
 

@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Grid, type GridBounds, geohash, gridByName, quadtile } from '../../src/grid/index.js';
-import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
-import { coverScene } from '../../src/ingest/plan/scene-cells.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source-transform.js';
+import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import {
   buildControlGrid,
   createTransform,

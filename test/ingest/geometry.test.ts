@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { computePixelGrids, type Grid, geohash, gridByName, grids, quadtile } from '../../src/grid/index.js';
-import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
-import { measurePixelSize } from '../../src/ingest/georeferencing/pixel-size.js';
-import { coverScene } from '../../src/ingest/plan/scene-cells.js';
-import { scenePrecision } from '../../src/ingest/plan/scene-plan.js';
-import { sourceRowsForCell } from '../../src/ingest/plan/source-rows.js';
+import { measurePixelSize } from '../../src/ingest/georeferencing/georeferenced-pixel-size.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source-transform.js';
+import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
+import { scenePrecision } from '../../src/ingest/plan/plan-scene-tiles.js';
+import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-rows.js';
 import {
   buildControlGrid,
   type ControlGrid,

@@ -5,7 +5,7 @@
 export { baseUrl, requestPath, requestUrl, withoutTrailingSlash } from './base-url.js';
 export { sendRanged } from './byte-ranges.js';
 export { checkIfMatch, notModified, weakEtag } from './conditional-request.js';
-export { onDisconnect } from './on-disconnect.js';
-export { CSS, SCRIPT, servePage, servePageFile } from './page-file.js';
-export { listPaging, nextPageUrl, type Paging, paging, parseLimit, toPage } from './paging.js';
-export { partialMembers } from './partial-result.js';
+export { CSS, SCRIPT, servePage, servePageFile } from './http-page-file.js';
+export { listPaging, nextPageUrl, type Paging, paging, parseLimit, toPage } from './http-paging.js';
+export { partialMembers } from './http-partial-result.js';
+export { onDisconnect } from './on-client-disconnect.js';

@@ -14,6 +14,7 @@ import {
 import type { TileRecord } from '../../storage/index.js';
 import { unknownCollection } from '../errors.js';
 import { cellSizes, tileBytes } from '../tiles/index.js';
+import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './derive-job-tiles.js';
 import {
   type DeriveResults,
   deriveTiles,
@@ -21,9 +22,8 @@ import {
   RESUMABLE_PROCESS,
   type TileDerivation,
   type TileProcessContext,
-} from './derive-tiles.js';
+} from './derive-tiles-job.js';
 import { DAY_MS, DEFAULT_WINDOW_DAYS, timeDistanceMs } from './fill-process.js';
-import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './selected-tiles.js';
 
 export interface CoalesceInputs {
   /** Place and time (bbox, geocode, datetime) select tiles of `to`; the other members select the tiles that are cut. */

@@ -10,14 +10,14 @@ import {
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import type { FillTargets } from '../derive-tasks.js';
+import { searchTilesOfCell, selectedCells, sourceFilter } from './derive-job-tiles.js';
 import {
   type DeriveResults,
   deriveTiles,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   type TileProcessContext,
-} from './derive-tiles.js';
-import { searchTilesOfCell, selectedCells, sourceFilter } from './selected-tiles.js';
+} from './derive-tiles-job.js';
 
 export interface FillInputs {
   filter?: FilterParams;

@@ -5,20 +5,6 @@
  */
 export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
 export {
-  DERIVE_RESULTS,
-  type DeriveContext,
-  type DeriveResults,
-  deriveTiles,
-  type PlannedDerivation,
-  RESUMABLE_PROCESS,
-  type TileDerivation,
-  type TileMaker,
-} from './derive-tiles.js';
-export { type FillInputs, fillProcess } from './fill-process.js';
-export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './selected-tiles.js';
-export { type SplitInputs, splitProcess } from './split-process.js';
-export { type TensorInputs, type TensorResults, tensorProcess } from './tensor-process.js';
-export {
   addFailure,
   addFetched,
   addSkipped,
@@ -27,5 +13,19 @@ export {
   mergeCounts,
   TILE_COUNTS_SCHEMA,
   type TileCounts,
-} from './tile-counts.js';
-export type { TensorFile } from './write-tensor.js';
+} from './derive-job-counts.js';
+export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+export {
+  DERIVE_RESULTS,
+  type DeriveContext,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileDerivation,
+  type TileMaker,
+} from './derive-tiles-job.js';
+export { type FillInputs, fillProcess } from './fill-process.js';
+export { type SplitInputs, splitProcess } from './split-process.js';
+export { type TensorInputs, type TensorResults, tensorProcess } from './tensor-process.js';
+export type { TensorFile } from './write-tensor-job.js';

@@ -12,6 +12,7 @@ import {
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { splitTooFine } from '../errors.js';
 import { cellSizes } from '../tiles/index.js';
+import { selectedTiles } from './derive-job-tiles.js';
 import {
   type DeriveResults,
   deriveTiles,
@@ -19,8 +20,7 @@ import {
   RESUMABLE_PROCESS,
   type TileDerivation,
   type TileProcessContext,
-} from './derive-tiles.js';
-import { selectedTiles } from './selected-tiles.js';
+} from './derive-tiles-job.js';
 
 export interface SplitInputs {
   filter?: FilterParams;

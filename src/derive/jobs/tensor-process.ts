@@ -30,10 +30,10 @@ import {
   parseBandRequests,
   resolveBandRequest,
 } from '../tensors/index.js';
-import { type TileProcessContext, tileFiles } from './derive-tiles.js';
-import { searchTilesOfCell, selectedTiles } from './selected-tiles.js';
-import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './tile-counts.js';
-import { type TensorFile, writeNpy, writeTiff } from './write-tensor.js';
+import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './derive-job-counts.js';
+import { searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
+import { type TensorFile, writeNpy, writeTiff } from './write-tensor-job.js';
 
 export interface TensorInputs {
   filter?: FilterParams;

@@ -2,6 +2,6 @@
  * Planes of data cubes: the bands and expressions that are requested, and their pixels at one size. Invariant: a pixel without data is NaN,
  * or the fill value of stored numbers. Imports the folder tiles and the parts expressions, raster and storage.
  */
-export { npyHead } from './npy.js';
-export { fillValueOf, isBand, readBandsAtSize } from './resize-bands.js';
-export { type BandSubstitute, parseBandRequests, resolveBandRequest } from './select-bands.js';
+export { npyHead } from './npy-header.js';
+export { fillValueOf, isBand, readBandsAtSize } from './resize-tensor-bands.js';
+export { type BandSubstitute, parseBandRequests, resolveBandRequest } from './select-tensor-bands.js';

@@ -13,10 +13,10 @@ import {
 } from '../../storage/index.js';
 import type { PrefixLengths } from '../placement/index.js';
 
-import { deleteSchema, readSchema } from './collection-schema.js';
-import { Committer, type CommitterOptions } from './committer.js';
-import { nextFenceInEpoch } from './epoch-fence.js';
-import { acquireLock, collectionLockName, requireUnlocked } from './fenced-lock.js';
+import { deleteSchema, readSchema } from './cluster-collection-schema.js';
+import { Committer, type CommitterOptions } from './cluster-committer.js';
+import { nextFenceInEpoch } from './commit-epoch-fence.js';
+import { acquireLock, collectionLockName, requireUnlocked } from './fenced-commit-lock.js';
 
 export interface ClusterLockManagerOptions extends CommitterOptions {
   /** The source of the files to upload. */

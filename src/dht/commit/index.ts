@@ -15,9 +15,8 @@ export {
   segmentName,
   seqOfObject,
   writeLogCheckpoint,
-} from './checkpoint.js';
-export { ClusterLockManager } from './cluster-lock-manager.js';
-export { type CollectionSchema, schemaKey } from './collection-schema.js';
+} from './cluster-checkpoint.js';
+export { type CollectionSchema, schemaKey } from './cluster-collection-schema.js';
 export {
   CHECKPOINT_COMMITS,
   CommitLog,
@@ -25,7 +24,11 @@ export {
   entryPut,
   headAndCheckpointPuts,
   type StoredCheckpoint,
-} from './commit-log.js';
+} from './cluster-commit-log.js';
+export { readSegment } from './cluster-commit-segment.js';
+export { ClusterLockManager } from './cluster-lock-manager.js';
+export { archivedEntryName, listArchived, readArchived } from './cluster-log-archive.js';
+export { RecordState } from './cluster-record-state.js';
 export {
   acquireLock,
   isOwnedBy,
@@ -33,7 +36,4 @@ export {
   ownerLabel,
   pruneCommittedLocks,
   revokeLocksOf,
-} from './fenced-lock.js';
-export { archivedEntryName, listArchived, readArchived } from './log-archive.js';
-export { RecordState } from './record-state.js';
-export { readSegment } from './segment.js';
+} from './fenced-commit-lock.js';

@@ -3,7 +3,8 @@
  * Invariant: between two steps, the data folder contains exactly the tiles of its slots as of one commit. Imports `async`,
  * `coordination`, `storage`, `dht/commit`, `dht/placement`, `dht/membership` and `dht/recovery`.
  */
-export { Maintenance } from './maintenance.js';
-export type { ObjectGcContext, ObjectGcReport } from './object-gc.js';
+
 export { Replica } from './replica.js';
-export { SlotReconciler } from './slot-reconciler.js';
+export { SlotReconciler } from './replica-slot-reconciler.js';
+export type { ObjectGcContext, ObjectGcReport } from './replicated-object-gc.js';
+export { Maintenance } from './replication-maintenance.js';

@@ -2,8 +2,9 @@
  * Signed requests between nodes, with a checksum on every body. Invariant: an altered or malformed answer counts as no answer. Imports
  * only `errors.ts` and `json-schema.ts`; knows nothing of the content of messages.
  */
-export { limitConnectTime } from './connect-timeout.js';
-export { HANDSHAKE_PATH, handshake } from './handshake.js';
-export { sign, verifySignature } from './message-signature.js';
+
 export { CHECKSUM_HEADER, MESSAGE_TYPE, type Peer, PeerClient } from './peer-client.js';
+export { limitConnectTime } from './peer-connect-timeout.js';
+export { HANDSHAKE_PATH, handshake } from './peer-handshake.js';
+export { sign, verifySignature } from './peer-message-signature.js';
 export { encodeLine, NDJSON_TYPE, streamLines } from './peer-stream.js';

@@ -28,7 +28,7 @@ import type {
   QueryScope,
   ScatterQuery,
 } from './owner-queries.js';
-import { routeQuery } from './query-router.js';
+import { routeQuery } from './scatter-query-router.js';
 
 /** A query to an owner. */
 export interface OwnerRequest {

@@ -4,5 +4,5 @@
  * native/onednn.cc exports its member names.
  */
 export { type ComputePrimitives, FILTER_GRADIENT, FORWARD, INPUT_GRADIENT } from './compute-primitives.js';
-export { hasMultiplyAdd } from './wasm-heap.js';
 export { wasmPrimitives } from './wasm-primitives.js';
+export { hasMultiplyAdd } from './wasm-primitives-heap.js';

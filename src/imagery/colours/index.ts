@@ -14,5 +14,5 @@ export {
   renderRgba,
   type Style,
   type ValueRange,
-} from './encode-image.js';
+} from './encode-coloured-image.js';
 export { COLORMAPS, namedColormap } from './named-colormaps.js';

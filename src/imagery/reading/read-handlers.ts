@@ -1,7 +1,7 @@
 /** Tasks of worker threads that read tile files. */
 import type { DataType, PixelArray } from '../../raster/index.js';
-import { withOpenTile } from './open-tile.js';
-import { type Level, readBlock, readMaskBlock } from './tile-geotiff.js';
+import { withOpenTile } from './open-tile-file.js';
+import { type Level, readBlock, readMaskBlock } from './read-tile-geotiff.js';
 
 export interface TileStructure {
   dataType: DataType;

@@ -2,8 +2,8 @@
 
 import type { TaskPool } from '../../async/index.js';
 import { allocatePixels, type PixelArray, type Window } from '../../raster/index.js';
-import { BlockCache } from './block-cache.js';
 import type { ReadHandlers, TileStructure } from './read-handlers.js';
+import { BlockCache } from './tile-block-cache.js';
 
 /** Approximate memory of the structure of a file. */
 const STRUCTURE_BYTES = 500;

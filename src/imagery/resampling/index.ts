@@ -23,4 +23,4 @@ export {
   mapPixelSize,
   type Viewport,
   viewportOfCell,
-} from './viewport.js';
+} from './resampling-viewport.js';

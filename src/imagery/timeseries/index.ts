@@ -4,11 +4,11 @@
  * async, dht, expressions, grid, query, raster and storage.
  */
 export { type PartialSeries, readPartialSeries, type SeriesQuery } from './partial-series.js';
-export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-spectra.js';
+export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-spectra-series.js';
 export { SERIES_HANDLERS } from './series-handlers.js';
 export { SERIES_QUERY } from './series-query.js';
-export { SPECTRA_QUERY } from './spectra-query.js';
+export { forEachPixelRun, parseZone, type Zone } from './series-zone.js';
 export { readSpectra, type Spectra, type SpectraSeriesRequest, type SpectrumDate } from './spectra-series.js';
+export { SPECTRA_QUERY } from './spectra-series-query.js';
 export { readSeries, type Series, type SeriesDate, type TimeSeriesRequest } from './time-series.js';
-export { readCellValues } from './zonal-statistics.js';
-export { forEachPixelRun, parseZone, type Zone } from './zone.js';
+export { readCellValues } from './zonal-series-statistics.js';

@@ -7,6 +7,6 @@ export {
   type CloudDetector,
   chooseDetector,
   type DetectorBand,
-} from './choose-detector.js';
+} from './choose-cloud-detector.js';
+export { readCloudModelFile } from './cloud-lightgbm-model.js';
 export { type CloudRequest, detectCloud } from './detect-cloud.js';
-export { readCloudModelFile } from './lightgbm-model.js';

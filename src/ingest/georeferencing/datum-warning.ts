@@ -1,6 +1,6 @@
 /** Warns if the error of a scene's datum shift is large relative to its pixels. */
 import { chordDistanceMetres } from '../../grid/index.js';
-import type { GeoBox } from './grid-to-source.js';
+import type { GeoBox } from './grid-to-source-transform.js';
 import { pixelToLonLat } from './raster-extent.js';
 
 /** Undefined if the error of the datum shift is below half a pixel. */

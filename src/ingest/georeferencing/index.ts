@@ -3,7 +3,7 @@
  * the ground. Pure functions of a GeoBox (CRS, transform, size). May import grid and raster.
  */
 export { datumWarning } from './datum-warning.js';
-export { type GeoBox, gridToPixelTransform, gridToSourceTransform } from './grid-to-source.js';
-export { measurePixelSize, nominalPixelSize } from './pixel-size.js';
+export { measurePixelSize, nominalPixelSize } from './georeferenced-pixel-size.js';
+export { type GeoBox, gridToPixelTransform, gridToSourceTransform } from './grid-to-source-transform.js';
 export { type ProjectedRectangle, projectRectangle, splitIntoQuadrants } from './project-rectangle.js';
 export { centreLonLat, type ExtentSample, isOutOfRange, sampleExtent } from './raster-extent.js';

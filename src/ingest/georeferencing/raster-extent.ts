@@ -2,7 +2,7 @@
 import { chordDistanceMetres, type Grid, type GridBounds } from '../../grid/index.js';
 import { createTransform, type PointTransform, pixelToMap, type RasterHeader } from '../../raster/index.js';
 import { noGeographicExtent } from '../errors.js';
-import { type GeoBox, gridToPixelTransform } from './grid-to-source.js';
+import { type GeoBox, gridToPixelTransform } from './grid-to-source-transform.js';
 
 /** A position whose round trip differs by more than this, in pixels, is not on the map. */
 const MAX_ROUND_TRIP_ERROR_PIXELS = 0.1;

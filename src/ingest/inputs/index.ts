@@ -4,6 +4,6 @@
  * raster and storage.
  */
 export { findInputs, isArchive } from './find-inputs.js';
-export { PathGuard } from './path-guard.js';
-export { sideFilesOf } from './side-files.js';
-export { unpackArchive } from './unpack-archive.js';
+export { PathGuard } from './input-path-guard.js';
+export { sideFilesOf } from './input-side-files.js';
+export { unpackArchive } from './unpack-input-archive.js';

@@ -4,4 +4,4 @@
  * folders of ingest.
  */
 export { type IngestInputs, type IngestResults, PLAN_PREFIX } from './ingest-job.js';
-export { ingestProcess } from './process.js';
+export { ingestProcess } from './ingest-process.js';

@@ -9,14 +9,14 @@ import type { IngestMetrics } from '../../metrics/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import type { IngestPool, SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed } from '../errors.js';
+import type { IngestOptions } from '../ingest-options.js';
 import { findInputs, isArchive, PathGuard, unpackArchive } from '../inputs/index.js';
-import type { IngestOptions } from '../options.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
-import { type Scene, sourceFiles } from '../scene.js';
-import { DuplicateSceneGuard } from './duplicate-scenes.js';
-import type { FirstSceneLock } from './first-scene-lock.js';
+import { type Scene, sourceFiles } from '../scene-description.js';
+import { DuplicateSceneGuard } from './ingest-duplicate-scenes.js';
+import type { FirstSceneLock } from './ingest-first-scene-lock.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
-import { SceneShares } from './scene-shares.js';
+import { SceneShares } from './ingest-scene-shares.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */

@@ -12,4 +12,4 @@ export {
   TaskExecutor,
   type TaskRequest,
   taskErrorEvent,
-} from './task-executor.js';
+} from './job-task-executor.js';

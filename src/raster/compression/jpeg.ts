@@ -3,7 +3,7 @@
  * that are stored at half the resolution.
  */
 import type { Sharp } from 'sharp';
-import type { TiffBlocks } from '../types.js';
+import type { TiffBlocks } from '../raster-types.js';
 import { jpegFrame } from './jpeg-frame.js';
 import { type BlockShape, requireSize } from './library-codecs.js';
 

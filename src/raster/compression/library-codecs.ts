@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { inflateSync } from 'node:zlib';
 import type * as Lerc from 'lerc';
 import { isFloat } from '../pixels/index.js';
-import type { DataType, TiffBlocks } from '../types.js';
+import type { DataType, TiffBlocks } from '../raster-types.js';
 import { lercHeader } from './lerc-header.js';
 
 /**

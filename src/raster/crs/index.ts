@@ -3,7 +3,7 @@
  * system that proj4js computes differently from PROJ is refused, or its datum error is recorded. May import the errors and
  * types of raster.
  */
-export { isInvertible, mapToPixel, pixelToMap } from './affine.js';
+
 export {
   createTransform,
   crsFromEpsg,
@@ -13,6 +13,7 @@ export {
   metresPerUnit,
   type PointTransform,
 } from './crs.js';
-export { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
+export { isInvertible, mapToPixel, pixelToMap } from './crs-affine.js';
+export { type Datum, datumFromEllipsoid, minorAxis } from './crs-datum.js';
 export { datumByName } from './epsg-table.js';
 export { crsFromWkt } from './wkt.js';

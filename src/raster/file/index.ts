@@ -3,6 +3,8 @@
  * signature, and applies georeferencing given by the user. Invariant: reads no more than a prefix of a file. May import the
  * errors and types of raster.
  */
+
+export { type GeoreferencingOverride, georeferenceByCorners } from './file-georeferencing-override.js';
 export {
   describeSignature,
   detectFileType,
@@ -10,6 +12,5 @@ export {
   type RasterType,
   SIGNATURE_BYTES,
 } from './file-signature.js';
-export { type GeoreferencingOverride, georeferenceByCorners } from './georeferencing-override.js';
-export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './limits.js';
-export { openFile, readSmallFile, type SourceFile, withFile } from './source-file.js';
+export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './raster-file-limits.js';
+export { openFile, readSmallFile, type SourceFile, withFile } from './raster-source-file.js';

@@ -1,9 +1,9 @@
 /** The resampling kernels, one copy for each data type. */
 import { loadPerDataType } from '../pixels/index.js';
 
-type WarpKernels = typeof import('./nearest.js') & typeof import('./bilinear.js');
+type WarpKernels = typeof import('./warp-nearest.js') & typeof import('./warp-bilinear.js');
 
 export const warpKernels = await loadPerDataType<WarpKernels>(async (dataType) => ({
-  ...(await import(`./nearest.js?${dataType}`)),
-  ...(await import(`./bilinear.js?${dataType}`)),
+  ...(await import(`./warp-nearest.js?${dataType}`)),
+  ...(await import(`./warp-bilinear.js?${dataType}`)),
 }));

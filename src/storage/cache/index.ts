@@ -3,7 +3,7 @@
  * is complete, and is used only if its checksum matches its record. May import `async`, `catalogue`, `column-index`,
  * `data-folder`, `files`, `object-store` and `records`.
  */
-export type { Fetcher } from './fetcher.js';
+export type { Fetcher } from './cache-fetcher.js';
+export { type PinnedTile, pinTiles } from './cache-pinned-tile.js';
 export type { CacheStats } from './file-cache.js';
-export { type PinnedTile, pinTiles } from './pinned-tile.js';
 export { TileCache } from './tile-cache.js';

@@ -3,5 +3,5 @@
  * May import `async`, `files` and `records`.
  */
 export { Catalogue, type IndexLogRecord, sceneKey } from './catalogue.js';
-export { LevelWriter } from './level-writer.js';
-export type { CatalogueChange, ScanResult, Table } from './table.js';
+export { LevelWriter } from './catalogue-level-writer.js';
+export type { CatalogueChange, ScanResult, Table } from './catalogue-table.js';

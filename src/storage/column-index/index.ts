@@ -5,7 +5,7 @@
  * and `persist` (snapshot and log on disk). The other files import none of them. May import `catalogue`, `files`, `grid` and `records`.
  */
 export { ColumnIndex } from './column-index.js';
+export { type CellKeyRange, isWithin, mergeRanges } from './index-key-range.js';
 export type { IndexRun } from './index-run.js';
-export { type CellKeyRange, isWithin, mergeRanges } from './key-range.js';
 export { type IndexLoad, PersistentIndex } from './persist/index.js';
 export * from './query/index.js';

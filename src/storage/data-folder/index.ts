@@ -3,6 +3,6 @@
  * process has the folder open. May import `async`, `catalogue` and `files`.
  */
 export { DataFolder, readLock } from './data-folder.js';
-export { Results } from './results.js';
-export { Scratch, scratchFile } from './scratch.js';
-export { VersionGc } from './version-gc.js';
+export { VersionGc } from './data-folder-gc.js';
+export { Results } from './results-folder.js';
+export { Scratch, scratchFile } from './scratch-folder.js';

@@ -2,23 +2,23 @@
  * From stored tiles to arrays: cells with their acquisitions, the pixels of each, and the temporal prior for cloud removal. Knows bands,
  * scales and masks, but not networks. Imports `models` for types and band names.
  */
-export {
-  type AcquisitionPixels,
-  clearMask,
-  inputMaskOf,
-  isCloudy,
-  mappableMask,
-} from './acquisition-pixels.js';
-export type { AcquisitionFiles, DatePair } from './acquisitions.js';
+
 export {
   coarsenMask,
   differInSize,
   type ReadOutcome,
   type ReadRasters,
   readAcquisitions,
-} from './read-acquisitions.js';
-export { cloudInputs, priorDates } from './temporal-prior.js';
+} from './read-training-acquisitions.js';
 export type { BandValueKind, TilePixels, TrainedPixels } from './trained-pixels.js';
+export {
+  type AcquisitionPixels,
+  clearMask,
+  inputMaskOf,
+  isCloudy,
+  mappableMask,
+} from './training-acquisition-pixels.js';
+export type { AcquisitionFiles, DatePair } from './training-acquisitions.js';
 export {
   acquisitionFiles,
   areAlike,
@@ -31,3 +31,4 @@ export {
   trainingCellKey,
   trainingFiles,
 } from './training-cells.js';
+export { cloudInputs, priorDates } from './training-temporal-prior.js';

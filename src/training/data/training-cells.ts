@@ -5,9 +5,9 @@ import type { GridName } from '../../grid/index.js';
 import { plural } from '../../plural.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { type BandName, type ModelSpec, requiredBands } from '../models/index.js';
-import type { AcquisitionFiles, BandSource, DatePair } from './acquisitions.js';
-import { priorDates } from './temporal-prior.js';
 import type { BandValueKind, TrainedPixels } from './trained-pixels.js';
+import type { AcquisitionFiles, BandSource, DatePair } from './training-acquisitions.js';
+import { priorDates } from './training-temporal-prior.js';
 
 export interface TrainingCell {
   collection: string;

@@ -3,8 +3,8 @@
  * ranks have the same weights, bit for bit, after every step. Imports `workers` for types, `registry`, `loop` and the folders that `loop`
  * imports.
  */
-export { distributedReport, pooledCellScores } from './build-report.js';
+export { distributedReport, pooledCellScores } from './build-distributed-report.js';
 export { describeResumePoint } from './rank-checkpoints.js';
 export type { DataParallelResult, ReadCellsRequest } from './rank-messages.js';
 export { RankProcess } from './rank-process.js';
-export { type PendingConnection, Rendezvous } from './rendezvous.js';
+export { type PendingConnection, Rendezvous } from './rank-rendezvous.js';

@@ -1,6 +1,6 @@
 /** PSNR, SSIM and multi-scale SSIM of predicted images, and their means over images. */
-import { DISPLAY_PEAK, type DisplayRange, rendered } from './display-range.js';
-import { type ImagePair, type MultiScale, psnr, similarity } from './image-metrics.js';
+import { DISPLAY_PEAK, type DisplayRange, rendered } from './evaluation-display-range.js';
+import { type ImagePair, type MultiScale, psnr, similarity } from './image-quality-metrics.js';
 
 /**
  * Means over images, computed on their 8-bit rendering (display-range.ts). An image is a patch or a tile with all its bands: PSNR is over

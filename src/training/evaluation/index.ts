@@ -2,9 +2,15 @@
  * Scores of predictions: regression metrics, PSNR, SSIM and MS-SSIM, baselines, and scores of entire tiles. Most functions depend only on
  * true and predicted values. Imports `inference`, `patches`, `data` and `models`.
  */
-export { type Baselines, initialFitStatistics } from './baselines.js';
-export { type DisplayRange, displayRange } from './display-range.js';
-export { evaluateBaselines, evaluatePredictions, maskedPairs, meanSquaredError } from './evaluate.js';
+
+export {
+  evaluateBaselines,
+  evaluatePredictions,
+  maskedPairs,
+  meanSquaredError,
+} from './evaluate-predictions.js';
+export { type Baselines, initialFitStatistics } from './evaluation-baselines.js';
+export { type DisplayRange, displayRange } from './evaluation-display-range.js';
 export type { ImageScores } from './image-scores.js';
 export {
   type EpochLosses,
@@ -18,5 +24,5 @@ export {
   type TargetStatistics,
   type TileScore,
   targetStatistics,
-} from './metrics.js';
+} from './regression-metrics.js';
 export { imagesToScore, scoreTile, type TileImages } from './tile-scores.js';

@@ -16,9 +16,9 @@ import { trainingFailed } from '../errors.js';
 import { fillClouds, predictImage } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { type LabelledImage, labelImages } from '../patches/index.js';
-import type { DisplayRange } from './display-range.js';
+import type { DisplayRange } from './evaluation-display-range.js';
 import { imageScores, meanScores } from './image-scores.js';
-import type { TileScore } from './metrics.js';
+import type { TileScore } from './regression-metrics.js';
 
 /** Maximum number of scored images of a cell: each takes seconds. */
 const MAX_IMAGES = 3;

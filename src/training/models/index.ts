@@ -4,6 +4,7 @@
  */
 export { buildModel, LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from './build-model.js';
 export { getModelSpec, MODEL_NAMES } from './builtin-models.js';
+export { RGB_BANDS } from './model-rgb-inputs.js';
 export {
   type BandName,
   hasBatchNorm,
@@ -13,5 +14,4 @@ export {
   type TargetSpec,
 } from './model-spec.js';
 export { buildDiscriminator } from './patchgan-discriminator.js';
-export { RGB_BANDS } from './rgb-inputs.js';
 export { loadModel, type ModelFiles, parseWeights, saveModel, type WeightValues } from './saved-model.js';

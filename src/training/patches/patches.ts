@@ -7,8 +7,8 @@
  */
 import { Mask, type Window } from '../../raster/index.js';
 import type { ModelSpec } from '../models/index.js';
-import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
-import type { LabelledImage } from './labelled-images.js';
+import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out-patches.js';
+import type { LabelledImage } from './labelled-patch-images.js';
 
 /** Minimum fraction of readable pixels in a patch. */
 const MIN_READABLE_FRACTION = 0.75;

@@ -44,8 +44,8 @@ import {
 import { noTrainedModel } from '../errors.js';
 import { getModelSpec, MODEL_NAMES, type ModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
-import { InferencePool } from './inference-pool.js';
-import { modelPixels } from './model-pixel-size.js';
+import { modelPixels } from './predict-pixel-size.js';
+import { InferencePool } from './predict-pool.js';
 import type { PredictTask } from './predict-task.js';
 
 interface PredictContext {

@@ -2,7 +2,7 @@
  * A trained model as stored: model card, version, and provenance. Invariant: a model and its card are stored together or not at all.
  * Imports `loop`, `warm-start`, `evaluation`, `models` and `data`.
  */
-export { type DistributedReport, describeTraffic } from './distributed-report.js';
+
 export {
   type CardSummary,
   type ModelCard,
@@ -11,6 +11,8 @@ export {
   TRAINING_MODES,
   type TrainingMode,
 } from './model-card.js';
+export { type DistributedReport, describeTraffic } from './model-card-distributed.js';
+export { TRANSFER_POLICIES, type TransferPolicy, type TransferProvenance } from './model-card-transfer.js';
 export {
   describeUnstoredModel,
   type ModelResult,
@@ -18,5 +20,4 @@ export {
   type StoredModel,
   type StoreModelContext,
   storeModel,
-} from './store-model.js';
-export { TRANSFER_POLICIES, type TransferPolicy, type TransferProvenance } from './transfer-provenance.js';
+} from './store-model-with-card.js';

@@ -5,8 +5,8 @@ import type { ModelScore } from '../../storage/index.js';
 import type { BandValueKind, TilePixels } from '../data/index.js';
 import type { TrainedCell, TrainingReport } from '../loop/index.js';
 import { getModelSpec, hasBatchNorm } from '../models/index.js';
-import type { DistributedReport } from './distributed-report.js';
-import type { TransferProvenance } from './transfer-provenance.js';
+import type { DistributedReport } from './model-card-distributed.js';
+import type { TransferProvenance } from './model-card-transfer.js';
 
 /**
  * How the work is divided. `partitioned`: one model for each cell. `distributed`: one model for all cells, trained by all nodes.

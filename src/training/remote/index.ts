@@ -10,6 +10,6 @@ export {
   type CheckInputs,
   cellManifest,
   checkCell,
-} from './cell-manifest.js';
-export { encodeUpload, MAX_UPLOAD_BYTES } from './model-upload.js';
-export { cellInputsSchema, type StoreInputs, storeModelProcess } from './store-model-process.js';
+} from './remote-cell-manifest.js';
+export { encodeUpload, MAX_UPLOAD_BYTES } from './remote-model-upload.js';
+export { cellInputsSchema, type StoreInputs, storeModelProcess } from './store-remote-model-process.js';

@@ -5,9 +5,9 @@ import {
   firstKeyValue,
   type WatchSignal,
 } from '../../../src/coordination/kv-store.js';
-import { createSchemaIfAbsent, updateSchema } from '../../../src/dht/commit/collection-schema.js';
-import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
-import { acquireLock } from '../../../src/dht/commit/fenced-lock.js';
+import { createSchemaIfAbsent, updateSchema } from '../../../src/dht/commit/cluster-collection-schema.js';
+import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/cluster-commit-log.js';
+import { acquireLock } from '../../../src/dht/commit/fenced-commit-lock.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 import { eventually } from '../../support/eventually.js';

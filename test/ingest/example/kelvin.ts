@@ -1,6 +1,5 @@
 /** Temperature maps of the made-up satellite Kelvin-1: one GeoTIFF of two bands, and its own tags say the rest. */
 
-import { groupBands } from '../../../src/ingest/band-groups.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
 import {
   bitAt,
@@ -8,8 +7,9 @@ import {
   matchesRaster,
   parseTime,
 } from '../../../src/ingest/formats/shared/index.js';
-import { nominalPixelSize } from '../../../src/ingest/georeferencing/pixel-size.js';
-import type { ProductFormat } from '../../../src/ingest/scene.js';
+import { nominalPixelSize } from '../../../src/ingest/georeferencing/georeferenced-pixel-size.js';
+import { groupBands } from '../../../src/ingest/scene-band-groups.js';
+import type { ProductFormat } from '../../../src/ingest/scene-description.js';
 import { Mask } from '../../../src/raster/index.js';
 
 export const kelvin: ProductFormat = {

@@ -4,9 +4,16 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { randomStream } from '../../../src/random.js';
-import { DISPLAY_PEAK, displayRange, rendered } from '../../../src/training/evaluation/display-range.js';
-import { evaluateBaselines, evaluatePredictions } from '../../../src/training/evaluation/evaluate.js';
-import { type ImagePair, similarity } from '../../../src/training/evaluation/image-metrics.js';
+import {
+  evaluateBaselines,
+  evaluatePredictions,
+} from '../../../src/training/evaluation/evaluate-predictions.js';
+import {
+  DISPLAY_PEAK,
+  displayRange,
+  rendered,
+} from '../../../src/training/evaluation/evaluation-display-range.js';
+import { type ImagePair, similarity } from '../../../src/training/evaluation/image-quality-metrics.js';
 import { type ImageScores, imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
 

@@ -4,14 +4,17 @@ import { before, describe, it } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { Mask } from '../../../src/raster/index.js';
-import { readAcquisitions } from '../../../src/training/data/read-acquisitions.js';
-import { initialFitStatistics, linearPredictor } from '../../../src/training/evaluation/baselines.js';
-import { displayRange } from '../../../src/training/evaluation/display-range.js';
+import { readAcquisitions } from '../../../src/training/data/read-training-acquisitions.js';
+import {
+  initialFitStatistics,
+  linearPredictor,
+} from '../../../src/training/evaluation/evaluation-baselines.js';
+import { displayRange } from '../../../src/training/evaluation/evaluation-display-range.js';
 import { imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
 import { imagesToScore, scoreTile } from '../../../src/training/evaluation/tile-scores.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
 import { makePatches } from '../../../src/training/patches/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';

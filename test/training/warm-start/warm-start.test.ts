@@ -9,17 +9,20 @@ import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import type { ModelFileLocation } from '../../../src/storage/index.js';
-import { linearPredictor, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
-import { maskedPairs, meanSquaredError } from '../../../src/training/evaluation/evaluate.js';
-import { regressionMetrics } from '../../../src/training/evaluation/metrics.js';
+import { maskedPairs, meanSquaredError } from '../../../src/training/evaluation/evaluate-predictions.js';
+import {
+  linearPredictor,
+  sufficientStatistics,
+} from '../../../src/training/evaluation/evaluation-baselines.js';
+import { regressionMetrics } from '../../../src/training/evaluation/regression-metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { predictPatches } from '../../../src/training/inference/predict-patches.js';
+import { predictPatches } from '../../../src/training/inference/inference-patches.js';
 import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
-import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
+import { type TrainOptions, trainModel } from '../../../src/training/loop/training-loop.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
 import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/models/saved-model.js';
-import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
 import {
   makePatches,
   type Patches,

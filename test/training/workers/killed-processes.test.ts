@@ -20,9 +20,9 @@ import {
 } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { saveModel } from '../../../src/training/models/saved-model.js';
-import { InferencePool } from '../../../src/training/predict/inference-pool.js';
+import { InferencePool } from '../../../src/training/predict/predict-pool.js';
 import type { PredictTask } from '../../../src/training/predict/predict-task.js';
-import { untrainedModel } from '../../../src/training/remote/untrained-model.js';
+import { untrainedModel } from '../../../src/training/remote/remote-untrained-model.js';
 import { atEnd } from '../../support/at-end.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';
 import { tempFolder } from '../../support/temp.js';

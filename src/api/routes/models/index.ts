@@ -1,2 +1,2 @@
 /** Stored models: lists, cards, STAC Items, files, deletion. Imports `analysis`, `training`, `query` and `storage`. */
-export { modelRoutes } from './routes.js';
+export { modelRoutes } from './model-routes.js';

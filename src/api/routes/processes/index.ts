@@ -3,7 +3,8 @@
  * that node. Imports `jobs`, `dht` and `html`.
  */
 export { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
-export { processRoutes } from './routes.js';
+export type { StatusInfo } from './job-status-response.js';
+export { processRoutes } from './process-routes.js';
 export {
   idempotencyKey,
   idempotencyKeyHeader,
@@ -11,5 +12,4 @@ export {
   startJob,
   startResponses,
   startWithFile,
-} from './start-job.js';
-export type { StatusInfo } from './status-info.js';
+} from './start-job-request.js';

@@ -1,2 +1,2 @@
 /** Lists of scenes, and the deletion of tiles, scenes and collections. Imports `query` and `storage`. */
-export { type ListedScene, sceneRoutes } from './routes.js';
+export { type ListedScene, sceneRoutes } from './scene-routes.js';

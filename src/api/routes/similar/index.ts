@@ -1,2 +1,2 @@
 /** Cells that look like a given one. Imports `training` and `query`. */
-export { similarRoutes } from './routes.js';
+export { similarRoutes } from './similar-routes.js';

@@ -1,2 +1,2 @@
 /** STAC API 1.0 with its extensions: landing page, collections, search, items, queryables, aggregation. Imports `query` and `storage`. */
-export { stacRoutes } from './routes.js';
+export { stacRoutes } from './stac-routes.js';

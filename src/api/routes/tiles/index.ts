@@ -1,2 +1,2 @@
 /** Tile files and single bands of them, with byte ranges. Imports `imagery` and `storage`. */
-export { tileRoutes } from './routes.js';
+export { tileRoutes } from './tile-routes.js';

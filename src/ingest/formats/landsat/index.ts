@@ -3,4 +3,4 @@
  * that of the MTL. May import formats/shared and band-groups.
  */
 export { landsat } from './landsat.js';
-export { type MtlGroup, readMtl } from './mtl.js';
+export { type MtlGroup, readMtl } from './landsat-mtl.js';

@@ -1,0 +1,26 @@
+/**
+ * Fits classifiers to labelled spectra, selects one by cross entropy on tuning pixels, validates and describes it. Invariant: validation
+ * pixels have no part in fitting or selection of the scored classifier. Imports the folders convolutional-networks, dense-networks, jobs,
+ * labels, map-jobs, numeric, passes, pixel-methods, report, tile-reading, training-samples and transforms and the parts grid, html, jobs,
+ * query and storage.
+ */
+export type { AccuracyScores } from './classification-accuracy.js';
+export {
+  CLASSIFY_FIT,
+  type ClassifyFit,
+  type ComparedClassifier,
+  classBandName,
+  fitMap,
+  withCodes,
+} from './classification-map.js';
+export { classSections, trainingText } from './classification-report-sections.js';
+export { type Calibration, isBaseline, validated } from './classifier-selection.js';
+export type { LabelledTileFacts } from './classifier-training-data.js';
+export type { BandWeights, TrainingFacts } from './classifier-training-facts.js';
+export {
+  CLASSIFY_PROPERTIES,
+  type ClassifyInputs,
+  requestedNetwork,
+} from './classify-inputs.js';
+export type { ClassifierName } from './fit-classifier.js';
+export { checkSplit, sortedByWavelength, withTrainingData } from './load-classifier-training-data.js';

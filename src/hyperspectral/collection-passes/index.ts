@@ -1,0 +1,10 @@
+/**
+ * Algorithms that read all tiles once or several times, on all nodes: statistics, extreme pixels, endmembers, k-means. Invariant: results
+ * have the same bits on any distribution of the tiles. Imports the folders jobs, labels, numeric, reproducible-sums, tile-passes and tile-
+ * reading and the parts grid, jobs, raster and storage.
+ */
+export { type LabelledSums, labelledSums } from './class-statistics-pass.js';
+export { collectionStatistics } from './collection-statistics-pass.js';
+export { type Endmember, findEndmembers } from './endmember-extraction-passes.js';
+export { LON_LAT_SCHEMA } from './extreme-pixels-pass.js';
+export { distributedKMeans, type KMeans, type SpectralCluster } from './k-means-passes.js';

@@ -1,0 +1,52 @@
+/**
+ * Analyses of spectra as batch jobs on the nodes that own the tiles: statistics, components, detection, unmixing, classification.
+ * `analyses` has one file for each process; the other folders are its layers, from `tile-reading` to `classifier-registry`. Invariant:
+ * results have the same bits on any distribution of the tiles over nodes. Imports the parts async, derive, engines, expressions, grid,
+ * html, imagery, ingest, jobs, query, raster, storage and training.
+ */
+
+export { readLabels } from './class-labels/index.js';
+export type { ClassifyInputs } from './classification/index.js';
+export { CLASSIFIER, type ClassifierCard } from './classifier-registry/index.js';
+export { AnalysisPool } from './hyperspectral-pool.js';
+export type { AnalysisContext, AnalysisInputs } from './jobs/index.js';
+export {
+  type AnomalyInputs,
+  type AnomalyResults,
+  anomaly,
+  applyClassifier,
+  type ClassifyResults,
+  type ClusterInputs,
+  type ClusterResults,
+  type ComponentsInputs,
+  type ComponentsResults,
+  type ContinuumInputs,
+  type ContinuumResults,
+  classify,
+  clustering,
+  continuum,
+  type IndicesInputs,
+  type IndicesResults,
+  indices,
+  MATCH_METHODS,
+  type MatchInputs,
+  type MatchResults,
+  mnf,
+  pca,
+  type ResampleInputs,
+  type ResampleResults,
+  type SmoothInputs,
+  type SmoothResults,
+  type StatsResults,
+  smooth,
+  spectralMatching,
+  spectralResampling,
+  statsProcess,
+  type UnmixInputs,
+  type UnmixResults,
+  unmix,
+} from './processes/index.js';
+export { NARROW_BAND_INDICES, type NarrowBandIndex, readSensor, SENSOR_NAMES } from './spectra/index.js';
+export { patchSide } from './spectral-cnn/index.js';
+export { readLibrary } from './spectral-library/index.js';
+export { type MapResults, mapProcess } from './spectral-maps/index.js';

@@ -1,0 +1,25 @@
+/**
+ * Steps that all analyses share: inputs, the agreement of all nodes on the bands, and the loop over tiles. Invariant: a tile that fails is
+ * reported and does not stop the others. Imports the folder tile-reading and the parts async, derive, expressions, imagery, jobs, query and
+ * storage.
+ */
+export {
+  ANALYSIS_PROPERTIES,
+  type AnalysisInputs,
+  checkAnalysis,
+  collectionOf,
+  DEFAULT_SEED,
+  integer,
+  SEED,
+} from './analysis-inputs.js';
+export {
+  type AnalysedCollection,
+  type AnalysisContext,
+  agreeOnBands,
+  allGatherChecked,
+  BANDS_SCHEMA,
+  forEachTile,
+  requireOneSize,
+  selectBands,
+} from './analysis-run.js';
+export { NO_PIXEL, NO_SPECTRUM, requireTiles } from './require-analysed-tiles.js';

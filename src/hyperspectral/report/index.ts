@@ -1,0 +1,21 @@
+/**
+ * The HTML report of an analysis, and its result files. Invariant: the page loads nothing from elsewhere, and every text is escaped.
+ * Imports the folder tile-reading and the parts derive, grid, html, imagery, jobs, query and storage.
+ */
+export { type Curve, eigenvalueChart, spectrumChart } from './analysis-report-charts.js';
+export { mapSections, type ReportMapStyle } from './analysis-report-maps.js';
+export { writeFiles } from './analysis-result-files.js';
+export {
+  bandsText,
+  colourKey,
+  columns,
+  covarianceFacts,
+  htmlTable,
+  percentText,
+  renderAnalysisReport,
+  type Section,
+  tilesText,
+} from './render-analysis-report.js';
+export { exampleSpectra } from './report-example-spectra.js';
+export { matrixFile } from './report-matrix-file.js';
+export { matrixImage } from './report-matrix-image.js';

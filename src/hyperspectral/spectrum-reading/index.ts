@@ -1,0 +1,23 @@
+/**
+ * Reads the spectra of a tile, and of the tiles around it, block by block. Invariant: memory holds one block of all bands. Imports the
+ * parts derive, expressions, grid, imagery, query, raster and storage.
+ */
+
+export { findNeighbourSpectra, neighbourFiles } from './find-neighbour-spectra.js';
+export { eachBlockWithNeighbours, eachPixelWithNeighbours, type Neighbour } from './read-neighbour-blocks.js';
+export {
+  eachBlock,
+  pixelNumber,
+  readMaskCodes,
+  type SpectrumBlock,
+  type SpectrumFile,
+  spectrumAt,
+} from './read-spectrum-blocks.js';
+export {
+  type AnalysedBand,
+  bandSetKey,
+  spectralGroups,
+  spectrumFile,
+  type TileSpectrum,
+  tileSpectrum,
+} from './tile-spectrum-files.js';

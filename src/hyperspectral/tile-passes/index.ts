@@ -1,0 +1,8 @@
+/**
+ * Passes over one tile in worker threads: extreme pixels, random draws, nearest centres. `passes` combines them over all tiles. Invariant:
+ * results do not depend on the order of the blocks. Imports the folders numeric, pixel-methods, reproducible-sums and tile-reading.
+ */
+
+export { type Extreme, tileExtremes } from './tile-extremes.js';
+export { nearestSums } from './tile-nearest-centres.js';
+export { drawWeightedPixel } from './tile-weighted-draw.js';
