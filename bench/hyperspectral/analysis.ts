@@ -24,7 +24,7 @@ import { encodeCube } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { installPython } from '../support/python.js';
 
-const PEER = fileURLToPath(new URL('../../../bench/analysis/analysis.py', import.meta.url));
+const PEER = fileURLToPath(new URL('../../../bench/hyperspectral/analysis.py', import.meta.url));
 const BANDS = 200;
 const TARGETS = 20;
 const ENDMEMBERS = 10;

@@ -9,7 +9,7 @@ import { installTorch } from '../engine/torch.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 
 const STEP = fileURLToPath(new URL('./spectral-net-step.js', import.meta.url));
-const PEER = fileURLToPath(new URL('../../../bench/analysis/spectral_net.py', import.meta.url));
+const PEER = fileURLToPath(new URL('../../../bench/hyperspectral/spectral_net.py', import.meta.url));
 const ONE_THREAD = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive', MKL_NUM_THREADS: '1' };
 
 export async function benchSpectralNet({ short, log }: BenchOptions): Promise<BenchResult[]> {

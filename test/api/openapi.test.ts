@@ -48,7 +48,7 @@ const IDS = `
 test('each operation has a unique and stable name', async (t) => {
   const { document, operations } = await operationsOf(t, { token: 'w' });
   const unnamed = operations.filter(({ operationId }) => operationId === undefined);
-  assert.deepEqual(unnamed, [], 'name these in src/api/schemas/operations.ts');
+  assert.deepEqual(unnamed, [], 'name these in src/api/schemas/operation-schemas.ts');
   const ids = operations.map(({ operationId }) => operationId!);
   assert.equal(new Set(ids).size, ids.length);
   for (const id of ids) assert.match(id, /^[a-z][A-Za-z]+$/);

@@ -6,7 +6,7 @@ import { random } from '../raster/images.js';
 import { HOLE } from './cubes.js';
 
 const { detectors, clean }: { detectors: number[]; clean: number[] } = JSON.parse(
-  readFileSync(new URL('../../../test/fixtures/analysis/spectra.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../test/fixtures/hyperspectral/spectra.json', import.meta.url), 'utf8'),
 );
 
 /** Centres of the bands, nm, in the order of the file; the first 90 belong to the first detector. */

@@ -17,7 +17,7 @@ import { writePlantedCube } from './planted.js';
 const filter = { collections: ['cubes'] };
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 const fixture = (name: string) =>
-  JSON.parse(readFileSync(new URL(`../../../test/fixtures/analysis/${name}`, import.meta.url), 'utf8'));
+  JSON.parse(readFileSync(new URL(`../../../test/fixtures/hyperspectral/${name}`, import.meta.url), 'utf8'));
 
 const distance = (a: readonly number[], b: readonly number[]) =>
   Math.sqrt(a.reduce((sum, value, i) => sum + (value - b[i]!) ** 2, 0));

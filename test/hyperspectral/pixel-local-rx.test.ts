@@ -18,7 +18,7 @@ import { COUNT, HOLE, momentsOf, pixelsOf, UNUSED, writeCube } from './cubes.js'
 const filter = { collections: ['cubes'] };
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 const fixture = (name: string) =>
-  JSON.parse(readFileSync(new URL(`../../../test/fixtures/analysis/${name}`, import.meta.url), 'utf8'));
+  JSON.parse(readFileSync(new URL(`../../../test/fixtures/hyperspectral/${name}`, import.meta.url), 'utf8'));
 
 const SCALE = 1e-4;
 const { stored, width, height }: { stored: number[][]; width: number; height: number } =

@@ -26,7 +26,7 @@ interface Reference {
 }
 
 const reference: Reference = JSON.parse(
-  readFileSync(new URL('../../../test/fixtures/analysis/detectors.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../test/fixtures/hyperspectral/detectors.json', import.meta.url), 'utf8'),
 );
 const bands = reference.stored.map((band) => Int16Array.from(band));
 const pixels = bands[0]!.length;

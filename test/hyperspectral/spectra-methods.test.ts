@@ -28,7 +28,7 @@ interface Reference {
 }
 
 const reference: Reference = JSON.parse(
-  readFileSync(new URL('../../../test/fixtures/analysis/spectra.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../test/fixtures/hyperspectral/spectra.json', import.meta.url), 'utf8'),
 );
 
 function near(values: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: number, what: string): void {

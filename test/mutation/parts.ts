@@ -17,8 +17,8 @@ export const PARTS: Record<string, Part> = {
   grid: {
     mutate: ['src/grid/!(errors|grid|index).js'],
     tests: [
-      'grid/axis',
-      'grid/ellipsoid',
+      'grid/grid-axis',
+      'grid/grid-ellipsoid',
       'grid/grid',
       'grid/pixel-grid',
       'grid/pixel-sizes',
@@ -30,7 +30,7 @@ export const PARTS: Record<string, Part> = {
     tests: [
       'query/parse-filter',
       'query/check-remote-filter',
-      'query/temporal-relations',
+      'query/filter-temporal-relations',
       'query/expressions',
       'query/filter-parts',
       'query/cql2',
@@ -40,9 +40,9 @@ export const PARTS: Record<string, Part> = {
     leaveOut: ['CASEI equals the full', 'for every character', 'too deep, too long'],
   },
   filter: {
-    mutate: ['src/query/{filter/!(properties),compile/*}.js'],
+    mutate: ['src/query/{filter/!(filter-properties),compile/*}.js'],
     tests: [
-      'query/temporal-relations',
+      'query/filter-temporal-relations',
       'query/parse-filter',
       'query/check-remote-filter',
       'query/expressions',
@@ -55,15 +55,15 @@ export const PARTS: Record<string, Part> = {
     leaveOut: ['CASEI equals the full', 'for every character', 'too deep, too long', ...SLOW_SEARCHES],
   },
   query: {
-    mutate: ['src/query/{values/*,params/*,stac/collection-extents,geometry/*}.js'],
+    mutate: ['src/query/{values/*,params/*,stac-documents/stac-collection-extents,geometry/*}.js'],
     tests: [
-      'query/temporal-relations',
+      'query/filter-temporal-relations',
       'query/parse-filter',
       'query/check-remote-filter',
       'query/sortby-paging-token',
-      'query/collection-extents',
+      'query/stac-collection-extents',
       'query/cql2',
-      'query/spatial-relations',
+      'query/geometry-spatial-relations',
       'query/filter-parts',
       'query/parameters',
       'query/cql2-messages',
@@ -73,46 +73,46 @@ export const PARTS: Record<string, Part> = {
   },
   raster: {
     mutate: [
-      'src/raster/{crs/affine,pixels/*,warp/!(bilinear-wasm)}.js',
-      'src/raster/tiff/write/overviews.js',
+      'src/raster/{crs/crs-affine,pixels/*,warp/!(warp-bilinear-wasm)}.js',
+      'src/raster/tiff/write/tiff-overviews.js',
     ],
     tests: [
       'raster/kernels',
       'raster/quality-mask',
       'raster/squares',
-      'raster/control-grid',
+      'raster/warp-control-grid',
       'raster/warp-window',
       'raster/warp-edges',
       'raster/validity',
-      'raster/bilinear-wasm',
+      'raster/warp-bilinear-wasm',
       'raster/warp',
     ],
     leaveOut: ['a large UTM scene', 'the SIMD kernel gives the same'],
   },
   expression: {
-    mutate: ['src/expressions/{ast,parser,program}.js'],
+    mutate: ['src/expressions/expression-{ast,parser,program}.js'],
     tests: ['expressions/expressions'],
   },
   colours: {
-    mutate: ['src/imagery/colours/!(index|table).js'],
+    mutate: ['src/imagery/colours/!(index|named-colormap-table).js'],
     tests: ['imagery/colours', 'imagery/class-colormaps'],
   },
   sampling: {
-    mutate: ['src/imagery/{timeseries/distributed-median,resampling/*}.js'],
-    tests: ['imagery/distributed-median', 'imagery/viewport', 'imagery/resample-band'],
+    mutate: ['src/imagery/{timeseries/distributed-series-median,resampling/*}.js'],
+    tests: ['imagery/distributed-series-median', 'imagery/resampling-viewport', 'imagery/resample-band'],
   },
   derive: {
     mutate: [
-      'src/derive/tiles/{cell-sizes,match-bands,reproject,gap-filling}.js',
-      'src/derive/tensors/npy.js',
+      'src/derive/tiles/{derived-cell-sizes,match-tile-bands,reproject-tile-bands,gap-filling}.js',
+      'src/derive/tensors/npy-header.js',
     ],
-    tests: ['derive/image-cache', 'derive/tile-pixels'],
+    tests: ['derive/derive-image-cache', 'derive/tile-pixels'],
   },
   metrics: {
-    mutate: ['src/training/evaluation/{evaluate,image-metrics,image-scores}.js'],
+    mutate: ['src/training/evaluation/{evaluate-predictions,image-quality-metrics,image-scores}.js'],
     tests: [
       'training/evaluation/evaluate',
-      'training/evaluation/image-metrics',
+      'training/evaluation/image-quality-metrics',
       'training/evaluation/image-scores',
     ],
     leaveOut: [

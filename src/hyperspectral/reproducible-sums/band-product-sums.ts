@@ -1,4 +1,4 @@
-/** Sums of products of bands over pixels, which take most of the time of an analysis. The loops are in band-products.wat. */
+/** Sums of products of bands over pixels, which take most of the time of an analysis. The loops are in band-product-sums.wat. */
 import { type DataType, loadWasmKernel, type PixelArray } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
 

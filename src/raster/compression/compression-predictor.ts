@@ -1,6 +1,6 @@
 /**
  * TIFF predictors: neighbouring pixels differ little, so differences compress better than values. 2 is horizontal differencing
- * of integers (TIFF 6.0, section 14; pixels/kernels.ts has its loops), 3 is for floating point numbers (Adobe Photoshop TIFF
+ * of integers (TIFF 6.0, section 14; pixels/pixel-kernels.ts has its loops), 3 is for floating point numbers (Adobe Photoshop TIFF
  * note 3). Values are in the byte order of this machine, which is little-endian on all common hardware that runs Node.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Inner loops over pixels. Each data type gets its own copy of this module (see typed-kernels.ts), because V8's code for a
+ * Inner loops over pixels. Each data type gets its own copy of this module (see typed-pixel-kernels.ts), because V8's code for a
  * loop that has met more than four types of arrays is ten times slower.
  */
 

@@ -1,4 +1,4 @@
-/** Runs bilinear.wat (WebAssembly SIMD) over the squares of a control grid that it supports. */
+/** Runs warp-bilinear.wat (WebAssembly SIMD) over the squares of a control grid that it supports. */
 
 import {
   bytesPerSample,
@@ -13,7 +13,7 @@ import type { ControlGrid } from './warp-control-grid.js';
 import type { GridSquares } from './warp-grid-squares.js';
 import type { SourceWindow } from './warp-nearest.js';
 
-/** Exports of bilinear.wat, which describes them. */
+/** Exports of warp-bilinear.wat, which describes them. */
 interface Kernel {
   memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   begin(

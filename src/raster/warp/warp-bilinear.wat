@@ -1,4 +1,4 @@
-;; Bilinear interpolation for pixels of 8 and 16 bits, eight pixels at a time. Its means differ from those of bilinear.ts by at
+;; Bilinear interpolation for pixels of 8 and 16 bits, eight pixels at a time. Its means differ from those of warp-bilinear.ts by at
 ;; most one unit and 2 ** -13 of the difference between neighbouring pixels. Internally a pixel is a signed 16-bit number:
 ;; unsigned pixels are moved down by half their range, and those of 8 bits are multiplied by 256. This does not affect mean,
 ;; weights and rounding.

@@ -33,7 +33,7 @@ export interface CellReport {
   /** Absent for a model of several cells, and in reports of older versions. */
   holdOut?: AppliedHoldOut;
   metrics: ModelMetrics;
-  /** Range with which images are scored, see display-range.ts. Absent if a patch has one value. */
+  /** Range with which images are scored, see evaluation-display-range.ts. Absent if a patch has one value. */
   displayRange?: DisplayRange;
   /** Scores on the same validation patches. */
   baseline: Baselines;

@@ -1,7 +1,7 @@
 /**
  * Samples of one cell: square patches of the input planes of a model, with their targets.
  *
- * Validation never uses ground that training uses (hold-out.ts). If the job holds out dates, training uses the earlier dates and
+ * Validation never uses ground that training uses (hold-out-patches.ts). If the job holds out dates, training uses the earlier dates and
  * validation the later ones. Sides are tried in order until one has enough usable patches. If none has, the cell uses all its dates for
  * both, and only the ground differs. The choice depends only on masks, never on values.
  */

@@ -1,4 +1,4 @@
-/** Child process that applies models to one tile after another on one engine. Started by inference-pool.ts. */
+/** Child process that applies models to one tile after another on one engine. Started by predict-pool.ts. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';

@@ -1,4 +1,4 @@
-/** Child process that builds an untrained model. Started by untrained-model.ts. */
+/** Child process that builds an untrained model. Started by remote-untrained-model.ts. */
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
 import { buildModel, getModelSpec, saveModel } from '../models/index.js';
