@@ -6,22 +6,22 @@ import { coalesceProcess, DerivePool, fillProcess, splitProcess, tensorProcess }
 import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import {
-  AnalysisPool,
-  anomaly,
+  anomalyDetectionProcess,
   applyClassifier,
   CLASSIFIER,
-  classify,
-  clustering,
-  continuum,
-  indices,
+  classifyProcess,
+  continuumRemovalProcess,
+  HyperspectralPool,
   mapProcess,
-  mnf,
-  pca,
-  smooth,
-  spectralMatching,
-  spectralResampling,
-  statsProcess,
-  unmix,
+  mnfProcess,
+  pcaProcess,
+  spectralClusteringProcess,
+  spectralIndicesProcess,
+  spectralMatchingProcess,
+  spectralResamplingProcess,
+  spectralSmoothingProcess,
+  spectralStatisticsProcess,
+  spectralUnmixingProcess,
 } from './hyperspectral/index.js';
 import { ImageService } from './imagery/index.js';
 import { IngestPool, ingestProcess } from './ingest/index.js';
@@ -149,7 +149,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   const texture = { storage, workers: new TexturePool(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new ImageService({ storage, finder, owners, cores });
-  const analysis = { storage, finder, imagery, workers: new AnalysisPool(cores) };
+  const analysis = { storage, finder, imagery, workers: new HyperspectralPool(cores) };
   const appliers = { [CLASSIFIER]: applyClassifier.bind(null, analysis) };
   closes.unshift(
     () => workers.close(),
@@ -177,18 +177,18 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores, appliers }),
     textureProcess(texture),
-    statsProcess(analysis),
-    mapProcess(analysis, pca),
-    mapProcess(analysis, mnf),
-    mapProcess(analysis, anomaly),
-    mapProcess(analysis, spectralMatching),
-    mapProcess(analysis, unmix),
-    mapProcess(analysis, classify),
-    mapProcess(analysis, indices),
-    mapProcess(analysis, smooth),
-    mapProcess(analysis, spectralResampling),
-    mapProcess(analysis, continuum),
-    mapProcess(analysis, clustering),
+    spectralStatisticsProcess(analysis),
+    mapProcess(analysis, pcaProcess),
+    mapProcess(analysis, mnfProcess),
+    mapProcess(analysis, anomalyDetectionProcess),
+    mapProcess(analysis, spectralMatchingProcess),
+    mapProcess(analysis, spectralUnmixingProcess),
+    mapProcess(analysis, classifyProcess),
+    mapProcess(analysis, spectralIndicesProcess),
+    mapProcess(analysis, spectralSmoothingProcess),
+    mapProcess(analysis, spectralResamplingProcess),
+    mapProcess(analysis, continuumRemovalProcess),
+    mapProcess(analysis, spectralClusteringProcess),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.hasCell(cell) } : {}),
   ];
   metrics.expectProcesses(processes.map(({ id }) => id));

@@ -1,10 +1,10 @@
 import { TaskPool } from '../async/index.js';
 import type { MadeTile } from '../derive/index.js';
-import type { AnalysisHandlers } from './hyperspectral-worker.js';
+import type { HyperspectralHandlers } from './hyperspectral-worker.js';
 import type { MapTask } from './output-tiles/index.js';
 
 /** Threads that read the spectra of tiles. They are started once and kept. */
-export class AnalysisPool extends TaskPool<AnalysisHandlers> {
+export class HyperspectralPool extends TaskPool<HyperspectralHandlers> {
   constructor(threads: number) {
     super(new URL('./hyperspectral-worker.js', import.meta.url), threads);
   }

@@ -1,4 +1,4 @@
-/** A worker thread of `AnalysisPool`. */
+/** A worker thread of `HyperspectralPool`. */
 import { handleTasksByKind } from '../async/index.js';
 import { labelSums } from './class-labels/index.js';
 import { gradientSums, scoreSums } from './dense-network-training/index.js';
@@ -23,7 +23,7 @@ const HANDLERS = {
   map: makeOutputTile,
 };
 
-export type AnalysisHandlers = typeof HANDLERS;
+export type HyperspectralHandlers = typeof HANDLERS;
 
 handleTasksByKind(HANDLERS, (result) => {
   if (!result || !('files' in result)) return [];

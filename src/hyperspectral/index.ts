@@ -8,12 +8,12 @@
 export { readLabels } from './class-labels/index.js';
 export type { ClassifyInputs } from './classification/index.js';
 export { CLASSIFIER, type ClassifierCard } from './classifier-registry/index.js';
-export { AnalysisPool } from './hyperspectral-pool.js';
+export { HyperspectralPool } from './hyperspectral-pool.js';
 export type { AnalysisContext, AnalysisInputs } from './jobs/index.js';
 export {
   type AnomalyInputs,
   type AnomalyResults,
-  anomaly,
+  anomalyDetectionProcess,
   applyClassifier,
   type ClassifyResults,
   type ClusterInputs,
@@ -22,29 +22,29 @@ export {
   type ComponentsResults,
   type ContinuumInputs,
   type ContinuumResults,
-  classify,
-  clustering,
-  continuum,
+  classifyProcess,
+  continuumRemovalProcess,
   type IndicesInputs,
   type IndicesResults,
-  indices,
   MATCH_METHODS,
   type MatchInputs,
   type MatchResults,
-  mnf,
-  pca,
+  mnfProcess,
+  pcaProcess,
   type ResampleInputs,
   type ResampleResults,
   type SmoothInputs,
   type SmoothResults,
   type StatsResults,
-  smooth,
-  spectralMatching,
-  spectralResampling,
-  statsProcess,
+  spectralClusteringProcess,
+  spectralIndicesProcess,
+  spectralMatchingProcess,
+  spectralResamplingProcess,
+  spectralSmoothingProcess,
+  spectralStatisticsProcess,
+  spectralUnmixingProcess,
   type UnmixInputs,
   type UnmixResults,
-  unmix,
 } from './processes/index.js';
 export { NARROW_BAND_INDICES, type NarrowBandIndex, readSensor, SENSOR_NAMES } from './spectra/index.js';
 export { patchSide } from './spectral-cnn/index.js';

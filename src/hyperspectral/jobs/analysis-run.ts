@@ -23,7 +23,7 @@ import {
 } from '../../query/index.js';
 import { type PinnedTile, pinTiles, type Storage, type TileRecord } from '../../storage/index.js';
 import { noSpectra, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
-import type { AnalysisPool } from '../hyperspectral-pool.js';
+import type { HyperspectralPool } from '../hyperspectral-pool.js';
 import {
   type AnalysedBand,
   bandSetKey,
@@ -40,7 +40,7 @@ export interface AnalysisContext {
   finder: TileFinder;
   /** Draws the maps of reports. */
   imagery: ImageService;
-  workers: AnalysisPool;
+  workers: HyperspectralPool;
 }
 
 /** Tile records in memory; one with hundreds of bands has tens of kilobytes. */

@@ -26,7 +26,7 @@ export interface ContinuumResults extends MapResults, ContinuumFit {
 /** With fewer bands, no band is below the hull. */
 const MIN_BANDS = 3;
 
-export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
+export const continuumRemovalProcess: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   name: 'continuum',
   title: 'Continuum removal',
   description:

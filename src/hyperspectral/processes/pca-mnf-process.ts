@@ -45,7 +45,7 @@ const SHARED = {
   }),
 };
 
-export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
+export const pcaProcess: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   ...SHARED,
   name: 'pca',
   title: 'Principal components',
@@ -66,7 +66,7 @@ export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   },
 };
 
-export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
+export const mnfProcess: MapAnalysis<ComponentsInputs, ComponentsFit> = {
   ...SHARED,
   name: 'mnf',
   title: 'Minimum noise fractions',

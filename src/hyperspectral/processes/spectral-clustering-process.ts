@@ -43,7 +43,7 @@ const DEFAULT_ITERATIONS = 100;
 /** Centres that a report draws. */
 const MAX_SHOWN_CENTRES = 8;
 
-export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
+export const spectralClusteringProcess: MapAnalysis<ClusterInputs, ClusterFit> = {
   name: 'cluster',
   title: 'Clusters',
   description:

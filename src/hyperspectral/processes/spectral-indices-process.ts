@@ -45,7 +45,7 @@ const MAX_SHOWN_MAPS = 8;
 /** A band represents a wavelength within its FWHM, or within this distance if that is more. */
 const WAVELENGTH_TOLERANCE_NM = 15;
 
-export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
+export const spectralIndicesProcess: MapAnalysis<IndicesInputs, IndicesFit> = {
   name: 'indices',
   title: 'Spectral indices',
   description: `Maps of narrow-band indices: ${INDEX_NAMES.join(', ')}, or expressions over bands by wavelength. A band is the nearest good one, within its FWHM or 15 nm.`,

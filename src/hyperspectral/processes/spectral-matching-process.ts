@@ -45,7 +45,7 @@ export interface MatchResults extends MapResults, MatchFit {
 const MAX_SHOWN_SPECTRA = 8;
 const MAX_SHOWN_MAPS = 4;
 
-export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
+export const spectralMatchingProcess: MapAnalysis<MatchInputs, MatchFit> = {
   name: 'match',
   title: 'Spectral matching',
   description:

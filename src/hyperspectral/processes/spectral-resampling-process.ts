@@ -33,7 +33,7 @@ export interface ResampleResults extends MapResults, ResampleFit {
 
 const MAX_BANDS = 500;
 
-export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
+export const spectralResamplingProcess: MapAnalysis<ResampleInputs, ResampleFit> = {
   name: 'resample',
   title: 'Resampled spectra',
   description: `Spectra at the bands of another sensor (${SENSOR_NAMES.join(', ')}, or its centres and FWHM), with normal distributions as responses.`,

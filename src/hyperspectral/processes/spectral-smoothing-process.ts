@@ -31,7 +31,7 @@ const MAX_ORDER = 5;
 const MAX_WINDOW = 101;
 const UNITS = ['', '1/nm', '1/nm²'];
 
-export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
+export const spectralSmoothingProcess: MapAnalysis<SmoothInputs, SmoothFit> = {
   name: 'smooth',
   title: 'Smoothed spectra',
   description:

@@ -53,7 +53,7 @@ const PART = objectOf({
   sums: listOf(SUMS_BY_ENCODING_SCHEMA),
 });
 
-export function statsProcess(context: AnalysisContext): Process {
+export function spectralStatisticsProcess(context: AnalysisContext): Process {
   return {
     id: 'analyse-stats',
     title: 'Statistics of spectra',

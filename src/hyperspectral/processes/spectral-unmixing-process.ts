@@ -62,7 +62,7 @@ export interface UnmixResults extends MapResults {
 const MAX_ENDMEMBERS = 30;
 const RESIDUAL_BAND = 'rms_residual';
 
-export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
+export const spectralUnmixingProcess: MapAnalysis<UnmixInputs, UnmixFit> = {
   name: 'unmix',
   title: 'Spectral unmixing',
   description:

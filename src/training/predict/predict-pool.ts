@@ -7,7 +7,7 @@ import type { PredictTask } from './predict-task.js';
 export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
 
 /** The caller must close it. */
-export class InferencePool implements TileMaker<PredictTask> {
+export class PredictPool implements TileMaker<PredictTask> {
   private readonly pool: EnginePool<PredictionHandlers>;
 
   constructor(
