@@ -1,6 +1,7 @@
 /**
  * The HTTP API. `buildServer` registers plugins, schemas and routes in this order; this folder also has the services that routes use, and
- * the errors. Invariant: a server that other machines can reach requires a token. Imports all parts below.
+ * the errors. Invariant: a server that other machines can reach requires a token. Imports the parts `async`, `dht`, `expressions`, `grid`,
+ * `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `storage` and `training`.
  */
 
 export { type ProxyOptions, readProxyOptions } from './api-proxy-options.js';

@@ -1,6 +1,6 @@
 /**
  * Concurrency primitives that know nothing of tiles: semaphore, serial queue, concurrent map, periodic task, back-off, worker threads.
- * Invariant: an error reaches the caller of the work that failed and does not stop other work. Imports only `errors.ts`.
+ * Invariant: an error reaches the caller of the work that failed and does not stop other work. Imports no other folder.
  */
 
 export { toArray } from './async-to-array.js';

@@ -2,7 +2,7 @@
 /**
  * The `tilewright` command: commands, connection, signals and exit codes. A command always uses the API, over HTTP or in process.
  * Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some inputs failed. A command that a signal interrupts, except `serve`, ends by that
- * signal. This folder imports `client`, `report`, `node.ts` and all parts below; nothing imports it.
+ * signal. This folder imports `client`, `demo-report`, `node.ts` and all parts below; nothing imports it.
  */
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';

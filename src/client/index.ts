@@ -1,6 +1,6 @@
 /**
  * Typed client of the API, also exported by the package as `tilewright/client`. Invariant: the same methods work over HTTP and in process
- * (`Transport`). Imports types of `api`, `jobs`, `query`, `dht` and `training`.
+ * (`Transport`). Imports the parts `api` (types), `dht` (types), `jobs` (types), `query` (types) and `training` (types).
  */
 export type { Progress, RunHooks } from './client.js';
 export { Client } from './client.js';

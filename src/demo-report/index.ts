@@ -1,6 +1,6 @@
 /**
  * The HTML report of `tilewright demo`. Invariant: plain data in, one self-contained page out, with every text escaped; does no I/O.
- * Imports `html` and types of `grid`.
+ * Imports the parts `grid` (types) and `html`.
  */
 export { shownTiles } from './demo-report-cells.js';
 export type {

@@ -1,6 +1,6 @@
 /**
- * Makes many nodes one store: `Cluster` joins a node to the cluster, and `openCluster` builds it from the configuration. Invariant: a
- * node answers only for slots whose tiles it has loaded. Imports `async`, `metrics`, `grid`, `storage` and `coordination`.
+ * Makes many nodes one store: `Cluster` joins a node to the cluster, and `openCluster` builds it from the configuration. Invariant: a node
+ * answers only for slots whose tiles it has loaded. Imports the parts `async`, `coordination`, `grid`, `metrics` (types) and `storage`.
  */
 export { Cluster } from './cluster.js';
 export * from './errors.js';

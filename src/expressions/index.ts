@@ -1,7 +1,7 @@
 /**
  * Band expressions: the parser, the compiler to a loop over pixels, and the lookup of bands by name, common name, wavelength or number.
  * Used by maps, time series, tensors, spectral indices and the targets of models. Invariant: a compiled program is plain data, and the same
- * text resolves to the same bands everywhere. Imports the parts raster and storage.
+ * text resolves to the same bands everywhere. Imports the parts `raster` and `storage` (types).
  */
 
 export { badExpression, listBands, unknownBand } from './errors.js';

@@ -1,7 +1,7 @@
 /**
- * Grids of cells: geohash (EPSG:4326) and quadtile (EPSG:3857), their codes and bounds, coverings of regions, and the pixel grid of a
- * cell. Invariant: neighbouring cells share their edges bit for bit, and the pixel grid of a cell depends only on the cell and the
- * pixel sizes of its collection. May import `errors.ts`; does no I/O.
+ * Grids of cells: geohash (EPSG:4326) and quadtile (EPSG:3857), their codes and bounds, coverings of regions, and the pixel grid of a cell.
+ * Invariant: neighbouring cells share their edges bit for bit, and the pixel grid of a cell depends only on the cell and the pixel sizes of
+ * its collection. Does no I/O. Imports no other folder.
  */
 export { cellBbox } from './cell-bbox.js';
 export { defaultPrecision } from './default-cell-precision.js';

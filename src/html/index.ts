@@ -1,6 +1,6 @@
 /**
  * Building blocks of HTML reports: escaped markup, chart axes, number formats. Invariant: every text from outside is escaped, because only
- * `html` and `trusted` create markup. Imports no other part.
+ * `html` and `trusted` create markup. Imports no other folder.
  */
 
 export { Html, html, trusted } from './html.js';

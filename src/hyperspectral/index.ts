@@ -1,8 +1,8 @@
 /**
  * Analyses of spectra as batch jobs on the nodes that own the tiles: statistics, components, detection, unmixing, classification.
- * `analyses` has one file for each process; the other folders are its layers, from `tile-reading` to `classifier-registry`. Invariant:
- * results have the same bits on any distribution of the tiles over nodes. Imports the parts async, derive, engines, expressions, grid,
- * html, imagery, ingest, jobs, query, raster, storage and training.
+ * `processes` has one file for each analysis; the other folders are its layers, from `spectrum-reading` to `classifier-registry`.
+ * Invariant: results have the same bits on any distribution of the tiles over nodes. Imports the parts `async`, `derive`, `engines`,
+ * `expressions`, `grid`, `html`, `imagery`, `ingest`, `jobs` (types), `query`, `raster`, `storage` and `training`.
  */
 
 export { readLabels } from './class-labels/index.js';

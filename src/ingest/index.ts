@@ -1,6 +1,7 @@
 /**
  * Scenes to tiles: detects products, plans cells, cuts tiles in worker threads, detects clouds, and runs all of it as a job. Invariant: a
- * scene becomes visible completely or not at all. May import every part up to `jobs`.
+ * scene becomes visible completely or not at all. Imports the parts `async`, `coordination`, `grid`, `jobs`, `metrics` (types), `query`,
+ * `raster` and `storage`.
  */
 export {
   type CellFile,

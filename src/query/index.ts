@@ -1,6 +1,6 @@
 /**
  * Search over tiles: filters, their compiler, STAC documents. `TileFinder` queries the owner nodes and merges their answers. Invariant: an
- * answer is as of one commit. May import `grid`, `raster`, `dht` and `storage`.
+ * answer is as of one commit. Imports the parts `async`, `dht`, `grid`, `raster` and `storage`.
  */
 export {
   type AggregationParams,

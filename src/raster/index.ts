@@ -1,6 +1,6 @@
 /**
  * Rasters: opens files of any supported format by their content, reads pixels, warps them, and writes Cloud Optimized GeoTIFFs. Invariant:
- * a damaged or hostile file is refused within bounded memory. May import `async` and types of `grid`.
+ * a damaged or hostile file is refused within bounded memory. Imports the parts `async` and `grid` (types).
  */
 export { inflatePrefix } from './compression/deflate/index.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './compression/index.js';

@@ -1,6 +1,6 @@
 /**
- * HTTP helpers that routes share: base URL, paging, conditional requests, byte ranges, partial results, client disconnects.
- * Imports `api/errors.ts` and types of `query`.
+ * HTTP helpers that routes share: base URL, paging, conditional requests, byte ranges, partial results, client disconnects. Imports the
+ * folder `schemas` and the part `query` (types).
  */
 export { baseUrl, requestPath, requestUrl, withoutTrailingSlash } from './base-url.js';
 export { sendRanged } from './byte-ranges.js';

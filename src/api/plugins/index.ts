@@ -1,7 +1,7 @@
 /**
  * Behaviour of all routes, one fastify plugin per file: authentication, rate limit, problem details, body timeout, read-your-writes,
- * compression, validation. Invariant: a plugin depends on the config of a route, never on a single route. Imports `api/errors.ts`,
- * `dht` and `jobs`.
+ * compression, validation. Invariant: a plugin depends on the config of a route, never on a single route. Imports the parts `dht`, `jobs`
+ * and `metrics` (types).
  */
 export {
   type AccessOptions,

@@ -1,6 +1,6 @@
 /**
  * JSON Schemas of answers for `/openapi.json`, and the names of operations. Invariant: tests validate the answers against them; the server
- * does not. Imports no routes.
+ * does not. Imports no other folder.
  */
 
 export { JOB_STATES } from './job-schemas.js';

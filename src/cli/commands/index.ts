@@ -1,6 +1,7 @@
 /**
- * The commands, one per file. Each is loaded by name, so that a command does not load the code of the others. Imports `cli/options`,
- * `cli/output`, `client`, and types of the parts.
+ * The commands, one per file. Each is loaded by name, so that a command does not load the code of the others. Imports files of a folder
+ * above, the folders `compare`, `demo`, `options` and `output` and the parts `api`, `async`, `client`, `coordination`, `derive` (types),
+ * `dht`, `engines`, `grid`, `html`, `hyperspectral`, `ingest`, `jobs` (types), `node.ts`, `storage` and `training`.
  */
 import type { Command } from 'commander';
 

@@ -1,6 +1,7 @@
 /**
  * `tilewright compare`: trains one model in several modes and reports accuracy and cost, as text, HTML and CSV. The benchmark of training
- * uses the exports. Invariant: no model is stored. Imports `html`, `client` and `training`.
+ * uses the exports. Invariant: no model is stored. Imports files of a folder above, the folders `options` and `output` and the parts
+ * `client`, `html`, `query` (types), `storage` and `training`.
  */
 
 export { concurrentJobs } from './compare-modes.js';

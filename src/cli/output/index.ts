@@ -1,4 +1,7 @@
-/** Output: results go to stdout, messages and progress to stderr. Imports types of `client`, and `html` for formats of numbers. */
+/**
+ * Output: results go to stdout, messages and progress to stderr. Imports the folder `options` (types) and the parts `client` (types),
+ * `dht`, `grid`, `html` and `training` (types).
+ */
 export { asciiMap, clusterLetter } from './ascii-map.js';
 export { listNearest } from './nearest-names.js';
 export {

@@ -1,6 +1,6 @@
 /**
  * Makes one tile from other tiles, in worker threads: reads, reprojects or composites, and encodes. Invariant: a made tile depends only on
- * its input files. Imports the parts grid, ingest, raster and storage.
+ * its input files. Imports files of a folder above (types) and the parts `grid`, `ingest`, `raster` and `storage` (types).
  */
 
 export { cutTile } from './cut-derived-tile.js';

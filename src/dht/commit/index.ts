@@ -1,7 +1,7 @@
 /**
- * The way of a write into the log: fenced locks, segments, the commit log, its archive in the object store, and checkpoints. Invariant:
- * one transaction writes an entry, the head of the log and the mark on the lock, so a commit is made once or not at all. Imports `async`,
- * `metrics`, `coordination`, `storage` and `dht/placement`.
+ * The way of a write into the log: fenced locks, segments, the commit log, its archive in the object store, and checkpoints. Invariant: one
+ * transaction writes an entry, the head of the log and the mark on the lock, so a commit is made once or not at all. Imports the folder
+ * `placement` and the parts `async`, `coordination`, `metrics` (types) and `storage`.
  */
 export {
   entriesSince,

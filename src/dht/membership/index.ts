@@ -1,6 +1,6 @@
 /**
- * Which nodes are alive, and what each of them reports. Invariant: a node id belongs to one process at a time, because its key is bound
- * to the lease of that process. Imports `async`, `coordination`, `storage` (object store), `dht/placement` and `dht/rpc`.
+ * Which nodes are alive, and what each of them reports. Invariant: a node id belongs to one process at a time, because its key is bound to
+ * the lease of that process. Imports the folders `placement` and `rpc` (types) and the parts `async`, `coordination` and `storage` (types).
  */
 
 export { FailureDetector } from './failure-detector.js';

@@ -1,7 +1,7 @@
 /**
  * The identity of a cluster: which coordination store belongs to an object store, and how a lost etcd is rebuilt from the object store.
- * Invariant: only one coordination store is valid for an object store, and each restore starts a new epoch. Imports `async`,
- * `coordination`, `storage`, `dht/commit`, `dht/placement` and `dht/membership`.
+ * Invariant: only one coordination store is valid for an object store, and each restore starts a new epoch. Imports the folders `commit`,
+ * `membership` and `placement` and the parts `async`, `coordination` and `storage`.
  */
 export {
   openClusterIdentity,

@@ -1,6 +1,6 @@
 /**
- * Signed requests between nodes, with a checksum on every body. Invariant: an altered or malformed answer counts as no answer. Imports
- * only `errors.ts` and `json-schema.ts`; knows nothing of the content of messages.
+ * Signed requests between nodes, with a checksum on every body. Invariant: an altered or malformed answer counts as no answer. Knows
+ * nothing of the content of messages. Imports no other folder.
  */
 
 export { CHECKSUM_HEADER, MESSAGE_TYPE, type Peer, PeerClient } from './peer-client.js';

@@ -1,6 +1,7 @@
 /**
  * Sends a query to the owners of slots and gathers their answers. Invariant: all answers of one query are as of one commit, and each slot
- * is answered for once or reported as unanswered. Imports `storage`, `dht/placement`, `dht/rpc` and `Cluster`.
+ * is answered for once or reported as unanswered. Imports files of a folder above (types), the folders `placement` and `rpc` (types) and
+ * the part `storage`.
  */
 export {
   localQueries,

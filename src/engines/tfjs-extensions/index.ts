@@ -1,6 +1,6 @@
 /**
  * Functions that tfjs lacks on every backend: gradients of dilated convolutions, a fused Adam step, capture and replay of kernel calls.
- * Invariant: a replay returns the same bits as the plain computation.
+ * Invariant: a replay returns the same bits as the plain computation. Imports files of a folder above (types).
  */
 
 export { replaceKernel } from './replace-tfjs-kernel.js';

@@ -1,7 +1,7 @@
 /**
  * Class labels of pixels from images, polygons, points or another collection, and their split into training, tuning and validation.
- * Invariant: the set of a pixel depends only on its position, so it is the same on all dates. Imports the folders reproducible-sums and
- * tile-reading and the parts async, derive, grid, imagery, query, raster and storage.
+ * Invariant: the set of a pixel depends only on its position, so it is the same on all dates. Imports the folders `reproducible-sums` and
+ * `spectrum-reading` and the parts `async`, `derive`, `grid`, `imagery`, `query` (types), `raster` and `storage`.
  */
 
 export { checkLabels, classesOfCodes, LABELS, type Labels, openLabels } from './class-labels.js';

@@ -1,8 +1,8 @@
 /**
  * Fits classifiers to labelled spectra, selects one by cross entropy on tuning pixels, validates and describes it. Invariant: validation
- * pixels have no part in fitting or selection of the scored classifier. Imports the folders convolutional-networks, dense-networks, jobs,
- * labels, map-jobs, numeric, passes, pixel-methods, report, tile-reading, training-samples and transforms and the parts grid, html, jobs,
- * query and storage.
+ * pixels have no part in fitting or selection of the scored classifier. Imports the folders `class-labels`, `collection-passes`,
+ * `dense-network-training`, `jobs`, `numeric`, `pixel-methods`, `report`, `spectral-cnn`, `spectral-maps` (types), `spectrum-reading`
+ * (types), `training-samples` and `transforms` and the parts `grid` (types), `html`, `jobs` (types), `query` and `storage` (types).
  */
 export type { AccuracyScores } from './classification-accuracy.js';
 export {

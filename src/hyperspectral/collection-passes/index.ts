@@ -1,7 +1,7 @@
 /**
  * Algorithms that read all tiles once or several times, on all nodes: statistics, extreme pixels, endmembers, k-means. Invariant: results
- * have the same bits on any distribution of the tiles. Imports the folders jobs, labels, numeric, reproducible-sums, tile-passes and tile-
- * reading and the parts grid, jobs, raster and storage.
+ * have the same bits on any distribution of the tiles. Imports the folders `class-labels`, `jobs`, `numeric`, `reproducible-sums`,
+ * `spectrum-reading` (types) and `tile-passes` (types) and the parts `grid`, `jobs` (types), `raster` and `storage` (types).
  */
 export { type LabelledSums, labelledSums } from './class-statistics-pass.js';
 export { collectionStatistics } from './collection-statistics-pass.js';

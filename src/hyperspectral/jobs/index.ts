@@ -1,7 +1,7 @@
 /**
  * Steps that all analyses share: inputs, the agreement of all nodes on the bands, and the loop over tiles. Invariant: a tile that fails is
- * reported and does not stop the others. Imports the folder tile-reading and the parts async, derive, expressions, imagery, jobs, query and
- * storage.
+ * reported and does not stop the others. Imports files of a folder above (types), the folder `spectrum-reading` and the parts `async`,
+ * `derive`, `expressions`, `imagery` (types), `jobs` (types), `query` and `storage`.
  */
 export {
   ANALYSIS_PROPERTIES,

@@ -1,7 +1,7 @@
 /**
  * Values computed from the spectrum of a pixel, 64 pixels at a time in WebAssembly: projections, detectors, abundances, continuum, dense
  * networks, local RX. Invariant: a result depends only on its pixel (for local RX, on its window), not on the other pixels of a panel.
- * Imports the folders numeric, reproducible-sums and tile-reading and the parts expressions and raster.
+ * Imports the folders `numeric`, `reproducible-sums` (types) and `spectrum-reading` and the parts `expressions` and `raster`.
  */
 
 export {

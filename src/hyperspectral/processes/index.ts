@@ -1,7 +1,8 @@
 /**
- * The analyses, one file for each process: inputs, the fit, and the conclusions. Imports the folders classification, classifier-registry,
- * convolutional-networks, dense-networks, jobs, labels, map-jobs, numeric, output-tiles, passes, pixel-methods, report, reproducible-sums,
- * spectra, spectral-library, tile-reading and transforms and the parts derive, expressions, html, jobs, query, raster and storage.
+ * The analyses, one file for each process: inputs, the fit, and the conclusions. Imports the folders `class-labels`, `classification`,
+ * `classifier-registry`, `collection-passes`, `jobs`, `numeric`, `output-tiles` (types), `pixel-methods`, `report`, `reproducible-sums`,
+ * `spectra`, `spectral-cnn`, `spectral-library`, `spectral-maps`, `spectrum-reading` (types) and `transforms` (types) and the parts
+ * `derive`, `expressions`, `html`, `jobs` (types), `query`, `raster` and `storage` (types).
  */
 export {
   type AnomalyInputs,

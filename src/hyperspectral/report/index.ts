@@ -1,6 +1,6 @@
 /**
  * The HTML report of an analysis, and its result files. Invariant: the page loads nothing from elsewhere, and every text is escaped.
- * Imports the folder tile-reading and the parts derive, grid, html, imagery, jobs, query and storage.
+ * Imports the folder `spectrum-reading` (types) and the parts `derive`, `grid`, `html`, `imagery`, `jobs` (types), `query` and `storage`.
  */
 export { type Curve, eigenvalueChart, spectrumChart } from './analysis-report-charts.js';
 export { mapSections, type ReportMapStyle } from './analysis-report-maps.js';

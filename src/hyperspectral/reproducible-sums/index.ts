@@ -1,6 +1,6 @@
 /**
  * Sums over the pixels of many tiles, as integers in fixed point. Mean, covariance and class means are computed from them. Invariant: sums
- * do not depend on the order of addition. Imports the folder tile-reading and the part raster.
+ * do not depend on the order of addition. Imports the folder `spectrum-reading` and the part `raster`.
  */
 export { BandProducts } from './band-product-sums.js';
 export {

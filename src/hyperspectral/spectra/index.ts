@@ -1,6 +1,7 @@
 /**
  * Wavelengths: spectral response of sensors, gaps, smoothing, narrow-band indices, tags of bands. Pure functions and tables, and a reader
- * of sensor files. Invariant: all wavelengths are in nm. Imports the folders numeric and tile-reading and the parts ingest and raster.
+ * of sensor files. Invariant: all wavelengths are in nm. Imports the folders `numeric` and `spectrum-reading` (types) and the parts
+ * `ingest` and `raster`.
  */
 
 export {

@@ -1,6 +1,6 @@
 /**
  * Spectral libraries: reading, checking, resampling to the bands of an instrument, writing. Invariant: spreadsheets never interpret a
- * written name as a formula. Imports the folders spectra and tile-reading and the part raster.
+ * written name as a formula. Imports the folders `spectra` and `spectrum-reading` (types) and the part `raster`.
  */
 
 export { readLibrary } from './read-spectral-library.js';

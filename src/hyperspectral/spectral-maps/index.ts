@@ -1,7 +1,7 @@
 /**
  * Analyses that make a map of each tile, as jobs: fit, derivation of the maps, report. Invariant: a map whose tile and fit are unchanged is
- * not made again. Imports the folders convolutional-networks, jobs, numeric, output-tiles, pixel-methods, report and tile-reading and the
- * parts derive, jobs, query, raster and storage.
+ * not made again. Imports the folders `jobs`, `numeric`, `output-tiles` (types), `pixel-methods` (types), `report`, `spectral-cnn` and
+ * `spectrum-reading` and the parts `derive`, `jobs` (types), `query`, `raster` and `storage` (types).
  */
 export { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from './derive-spectral-maps.js';
 export {

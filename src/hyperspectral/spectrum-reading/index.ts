@@ -1,6 +1,6 @@
 /**
  * Reads the spectra of a tile, and of the tiles around it, block by block. Invariant: memory holds one block of all bands. Imports the
- * parts derive, expressions, grid, imagery, query, raster and storage.
+ * parts `derive`, `expressions`, `grid`, `imagery`, `query`, `raster` and `storage` (types).
  */
 
 export { findNeighbourSpectra, neighbourFiles } from './find-neighbour-spectra.js';

@@ -1,6 +1,7 @@
 /**
  * Standardised spectra and patches of the labelled pixels of a tile, in shared memory. Runs in worker threads. Invariant: which pixels are
- * sampled depends only on their positions. Imports the folders labels, numeric, pixel-methods and tile-reading.
+ * sampled depends only on their positions. Imports the folders `class-labels`, `numeric`, `pixel-methods` and `spectrum-reading` and the
+ * part `async`.
  */
 export { type LabelledPatches, labelledPatches } from './labelled-patches.js';
 export { type LabelledSpectra, labelledSpectra, sampleFractions } from './labelled-spectra.js';

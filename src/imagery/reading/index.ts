@@ -1,6 +1,7 @@
 /**
  * Reads pixels and masks from stored tile files (GeoTIFFs of this program). Invariant: only required blocks are decoded; a damaged file
- * causes TW_IMAGERY_TILE_FILE, never wrong pixels. Imports the parts async, expressions, grid, raster and storage.
+ * causes TW_IMAGERY_TILE_FILE, never wrong pixels. Imports the parts `async` (types), `expressions` (types), `grid`, `raster` and `storage`
+ * (types).
  */
 
 export { withOpenTile } from './open-tile-file.js';

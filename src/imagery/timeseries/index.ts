@@ -1,7 +1,7 @@
 /**
  * Zonal statistics by date: time series and spectra of a point or polygon. Each owner node computes partial results of its tiles.
- * Invariant: pixels never leave their node, and merged results are exact, including the median. Imports the folder reading and the parts
- * async, dht, expressions, grid, query, raster and storage.
+ * Invariant: pixels never leave their node, and merged results are exact, including the median. Imports files of a folder above, the folder
+ * `reading` and the parts `async`, `dht` (types), `expressions`, `grid`, `query`, `raster` and `storage`.
  */
 export { type PartialSeries, readPartialSeries, type SeriesQuery } from './partial-series.js';
 export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-spectra-series.js';

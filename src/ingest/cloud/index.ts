@@ -1,6 +1,6 @@
 /**
- * Cloud detection for products without a mask: reflectance tests, or the operator's s2cloudless model (LightGBM). Invariant: a
- * pixel that cannot be assessed gets the code 255. May import raster, and the scene and the errors of ingest.
+ * Cloud detection for products without a mask: reflectance tests, or the operator's s2cloudless model (LightGBM). Invariant: a pixel that
+ * cannot be assessed gets the code 255. Imports files of a folder above and the part `raster`.
  */
 export {
   type CloudDetection,

@@ -1,6 +1,7 @@
 /**
- * Decodes source rows into shared memory, warps them to cells and encodes tile files, in worker threads. Invariant: all rows in
- * memory fit into the budget. May import cloud, formats, georeferencing and plan.
+ * Decodes source rows into shared memory, warps them to cells and encodes tile files, in worker threads. Invariant: all rows in memory fit
+ * into the budget. Imports files of a folder above, the folders `cloud`, `formats`, `georeferencing` and `plan` and the parts `async`,
+ * `grid`, `raster` and `storage`.
  */
 
 export type { WarpedGroup } from './cut-band-group.js';

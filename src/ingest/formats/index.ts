@@ -1,6 +1,7 @@
 /**
  * The registry of product formats. The first format that identifies an input describes its scenes. To add a product, add a file in a
- * subfolder and a line in `FORMATS` (docs/add-a-product.md). May import formats/shared, georeferencing, band-groups and raster.
+ * subfolder and a line in `FORMATS` (docs/add-a-product.md). Imports files of a folder above, the folder `georeferencing` and the parts
+ * `async`, `query` and `raster`.
  */
 import { dirname, resolve } from 'node:path';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';

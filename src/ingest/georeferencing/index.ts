@@ -1,6 +1,6 @@
 /**
- * Positions of the pixels of a raster on the Earth and on the grid, even across the antimeridian and at the poles; pixel sizes on
- * the ground. Pure functions of a GeoBox (CRS, transform, size). May import grid and raster.
+ * Positions of the pixels of a raster on the Earth and on the grid, even across the antimeridian and at the poles; pixel sizes on the
+ * ground. Pure functions of a GeoBox (CRS, transform, size). Imports files of a folder above (types) and the parts `grid` and `raster`.
  */
 export { datumWarning } from './datum-warning.js';
 export { measurePixelSize, nominalPixelSize } from './georeferenced-pixel-size.js';

@@ -14,13 +14,13 @@ export class SceneShares {
     return this.scenes.push({ share: 0 }) - 1;
   }
 
-  setCells(place: number, cells: number): void {
-    this.change(place, { ...this.scenes[place]!, cells });
+  setCells(index: number, cells: number): void {
+    this.change(index, { ...this.scenes[index]!, cells });
   }
 
   /** `share`: 0 to 1. */
-  setShare(place: number, share: number): void {
-    this.change(place, { ...this.scenes[place]!, share: Math.round(share * SHARE_STEPS) / SHARE_STEPS });
+  setShare(index: number, share: number): void {
+    this.change(index, { ...this.scenes[index]!, share: Math.round(share * SHARE_STEPS) / SHARE_STEPS });
   }
 
   /**
@@ -36,10 +36,10 @@ export class SceneShares {
     return this.reported;
   }
 
-  private change(place: number, scene: { share: number; cells?: number }): void {
-    this.count(this.scenes[place]!, -1);
+  private change(index: number, scene: { share: number; cells?: number }): void {
+    this.count(this.scenes[index]!, -1);
     this.count(scene, 1);
-    this.scenes[place] = scene;
+    this.scenes[index] = scene;
   }
 
   private count({ share, cells }: { share: number; cells?: number }, sign: 1 | -1): void {

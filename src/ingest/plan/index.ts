@@ -1,6 +1,7 @@
 /**
- * Which cells, pixel sizes and passes a scene needs, before a pixel is read. Invariant: the first scene of a collection fixes
- * its cells; later scenes follow it. May import georeferencing, grid, raster and storage.
+ * Which cells, pixel sizes and passes a scene needs, before a pixel is read. Invariant: the first scene of a collection fixes its cells;
+ * later scenes follow it. Imports files of a folder above, the folder `georeferencing` and the parts `grid`, `raster` and `storage`
+ * (types).
  */
 export { type CutPass, isCubeGroup, planCutPasses } from './plan-cut-passes.js';
 export { coverScene } from './plan-scene-cells.js';

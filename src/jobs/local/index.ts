@@ -1,7 +1,7 @@
 /**
- * Jobs of one process: start, progress, log, events, cancel, retry, retention. Invariant: the records of a job are written in the order
- * of its states, and none follows the final one. Imports `async`, `storage` and types of `dht`; `jobs/cluster` implements the interface
- * `JobRegistry`.
+ * Jobs of one process: start, progress, log, events, cancel, retry, retention. Invariant: the records of a job are written in the order of
+ * its states, and none follows the final one. `jobs/cluster` implements the interface `JobRegistry`. Imports the parts `async`, `dht`
+ * (types), `grid` (types) and `storage`.
  */
 
 export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';

@@ -1,6 +1,6 @@
 /**
- * Converts CQL2 text and JSON to and from the filter tree. Text is parsed to JSON first, so both have one reader. May import `filter`,
- * `geometry` and `values`.
+ * Converts CQL2 text and JSON to and from the filter tree. Text is parsed to JSON first, so both have one reader. Imports the folders
+ * `filter`, `geometry` and `values`.
  */
 export { readCql2, readCql2Json } from './read-cql2-json.js';
 export { isObject } from './read-cql2-literals.js';

@@ -1,6 +1,6 @@
 /**
- * The filter tree, its expressions and relations, and their limits. Invariant: plain JSON, so equal searches have equal digests;
- * names in it are part of messages between nodes. May import `geometry`.
+ * The filter tree, its expressions and relations, and their limits. Invariant: plain JSON, so equal searches have equal digests; names in
+ * it are part of messages between nodes. Imports the folder `geometry`.
  */
 
 export { checkRemoteFilter } from './check-remote-filter.js';

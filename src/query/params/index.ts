@@ -1,6 +1,6 @@
 /**
- * Converts parameters and bodies of requests to a filter, an order and a page; queryables. May import `cql2`, `filter`,
- * `geometry`, `values` and `storage`.
+ * Converts parameters and bodies of requests to a filter, an order and a page; queryables. Imports the folders `cql2`, `filter`, `geometry`
+ * and `values` and the parts `async`, `grid` and `storage`.
  */
 export { decodePagingToken, encodePagingToken, searchDigest } from './paging-token-parameter.js';
 export * from './parse-filter-parameters.js';

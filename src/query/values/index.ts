@@ -1,6 +1,6 @@
 /**
- * Parses single values: numbers, bounding boxes, datetimes. Pure functions that name the parameter in their errors. May import
- * `grid` (types).
+ * Parses single values: numbers, bounding boxes, datetimes. Pure functions that name the parameter in their errors. Imports the part `grid`
+ * (types).
  */
 export { axisOrderHint } from './bbox-value-hint.js';
 export { checkBbox, parseBbox } from './parse-bbox-value.js';

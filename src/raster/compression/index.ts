@@ -1,6 +1,6 @@
 /**
- * Codecs of TIFF blocks: JPEG, LERC, LZW, PackBits, Zstandard, and predictors. Invariant: a block that does not decode to the
- * size given by its image is refused before a decoder allocates memory. May import pixels and compression/deflate.
+ * Codecs of TIFF blocks: JPEG, LERC, LZW, PackBits, Zstandard, and predictors. Invariant: a block that does not decode to the size given by
+ * its image is refused before a decoder allocates memory. Imports files of a folder above (types) and the folder `pixels`.
  */
 
 export {

@@ -1,7 +1,6 @@
 /**
- * Coordinate reference systems: EPSG codes, WKT, datums, affine transforms, and point transforms by proj4js. Invariant: a
- * system that proj4js computes differently from PROJ is refused, or its datum error is recorded. May import the errors and
- * types of raster.
+ * Coordinate reference systems: EPSG codes, WKT, datums, affine transforms, and point transforms by proj4js. Invariant: a system that
+ * proj4js computes differently from PROJ is refused, or its datum error is recorded. Imports files of a folder above (types).
  */
 
 export {

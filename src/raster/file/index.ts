@@ -1,7 +1,6 @@
 /**
- * Files whose format is not known yet: opens them without following pipes, reads the first bytes, detects the type by its
- * signature, and applies georeferencing given by the user. Invariant: reads no more than a prefix of a file. May import the
- * errors and types of raster.
+ * Files whose format is not known yet: opens them without following pipes, reads the first bytes, detects the type by its signature, and
+ * applies georeferencing given by the user. Invariant: reads no more than a prefix of a file. Imports files of a folder above (types).
  */
 
 export { type GeoreferencingOverride, georeferenceByCorners } from './file-georeferencing-override.js';

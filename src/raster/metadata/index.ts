@@ -1,6 +1,6 @@
 /**
- * Metadata of bands that several formats share: GDAL's XML, ODL text, wavelengths and their units. May import crs, file, pixels
- * and the types of raster.
+ * Metadata of bands that several formats share: GDAL's XML, ODL text, wavelengths and their units. Imports files of a folder above (types)
+ * and the folders `crs` and `pixels`.
  */
 export { gdalMetadataXml, parseGdalMetadata } from './gdal-item-metadata.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './odl-metadata.js';

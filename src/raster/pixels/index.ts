@@ -1,6 +1,6 @@
 /**
- * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its
- * statistics. Invariant: each data type has its own compiled copy of a loop. May import the errors and types of raster.
+ * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its statistics.
+ * Invariant: each data type has its own compiled copy of a loop. Imports files of a folder above.
  */
 export { convexHull, type PixelCorner } from './pixel-convex-hull.js';
 export {

@@ -1,6 +1,6 @@
 /**
  * The catalogue: tables of records in LevelDB. Invariant: every record has a checksum, and a batch is written completely or not at all.
- * May import `async`, `files` and `records`.
+ * Imports the folders `files` and `records` and the part `async`.
  */
 export { Catalogue, type IndexLogRecord, sceneKey } from './catalogue.js';
 export { LevelWriter } from './catalogue-level-writer.js';

@@ -1,7 +1,7 @@
 /**
  * Commits and the locks under which they are made. Invariant: records and index change only through `CommitApplier`, the index after the
  * batch is on disk; every new version folder is named by a `pending` record until its commit, so an interrupted write leaves nothing
- * behind. May import `async`, `catalogue`, `column-index`, `files` and `records`.
+ * behind. Imports the folders `catalogue` (types), `column-index` (types), `files` and `records` (types) and the part `async`.
  */
 
 export * from './commit.js';

@@ -1,6 +1,6 @@
 /**
  * Names, paths, durable writes and checksums of files in the data folder. Invariant: a name is checked before it becomes part of a path.
- * May import `async`, `grid` and the types of `records`.
+ * Imports the folder `records` (types) and the parts `async` and `grid`.
  */
 
 export * from './durable-files.js';

@@ -1,6 +1,6 @@
 /**
  * Types of the catalogue's records, and the forms of tile records on disk and in messages between nodes. Invariant: a record that is
- * encoded and decoded is unchanged. May import `grid` and `raster` (types).
+ * encoded and decoded is unchanged. Imports the parts `grid` (types) and `raster`.
  */
 
 export * from './record-wavelength-range.js';

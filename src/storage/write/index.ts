@@ -1,6 +1,7 @@
 /**
  * Writers of scenes and derived tiles, deletions, and the stores of models and textures. Invariant: each change is made under a write lock,
- * and its commits leave a consistent state. May import all folders of `storage` except `verify`.
+ * and its commits leave a consistent state. Imports the folders `cache` (types), `catalogue`, `commit`, `data-folder` (types), `files`,
+ * `object-store` (types) and `records` (types) and the part `async`.
  */
 export * from './delete-stored-scenes.js';
 export { DerivedWrite, type ObsoleteTile } from './derived-write.js';

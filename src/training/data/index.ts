@@ -1,6 +1,7 @@
 /**
  * From stored tiles to arrays: cells with their acquisitions, the pixels of each, and the temporal prior for cloud removal. Knows bands,
- * scales and masks, but not networks. Imports `models` for types and band names.
+ * scales and masks, but not networks. Imports files of a folder above, the folder `models` and the parts `expressions`, `grid` (types),
+ * `raster` and `storage` (types).
  */
 
 export {

@@ -1,6 +1,7 @@
 /**
  * Scores of predictions: regression metrics, PSNR, SSIM and MS-SSIM, baselines, and scores of entire tiles. Most functions depend only on
- * true and predicted values. Imports `inference`, `patches`, `data` and `models`.
+ * true and predicted values. Imports files of a folder above, the folders `data`, `inference`, `models` (types) and `patches` and the part
+ * `engines` (types).
  */
 
 export {

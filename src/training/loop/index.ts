@@ -1,7 +1,7 @@
 /**
  * One training run: learners, gradients, Adam, learning-rate schedule, layer freezing, early stopping, checkpoints, and the report of its
- * results. Invariant: a run that resumes from a checkpoint reaches the same weights, bit for bit. Imports `warm-start`, `evaluation`,
- * `inference`, `patches` and `models`.
+ * results. Invariant: a run that resumes from a checkpoint reaches the same weights, bit for bit. Imports files of a folder above, the
+ * folders `evaluation`, `inference`, `models`, `patches` and `warm-start` and the part `engines`.
  */
 
 export { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';

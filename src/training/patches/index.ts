@@ -1,6 +1,7 @@
 /**
  * From arrays to samples: labelled images, held-out ground and dates, patches, augmentation, batches. Invariants: the choice of the split
- * uses masks only, never values; held-out ground is at least one patch away from training ground. Imports `data` and `models`.
+ * uses masks only, never values; held-out ground is at least one patch away from training ground. Imports the folders `data` and `models`
+ * and the parts `engines` (types) and `raster`.
  */
 
 export { concatPatches } from './concat-patches.js';

@@ -1,4 +1,7 @@
-/** `tilewright analyse`: a subcommand for each analysis. Invariant: help does not load `analysis`. Imports types of `analysis`. */
+/**
+ * `tilewright analyse`: a subcommand for each analysis. Invariant: help does not load `hyperspectral`. Imports files of a folder above, the
+ * folders `options` and `output` and the parts `derive` (types), `html`, `hyperspectral` and `jobs` (types).
+ */
 import { Command } from 'commander';
 import { classifyCommand } from './classify-command.js';
 import { clusterCommand } from './cluster-spectra-command.js';

@@ -1,6 +1,6 @@
 /**
  * Dense networks as data, their application to the pixels of a panel, and their files. Invariant: sums are computed in the order of the
- * inputs. Imports the parent folder's panel and the folder reproducible-sums.
+ * inputs. Imports files of a folder above and the folder `reproducible-sums` (types).
  */
 export {
   centredLayers,

@@ -1,6 +1,6 @@
 /**
- * Helpers that several formats use: probing of inputs, acquisition times, metadata files, XML, quality lookup tables,
- * providers, scene ids. Invariant: metadata is read within limits of size and depth. May import raster and query.
+ * Helpers that several formats use: probing of inputs, acquisition times, metadata files, XML, quality lookup tables, providers, scene ids.
+ * Invariant: metadata is read within limits of size and depth. Imports files of a folder above (types) and the parts `query` and `raster`.
  */
 
 export { checkCalibration } from './check-product-calibration.js';

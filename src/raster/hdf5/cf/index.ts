@@ -1,6 +1,6 @@
 /**
- * The CF conventions: grid mappings, coordinate variables, time axes and missing data. May import the file access of hdf5, crs
- * and pixels.
+ * The CF conventions: grid mappings, coordinate variables, time axes and missing data. Imports files of a folder above and the folders
+ * `crs` and `pixels`.
  */
 export { cfGeoreferencing } from './cf-georeferencing.js';
 export {

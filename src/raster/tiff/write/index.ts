@@ -1,7 +1,7 @@
 /**
- * Writes GeoTIFFs: Cloud Optimized GeoTIFFs with overviews and masks, cubes for reading spectra, and single bands of stored
- * files without decoding them. Invariant: the same image results in the same bytes. May import compression, metadata, pixels
- * and the tags of tiff.
+ * Writes GeoTIFFs: Cloud Optimized GeoTIFFs with overviews and masks, cubes for reading spectra, and single bands of stored files without
+ * decoding them. Invariant: the same image results in the same bytes. Imports files of a folder above (types) and the folders
+ * `compression`, `compression/deflate`, `crs`, `metadata` and `pixels`.
  */
 
 export { type CogImage, encodeCog } from './write-cog.js';

@@ -1,6 +1,6 @@
 /**
  * Selects, sorts and pages rows of the runs. Invariant: queries are synchronous and see one state of the index; a page ends with a cursor
- * that remains valid after changes. May import the columns and runs of the parent folder.
+ * that remains valid after changes. Imports files of a folder above.
  */
 
 export { countInTime, firstNewest } from './index-newest-first.js';
