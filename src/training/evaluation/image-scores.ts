@@ -3,8 +3,8 @@ import { DISPLAY_PEAK, type DisplayRange, rendered } from './evaluation-display-
 import { type ImagePair, type MultiScale, psnr, similarity } from './image-quality-metrics.js';
 
 /**
- * Means over images, computed on their 8-bit rendering (evaluation-display-range.ts). An image is a patch or a tile with all its bands: PSNR is over
- * all bands together, the others are means over bands. A metric is absent if no image has it.
+ * Means over images, computed on their 8-bit rendering (evaluation-display-range.ts). An image is a patch or a tile with all its bands:
+ * PSNR is over all bands together, the others are means over bands. A metric is absent if no image has it.
  */
 export interface ImageScores {
   /** Decibels, with a peak of 255. Excludes images without any difference, whose PSNR is infinite. */
