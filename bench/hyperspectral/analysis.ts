@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { npyHead } from '../../src/derive/index.js';
+import { PANEL_PIXELS } from '../../src/hyperspectral/pixel-methods/pixel-method-panel.js';
 import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../../src/hyperspectral/pixel-methods/pixel-panel.js';
 import { bandStatistics, ExactSums } from '../../src/hyperspectral/reproducible-sums/exact-band-sums.js';
 import { tileSums } from '../../src/hyperspectral/reproducible-sums/tile-sums.js';
 import {

@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { messageOf, TilewrightError } from '../errors.js';
+import { FileBody } from './client-file-body.js';
+import { sendBody } from './client-request-body.js';
 import { badAnswer, unreachable } from './errors.js';
-import { FileBody } from './request-file-body.js';
-import { sendBody } from './send-request-body.js';
 
 export interface Answer {
   status: number;

@@ -19,16 +19,16 @@ import type {
   SpectraDocument,
   SpectraRequest,
 } from './client-documents.js';
-import { errorFromResponse, type Transport } from './client-transport.js';
-import { badAnswer, fileUnreadable, JobError, jobCancelledByUser, jobLost, unreachable } from './errors.js';
+import { FileBody } from './client-file-body.js';
 import {
   followEvents,
   hasEnded,
   type JobDocument,
   type JobEvent,
   type LogLine,
-} from './follow-job-events.js';
-import { FileBody } from './request-file-body.js';
+} from './client-job-events.js';
+import { errorFromResponse, type Transport } from './client-transport.js';
+import { badAnswer, fileUnreadable, JobError, jobCancelledByUser, jobLost, unreachable } from './errors.js';
 
 export interface Progress {
   message: string;

@@ -4,13 +4,11 @@
  * jobs. Imports the parts `async`, `metrics` (types) and `storage`.
  */
 
-export * from './errors.js';
-export { EtcdStore } from './etcd/index.js';
-export { compareAndSet } from './kv-compare-and-set.js';
-export { parseJsonValue } from './kv-json-value.js';
-export { Lease } from './kv-lease.js';
-export { scanPrefix } from './kv-prefix-scan.js';
-export { retryUntilAnswered } from './kv-retry-until-answered.js';
+export { compareAndSet } from './coordination-compare-and-set.js';
+export { parseJsonValue } from './coordination-json-value.js';
+export { Lease } from './coordination-lease.js';
+export { scanPrefix } from './coordination-prefix-scan.js';
+export { retryUntilAnswered } from './coordination-retry.js';
 export {
   type CoordinationStore,
   firstKeyValue,
@@ -22,7 +20,9 @@ export {
   type Transaction,
   type Watch,
   type WatchSignal,
-} from './kv-store.js';
-export { watchLoop } from './kv-watch-loop.js';
-export { LevelStore } from './level-kv-store.js';
-export { MeasuredKvStore } from './measured-kv-store.js';
+} from './coordination-store.js';
+export { watchLoop } from './coordination-watch-loop.js';
+export * from './errors.js';
+export { EtcdStore } from './etcd/index.js';
+export { LevelStore } from './level-coordination-store.js';
+export { MeasuredKvStore } from './measured-coordination-store.js';

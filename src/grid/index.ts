@@ -3,10 +3,11 @@
  * Invariant: neighbouring cells share their edges bit for bit, and the pixel grid of a cell depends only on the cell and the pixel sizes of
  * its collection. Does no I/O. Imports no other folder.
  */
-export { cellBbox } from './cell-bbox.js';
+
 export { defaultPrecision } from './default-cell-precision.js';
 export { geohash } from './geohash.js';
 export type { Bbox, Grid, GridBounds, GridName } from './grid.js';
+export { cellBbox } from './grid-cell-bbox.js';
 export { cellSizeMetres, chordDistanceMetres } from './grid-ellipsoid.js';
 export { matchPixelSizes, type PixelSize, type PixelSizes, pixelGridsFor } from './grid-pixel-sizes.js';
 export { coverRegionByRelation, type Relation } from './grid-region-coverer.js';

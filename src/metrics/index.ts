@@ -6,4 +6,4 @@
 export { CallMetrics } from './call-metrics.js';
 export { Snapshot } from './metrics-snapshot.js';
 export { type ClusterMetrics, type IngestMetrics, NodeMetrics } from './node-metrics.js';
-export { type ProcessUsage, processUsage } from './process-usage.js';
+export { type ProcessUsage, processUsage } from './process-usage-metrics.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readLabels } from '../../src/hyperspectral/index.js';
-import { agreeOnBands, requireOneSize } from '../../src/hyperspectral/jobs/analysis-run.js';
+import { agreeOnBands, requireOneSize } from '../../src/hyperspectral/jobs/analysis-job-run.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { ingest, testNode } from '../support/node.js';

@@ -16,7 +16,7 @@ import {
 } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-runtime.js';
 import { NETS, type NetName, patchSide } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-specs.js';
 import type { SpectrumFile } from '../../src/hyperspectral/spectrum-reading/read-spectrum-blocks.js';
-import { labelledPatches } from '../../src/hyperspectral/training-samples/labelled-patches.js';
+import { labelledPatches } from '../../src/hyperspectral/training-samples/sample-labelled-patches.js';
 import { readRaster } from '../../src/raster/index.js';
 import { exportOnnx, loadModel, type PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';

@@ -6,13 +6,16 @@ import { loadEngine } from '../../src/engines/load-engine.js';
 import {
   type ClassifierCandidate,
   oneStandardErrorRule,
-} from '../../src/hyperspectral/classification/classifier-selection.js';
-import { decodedSums, encodedSums } from '../../src/hyperspectral/classification/classifier-training-data.js';
+} from '../../src/hyperspectral/classification/classification-model-selection.js';
+import {
+  decodedSums,
+  encodedSums,
+} from '../../src/hyperspectral/classification/classification-training-data.js';
 import {
   gradientSums,
   SCORE_UNIT,
-} from '../../src/hyperspectral/dense-network-training/dense-network-gradient.js';
-import { preconditioner } from '../../src/hyperspectral/dense-network-training/dense-network-preconditioner.js';
+} from '../../src/hyperspectral/dense-network-training/dense-network-training-gradient.js';
+import { preconditioner } from '../../src/hyperspectral/dense-network-training/dense-network-training-preconditioner.js';
 import { minimiseLbfgs } from '../../src/hyperspectral/numeric/l-bfgs.js';
 import {
   centredLayers,
@@ -28,7 +31,7 @@ import { pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-metho
 import {
   type LabelledSpectra,
   sampleFractions,
-} from '../../src/hyperspectral/training-samples/labelled-spectra.js';
+} from '../../src/hyperspectral/training-samples/sample-labelled-spectra.js';
 import { inPrecision } from '../../src/hyperspectral/training-samples/sample-precision.js';
 import { randomStream } from '../../src/random.js';
 import { exportOnnx } from '../../src/training/index.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type KMeans, lloyd, type Passes } from '../../src/hyperspectral/collection-passes/k-means-passes.js';
 import { type ClusterResults, readLibrary } from '../../src/hyperspectral/index.js';
-import { drawWeightedPixel } from '../../src/hyperspectral/tile-passes/tile-weighted-draw.js';
+import { drawWeightedPixel } from '../../src/hyperspectral/tile-passes/tile-weighted-draw-pass.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

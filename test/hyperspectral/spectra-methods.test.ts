@@ -7,7 +7,7 @@ import { multiplyVector } from '../../src/hyperspectral/numeric/matrix-vector.js
 import {
   continuumRemoval,
   deepestBand,
-} from '../../src/hyperspectral/pixel-methods/pixel-continuum-removal.js';
+} from '../../src/hyperspectral/pixel-methods/continuum-removal-method.js';
 import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
 import { INDEX_NAMES, NARROW_BAND_INDICES } from '../../src/hyperspectral/spectra/narrow-band-indices.js';
 import { responseWeights } from '../../src/hyperspectral/spectra/spectral-response.js';

@@ -12,7 +12,7 @@ import type {
   StatsResults,
 } from '../../src/hyperspectral/index.js';
 import { multiplyVector } from '../../src/hyperspectral/numeric/matrix-vector.js';
-import { continuumRemoval } from '../../src/hyperspectral/pixel-methods/pixel-continuum-removal.js';
+import { continuumRemoval } from '../../src/hyperspectral/pixel-methods/continuum-removal-method.js';
 import { responseWeights } from '../../src/hyperspectral/spectra/spectral-response.js';
 import { SENSORS } from '../../src/hyperspectral/spectra/spectral-sensors.js';
 import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectrum-smoothing.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BandFile } from '../../src/imagery/index.js';
-import type { TileReader } from '../../src/imagery/reading/tile-reader.js';
+import type { TileReader } from '../../src/imagery/reading/image-tile-reader.js';
 import {
   RESAMPLING_METHODS,
   type ResamplingMethod,

@@ -10,7 +10,7 @@ import { cubeMemoryBounds, cutCube } from '../../src/ingest/cut/cut-cube.js';
 import { encodeTile } from '../../src/ingest/cut/encode-cut-tile.js';
 import type { CellGroup, SourceRows, WarpTask } from '../../src/ingest/cut/ingest-tasks.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source-transform.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/georeferenced-grid-transform.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import { readRows } from '../../src/raster/index.js';
 import { INTERLEAVES, writeEnvi } from '../raster/envi.js';

@@ -9,9 +9,9 @@ import { RowBuffer } from '../../src/ingest/cut/cut-row-buffer.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from '../../src/ingest/cut/cut-row-chunks.js';
 import { SharedMemory } from '../../src/ingest/cut/ingest-shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
+import type { Scene } from '../../src/ingest/ingest-scene-description.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-rows.js';
-import type { Scene } from '../../src/ingest/scene-description.js';
 import { encodeCog, type RasterHeader, readRows, viewPixels } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Grid, type GridBounds, geohash, gridByName, quadtile } from '../../src/grid/index.js';
-import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source-transform.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/georeferenced-grid-transform.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import {
   buildControlGrid,

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fileResponse } from '../schemas/index.js';
-import { withoutTrailingSlash } from './base-url.js';
-import { notModified, weakEtag } from './conditional-request.js';
+import { withoutTrailingSlash } from './http-base-url.js';
+import { notModified, weakEtag } from './http-conditional-request.js';
 
 const HTML = 'text/html; charset=utf-8';
 export const CSS = 'text/css; charset=utf-8';

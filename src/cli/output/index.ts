@@ -3,7 +3,6 @@
  * `dht`, `grid`, `html` and `training` (types).
  */
 export { asciiMap, clusterLetter } from './ascii-map.js';
-export { listNearest } from './nearest-names.js';
 export {
   formatBytes,
   formatMse,
@@ -21,3 +20,4 @@ export {
   warningLines,
   warnPartial,
 } from './print.js';
+export { listNearest } from './print-nearest-names.js';

@@ -3,7 +3,8 @@
  * run can be repeated, and then makes only missing or stale tiles. Imports files of a folder above (types), the folders `tensors` and
  * `tiles` and the parts `async`, `grid`, `jobs` (types), `query`, `raster` and `storage`.
  */
-export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
+export { type CoalesceInputs, coalesceProcess } from './derive-coalesce-process.js';
+export { type FillInputs, fillProcess } from './derive-fill-process.js';
 export {
   addFailure,
   addFetched,
@@ -15,6 +16,8 @@ export {
   type TileCounts,
 } from './derive-job-counts.js';
 export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+export { type SplitInputs, splitProcess } from './derive-split-process.js';
+export { type TensorInputs, type TensorResults, tensorProcess } from './derive-tensor-process.js';
 export {
   DERIVE_RESULTS,
   type DeriveContext,
@@ -25,7 +28,4 @@ export {
   type TileDerivation,
   type TileMaker,
 } from './derive-tiles-job.js';
-export { type FillInputs, fillProcess } from './fill-process.js';
-export { type SplitInputs, splitProcess } from './split-process.js';
-export { type TensorInputs, type TensorResults, tensorProcess } from './tensor-process.js';
 export type { TensorFile } from './write-tensor-job.js';

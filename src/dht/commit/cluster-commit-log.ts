@@ -17,7 +17,7 @@ import {
 } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../errors.js';
-import { type StoredCollectionSchema, schemaKey } from './cluster-collection-schema.js';
+import { type StoredCollectionSchema, schemaKey } from './dht-collection-schema.js';
 import { committedMarker, type FencedLock, lockKey, parseLock } from './fenced-commit-lock.js';
 
 /** The content of a log entry. */

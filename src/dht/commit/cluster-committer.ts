@@ -17,17 +17,17 @@ import {
 } from '../../storage/index.js';
 import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
 import { type PrefixLengths, SlotSet } from '../placement/index.js';
-import { segmentName } from './cluster-checkpoint.js';
+import { LogArchive } from './cluster-commit-archive.js';
+import { segmentName } from './cluster-commit-checkpoint.js';
+import type { CommitLog, CommittedEntry, LogEntry, SchemaRevision } from './cluster-commit-log.js';
+import { encodeSegment } from './cluster-commit-segment.js';
 import {
   createSchemaIfAbsent,
   deleteSchema,
   readSchema,
   type StoredCollectionSchema,
   updateSchema,
-} from './cluster-collection-schema.js';
-import type { CommitLog, CommittedEntry, LogEntry, SchemaRevision } from './cluster-commit-log.js';
-import { encodeSegment } from './cluster-commit-segment.js';
-import { LogArchive } from './cluster-log-archive.js';
+} from './dht-collection-schema.js';
 import { collectionLockName, type FencedLock, requireUnlocked } from './fenced-commit-lock.js';
 
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;

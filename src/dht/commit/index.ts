@@ -3,6 +3,8 @@
  * transaction writes an entry, the head of the log and the mark on the lock, so a commit is made once or not at all. Imports the folder
  * `placement` and the parts `async`, `coordination`, `metrics` (types) and `storage`.
  */
+
+export { archivedEntryName, listArchived, readArchived } from './cluster-commit-archive.js';
 export {
   entriesSince,
   MANIFESTS_FOLDER,
@@ -15,8 +17,8 @@ export {
   segmentName,
   seqOfObject,
   writeLogCheckpoint,
-} from './cluster-checkpoint.js';
-export { type CollectionSchema, schemaKey } from './cluster-collection-schema.js';
+} from './cluster-commit-checkpoint.js';
+export { ClusterLockManager } from './cluster-commit-lock-manager.js';
 export {
   CHECKPOINT_COMMITS,
   CommitLog,
@@ -26,9 +28,8 @@ export {
   type StoredCheckpoint,
 } from './cluster-commit-log.js';
 export { readSegment } from './cluster-commit-segment.js';
-export { ClusterLockManager } from './cluster-lock-manager.js';
-export { archivedEntryName, listArchived, readArchived } from './cluster-log-archive.js';
-export { RecordState } from './cluster-record-state.js';
+export { RecordState } from './cluster-commit-state.js';
+export { type CollectionSchema, schemaKey } from './dht-collection-schema.js';
 export {
   acquireLock,
   isOwnedBy,

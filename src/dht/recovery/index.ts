@@ -8,6 +8,6 @@ export {
   openExistingCluster,
   readIdentity,
   requireLogCoversStore,
-} from './cluster-identity.js';
-export { epochNumber, readEpoch } from './restore-epoch.js';
-export { type RestoreOptions, type RestoreReport, restoreCoordination } from './restore-etcd.js';
+} from './dht-cluster-identity.js';
+export { type RestoreOptions, type RestoreReport, restoreCoordination } from './recover-etcd-keys.js';
+export { epochNumber, readEpoch } from './recovery-epoch.js';

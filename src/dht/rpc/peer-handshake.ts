@@ -2,7 +2,7 @@
 import { TilewrightError } from '../../errors.js';
 import { messageCheck, objectOf } from '../../json-schema.js';
 import { peerRefused } from '../errors.js';
-import type { Peer, PeerClient } from './peer-client.js';
+import type { Peer, PeerClient } from './peer-rpc-client.js';
 
 export const HANDSHAKE_PATH = '/cluster/internal/greeting';
 const TIMEOUT_MS = 1000;

@@ -3,6 +3,8 @@
  * is answered for once or reported as unanswered. Imports files of a folder above (types), the folders `placement` and `rpc` (types) and
  * the part `storage`.
  */
+
+export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather.js';
 export {
   localQueries,
   type OwnerQueries,
@@ -11,5 +13,4 @@ export {
   type QueryScope,
   type ScatterQuery,
   WHOLE_INDEX,
-} from './owner-queries.js';
-export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather.js';
+} from './scatter-gather-queries.js';

@@ -12,8 +12,8 @@ import {
   trainChosen,
   tuneCandidates,
   validated,
-} from './classifier-selection.js';
-import { LABELLED_TILES, type LabelledTileFacts } from './classifier-training-data.js';
+} from './classification-model-selection.js';
+import { LABELLED_TILES, type LabelledTileFacts } from './classification-training-data.js';
 import {
   BAND_WEIGHTS,
   type BandWeights,
@@ -21,10 +21,10 @@ import {
   TRAINING,
   type TrainingFacts,
   trainingFacts,
-} from './classifier-training-facts.js';
+} from './classification-training-facts.js';
 import type { ClassifyInputs } from './classify-inputs.js';
 import { CLASSIFIERS, type FittedClassifier, type Fitting } from './fit-classifier.js';
-import type { LabelledFitting } from './load-classifier-training-data.js';
+import type { LabelledFitting } from './load-classification-data.js';
 
 /** A candidate with its scores on the validation pixels. */
 export interface ComparedClassifier extends ClassifierCandidate {

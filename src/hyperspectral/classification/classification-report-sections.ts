@@ -3,7 +3,7 @@ import { html } from '../../html/index.js';
 import { colourKey, columns, htmlTable, percentText, type Section, spectrumChart } from '../report/index.js';
 import type { AnalysedBand } from '../spectrum-reading/index.js';
 import type { ClassifyFit } from './classification-map.js';
-import type { BandWeights, TrainingFacts } from './classifier-training-facts.js';
+import type { BandWeights, TrainingFacts } from './classification-training-facts.js';
 
 export function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]): Section[] {
   const { classes, compared, calibration, bandWeights } = fit;

@@ -8,7 +8,7 @@ import { minimiseLbfgs } from '../numeric/index.js';
 import { countOf, type DenseLayer, layerViews, type Sizes } from '../pixel-methods/index.js';
 import { isNet, NETS, type NetSession, type TrainedNet, trainNet } from '../spectral-cnn/index.js';
 import { discriminant, withinClasses } from '../transforms/index.js';
-import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './classifier-training-data.js';
+import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './classification-training-data.js';
 
 /** Linear discriminants with shrinkage, logistic regression, a multilayer perceptron, and convolutional networks; the simplest first. */
 export const CLASSIFIERS = ['lda', 'logistic', 'mlp', ...NETS] as const;

@@ -13,14 +13,14 @@ export {
   fitMap,
   withCodes,
 } from './classification-map.js';
+export { type Calibration, isBaseline, validated } from './classification-model-selection.js';
 export { classSections, trainingText } from './classification-report-sections.js';
-export { type Calibration, isBaseline, validated } from './classifier-selection.js';
-export type { LabelledTileFacts } from './classifier-training-data.js';
-export type { BandWeights, TrainingFacts } from './classifier-training-facts.js';
+export type { LabelledTileFacts } from './classification-training-data.js';
+export type { BandWeights, TrainingFacts } from './classification-training-facts.js';
 export {
   CLASSIFY_PROPERTIES,
   type ClassifyInputs,
   requestedNetwork,
 } from './classify-inputs.js';
 export type { ClassifierName } from './fit-classifier.js';
-export { checkSplit, sortedByWavelength, withTrainingData } from './load-classifier-training-data.js';
+export { checkSplit, sortedByWavelength, withTrainingData } from './load-classification-data.js';

@@ -11,7 +11,7 @@ export {
   DEFAULT_SEED,
   integer,
   SEED,
-} from './analysis-inputs.js';
+} from './analysis-job-inputs.js';
 export {
   type AnalysedCollection,
   type AnalysisContext,
@@ -21,5 +21,5 @@ export {
   forEachTile,
   requireOneSize,
   selectBands,
-} from './analysis-run.js';
-export { NO_PIXEL, NO_SPECTRUM, requireTiles } from './require-analysed-tiles.js';
+} from './analysis-job-run.js';
+export { NO_PIXEL, NO_SPECTRUM, requireTiles } from './analysis-job-tiles.js';

@@ -4,5 +4,5 @@
  * `spectrum-reading` and the parts `derive`, `imagery`, `ingest`, `raster` and `storage` (types).
  */
 export { makeOutputTile, outputTileOfPlanes } from './make-output-tile.js';
-export { ScaleCheck } from './output-scale-check.js';
+export { ScaleCheck } from './output-tile-scale-check.js';
 export type { MapTask } from './output-tile-task.js';

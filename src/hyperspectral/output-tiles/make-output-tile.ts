@@ -7,7 +7,7 @@ import { isHyperspectral, Mask } from '../../raster/index.js';
 import type { ClassRecord } from '../../storage/index.js';
 import { eachPanel, localRxDistances, PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.js';
 import { pixelNumber, readMaskCodes, type SpectrumFile, spectrumAt } from '../spectrum-reading/index.js';
-import { ScaleCheck } from './output-scale-check.js';
+import { ScaleCheck } from './output-tile-scale-check.js';
 import type { MapClasses, MapTask } from './output-tile-task.js';
 import { writeSpectralTile } from './write-spectral-output-tile.js';
 

@@ -4,6 +4,8 @@
  * Imports the folders `numeric`, `reproducible-sums` (types) and `spectrum-reading` and the parts `expressions` and `raster`.
  */
 
+export { AbundanceSolver } from './abundance-solver-method.js';
+export { continuumRemoval } from './continuum-removal-method.js';
 export {
   countOf,
   type DenseLayer,
@@ -21,9 +23,8 @@ export {
   transposed,
   withTemperature,
 } from './dense-networks/index.js';
-export { AbundanceSolver } from './pixel-abundance-solver.js';
-export { continuumRemoval } from './pixel-continuum-removal.js';
-export { type LocalRx, localRxDistances, MIN_PIXELS_PER_COMPONENT } from './pixel-local-rx.js';
+export { type LocalRx, localRxDistances, MIN_PIXELS_PER_COMPONENT } from './local-rx-method.js';
+export { PANEL_PIXELS, PixelPanel } from './pixel-method-panel.js';
 export {
   eachPanel,
   layersMethod,
@@ -31,4 +32,3 @@ export {
   type PixelMethod,
   pixelFunction,
 } from './pixel-methods.js';
-export { PANEL_PIXELS, PixelPanel } from './pixel-panel.js';

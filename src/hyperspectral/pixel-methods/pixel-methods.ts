@@ -3,11 +3,11 @@ import { evaluateProgram, type Program } from '../../expressions/index.js';
 import type { PixelArray } from '../../raster/index.js';
 import type { ValueEncoding } from '../reproducible-sums/index.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../spectrum-reading/index.js';
+import { AbundanceSolver } from './abundance-solver-method.js';
+import { continuumRemoval, deepestBand } from './continuum-removal-method.js';
 import { centredLayers, type DenseLayer, type DenseNetwork } from './dense-networks/dense-network.js';
 import { PanelNetwork, padRows, softmax } from './dense-networks/dense-network-panel.js';
-import { AbundanceSolver } from './pixel-abundance-solver.js';
-import { continuumRemoval, deepestBand } from './pixel-continuum-removal.js';
-import { PANEL_PIXELS, PixelPanel } from './pixel-panel.js';
+import { PANEL_PIXELS, PixelPanel } from './pixel-method-panel.js';
 
 /** Plain data. x is the spectrum of physical values; vectors have one number for each band. */
 export type PixelMethod =

@@ -4,19 +4,19 @@
  * `spectra`, `spectral-cnn`, `spectral-library`, `spectral-maps`, `spectrum-reading` (types) and `transforms` (types) and the parts
  * `derive`, `expressions`, `html`, `jobs` (types), `query`, `raster` and `storage` (types).
  */
-export {
-  type AnomalyInputs,
-  type AnomalyResults,
-  anomalyDetectionProcess,
-} from './anomaly-detection-process.js';
-export { applyClassifier } from './apply-classifier-process.js';
-export { type ClassifyResults, classifyProcess } from './classify-process.js';
+
+export { applyClassifier } from './apply-spectral-classifier-process.js';
 export {
   type ContinuumInputs,
   type ContinuumResults,
   continuumRemovalProcess,
 } from './continuum-removal-process.js';
-export { type ComponentsInputs, type ComponentsResults, mnfProcess, pcaProcess } from './pca-mnf-process.js';
+export {
+  type AnomalyInputs,
+  type AnomalyResults,
+  anomalyDetectionProcess,
+} from './spectral-anomaly-process.js';
+export { type ClassifyResults, classifyProcess } from './spectral-classification-process.js';
 export {
   type ClusterInputs,
   type ClusterResults,
@@ -33,6 +33,12 @@ export {
   type MatchResults,
   spectralMatchingProcess,
 } from './spectral-matching-process.js';
+export {
+  type ComponentsInputs,
+  type ComponentsResults,
+  mnfProcess,
+  pcaProcess,
+} from './spectral-pca-mnf-process.js';
 export {
   type ResampleInputs,
   type ResampleResults,

@@ -3,8 +3,11 @@
  * Imports the folder `spectrum-reading` (types) and the parts `derive`, `grid`, `html`, `imagery`, `jobs` (types), `query` and `storage`.
  */
 export { type Curve, eigenvalueChart, spectrumChart } from './analysis-report-charts.js';
+export { writeFiles } from './analysis-report-files.js';
 export { mapSections, type ReportMapStyle } from './analysis-report-maps.js';
-export { writeFiles } from './analysis-result-files.js';
+export { matrixFile } from './analysis-report-matrix.js';
+export { matrixImage } from './analysis-report-matrix-image.js';
+export { exampleSpectra } from './analysis-report-spectra.js';
 export {
   bandsText,
   colourKey,
@@ -16,6 +19,3 @@ export {
   type Section,
   tilesText,
 } from './render-analysis-report.js';
-export { exampleSpectra } from './report-example-spectra.js';
-export { matrixFile } from './report-matrix-file.js';
-export { matrixImage } from './report-matrix-image.js';

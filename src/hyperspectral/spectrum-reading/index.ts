@@ -3,8 +3,8 @@
  * parts `derive`, `expressions`, `grid`, `imagery`, `query`, `raster` and `storage` (types).
  */
 
-export { findNeighbourSpectra, neighbourFiles } from './find-neighbour-spectra.js';
 export { eachBlockWithNeighbours, eachPixelWithNeighbours, type Neighbour } from './read-neighbour-blocks.js';
+export { findNeighbourSpectra, neighbourFiles } from './read-neighbour-spectra.js';
 export {
   eachBlock,
   pixelNumber,
@@ -20,4 +20,4 @@ export {
   spectrumFile,
   type TileSpectrum,
   tileSpectrum,
-} from './tile-spectrum-files.js';
+} from './readable-tile-spectrum.js';

@@ -4,6 +4,6 @@
  * `spectrum-reading`.
  */
 
-export { type Extreme, tileExtremes } from './tile-extremes.js';
-export { nearestSums } from './tile-nearest-centres.js';
-export { drawWeightedPixel } from './tile-weighted-draw.js';
+export { type Extreme, tileExtremes } from './tile-extremes-pass.js';
+export { nearestSums } from './tile-nearest-centres-pass.js';
+export { drawWeightedPixel } from './tile-weighted-draw-pass.js';

@@ -3,6 +3,6 @@
  * sampled depends only on their positions. Imports the folders `class-labels`, `numeric`, `pixel-methods` and `spectrum-reading` and the
  * part `async`.
  */
-export { type LabelledPatches, labelledPatches } from './labelled-patches.js';
-export { type LabelledSpectra, labelledSpectra, sampleFractions } from './labelled-spectra.js';
+export { type LabelledPatches, labelledPatches } from './sample-labelled-patches.js';
+export { type LabelledSpectra, labelledSpectra, sampleFractions } from './sample-labelled-spectra.js';
 export { BYTES_PER_VALUE, loadSpectra, PRECISIONS, type Precision } from './sample-precision.js';

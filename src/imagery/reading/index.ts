@@ -4,11 +4,18 @@
  * (types).
  */
 
-export { withOpenTile } from './open-tile-file.js';
-export { type BandFile, bandFile, bandFiles, groupsOf, maskFile, physicalValue } from './read-band-files.js';
-export { isClear } from './read-clear-pixels.js';
-export { READ_HANDLERS } from './read-handlers.js';
+export { BlockCache } from './image-reading-cache.js';
+export { READ_HANDLERS } from './image-reading-handlers.js';
+export { isClear } from './image-reading-mask.js';
+export { TileReader } from './image-tile-reader.js';
+export { withOpenTile } from './open-tile-for-reading.js';
+export {
+  type BandFile,
+  bandFile,
+  bandFiles,
+  groupsOf,
+  maskFile,
+  physicalValue,
+} from './read-image-band-files.js';
 export { buildSingleBandCog } from './read-single-band-cog.js';
 export { readBlock, readBlockOfAllBands, readMaskBlock, type TileGeoTiff } from './read-tile-geotiff.js';
-export { BlockCache } from './tile-block-cache.js';
-export { TileReader } from './tile-reader.js';

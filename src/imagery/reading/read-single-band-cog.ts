@@ -2,7 +2,7 @@
 import { gridByName } from '../../grid/index.js';
 import { type AssembledFile, declaredNodata, extractBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { withOpenTile } from './open-tile-file.js';
+import { withOpenTile } from './open-tile-for-reading.js';
 import type { TileGeoTiff } from './read-tile-geotiff.js';
 
 /** The band with this number of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */

@@ -2,8 +2,8 @@
 import type { Grid } from '../../grid/index.js';
 import { alignToBlocks, type RasterHeader } from '../../raster/index.js';
 import { rowsExceedMemory } from '../errors.js';
+import type { SourceGroup } from '../ingest-scene-description.js';
 import { type RowRange, sourceRowsForCell } from '../plan/index.js';
-import type { SourceGroup } from '../scene-description.js';
 import { rowBytes } from './cut-row-buffer.js';
 import { validityBands } from './cut-validity-bands.js';
 import { alignTo64 } from './ingest-shared-memory.js';

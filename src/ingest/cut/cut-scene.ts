@@ -7,6 +7,13 @@ import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } fr
 import type { CloudDetector } from '../cloud/index.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import {
+  referenceGroup,
+  requireGroup,
+  type Scene,
+  type SourceBand,
+  type SourceGroup,
+} from '../ingest-scene-description.js';
+import {
   type CutPass,
   groupPixelGrids,
   isCubeGroup,
@@ -14,13 +21,6 @@ import {
   type RowRange,
   type ScenePlan,
 } from '../plan/index.js';
-import {
-  referenceGroup,
-  requireGroup,
-  type Scene,
-  type SourceBand,
-  type SourceGroup,
-} from '../scene-description.js';
 import { cubeMemoryBounds } from './cut-cube.js';
 import { RowBuffer } from './cut-row-buffer.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './cut-row-chunks.js';

@@ -5,8 +5,8 @@
  */
 import { dirname, resolve } from 'node:path';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
-import { nameGroups, replaceGroups } from '../scene-band-groups.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene-description.js';
+import { nameGroups, replaceGroups } from '../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../ingest-scene-description.js';
 import { cfGrid, rasterFile, stacItem } from './generic/index.js';
 import { landsat } from './landsat/index.js';
 import { modis, viirs } from './modis-viirs/index.js';

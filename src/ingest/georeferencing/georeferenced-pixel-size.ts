@@ -1,8 +1,8 @@
 /** Pixel sizes on the ground. */
 import { chordDistanceMetres } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import type { Resolution } from '../scene-description.js';
-import { centreLonLat, pixelToLonLat } from './raster-extent.js';
+import type { Resolution } from '../ingest-scene-description.js';
+import { centreLonLat, pixelToLonLat } from './georeferenced-extent.js';
 
 /**
  * Rounds to three significant digits: scenes of a series differ in the last digits of their measured pixel size, and their

@@ -3,10 +3,10 @@
  * the index and the base URL. Imports files of a folder above and the parts `dht` (types), `grid`, `raster` and `storage`.
  */
 
-export { toStacCollection } from './stac-collection.js';
-export { collectionExtents, type Extent, mergeExtents } from './stac-collection-extents.js';
-export * from './stac-collection-summaries.js';
-export { bboxPolygon, type StacPolygon, toClassification } from './stac-item.js';
-export { createItemWriter, type ItemOptions, toStacItem } from './stac-item-writer.js';
-export { JsonBuffer } from './stac-json-buffer.js';
-export { attributionFor, extensionUrl, isoTime, type StacLink, stacUrls } from './stac-links.js';
+export { toStacCollection } from './stac-collection-document.js';
+export { JsonBuffer } from './stac-document-buffer.js';
+export { collectionExtents, type Extent, mergeExtents } from './stac-document-extents.js';
+export { attributionFor, extensionUrl, isoTime, type StacLink, stacUrls } from './stac-document-links.js';
+export * from './stac-document-summaries.js';
+export { bboxPolygon, type StacPolygon, toClassification } from './stac-item-document.js';
+export { createItemWriter, type ItemOptions, toStacItem } from './stac-item-document-writer.js';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Catalogue } from '../catalogue/index.js';
 import { fsyncPath, publishVersions, removeVersions, stageVersion, writeFileSynced } from '../files/index.js';
 import type { Commit } from './commit.js';
-import type { WriteLock } from './storage-write-lock.js';
+import type { WriteLock } from './commit-write-lock.js';
 
 /** A folder is `planned` before it exists, `staged` while its files are written, and `published` under its final name. */
 type FolderState = 'planned' | 'staged' | 'published';

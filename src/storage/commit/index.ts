@@ -7,4 +7,4 @@
 export * from './commit.js';
 export { CommitApplier } from './commit-applier.js';
 export { StagedVersions } from './commit-staged-versions.js';
-export * from './storage-write-lock.js';
+export * from './commit-write-lock.js';

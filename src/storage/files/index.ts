@@ -17,5 +17,5 @@ export { DiskReserve } from './file-disk-reserve.js';
 export * from './file-names.js';
 export { redactDataFolder } from './file-path-redaction.js';
 export * from './file-paths.js';
-export { type ModelFileLocation, readModelFile } from './model-files.js';
-export * from './version-folder-files.js';
+export * from './file-version-folder.js';
+export { type ModelFileLocation, readModelFile } from './read-model-files.js';

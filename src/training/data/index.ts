@@ -10,16 +10,8 @@ export {
   type ReadOutcome,
   type ReadRasters,
   readAcquisitions,
-} from './read-training-acquisitions.js';
-export type { BandValueKind, TilePixels, TrainedPixels } from './trained-pixels.js';
-export {
-  type AcquisitionPixels,
-  clearMask,
-  inputMaskOf,
-  isCloudy,
-  mappableMask,
-} from './training-acquisition-pixels.js';
-export type { AcquisitionFiles, DatePair } from './training-acquisitions.js';
+} from './read-training-data.js';
+export type { AcquisitionFiles, DatePair } from './training-data-acquisitions.js';
 export {
   acquisitionFiles,
   areAlike,
@@ -31,5 +23,13 @@ export {
   trainedPixels,
   trainingCellKey,
   trainingFiles,
-} from './training-cells.js';
-export { cloudInputs, priorDates } from './training-temporal-prior.js';
+} from './training-data-cells.js';
+export type { BandValueKind, TilePixels, TrainedPixels } from './training-data-pixel-kind.js';
+export {
+  type AcquisitionPixels,
+  clearMask,
+  inputMaskOf,
+  isCloudy,
+  mappableMask,
+} from './training-data-pixels.js';
+export { cloudInputs, priorDates } from './training-data-temporal-prior.js';

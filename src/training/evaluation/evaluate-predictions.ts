@@ -4,7 +4,7 @@ import type { Tf } from '../../engines/index.js';
 import { predictPatches } from '../inference/index.js';
 import type { TargetSpec } from '../models/index.js';
 import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/index.js';
-import { ridge } from '../ridge-regression.js';
+import { ridge } from '../training-ridge-regression.js';
 import {
   type Baselines,
   linearPredictor,
@@ -12,9 +12,9 @@ import {
   trainingMean,
 } from './evaluation-baselines.js';
 import type { DisplayRange } from './evaluation-display-range.js';
-import type { ImagePair } from './image-quality-metrics.js';
-import { imageScores, meanScores } from './image-scores.js';
-import { type Metrics, type Predictions, regressionMetrics } from './regression-metrics.js';
+import type { ImagePair } from './evaluation-image-metrics.js';
+import { imageScores, meanScores } from './evaluation-image-scores.js';
+import { type Metrics, type Predictions, regressionMetrics } from './evaluation-regression-metrics.js';
 
 /** Scores predictions in the shape of the targets. With a display range, the result includes image metrics. */
 export function evaluatePredictions(

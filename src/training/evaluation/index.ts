@@ -12,7 +12,7 @@ export {
 } from './evaluate-predictions.js';
 export { type Baselines, initialFitStatistics } from './evaluation-baselines.js';
 export { type DisplayRange, displayRange } from './evaluation-display-range.js';
-export type { ImageScores } from './image-scores.js';
+export type { ImageScores } from './evaluation-image-scores.js';
 export {
   type EpochLosses,
   type Metrics,
@@ -25,5 +25,5 @@ export {
   type TargetStatistics,
   type TileScore,
   targetStatistics,
-} from './regression-metrics.js';
-export { imagesToScore, scoreTile, type TileImages } from './tile-scores.js';
+} from './evaluation-regression-metrics.js';
+export { imagesToScore, scoreTile, type TileImages } from './evaluation-tile-scores.js';

@@ -6,7 +6,7 @@ import { diverged } from '../errors.js';
 import { type EpochLosses, initialFitStatistics, meanSquaredError } from '../evaluation/index.js';
 import { buildDiscriminator, buildModel, type ModelSpec, startsWithLinearFit } from '../models/index.js';
 import { augmentedBatch, type TrainValidationPatches } from '../patches/index.js';
-import { type LinearModel, ridge } from '../ridge-regression.js';
+import { type LinearModel, ridge } from '../training-ridge-regression.js';
 import { type WarmStartOptions, type WarmStartResult, warmStart } from '../warm-start/index.js';
 import { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';
 import { ganLearner } from './gan-learner.js';

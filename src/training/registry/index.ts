@@ -4,6 +4,7 @@
  * (types), `grid` (types), `query` and `storage`.
  */
 
+export { type DistributedReport, describeTraffic } from './registry-distributed-report.js';
 export {
   type CardSummary,
   type ModelCard,
@@ -11,9 +12,7 @@ export {
   modelCard,
   TRAINING_MODES,
   type TrainingMode,
-} from './model-card.js';
-export { type DistributedReport, describeTraffic } from './model-card-distributed.js';
-export { TRANSFER_POLICIES, type TransferPolicy, type TransferProvenance } from './model-card-transfer.js';
+} from './registry-model-card.js';
 export {
   describeUnstoredModel,
   type ModelResult,
@@ -21,4 +20,9 @@ export {
   type StoredModel,
   type StoreModelContext,
   storeModel,
-} from './store-model-with-card.js';
+} from './registry-store-model.js';
+export {
+  TRANSFER_POLICIES,
+  type TransferPolicy,
+  type TransferProvenance,
+} from './registry-transfer-provenance.js';

@@ -4,9 +4,9 @@ import {
   type CoordinationStore,
   firstKeyValue,
   type WatchSignal,
-} from '../../../src/coordination/kv-store.js';
-import { createSchemaIfAbsent, updateSchema } from '../../../src/dht/commit/cluster-collection-schema.js';
+} from '../../../src/coordination/coordination-store.js';
 import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/cluster-commit-log.js';
+import { createSchemaIfAbsent, updateSchema } from '../../../src/dht/commit/dht-collection-schema.js';
 import { acquireLock } from '../../../src/dht/commit/fenced-commit-lock.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';

@@ -8,8 +8,8 @@ import {
   parseTime,
 } from '../../../src/ingest/formats/shared/index.js';
 import { nominalPixelSize } from '../../../src/ingest/georeferencing/georeferenced-pixel-size.js';
-import { groupBands } from '../../../src/ingest/scene-band-groups.js';
-import type { ProductFormat } from '../../../src/ingest/scene-description.js';
+import { groupBands } from '../../../src/ingest/ingest-band-groups.js';
+import type { ProductFormat } from '../../../src/ingest/ingest-scene-description.js';
 import { Mask } from '../../../src/raster/index.js';
 
 export const kelvin: ProductFormat = {

@@ -8,7 +8,7 @@ import type { Tf } from '../../../src/engines/tfjs.js';
 import { randomStream, shuffledOrder } from '../../../src/random.js';
 import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
-import type { DatePair } from '../../../src/training/data/training-acquisitions.js';
+import type { DatePair } from '../../../src/training/data/training-data-acquisitions.js';
 import {
   distributedReport,
   pooledCellScores,
@@ -29,9 +29,9 @@ import {
   sufficientStatistics,
 } from '../../../src/training/evaluation/evaluation-baselines.js';
 import { displayRange } from '../../../src/training/evaluation/evaluation-display-range.js';
-import { meanScores } from '../../../src/training/evaluation/image-scores.js';
-import type { Metrics } from '../../../src/training/evaluation/regression-metrics.js';
-import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
+import { meanScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
+import type { Metrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
+import { scoreTile } from '../../../src/training/evaluation/evaluation-tile-scores.js';
 import { getModelSpec, regressionMetrics } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/inference-patches.js';
 import { createLearner } from '../../../src/training/loop/training-loop.js';
@@ -42,7 +42,7 @@ import { labelImages } from '../../../src/training/patches/labelled-patch-images
 import type { Batch } from '../../../src/training/patches/patch-batches.js';
 import { augmentedBatch } from '../../../src/training/patches/patch-batches.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/ridge-regression.js';
+import { ridge } from '../../../src/training/training-ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, type Field, field } from '../synthetic-land.js';

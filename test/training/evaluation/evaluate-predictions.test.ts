@@ -8,7 +8,7 @@ import {
   maskedPairs,
 } from '../../../src/training/evaluation/evaluate-predictions.js';
 import { DISPLAY_PEAK, rendered } from '../../../src/training/evaluation/evaluation-display-range.js';
-import { psnr } from '../../../src/training/evaluation/image-quality-metrics.js';
+import { psnr } from '../../../src/training/evaluation/evaluation-image-metrics.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
 
 const [COUNT, SIZE, BANDS, INPUT_BANDS] = [3, 2, 3, 13];

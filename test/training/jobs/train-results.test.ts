@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messageCheck } from '../../../src/json-schema.js';
-import type { ImageScores } from '../../../src/training/evaluation/image-scores.js';
-import type { Metrics, TileScore } from '../../../src/training/evaluation/regression-metrics.js';
+import type { ImageScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
+import type { Metrics, TileScore } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import {
   regressionMetrics,
   summariseReasons,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Mask } from '../../../src/raster/index.js';
-import { pairCloudyWithClear } from '../../../src/training/data/training-cells.js';
+import { pairCloudyWithClear } from '../../../src/training/data/training-data-cells.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
 import { clouded, field } from '../synthetic-land.js';

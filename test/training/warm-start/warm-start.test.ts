@@ -14,7 +14,7 @@ import {
   linearPredictor,
   sufficientStatistics,
 } from '../../../src/training/evaluation/evaluation-baselines.js';
-import { regressionMetrics } from '../../../src/training/evaluation/regression-metrics.js';
+import { regressionMetrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/inference-patches.js';
 import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
@@ -29,7 +29,7 @@ import {
   subsamplePatches,
   type TrainValidationPatches,
 } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/ridge-regression.js';
+import { ridge } from '../../../src/training/training-ridge-regression.js';
 import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, field } from '../synthetic-land.js';

@@ -22,7 +22,7 @@ import {
   mosaicQuery,
   renderParams,
   renderQuery,
-} from './map-render-query.js';
+} from './map-routes-query.js';
 
 /** Formats by their names in URLs. */
 const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };

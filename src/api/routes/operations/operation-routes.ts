@@ -4,8 +4,8 @@ import { notReady } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
 import { fileResponse, jsonResponse } from '../../schemas/index.js';
-import { METRICS_TYPE, prometheusMetrics } from './metrics-response.js';
-import { DependencyChecks } from './readiness-checks.js';
+import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
+import { DependencyChecks } from './operations-readiness.js';
 
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
 export async function operationRoutes(

@@ -11,10 +11,10 @@ import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } f
 import { baseUrl, onDisconnect, parseLimit, requestUrl } from '../../http/index.js';
 import { FORMAT_QUERY } from '../../plugins/index.js';
 import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
-import { sendResults } from './execute-request.js';
+import { sendResults } from './execute-process-request.js';
 import { forwardToLeader } from './forward-job-request.js';
-import { eventStream } from './job-event-stream.js';
-import { type JobQuery, jobFilter, jobQuery, splitListParams } from './job-list-query.js';
+import { eventStream } from './job-events-response.js';
+import { type JobQuery, jobFilter, jobQuery, splitListParams } from './job-list-request.js';
 import { formatOptionalTime, hasResults, statusInfo } from './job-status-response.js';
 import { sendJob, startResponses } from './start-job-request.js';
 

@@ -5,7 +5,7 @@ import type { Services } from '../../api-services.js';
 import { processNotFound } from '../../errors.js';
 import { baseUrl, listPaging, type Paging, toPage } from '../../http/index.js';
 import { closedObject, jsonResponse, publishedSchema } from '../../schemas/index.js';
-import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
+import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-process-request.js';
 import { jobRoutes } from './job-routes.js';
 import { idempotencyKeyHeader, sendJob, startJob, startResponses } from './start-job-request.js';
 

@@ -26,7 +26,7 @@ import {
 } from '../../http/index.js';
 import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { requireCollection } from './collection-routes.js';
-import { featureCollection } from './feature-collection-response.js';
+import { featureCollection } from './stac-feature-collection-response.js';
 import { parseFields, selectFields } from './stac-fields-extension.js';
 
 interface SearchParams extends FilterParams, Paging, ItemOptions {

@@ -1,7 +1,7 @@
 /** Evaluates the layers of a network on a panel of 64 pixels. */
 
 import type { ValueEncoding } from '../../reproducible-sums/index.js';
-import { PANEL_PIXELS, type PanelMatrix, type PixelPanel } from '../pixel-panel.js';
+import { PANEL_PIXELS, type PanelMatrix, type PixelPanel } from '../pixel-method-panel.js';
 import type { DenseLayer } from './dense-network.js';
 
 type Plane = PixelPanel['pixels'];

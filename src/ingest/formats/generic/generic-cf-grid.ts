@@ -12,8 +12,8 @@ import {
 } from '../../../raster/index.js';
 import { collectionNotNamed, missingBand, noDatetime, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import { groupBands, type UngroupedBand } from '../../scene-band-groups.js';
-import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   CLIMATOLOGY_LAB,

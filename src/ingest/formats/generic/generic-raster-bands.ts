@@ -11,8 +11,8 @@ import {
 } from '../../../raster/index.js';
 import { badOption, missingBand } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import type { UngroupedBand } from '../../scene-band-groups.js';
-import type { DescribeOptions, QualityBand, SourceGroup } from '../../scene-description.js';
+import type { UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, QualityBand, SourceGroup } from '../../ingest-scene-description.js';
 import { commonBandNames } from '../shared/index.js';
 import type { ItemAsset } from './generic-stac-document.js';
 

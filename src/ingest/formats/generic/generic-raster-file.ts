@@ -10,8 +10,8 @@ import {
   notRecognised,
   subdatasetNotKnown,
 } from '../../errors.js';
-import { groupBands } from '../../scene-band-groups.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands } from '../../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   compactTimestamp,

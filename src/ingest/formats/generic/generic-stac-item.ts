@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { badOption, noDatetime, notRecognised } from '../../errors.js';
-import { groupBands } from '../../scene-band-groups.js';
-import type { DescribeOptions, InputProbe, ProductFormat } from '../../scene-description.js';
+import { groupBands } from '../../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat } from '../../ingest-scene-description.js';
 import { datetimeOption, slugify } from '../shared/index.js';
 import { describeBands } from './generic-raster-bands.js';
 import { describeRasterScene } from './generic-raster-file.js';

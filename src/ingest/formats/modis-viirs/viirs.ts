@@ -6,7 +6,7 @@
 import { Mask, type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import { groupBands, type UngroupedBand } from '../../scene-band-groups.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type {
   DescribeOptions,
   InputProbe,
@@ -14,7 +14,7 @@ import type {
   QualityBand,
   Resolution,
   Scene,
-} from '../../scene-description.js';
+} from '../../ingest-scene-description.js';
 import {
   bitAt,
   buildQualityLookup,

@@ -4,8 +4,8 @@ import { mapConcurrent } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { badOption, missingBand } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import { groupBands, type UngroupedBand } from '../../scene-band-groups.js';
-import type { DescribeOptions, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   bitAt,

@@ -10,7 +10,7 @@ import {
   SIGNATURE_BYTES,
 } from '../../../raster/index.js';
 import { NOTHING_THERE, notRecognised } from '../../errors.js';
-import type { InputProbe } from '../../scene-description.js';
+import type { InputProbe } from '../../ingest-scene-description.js';
 
 /** Throws TW_INGEST_NOT_RECOGNISED unless the path is a file or a folder. */
 export async function probeInput(path: string): Promise<InputProbe> {

@@ -15,7 +15,7 @@ import {
   readHdf5Lists,
 } from '../../../raster/index.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import { groupBands, type UngroupedBand } from '../../scene-band-groups.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type {
   DescribeOptions,
   InputProbe,
@@ -23,7 +23,7 @@ import type {
   QualityBand,
   Scene,
   SourceGroup,
-} from '../../scene-description.js';
+} from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   buildQualityLookup,

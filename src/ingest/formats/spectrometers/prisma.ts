@@ -14,8 +14,8 @@ import {
 } from '../../../raster/index.js';
 import { badMetadata, notRecognised } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import { groupBands, type UngroupedBand } from '../../scene-band-groups.js';
-import type { InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   ASI,

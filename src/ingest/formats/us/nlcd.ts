@@ -7,8 +7,8 @@
 import type { RasterHeader } from '../../../raster/index.js';
 import { noDatetime } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import { groupBands, type UngroupedBand } from '../../scene-band-groups.js';
-import type { DescribeOptions, ProductFormat } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, ProductFormat } from '../../ingest-scene-description.js';
 import { datetimeOption, MRLC, matchesRaster, slugify, stemOf, USGS } from '../shared/index.js';
 
 interface Layer {
