@@ -55,13 +55,13 @@ export const PARTS: Record<string, Part> = {
     leaveOut: ['CASEI equals the full', 'for every character', 'too deep, too long', ...SLOW_SEARCHES],
   },
   query: {
-    mutate: ['src/query/{values/*,params/*,stac-documents/stac-collection-extents,geometry/*}.js'],
+    mutate: ['src/query/{values/*,params/*,stac-documents/stac-document-extents,geometry/*}.js'],
     tests: [
       'query/filter-temporal-relations',
       'query/parse-filter',
       'query/check-remote-filter',
       'query/sortby-paging-token',
-      'query/stac-collection-extents',
+      'query/stac-document-extents',
       'query/cql2',
       'query/geometry-spatial-relations',
       'query/filter-parts',
@@ -109,11 +109,13 @@ export const PARTS: Record<string, Part> = {
     tests: ['derive/derive-image-cache', 'derive/tile-pixels'],
   },
   metrics: {
-    mutate: ['src/training/evaluation/{evaluate-predictions,image-quality-metrics,image-scores}.js'],
+    mutate: [
+      'src/training/evaluation/{evaluate-predictions,evaluation-image-metrics,evaluation-image-scores}.js',
+    ],
     tests: [
       'training/evaluation/evaluate',
-      'training/evaluation/image-quality-metrics',
-      'training/evaluation/image-scores',
+      'training/evaluation/evaluation-image-metrics',
+      'training/evaluation/evaluation-image-scores',
     ],
     leaveOut: [
       'pixels that do not count have no say',

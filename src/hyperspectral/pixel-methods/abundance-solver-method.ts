@@ -1,7 +1,7 @@
 /**
  * Abundances of endmembers in a spectrum: the non-negative least squares solution (Lawson and Hanson 1974), and with full constraints also
  * sum to one (Heinz and Chang 2001). An active-set method on the Gram matrix of the endmembers, in f64. Pixels share few sets, so the
- * factor of the matrix of each set is cached. For few endmembers, pixel-abundance-solver.wat finds the initial set.
+ * factor of the matrix of each set is cached. For few endmembers, abundance-solver-method.wat finds the initial set.
  */
 import { loadWasmKernel } from '../../raster/index.js';
 import { dependentEndmembers, noSimd } from '../errors.js';

@@ -14,9 +14,9 @@ export {
 export {
   type AnomalyInputs,
   type AnomalyResults,
-  anomalyDetectionProcess,
+  spectralAnomalyProcess,
 } from './spectral-anomaly-process.js';
-export { type ClassifyResults, classifyProcess } from './spectral-classification-process.js';
+export { type ClassifyResults, spectralClassificationProcess } from './spectral-classification-process.js';
 export {
   type ClusterInputs,
   type ClusterResults,

@@ -36,7 +36,7 @@ const MAX_COMPONENTS = 50;
 const MAX_WINDOW = 301;
 
 /** RX of Reed and Yu (1990), with the entire collection or the surrounding pixels as background. */
-export const anomalyDetectionProcess: MapAnalysis<AnomalyInputs, AnomalyFit> = {
+export const spectralAnomalyProcess: MapAnalysis<AnomalyInputs, AnomalyFit> = {
   name: 'anomaly',
   title: 'Anomalies',
   description:

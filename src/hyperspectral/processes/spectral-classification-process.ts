@@ -50,7 +50,7 @@ export interface ClassifyResults extends MapResults, AccuracyScores {
   version: string;
 }
 
-export const classifyProcess: MapAnalysis<ClassifyInputs, ClassifyFit> = {
+export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   name: 'classify',
   title: 'Classification',
   description:

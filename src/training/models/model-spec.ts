@@ -76,14 +76,14 @@ export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] 
   return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
 }
 
-/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in training-temporal-prior.ts. */
+/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in training-data-temporal-prior.ts. */
 export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
   return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
 }
 
 /**
  * True if a fresh model starts from the ridge regression of its training data. A cloud-removal model starts from the adjusted nearest
- * values of its prior instead (training-temporal-prior.ts), because its few pairs of dates contain little about other seasons.
+ * values of its prior instead (training-data-temporal-prior.ts), because its few pairs of dates contain little about other seasons.
  */
 export const startsWithLinearFit = ({ target }: Pick<ModelSpec, 'target'>): boolean =>
   target.kind !== 'clear';
