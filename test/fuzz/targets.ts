@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { WorkerPool } from '../../src/async/index.js';
-import { readItemInFolder } from '../../src/ingest/formats/generic/generic-stac-document.js';
+import { readItemInFolder } from '../../src/ingest/formats/generic/generic-stac-sidecar.js';
 import { parseMtl } from '../../src/ingest/formats/landsat/landsat-mtl.js';
 import { parseXml } from '../../src/ingest/formats/shared/product-xml.js';
 import { unpackArchive } from '../../src/ingest/inputs/unpack-input-archive.js';

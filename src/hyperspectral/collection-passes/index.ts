@@ -3,8 +3,8 @@
  * have the same bits on any distribution of the tiles. Imports the folders `class-labels`, `jobs`, `numeric`, `reproducible-sums`,
  * `spectrum-reading` (types) and `tile-passes` (types) and the parts `grid`, `jobs` (types), `raster` and `storage` (types).
  */
-export { type LabelledSums, labelledSums } from './class-statistics-pass.js';
+export { type LabelledSums, labelledSums } from './collection-class-statistics.js';
+export { type Endmember, findEndmembers } from './collection-endmember-extraction.js';
+export { LON_LAT_SCHEMA } from './collection-extreme-pixels.js';
+export { distributedKMeans, type KMeans, type SpectralCluster } from './collection-k-means.js';
 export { collectionStatistics } from './collection-statistics-pass.js';
-export { type Endmember, findEndmembers } from './endmember-extraction-passes.js';
-export { LON_LAT_SCHEMA } from './extreme-pixels-pass.js';
-export { distributedKMeans, type KMeans, type SpectralCluster } from './k-means-passes.js';

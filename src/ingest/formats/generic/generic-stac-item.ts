@@ -7,7 +7,7 @@ import type { DescribeOptions, InputProbe, ProductFormat } from '../../ingest-sc
 import { datetimeOption, slugify } from '../shared/index.js';
 import { describeBands } from './generic-raster-bands.js';
 import { describeRasterScene } from './generic-raster-file.js';
-import { type ItemAsset, readItemInFolder, type StacItemDescription } from './generic-stac-document.js';
+import { type ItemAsset, readItemInFolder, type StacItemDescription } from './generic-stac-sidecar.js';
 
 export const stacItem: ProductFormat = {
   name: 'STAC Item',

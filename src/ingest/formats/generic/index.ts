@@ -5,5 +5,5 @@
 export { cfGrid } from './generic-cf-grid.js';
 export { checkOptions } from './generic-metadata-options.js';
 export { rasterFile } from './generic-raster-file.js';
-export { readItemBesideFile } from './generic-stac-document.js';
 export { stacItem } from './generic-stac-item.js';
+export { readItemBesideFile } from './generic-stac-sidecar.js';

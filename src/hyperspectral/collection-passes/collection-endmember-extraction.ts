@@ -9,7 +9,7 @@ import { randomStream } from '../../random.js';
 import { fewEndmembers } from '../errors.js';
 import type { AnalysedCollection, AnalysisContext } from '../jobs/index.js';
 import type { BandStatistics } from '../reproducible-sums/index.js';
-import { type ExtremePixel, extremePixels } from './extreme-pixels-pass.js';
+import { type ExtremePixel, extremePixels } from './collection-extreme-pixels.js';
 
 /** One endmember. Plain JSON. */
 export interface Endmember {

@@ -13,7 +13,7 @@ import {
 } from '../jobs/index.js';
 import { trace } from '../numeric/index.js';
 import { type BandStatistics, CLASS_SUMS, ClassSums } from '../reproducible-sums/index.js';
-import { extremePixels } from './extreme-pixels-pass.js';
+import { extremePixels } from './collection-extreme-pixels.js';
 
 /** One cluster. Plain JSON. */
 export interface SpectralCluster {
