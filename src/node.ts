@@ -1,28 +1,28 @@
 /** The composition root: creates a running node from a configuration. Only this file connects the parts. */
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import {
-  AnalysisPool,
-  anomaly,
-  applyClassifier,
-  CLASSIFIER,
-  classify,
-  clustering,
-  continuum,
-  indices,
-  mapProcess,
-  mnf,
-  pca,
-  smooth,
-  spectralMatching,
-  spectralResampling,
-  statsProcess,
-  unmix,
-} from './analysis/index.js';
 import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
 import { coalesceProcess, DerivePool, fillProcess, splitProcess, tensorProcess } from './derive/index.js';
 import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
+import {
+  applyClassifier,
+  CLASSIFIER,
+  continuumRemovalProcess,
+  HyperspectralPool,
+  mapProcess,
+  mnfProcess,
+  pcaProcess,
+  spectralAnomalyProcess,
+  spectralClassificationProcess,
+  spectralClusteringProcess,
+  spectralIndicesProcess,
+  spectralMatchingProcess,
+  spectralResamplingProcess,
+  spectralSmoothingProcess,
+  spectralStatisticsProcess,
+  spectralUnmixingProcess,
+} from './hyperspectral/index.js';
 import { ImageService } from './imagery/index.js';
 import { IngestPool, ingestProcess } from './ingest/index.js';
 import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';
@@ -149,7 +149,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   const texture = { storage, workers: new TexturePool(cores) };
   const textures = new TextureIndex(storage);
   const imagery = new ImageService({ storage, finder, owners, cores });
-  const analysis = { storage, finder, imagery, workers: new AnalysisPool(cores) };
+  const analysis = { storage, finder, imagery, workers: new HyperspectralPool(cores) };
   const appliers = { [CLASSIFIER]: applyClassifier.bind(null, analysis) };
   closes.unshift(
     () => workers.close(),
@@ -177,18 +177,18 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores, appliers }),
     textureProcess(texture),
-    statsProcess(analysis),
-    mapProcess(analysis, pca),
-    mapProcess(analysis, mnf),
-    mapProcess(analysis, anomaly),
-    mapProcess(analysis, spectralMatching),
-    mapProcess(analysis, unmix),
-    mapProcess(analysis, classify),
-    mapProcess(analysis, indices),
-    mapProcess(analysis, smooth),
-    mapProcess(analysis, spectralResampling),
-    mapProcess(analysis, continuum),
-    mapProcess(analysis, clustering),
+    spectralStatisticsProcess(analysis),
+    mapProcess(analysis, pcaProcess),
+    mapProcess(analysis, mnfProcess),
+    mapProcess(analysis, spectralAnomalyProcess),
+    mapProcess(analysis, spectralMatchingProcess),
+    mapProcess(analysis, spectralUnmixingProcess),
+    mapProcess(analysis, spectralClassificationProcess),
+    mapProcess(analysis, spectralIndicesProcess),
+    mapProcess(analysis, spectralSmoothingProcess),
+    mapProcess(analysis, spectralResamplingProcess),
+    mapProcess(analysis, continuumRemovalProcess),
+    mapProcess(analysis, spectralClusteringProcess),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.hasCell(cell) } : {}),
   ];
   metrics.expectProcesses(processes.map(({ id }) => id));

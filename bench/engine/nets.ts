@@ -7,7 +7,7 @@ import { regressionLearner } from '../../src/training/loop/regression-learner.js
 import { buildModel } from '../../src/training/models/build-model.js';
 import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
 import { cloudRemovalModel } from '../../src/training/models/spa-gan.js';
-import type { Batch } from '../../src/training/patches/batches.js';
+import type { Batch } from '../../src/training/patches/patch-batches.js';
 
 export const NETS = {
   ndvi: { title: 'NDVI CNN, 16 x 64 x 64 x 3', input: [16, 64, 64, 3], target: [16, 1] },

@@ -3,21 +3,24 @@
 import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import type { Storage } from '../../src/storage/index.js';
-import { readAcquisitions } from '../../src/training/data/read-acquisitions.js';
+import { readAcquisitions } from '../../src/training/data/read-training-data.js';
 import {
   groupTilesByCell,
   type TrainingCell,
   trainingFiles,
-} from '../../src/training/data/training-cells.js';
+} from '../../src/training/data/training-data-cells.js';
 import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
 import type { FreezingSchedule } from '../../src/training/loop/layer-freezing.js';
-import { trainModel } from '../../src/training/loop/train-model.js';
-import { validationDate } from '../../src/training/patches/hold-out.js';
-import { labelImages } from '../../src/training/patches/labelled-images.js';
+import { trainModel } from '../../src/training/loop/training-loop.js';
+import { validationDate } from '../../src/training/patches/hold-out-patches.js';
+import { labelImages } from '../../src/training/patches/labelled-patch-images.js';
 import { makePatches, type TrainValidationPatches } from '../../src/training/patches/patches.js';
-import type { TransferPolicy } from '../../src/training/registry/transfer-provenance.js';
-import { findSources, type TransferPlan } from '../../src/training/transfer/provenance.js';
-import { availableSourceModels, sourceModelFinder } from '../../src/training/transfer/source-models.js';
+import type { TransferPolicy } from '../../src/training/registry/registry-transfer-provenance.js';
+import { findSources, type TransferPlan } from '../../src/training/transfer/transfer-plan.js';
+import {
+  availableSourceModels,
+  sourceModelFinder,
+} from '../../src/training/transfer/transfer-source-models.js';
 
 export interface PlaceData {
   place: TrainingCell;

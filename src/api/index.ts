@@ -1,11 +1,13 @@
 /**
  * The HTTP API. `buildServer` registers plugins, schemas and routes in this order; this folder also has the services that routes use, and
- * the errors. Invariant: a server that other machines can reach requires a token. Imports all parts below.
+ * the errors. Invariant: a server that other machines can reach requires a token. Imports the parts `async`, `dht`, `expressions`, `grid`,
+ * `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `storage` and `training`.
  */
+
+export { type ProxyOptions, readProxyOptions } from './api-proxy-options.js';
 export { cannotListen } from './errors.js';
-export { requireSafeBinding } from './plugins/auth.js';
-export { type ProxyOptions, readProxyOptions } from './proxy-options.js';
-export { reservePort } from './reserve-port.js';
+export { requireSafeBinding } from './plugins/auth-plugin.js';
+export { reservePort } from './reserve-api-port.js';
 export type { ClusterUsage } from './routes/cluster/index.js';
 export type { StatusInfo } from './routes/processes/index.js';
 export type { ListedScene } from './routes/scenes/index.js';

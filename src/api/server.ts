@@ -1,4 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
+import { type ProxyOptions, readProxyOptions } from './api-proxy-options.js';
+import type { Services } from './api-services.js';
 import {
   type AccessOptions,
   earlyErrorOptions,
@@ -15,7 +17,6 @@ import {
   requestIdOptions,
   schemaController,
 } from './plugins/index.js';
-import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import {
   clusterRoutes,
   docsPageRoutes,
@@ -34,7 +35,6 @@ import {
   trainingRoutes,
 } from './routes/index.js';
 import { describeOperations, registerOpenApiDocument, registerResponseSchemas } from './schemas/index.js';
-import type { Services } from './services.js';
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */

@@ -18,11 +18,17 @@ import type {
   SimilarDocument,
   SpectraDocument,
   SpectraRequest,
-} from './documents.js';
+} from './client-documents.js';
+import { FileBody } from './client-file-body.js';
+import {
+  followEvents,
+  hasEnded,
+  type JobDocument,
+  type JobEvent,
+  type LogLine,
+} from './client-job-events.js';
+import { errorFromResponse, type Transport } from './client-transport.js';
 import { badAnswer, fileUnreadable, JobError, jobCancelledByUser, jobLost, unreachable } from './errors.js';
-import { FileBody } from './file-body.js';
-import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-import { errorFromResponse, type Transport } from './transport.js';
 
 export interface Progress {
   message: string;

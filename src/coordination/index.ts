@@ -1,12 +1,14 @@
 /**
  * A small replicated key-value store with revisions, transactions, leases and watches: etcd for a cluster, LevelDB for a single process.
- * Invariant: a transaction compares something that it changes, so a repeated attempt takes effect at most once. Imports `async` and
- * `storage` (LevelDB writer, durable files); knows nothing of slots or jobs.
+ * Invariant: a transaction compares something that it changes, so a repeated attempt takes effect at most once. Knows nothing of slots or
+ * jobs. Imports the parts `async`, `metrics` (types) and `storage`.
  */
-export { compareAndSet } from './compare-and-set.js';
-export * from './errors.js';
-export { EtcdStore } from './etcd/index.js';
-export { parseJsonValue } from './json-value.js';
+
+export { compareAndSet } from './coordination-compare-and-set.js';
+export { parseJsonValue } from './coordination-json-value.js';
+export { Lease } from './coordination-lease.js';
+export { scanPrefix } from './coordination-prefix-scan.js';
+export { retryUntilAnswered } from './coordination-retry.js';
 export {
   type CoordinationStore,
   firstKeyValue,
@@ -18,10 +20,9 @@ export {
   type Transaction,
   type Watch,
   type WatchSignal,
-} from './kv-store.js';
-export { Lease } from './lease.js';
-export { LevelStore } from './level-kv-store.js';
-export { MeasuredKvStore } from './measured-kv-store.js';
-export { scanPrefix } from './prefix-scan.js';
-export { retryUntilAnswered } from './retry-until-answered.js';
-export { watchLoop } from './watch-loop.js';
+} from './coordination-store.js';
+export { watchLoop } from './coordination-watch-loop.js';
+export * from './errors.js';
+export { EtcdStore } from './etcd/index.js';
+export { LevelStore } from './level-coordination-store.js';
+export { MeasuredKvStore } from './measured-coordination-store.js';

@@ -1,7 +1,7 @@
 /**
  * Derived tiles: gap filling, splitting, coalescing, and tensors. `deriveTiles` plans, skips tiles that are up to date, makes tiles in
  * worker threads and commits them in batches; the parts training and analysis use it too. Invariant: a derived tile identifies the versions
- * of its inputs. Imports the parts async, expressions, grid, ingest, jobs, query, raster and storage.
+ * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs` (types), `query`, `raster` and `storage`.
  */
 
 export { DerivePool } from './derive-pool.js';

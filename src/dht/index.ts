@@ -1,12 +1,12 @@
 /**
- * Makes many nodes one store: `Cluster` joins a node to the cluster, and `openCluster` builds it from the configuration. Invariant: a
- * node answers only for slots whose tiles it has loaded. Imports `async`, `metrics`, `grid`, `storage` and `coordination`.
+ * Makes many nodes one store: `Cluster` joins a node to the cluster, and `openCluster` builds it from the configuration. Invariant: a node
+ * answers only for slots whose tiles it has loaded. Imports the parts `async`, `coordination`, `grid`, `metrics` (types) and `storage`.
  */
-export { Cluster } from './cluster.js';
+export { Cluster } from './dht-cluster.js';
 export * from './errors.js';
 export { type ImportProgress, type ImportReport, importFolder } from './import/index.js';
 export { FailureDetector, nodeStats, STATS_PATH } from './membership/index.js';
-export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-cluster.js';
+export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-dht-cluster.js';
 export {
   ALL_SLOTS,
   addNode,

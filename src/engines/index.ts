@@ -1,6 +1,6 @@
 /**
  * Compute engines for neural networks: tfjs-node-gpu, WASM with oneDNN, WASM, tfjs-node. Selects an engine, loads it into a process, and
- * checks its results against PyTorch before it is used. Invariant: importing this index loads no TensorFlow. Imports `async`.
+ * checks its results against PyTorch before it is used. Invariant: importing this index loads no TensorFlow. Imports the part `async`.
  */
 export { engineMemory, engineUnavailable, noEngine } from './errors.js';
 export { ENGINE_NAMES, type EngineName, type LoadedEngine, loadEngine } from './load-engine.js';

@@ -1,12 +1,13 @@
 /**
  * Band expressions: the parser, the compiler to a loop over pixels, and the lookup of bands by name, common name, wavelength or number.
  * Used by maps, time series, tensors, spectral indices and the targets of models. Invariant: a compiled program is plain data, and the same
- * text resolves to the same bands everywhere. Imports the parts raster and storage.
+ * text resolves to the same bands everywhere. Imports the parts `raster` and `storage` (types).
  */
-export type { Expression } from './ast.js';
+
 export { badExpression, listBands, unknownBand } from './errors.js';
-export { parseExpression, parseExpressions } from './parser.js';
-export { compileExpression, evaluateProgram, type Program } from './program.js';
+export type { Expression } from './expression-ast.js';
+export { parseExpression, parseExpressions } from './expression-parser.js';
+export { compileExpression, evaluateProgram, type Program } from './expression-program.js';
 export {
   type BandIndex,
   bandLayoutKey,
@@ -17,5 +18,5 @@ export {
   type ResolvedBands,
   resolveBands,
   toIdentifier,
-} from './resolve-bands.js';
-export { type NormalisedDifferenceIndex, SPECTRAL_INDICES } from './spectral-indices.js';
+} from './resolve-expression-bands.js';
+export { type NormalisedDifferenceIndex, SPECTRAL_INDICES } from './spectral-index-expressions.js';

@@ -1,7 +1,8 @@
 /** Grids whose cells of one precision form a lattice of equal rectangles, numbered by column and row. */
-import { cellAt, cellsBetween, edge, type GridAxis } from './axis.js';
+
 import { geocodeInvalid, geocodeOutside, geocodePrecision, geocodeTooMany } from './errors.js';
 import type { Grid, GridBounds } from './grid.js';
+import { cellAt, cellsBetween, edge, type GridAxis } from './grid-axis.js';
 
 /** A cell by number: column 0 in the west, row 0 in the south. */
 interface CellIndex {

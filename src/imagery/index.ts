@@ -1,7 +1,7 @@
 /**
  * Renders stored tiles: map tiles, previews, time series and spectra of a zone. `ImageService` is the entry; worker threads decode blocks
- * and run programs. Invariant: everything cached was read from file versions, which never change. Imports the parts async, dht,
- * expressions, grid, query, raster and storage.
+ * and run programs. Invariant: everything cached was read from file versions, which never change. Imports the parts `async`, `dht` (types),
+ * `expressions`, `grid`, `query`, `raster` and `storage`.
  */
 export { ALGORITHMS } from './algorithms/index.js';
 export { COLORMAPS, codeColours, colourOfCode, encodeImage, type ImageFormat } from './colours/index.js';

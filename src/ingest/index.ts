@@ -17,6 +17,7 @@ export { notRecognised, pathNotAllowed } from './errors.js';
 export { checkOptions } from './formats/generic/index.js';
 export { checkNamePattern, parseNamePattern } from './formats/named/index.js';
 export { commonBandNames } from './formats/shared/index.js';
+export type { IngestOptions } from './ingest-options.js';
 export {
   findInputs,
   inputFinder,
@@ -26,4 +27,3 @@ export {
   sideFilesOf,
 } from './inputs/index.js';
 export { type IngestInputs, type IngestResults, ingestProcess, PLAN_PREFIX } from './job/index.js';
-export type { IngestOptions } from './options.js';

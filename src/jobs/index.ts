@@ -1,6 +1,6 @@
 /**
  * Work as durable jobs, on a single node (`local`) and in a cluster (`cluster`). Invariant: a state of a job is reported only after it is
- * on disk. Imports `async`, `storage`, `coordination` and `dht`.
+ * on disk. Imports the parts `async`, `coordination`, `dht`, `grid` (types) and `storage`.
  */
 export {
   ALL_GATHER_PATH,

@@ -1,8 +1,9 @@
 /**
  * Metrics of a node, which its parts fill and the API exports. Invariants: each node has a registry of its own; the values of labels come
  * from fixed sets or from the nodes of a cluster, so their number is bounded; after `close` no timer and no observer is left. Imports no
- * other part.
+ * other folder.
  */
 export { CallMetrics } from './call-metrics.js';
+export { Snapshot } from './metrics-snapshot.js';
 export { type ClusterMetrics, type IngestMetrics, NodeMetrics } from './node-metrics.js';
-export { Snapshot } from './snapshot.js';
+export { type ProcessUsage, processUsage } from './process-usage-metrics.js';

@@ -12,7 +12,7 @@ export {
 export { toCql2Json } from './cql2/index.js';
 export { badDatetime, slotsUnanswered } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
-export { memoizeUntilChange } from './memoize.js';
+export { memoizeUntilChange } from './memoize-query.js';
 export {
   checkFilter,
   datetimeSchema,
@@ -58,7 +58,7 @@ export {
   toStacCollection,
   toStacItem,
   withSummaries,
-} from './stac/index.js';
+} from './stac-documents/index.js';
 export {
   axisOrderHint,
   DATETIME_PATTERNS,

@@ -67,8 +67,9 @@ export {
   type ValidityBand,
   viewPixels,
 } from './pixels/index.js';
-export { readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read.js';
-export { listSubdatasets } from './subdatasets.js';
+export { listSubdatasets } from './raster-subdatasets.js';
+export * from './raster-types.js';
+export { readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read-raster.js';
 export { alignToBlocks, maskPath } from './tiff/index.js';
 export {
   type AssembledFile,
@@ -81,7 +82,6 @@ export {
   extractBand,
   type ImageDescription,
 } from './tiff/write/index.js';
-export * from './types.js';
 export {
   buildControlGrid,
   type ControlGrid,

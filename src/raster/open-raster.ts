@@ -21,8 +21,8 @@ import { openViaGdal } from './gdal/index.js';
 import { listHdf5Subdatasets, openHdf5 } from './hdf5/index.js';
 import { openMat } from './mat/index.js';
 import { nodataOfPam, type Pam, readPam } from './metadata/index.js';
+import type { RasterHeader } from './raster-types.js';
 import { openExternalMask, readTiffHeader } from './tiff/index.js';
-import type { RasterHeader } from './types.js';
 
 /**
  * Reads the header of a raster, with its mask (internal, or in a file of the same name and `.msk`) and with GDAL's `.aux.xml`

@@ -8,7 +8,7 @@ import { Ajv, type AnySchemaObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
 import { openNode } from '../../src/node.js';
-import { writeCube } from '../analysis/cubes.js';
+import { writeCube } from '../hyperspectral/cubes.js';
 import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writePlantedCube } from '../analysis/planted.js';
+import { writePlantedCube } from '../hyperspectral/planted.js';
 import { tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 

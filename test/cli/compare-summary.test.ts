@@ -1,7 +1,8 @@
 /** Figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lossCurves } from '../../src/cli/compare/convergence.js';
+import { lossCurves } from '../../src/cli/compare/comparison-convergence.js';
+import { costTable } from '../../src/cli/compare/comparison-tables.js';
 import {
   type ComparedRun,
   type Comparison,
@@ -11,9 +12,8 @@ import {
   renderComparison,
   toCsv,
 } from '../../src/cli/compare/index.js';
-import { costTable } from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
-import { assertWellFormed } from '../report/markup.js';
+import { assertWellFormed } from '../demo-report/markup.js';
 
 interface Place {
   mse: number;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { usageFromSamples } from '../../src/cli/compare/comparison-usage.js';
 import {
   compareSpreads,
   computeSpread,
@@ -9,7 +10,6 @@ import {
   measureUsage,
   runOrder,
 } from '../../src/cli/compare/index.js';
-import { usageFromSamples } from '../../src/cli/compare/usage.js';
 import type { NodeUsageDocument } from '../../src/client/index.js';
 
 const node = (

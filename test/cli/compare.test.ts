@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { Comparison } from '../../src/cli/compare/index.js';
 import type { TrainResults } from '../../src/training/index.js';
-import { assertWellFormed } from '../report/markup.js';
+import { assertWellFormed } from '../demo-report/markup.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { ingest, testNode } from '../support/node.js';

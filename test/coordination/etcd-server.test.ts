@@ -5,7 +5,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compareAndSet } from '../../src/coordination/compare-and-set.js';
+import { compareAndSet } from '../../src/coordination/coordination-compare-and-set.js';
+import { firstKeyValue, type WatchSignal } from '../../src/coordination/coordination-store.js';
 import {
   badEtcdUrl,
   coordinationFull,
@@ -13,8 +14,7 @@ import {
   coordinationUnavailable,
   EtcdStore,
 } from '../../src/coordination/index.js';
-import { firstKeyValue, type WatchSignal } from '../../src/coordination/kv-store.js';
-import { acquireLock } from '../../src/dht/commit/fenced-lock.js';
+import { acquireLock } from '../../src/dht/commit/fenced-commit-lock.js';
 import { listMembers, Membership } from '../../src/dht/membership/membership.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';

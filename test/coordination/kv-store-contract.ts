@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
 import {
   type CoordinationStore,
   firstKeyValue,
@@ -11,7 +10,8 @@ import {
   prefixRange,
   type Transaction,
   type WatchSignal,
-} from '../../src/coordination/kv-store.js';
+} from '../../src/coordination/coordination-store.js';
+import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
 import { commitLogContract } from '../dht/commit/commit-log-contract.js';
 import { fencedLockContract } from '../dht/commit/fenced-lock-contract.js';
 import { documentContract } from '../dht/document-contract.js';

@@ -7,7 +7,7 @@ import type {
   RevisionCompare,
   Transaction,
   TransactionResult,
-} from '../../src/coordination/kv-store.js';
+} from '../../src/coordination/coordination-store.js';
 
 export class StoreModel {
   private kvs: KeyValue[] = [];

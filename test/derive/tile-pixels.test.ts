@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { npyHead } from '../../src/derive/tensors/npy.js';
-import { cellSizes, tileBytes } from '../../src/derive/tiles/cell-sizes.js';
+import { npyHead } from '../../src/derive/tensors/npy-header.js';
+import { cellSizes, tileBytes } from '../../src/derive/tiles/derived-cell-sizes.js';
 import {
   type BandEncoding,
   conversion,
@@ -17,13 +17,13 @@ import {
   startComposite,
   windowOf,
 } from '../../src/derive/tiles/gap-filling.js';
-import { matchGroups } from '../../src/derive/tiles/match-bands.js';
+import { matchGroups } from '../../src/derive/tiles/match-tile-bands.js';
 import {
   type CellGeoBox,
   geoBoxOfCell,
   isAligned,
   reprojectBands,
-} from '../../src/derive/tiles/reproject.js';
+} from '../../src/derive/tiles/reproject-tile-bands.js';
 import { cellSizeMetres, type GridName, gridByName } from '../../src/grid/index.js';
 import { allocatePixels, type DataType, Mask } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';

@@ -6,11 +6,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
 import type { Tensor, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
+import { selfTest } from '../../src/engines/engine-self-test.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
-import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { Adam } from '../../src/training/loop/adam.js';
-import { lossAndGradients } from '../../src/training/loop/gradients.js';
+import { Adam } from '../../src/training/loop/adam-optimizer.js';
+import { lossAndGradients } from '../../src/training/loop/training-loop-gradients.js';
 
 interface Reference {
   inputs: { shape: number[]; low: number; high: number }[];

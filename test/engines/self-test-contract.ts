@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { KernelConfig, KernelFunc, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
-import { storedNet } from '../../src/analysis/convolutional-networks/build-network.js';
-import { GROUP, NetCompute } from '../../src/analysis/convolutional-networks/network-runtime.js';
-import { NET_SETTINGS, NETS } from '../../src/analysis/convolutional-networks/network-specs.js';
+import { selfTest } from '../../src/engines/engine-self-test.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
-import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
+import { storedNet } from '../../src/hyperspectral/spectral-cnn/build-spectral-cnn.js';
+import { GROUP, NetCompute } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-runtime.js';
+import { NET_SETTINGS, NETS } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-specs.js';
 import { BUILTIN_MODELS } from '../../src/training/models/builtin-models.js';
 import { freshLearner } from '../training/model-steps.js';
 

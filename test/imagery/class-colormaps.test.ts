@@ -1,7 +1,7 @@
 /** Colours of codes: which bands hold codes, and the colour of each code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseExpression } from '../../src/expressions/parser.js';
+import { parseExpression } from '../../src/expressions/expression-parser.js';
 import { classColormap, codeColours, colourOfCode } from '../../src/imagery/colours/class-colormaps.js';
 import { colormapLookup } from '../../src/imagery/colours/colormap-lookup.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';

@@ -4,7 +4,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { timeStepRanges, variableNames } from '../../src/ingest/formats/generic/cf-grid.js';
+import { timeStepRanges, variableNames } from '../../src/ingest/formats/generic/generic-cf-grid.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -9,7 +9,7 @@ import {
   datetimeOption,
   parseTimeRange,
   timesInName,
-} from '../../src/ingest/formats/shared/acquisition-time.js';
+} from '../../src/ingest/formats/shared/product-acquisition-time.js';
 import { hasGdal } from '../support/gdal.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';

@@ -7,7 +7,7 @@ import { writeSafe } from '../../data-samples/index.js';
 import { toArray } from '../../src/async/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { IngestPool, ingestProcess } from '../../src/ingest/index.js';
-import { planSceneTiles } from '../../src/ingest/plan/scene-plan.js';
+import { planSceneTiles } from '../../src/ingest/plan/plan-scene-tiles.js';
 import { LocalJobService } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';

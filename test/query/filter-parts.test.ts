@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { NumberExpression, TextExpression } from '../../src/query/filter/expression.js';
+import type { NumberExpression, TextExpression } from '../../src/query/filter/filter-expression.js';
+import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/filter-like-pattern.js';
 import {
   and,
   checkNesting,
@@ -13,7 +14,6 @@ import {
   referencedProperties,
   references,
 } from '../../src/query/filter/filter-tree.js';
-import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/like-pattern.js';
 
 /** A pattern as a regular expression. */
 const regexOf = (pattern: string) =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestAjv } from '../../src/json-schema.js';
-import { readGeometry } from '../../src/query/geometry/shape.js';
+import { readGeometry } from '../../src/query/geometry/geometry-shape.js';
 import {
   checkFilter,
   type FilterParams,
@@ -14,8 +14,8 @@ import {
   parseInstant,
   writeDatetime,
 } from '../../src/query/index.js';
-import { checkBbox } from '../../src/query/values/parse-bbox.js';
-import { parseNumber } from '../../src/query/values/parse-number.js';
+import { checkBbox } from '../../src/query/values/parse-bbox-value.js';
+import { parseNumber } from '../../src/query/values/parse-number-value.js';
 
 test('a refused box is answered with the reason', () => {
   const wrong: [bbox: string, why: string][] = [

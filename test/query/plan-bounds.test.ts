@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { cellBbox, gridByName } from '../../src/grid/index.js';
 import { compileFilter } from '../../src/query/compile/compile-filter.js';
-import { type TemporalOp, temporalRelations } from '../../src/query/filter/temporal-relations.js';
+import { type TemporalOp, temporalRelations } from '../../src/query/filter/filter-temporal-relations.js';
 import { type Filter, parseFilter, searchTiles } from '../../src/query/index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { scan } from './scan.js';

@@ -8,7 +8,7 @@ import {
   countTiles,
   mergeAggregationCounts,
   toAggregations,
-} from '../../src/query/aggregate/aggregate.js';
+} from '../../src/query/aggregate/aggregate-tiles.js';
 import {
   aggregations as all,
   collectionExtents,

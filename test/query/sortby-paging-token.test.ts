@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Filter } from '../../src/query/index.js';
-import { decodePagingToken, encodePagingToken, searchDigest } from '../../src/query/params/paging-token.js';
-import { parseSortby } from '../../src/query/params/sortby.js';
+import {
+  decodePagingToken,
+  encodePagingToken,
+  searchDigest,
+} from '../../src/query/params/paging-token-parameter.js';
+import { parseSortby } from '../../src/query/params/sortby-parameter.js';
 import type { SortOrder } from '../../src/storage/index.js';
 
 test('an order is read from a text and from a list of fields', () => {

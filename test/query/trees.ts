@@ -1,15 +1,15 @@
 /** Random filters over the tiles of tiles.ts. */
 import fc from 'fast-check';
-import { arithmeticOps } from '../../src/query/filter/arithmetic.js';
+import { arithmeticOps } from '../../src/query/filter/filter-arithmetic.js';
 import {
   type NumberExpression,
   type PeriodExpression,
   propertiesOf,
   type TextExpression,
-} from '../../src/query/filter/expression.js';
+} from '../../src/query/filter/filter-expression.js';
+import { type TemporalOp, temporalRelations } from '../../src/query/filter/filter-temporal-relations.js';
 import type { Like } from '../../src/query/filter/filter-tree.js';
-import { type TemporalOp, temporalRelations } from '../../src/query/filter/temporal-relations.js';
-import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial-relations.js';
+import { type SpatialOp, spatialRelations } from '../../src/query/geometry/geometry-spatial-relations.js';
 import { and, type Filter } from '../../src/query/index.js';
 import { shapes } from './spatial-oracle.js';
 import { cells, day, percent, tileSources, times, wavelengths } from './tiles.js';

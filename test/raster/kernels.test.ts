@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isInvertible } from '../../src/raster/crs/affine.js';
+import { isInvertible } from '../../src/raster/crs/crs-affine.js';
 import {
   allocatePixels,
   buildControlGrid,
@@ -30,9 +30,9 @@ import {
   readStoredNumbers,
   swapBytes,
   UNSIGNED_BY_SIZE,
-} from '../../src/raster/pixels/data-types.js';
-import { typedKernels } from '../../src/raster/pixels/typed-kernels.js';
-import { buildOverviews, type OverviewResampling } from '../../src/raster/tiff/write/overviews.js';
+} from '../../src/raster/pixels/pixel-data-types.js';
+import { typedKernels } from '../../src/raster/pixels/typed-pixel-kernels.js';
+import { buildOverviews, type OverviewResampling } from '../../src/raster/tiff/write/tiff-overviews.js';
 import { random } from './images.js';
 
 const runs = { seed: 42, numRuns: 150 };

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
-import type { BandSource } from '../../src/training/data/acquisitions.js';
+import type { BandSource } from '../../src/training/data/training-data-acquisitions.js';
 import type { AcquisitionFiles } from '../../src/training/index.js';
 import type { BandName } from '../../src/training/models/model-spec.js';
 import type { Field } from './synthetic-land.js';

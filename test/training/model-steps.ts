@@ -7,7 +7,7 @@ import { regressionLearner } from '../../src/training/loop/regression-learner.js
 import { buildModel } from '../../src/training/models/build-model.js';
 import { inputPlanes, type ModelSpec } from '../../src/training/models/model-spec.js';
 import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
-import type { Batch } from '../../src/training/patches/batches.js';
+import type { Batch } from '../../src/training/patches/patch-batches.js';
 
 /** Returns a new model of a kind with its optimiser and loss, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {

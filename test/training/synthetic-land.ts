@@ -2,7 +2,7 @@
 
 import { randomStream } from '../../src/random.js';
 import { Mask } from '../../src/raster/index.js';
-import type { AcquisitionPixels } from '../../src/training/data/acquisition-pixels.js';
+import type { AcquisitionPixels } from '../../src/training/data/training-data-pixels.js';
 import type { BandName } from '../../src/training/models/model-spec.js';
 
 /** A date with all bands. */

@@ -1,6 +1,8 @@
 /**
- * The routes, one folder for each group. Invariant: a route validates its input by a schema, and leaves everything that is not HTTP to
- * the services of the node. May import the folders beside it and every part below `api`.
+ * The routes, one folder for each group. Invariant: a route validates its input by a schema, and leaves everything that is not HTTP to the
+ * services of the node. Imports files of a folder above (types), the folders `http`, `plugins` and `schemas` and the parts `async`, `dht`,
+ * `expressions`, `grid`, `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `storage` and
+ * `training`.
  */
 export { clusterRoutes } from './cluster/index.js';
 export { docsPageRoutes } from './docs-page/index.js';

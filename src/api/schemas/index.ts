@@ -2,8 +2,15 @@
  * JSON Schemas of answers for `/openapi.json`, and the names of operations. Invariant: tests validate the answers against them; the server
  * does not. Imports no routes.
  */
-export { closedObject, listOf, publishedSchema } from './builders.js';
-export { JOB_STATES } from './jobs.js';
+
+export { JOB_STATES } from './job-schemas.js';
 export { registerOpenApiDocument } from './openapi.js';
-export { describeOperations } from './operations.js';
-export { emptyResponse, fileResponse, GEOJSON, jsonResponse, registerResponseSchemas } from './responses.js';
+export { describeOperations } from './operation-schemas.js';
+export {
+  emptyResponse,
+  fileResponse,
+  GEOJSON,
+  jsonResponse,
+  registerResponseSchemas,
+} from './response-schemas.js';
+export { closedObject, listOf, publishedSchema } from './schema-builders.js';

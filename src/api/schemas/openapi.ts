@@ -1,7 +1,7 @@
 /** The document of `/openapi.json`, made from the routes. */
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type RouteOptions } from 'fastify';
-import { publishedSchema } from './builders.js';
-import { securitySchemes } from './operations.js';
+import { securitySchemes } from './operation-schemas.js';
+import { publishedSchema } from './schema-builders.js';
 
 declare module 'fastify' {
   interface FastifyInstance {

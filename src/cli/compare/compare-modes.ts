@@ -5,7 +5,7 @@ import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './comparison-data.js';
-import { measureUsage, type ReadUsage } from './usage.js';
+import { measureUsage, type ReadUsage } from './comparison-usage.js';
 
 interface CompareInputs {
   model: string;

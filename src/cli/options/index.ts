@@ -1,6 +1,6 @@
 /**
- * Command-line options that commands share, with their environment variables and config file keys. Invariant: importing this loads
- * neither TensorFlow nor the node, so that help is fast. Imports `query` for its parsers.
+ * Command-line options that commands share, with their environment variables and config file keys. Invariant: importing this loads neither
+ * TensorFlow nor the node, so that help is fast. Imports the part `query`.
  */
 export { engineOption } from './engine-option.js';
 export {

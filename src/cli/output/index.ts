@@ -1,6 +1,8 @@
-/** Output: results go to stdout, messages and progress to stderr. Imports types of `client`, and `html` for formats of numbers. */
+/**
+ * Output: results go to stdout, messages and progress to stderr. Imports the folder `options` (types) and the parts `client` (types),
+ * `dht`, `grid`, `html` and `training` (types).
+ */
 export { asciiMap, clusterLetter } from './ascii-map.js';
-export { listNearest } from './nearest-names.js';
 export {
   formatBytes,
   formatMse,
@@ -18,3 +20,4 @@ export {
   warningLines,
   warnPartial,
 } from './print.js';
+export { listNearest } from './print-nearest-names.js';

@@ -1,4 +1,3 @@
-import { leaseGone } from '../errors.js';
 import type {
   CallOptions,
   CoordinationStore,
@@ -10,7 +9,8 @@ import type {
   TransactionResult,
   Watch,
   WatchSignal,
-} from '../kv-store.js';
+} from '../coordination-store.js';
+import { leaseGone } from '../errors.js';
 import { type EtcdLimits, etcdHealthWarnings } from './etcd-health.js';
 import { EtcdHttpClient } from './etcd-http-client.js';
 import {

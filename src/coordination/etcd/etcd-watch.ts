@@ -1,6 +1,6 @@
 import { backOff } from '../../async/index.js';
+import type { WatchSignal } from '../coordination-store.js';
 import { coordinationRefused } from '../errors.js';
-import type { WatchSignal } from '../kv-store.js';
 import type { EtcdHttpClient } from './etcd-http-client.js';
 import { parseHeader, parseRange } from './etcd-responses.js';
 

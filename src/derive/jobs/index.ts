@@ -1,23 +1,10 @@
 /**
  * The processes `fill`, `split`, `coalesce` and `tensor`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
- * run can be repeated, and then makes only missing or stale tiles. Imports the folders tensors and tiles and the parts async, grid, jobs,
- * query, raster and storage.
+ * run can be repeated, and then makes only missing or stale tiles. Imports files of a folder above (types), the folders `tensors` and
+ * `tiles` and the parts `async`, `grid`, `jobs` (types), `query`, `raster` and `storage`.
  */
-export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
-export {
-  DERIVE_RESULTS,
-  type DeriveContext,
-  type DeriveResults,
-  deriveTiles,
-  type PlannedDerivation,
-  RESUMABLE_PROCESS,
-  type TileDerivation,
-  type TileMaker,
-} from './derive-tiles.js';
-export { type FillInputs, fillProcess } from './fill-process.js';
-export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './selected-tiles.js';
-export { type SplitInputs, splitProcess } from './split-process.js';
-export { type TensorInputs, type TensorResults, tensorProcess } from './tensor-process.js';
+export { type CoalesceInputs, coalesceProcess } from './derive-coalesce-process.js';
+export { type FillInputs, fillProcess } from './derive-fill-process.js';
 export {
   addFailure,
   addFetched,
@@ -27,5 +14,18 @@ export {
   mergeCounts,
   TILE_COUNTS_SCHEMA,
   type TileCounts,
-} from './tile-counts.js';
-export type { TensorFile } from './write-tensor.js';
+} from './derive-job-counts.js';
+export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+export { type SplitInputs, splitProcess } from './derive-split-process.js';
+export { type TensorInputs, type TensorResults, tensorProcess } from './derive-tensor-process.js';
+export {
+  DERIVE_RESULTS,
+  type DeriveContext,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileDerivation,
+  type TileMaker,
+} from './derive-tiles-job.js';
+export type { TensorFile } from './write-tensor-job.js';

@@ -1,7 +1,8 @@
 /**
  * Planes of data cubes: the bands and expressions that are requested, and their pixels at one size. Invariant: a pixel without data is NaN,
- * or the fill value of stored numbers. Imports the folder tiles and the parts expressions, raster and storage.
+ * or the fill value of stored numbers. Imports files of a folder above (types), the folder `tiles` and the parts `expressions`, `raster`
+ * and `storage` (types).
  */
-export { npyHead } from './npy.js';
-export { fillValueOf, isBand, readBandsAtSize } from './resize-bands.js';
-export { type BandSubstitute, parseBandRequests, resolveBandRequest } from './select-bands.js';
+export { npyHead } from './npy-header.js';
+export { fillValueOf, isBand, readBandsAtSize } from './resize-tensor-bands.js';
+export { type BandSubstitute, parseBandRequests, resolveBandRequest } from './select-tensor-bands.js';

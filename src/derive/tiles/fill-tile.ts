@@ -16,6 +16,7 @@ import {
   readWindowInto,
 } from '../../raster/index.js';
 import type { FillTargets, FillTileTask, MadeTile, TileFiles } from '../derive-tasks.js';
+import { validityStatistics } from './derived-valid-percent.js';
 import {
   type Composite,
   conversion,
@@ -28,9 +29,8 @@ import {
   startComposite,
   windowOf,
 } from './gap-filling.js';
-import { matchGroups } from './match-bands.js';
-import { cellGroup, imageGroups, nodataValue, readGroup, readMask } from './read-tile.js';
-import { validityStatistics } from './valid-percent.js';
+import { matchGroups } from './match-tile-bands.js';
+import { cellGroup, imageGroups, nodataValue, readGroup, readMask } from './read-derive-tile.js';
 
 /** Group of a filled tile with the input of each pixel. */
 export const PROVENANCE_GROUP = 'provenance';

@@ -1,10 +1,11 @@
 /**
  * Makes one tile from other tiles, in worker threads: reads, reprojects or composites, and encodes. Invariant: a made tile depends only on
- * its input files. Imports the parts grid, ingest, raster and storage.
+ * its input files. Imports files of a folder above (types) and the parts `grid`, `ingest`, `raster` and `storage` (types).
  */
-export { cellSizes, tileBytes } from './cell-sizes.js';
-export { cutTile } from './cut-tile.js';
+
+export { cutTile } from './cut-derived-tile.js';
+export { cellSizes, tileBytes } from './derived-cell-sizes.js';
+export { validityStatistics } from './derived-valid-percent.js';
 export { fillTile } from './fill-tile.js';
 export { conversion, resizeNearest } from './gap-filling.js';
-export { maskRecord, nodataValue, type TileGroupFile } from './read-tile.js';
-export { validityStatistics } from './valid-percent.js';
+export { maskRecord, nodataValue, type TileGroupFile } from './read-derive-tile.js';

@@ -1,8 +1,10 @@
 /**
- * The way of a write into the log: fenced locks, segments, the commit log, its archive in the object store, and checkpoints. Invariant:
- * one transaction writes an entry, the head of the log and the mark on the lock, so a commit is made once or not at all. Imports `async`,
- * `metrics`, `coordination`, `storage` and `dht/placement`.
+ * The way of a write into the log: fenced locks, segments, the commit log, its archive in the object store, and checkpoints. Invariant: one
+ * transaction writes an entry, the head of the log and the mark on the lock, so a commit is made once or not at all. Imports the folder
+ * `placement` and the parts `async`, `coordination`, `metrics` (types) and `storage`.
  */
+
+export { archivedEntryName, listArchived, readArchived } from './cluster-commit-archive.js';
 export {
   entriesSince,
   MANIFESTS_FOLDER,
@@ -15,9 +17,8 @@ export {
   segmentName,
   seqOfObject,
   writeLogCheckpoint,
-} from './checkpoint.js';
-export { ClusterLockManager } from './cluster-lock-manager.js';
-export { type CollectionSchema, schemaKey } from './collection-schema.js';
+} from './cluster-commit-checkpoint.js';
+export { ClusterLockManager } from './cluster-commit-lock-manager.js';
 export {
   CHECKPOINT_COMMITS,
   CommitLog,
@@ -25,7 +26,10 @@ export {
   entryPut,
   headAndCheckpointPuts,
   type StoredCheckpoint,
-} from './commit-log.js';
+} from './cluster-commit-log.js';
+export { readSegment } from './cluster-commit-segment.js';
+export { RecordState } from './cluster-commit-state.js';
+export { type CollectionSchema, schemaKey } from './dht-collection-schema.js';
 export {
   acquireLock,
   isOwnedBy,
@@ -33,7 +37,4 @@ export {
   ownerLabel,
   pruneCommittedLocks,
   revokeLocksOf,
-} from './fenced-lock.js';
-export { archivedEntryName, listArchived, readArchived } from './log-archive.js';
-export { RecordState } from './record-state.js';
-export { readSegment } from './segment.js';
+} from './fenced-commit-lock.js';

@@ -1,7 +1,7 @@
 /**
  * Which node owns which slot, and how ownership changes when nodes join, drain or leave. Invariant: every node computes the same result
  * from the same document, and versions of the document only grow. All files except `placement-store` and `placement-manager` are pure.
- * Imports `grid`, `coordination` and index types of `storage`.
+ * Imports the parts `coordination`, `grid` and `storage`.
  */
 
 export {

@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
 import type { Check } from '../../json-schema.js';
 import { peerFailed } from '../errors.js';
-import type { Peer, PeerClient } from './peer-client.js';
+import type { Peer, PeerClient } from './peer-rpc-client.js';
 
 /** The media type of a streamed answer. */
 export const NDJSON_TYPE = 'application/x-ndjson';

@@ -1,7 +1,10 @@
 /**
  * Sends a query to the owners of slots and gathers their answers. Invariant: all answers of one query are as of one commit, and each slot
- * is answered for once or reported as unanswered. Imports `storage`, `dht/placement`, `dht/rpc` and `Cluster`.
+ * is answered for once or reported as unanswered. Imports files of a folder above (types), the folders `placement` and `rpc` (types) and
+ * the part `storage`.
  */
+
+export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather.js';
 export {
   localQueries,
   type OwnerQueries,
@@ -10,5 +13,4 @@ export {
   type QueryScope,
   type ScatterQuery,
   WHOLE_INDEX,
-} from './owner-queries.js';
-export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather.js';
+} from './scatter-gather-queries.js';

@@ -8,7 +8,7 @@ import {
 } from '../../errors.js';
 import { type Check, COUNT, messageCheck } from '../../json-schema.js';
 import { type ColumnIndex, commitTooOld, type Storage } from '../../storage/index.js';
-import type { Cluster } from '../cluster.js';
+import type { Cluster } from '../dht-cluster.js';
 import {
   badQuery,
   commitNotInLog,
@@ -27,8 +27,8 @@ import type {
   QueryKind,
   QueryScope,
   ScatterQuery,
-} from './owner-queries.js';
-import { routeQuery } from './query-router.js';
+} from './scatter-gather-queries.js';
+import { routeQuery } from './scatter-gather-router.js';
 
 /** A query to an owner. */
 export interface OwnerRequest {

@@ -1,12 +1,12 @@
 /** Primitives on the heap of tfjs: WebAssembly (tools/wat) for the expensive parts, and TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { type ComputePrimitives, FILTER_GRADIENT, FORWARD } from './compute-primitives.js';
-import * as direct from './direct-convolution.js';
-import { gemm, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
-import * as general from './im2col-convolution.js';
-import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
-import { FLOAT32_BYTES, roundUpTo, WasmHeap } from './wasm-heap.js';
-import * as winograd from './winograd-convolution.js';
+import * as direct from './direct-convolution-primitives.js';
+import { gemm, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm-primitives.js';
+import * as general from './im2col-convolution-primitives.js';
+import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling-primitives.js';
+import { FLOAT32_BYTES, roundUpTo, WasmHeap } from './wasm-primitives-heap.js';
+import * as winograd from './winograd-convolution-primitives.js';
 import { isWinograd } from './winograd-plan.js';
 
 function methodFor(direction: number, shape: general.ConvolutionShape) {

@@ -1,7 +1,7 @@
 /** The images and filter taps that a convolution consists of in Winograd's method. */
-import { PANEL_WIDTH } from './gemm.js';
-import type { ConvolutionShape } from './im2col-convolution.js';
-import { type Exports, FLOAT32_BYTES } from './wasm-heap.js';
+import { PANEL_WIDTH } from './gemm-primitives.js';
+import type { ConvolutionShape } from './im2col-convolution-primitives.js';
+import { type Exports, FLOAT32_BYTES } from './wasm-primitives-heap.js';
 
 /**
  * With fewer outputs, transforming a 4 x 4 filter, whose points are four times as large, costs more than the multiplications that it

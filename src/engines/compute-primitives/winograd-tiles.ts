@@ -1,5 +1,5 @@
 /** Transforms of tiles, a run of consecutive tiles at a time. */
-import type { WasmHeap } from './wasm-heap.js';
+import type { WasmHeap } from './wasm-primitives-heap.js';
 import type { Convolved, Image, Method } from './winograd-plan.js';
 
 /** Channels of a vector. */

@@ -2,7 +2,7 @@
 import { Semaphore } from '../../async/index.js';
 import type { EngineName } from '../load-engine.js';
 import { EngineProcess, ProcessEnded } from './engine-process.js';
-import type { Handlers } from './serve-requests.js';
+import type { Handlers } from './serve-engine-requests.js';
 
 /**
  * Invariants: at most `threads` processes are alive, each with at most one task; a dead process gets no task. The caller must close the

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { fromErrorDocument, messageOf } from '../../errors.js';
 import type { EngineName } from '../load-engine.js';
 import { type ForkOptions, forkWithEngine } from './fork-engine.js';
-import type { Handler, Handlers, Reply, Request } from './serve-requests.js';
+import type { Handler, Handlers, Reply, Request } from './serve-engine-requests.js';
 
 /** Time after the exit of a child in which its last messages and error output are awaited. */
 const DRAIN_TIMEOUT_MS = 1000;

@@ -1,7 +1,9 @@
 /**
  * titiler's parameter `algorithm`: pure functions from planes to planes, one file for each kind. Invariant: a pixel without data stays
- * without data unless a parameter gives it a value. Imports the folder colours.
+ * without data unless a parameter gives it a value. Imports the folder `colours`.
  */
+
+export type { MapPixelSize, Planes } from './algorithm-definition.js';
 export {
   ALGORITHMS,
   type Algorithm,
@@ -10,5 +12,4 @@ export {
   outputPlaneCount,
   outputRange,
   parseAlgorithm,
-} from './algorithm.js';
-export type { MapPixelSize, Planes } from './definition.js';
+} from './image-algorithm.js';

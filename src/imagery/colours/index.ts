@@ -1,6 +1,6 @@
 /**
  * Colormaps, colour formulas and image encoders, tested against rio-tiler and color-operations. Invariant: these files read no tiles; they
- * convert values to pixels. Imports the parts expressions, raster and storage.
+ * convert values to pixels. Imports files of a folder above and the parts `expressions`, `raster` (types) and `storage` (types).
  */
 export { classColormap, codeColours, colourOfCode } from './class-colormaps.js';
 export type { Colormap } from './colormap-lookup.js';
@@ -14,5 +14,5 @@ export {
   renderRgba,
   type Style,
   type ValueRange,
-} from './encode-image.js';
+} from './encode-coloured-image.js';
 export { COLORMAPS, namedColormap } from './named-colormaps.js';

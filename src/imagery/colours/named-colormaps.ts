@@ -1,6 +1,6 @@
-/** All colormaps of Matplotlib and rio-tiler, by rio-tiler's names. `table.ts` lists their origins. */
+/** All colormaps of Matplotlib and rio-tiler, by rio-tiler's names. `named-colormap-table.ts` lists their origins. */
 import { inflateSync } from 'node:zlib';
-import { NAMES, STEPS } from './table.js';
+import { NAMES, STEPS } from './named-colormap-table.js';
 
 const COLORMAP_SIZE = 256;
 const OPAQUE = 255;

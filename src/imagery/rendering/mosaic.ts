@@ -16,7 +16,7 @@ import {
   type Viewport,
   viewportOfCell,
 } from '../resampling/index.js';
-import { MAX_MEDIAN_TILES, medianOfLayers, type PixelSelection } from './pixel-selection.js';
+import { MAX_MEDIAN_TILES, medianOfLayers, type PixelSelection } from './mosaic-pixel-selection.js';
 import { RENDER_HANDLERS, type RenderHandlers } from './render-image.js';
 
 /** The bands of an image. */

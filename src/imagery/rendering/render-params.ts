@@ -23,8 +23,8 @@ import {
 } from '../colours/index.js';
 import { badRenderParameter } from '../errors.js';
 import { fullCellViewport, type ResamplingMethod } from '../resampling/index.js';
-import { assetBands } from './asset-bands.js';
 import { type RenderContext, type RenderedBands, renderTilePlanes } from './mosaic.js';
+import { assetBands } from './render-asset-bands.js';
 
 /** Parameters of maps, with titiler's names. Lists are repeated parameters. */
 export interface RenderParams {

@@ -1,6 +1,6 @@
 /**
- * Resampling of stored bands to the pixels of an image, with GDAL's kernels. Invariant: pixels without data get no weight. Imports the
- * folder reading and the parts async, grid and raster.
+ * Resampling of stored bands to the pixels of an image, with GDAL's kernels. Invariant: pixels without data get no weight. Imports files of
+ * a folder above, the folder `reading` and the parts `async` (types), `grid` and `raster` (types).
  */
 export {
   MAX_MAIN_THREAD_STEPS,
@@ -23,4 +23,4 @@ export {
   mapPixelSize,
   type Viewport,
   viewportOfCell,
-} from './viewport.js';
+} from './resampling-viewport.js';

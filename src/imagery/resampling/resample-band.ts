@@ -3,8 +3,8 @@
 import type { TaskPool } from '../../async/index.js';
 import type { PixelArray, Window } from '../../raster/index.js';
 import { type BandFile, physicalValue, type TileReader } from '../reading/index.js';
-import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
-import type { Viewport } from './viewport.js';
+import { convolve, type KernelName, type Taps, tapsOf } from './resampling-kernels.js';
+import type { Viewport } from './resampling-viewport.js';
 
 /** Names of titiler and GDAL. */
 export const RESAMPLING_METHODS = [

@@ -1,14 +1,14 @@
 /**
  * Zonal statistics by date: time series and spectra of a point or polygon. Each owner node computes partial results of its tiles.
- * Invariant: pixels never leave their node, and merged results are exact, including the median. Imports the folder reading and the parts
- * async, dht, expressions, grid, query, raster and storage.
+ * Invariant: pixels never leave their node, and merged results are exact, including the median. Imports files of a folder above, the folder
+ * `reading` and the parts `async`, `dht` (types), `expressions`, `grid`, `query`, `raster` and `storage`.
  */
 export { type PartialSeries, readPartialSeries, type SeriesQuery } from './partial-series.js';
-export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-spectra.js';
+export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-spectra-series.js';
 export { SERIES_HANDLERS } from './series-handlers.js';
 export { SERIES_QUERY } from './series-query.js';
-export { SPECTRA_QUERY } from './spectra-query.js';
+export { forEachPixelRun, parseZone, type Zone } from './series-zone.js';
 export { readSpectra, type Spectra, type SpectraSeriesRequest, type SpectrumDate } from './spectra-series.js';
+export { SPECTRA_QUERY } from './spectra-series-query.js';
 export { readSeries, type Series, type SeriesDate, type TimeSeriesRequest } from './time-series.js';
-export { readCellValues } from './zonal-statistics.js';
-export { forEachPixelRun, parseZone, type Zone } from './zone.js';
+export { readCellValues } from './zonal-series-statistics.js';

@@ -15,11 +15,11 @@ import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
 import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/index.js';
-import type { MedianBounds } from './distributed-median.js';
+import type { MedianBounds } from './distributed-series-median.js';
 import type { SeriesHandlers } from './series-handlers.js';
-import type { Acquisition, AcquisitionStatistics } from './zonal-statistics.js';
-import type { Zone } from './zone.js';
-import { type ZonePixels, zoneBudget, zonePixels } from './zone-pixels.js';
+import type { Zone } from './series-zone.js';
+import { type ZonePixels, zoneBudget, zonePixels } from './series-zone-pixels.js';
+import type { Acquisition, AcquisitionStatistics } from './zonal-series-statistics.js';
 
 /** Plain JSON. */
 export interface SeriesQuery {

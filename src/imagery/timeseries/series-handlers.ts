@@ -1,6 +1,6 @@
 /** Tasks of worker threads that compute zonal statistics. */
-import { type SpectrumPart, spectrumSums } from './zonal-spectra.js';
-import { type Acquisition, acquisitionStatistics } from './zonal-statistics.js';
+import { type SpectrumPart, spectrumSums } from './zonal-series-spectra.js';
+import { type Acquisition, acquisitionStatistics } from './zonal-series-statistics.js';
 
 export const SERIES_HANDLERS = {
   series: ({ acquisitions }: { acquisitions: Acquisition[] }) => acquisitions.map(acquisitionStatistics),

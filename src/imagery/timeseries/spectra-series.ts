@@ -2,11 +2,16 @@
 import type { QueryBounds, ScatterQuery } from '../../dht/index.js';
 import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
 import { zoneTooLarge } from '../errors.js';
-import { sumOf } from './distributed-median.js';
+import { sumOf } from './distributed-series-median.js';
 import { MAX_TILES } from './partial-series.js';
-import type { PartialSpectra, PartialSpectraDate, SpectralBand, SpectraQuery } from './partial-spectra.js';
-import type { SpectrumSums } from './zonal-spectra.js';
-import { type Zone, zoneBbox } from './zone.js';
+import type {
+  PartialSpectra,
+  PartialSpectraDate,
+  SpectralBand,
+  SpectraQuery,
+} from './partial-spectra-series.js';
+import { type Zone, zoneBbox } from './series-zone.js';
+import type { SpectrumSums } from './zonal-series-spectra.js';
 
 /** The spectrum of one acquisition over the clear pixels of the zone; NaN for a band without data. */
 export interface SpectrumDate {

@@ -11,10 +11,10 @@ import {
   medianWithin,
   type QuantileSketch,
   sumOf,
-} from './distributed-median.js';
+} from './distributed-series-median.js';
 import { MAX_TILES, type PartialDate, type PartialSeries, type SeriesQuery } from './partial-series.js';
-import type { ZoneStatistics } from './zonal-statistics.js';
-import { type Zone, zoneBbox } from './zone.js';
+import { type Zone, zoneBbox } from './series-zone.js';
+import type { ZoneStatistics } from './zonal-series-statistics.js';
 
 /** Statistics of one acquisition over the clear pixels of the zone that have data; NaN if there are none. */
 export interface SeriesDate {

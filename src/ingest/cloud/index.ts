@@ -1,12 +1,12 @@
 /**
- * Cloud detection for products without a mask: reflectance tests, or the operator's s2cloudless model (LightGBM). Invariant: a
- * pixel that cannot be assessed gets the code 255. May import raster, and the scene and the errors of ingest.
+ * Cloud detection for products without a mask: reflectance tests, or the operator's s2cloudless model (LightGBM). Invariant: a pixel that
+ * cannot be assessed gets the code 255. Imports files of a folder above and the part `raster`.
  */
 export {
   type CloudDetection,
   type CloudDetector,
   chooseDetector,
   type DetectorBand,
-} from './choose-detector.js';
+} from './choose-cloud-detector.js';
+export { readCloudModelFile } from './cloud-lightgbm-model.js';
 export { type CloudRequest, detectCloud } from './detect-cloud.js';
-export { readCloudModelFile } from './lightgbm-model.js';

@@ -5,7 +5,14 @@ import type { Grid, PixelGrid } from '../../grid/index.js';
 import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
 import type { CloudDetector } from '../cloud/index.js';
-import type { IngestHooks, IngestOptions } from '../options.js';
+import type { IngestHooks, IngestOptions } from '../ingest-options.js';
+import {
+  referenceGroup,
+  requireGroup,
+  type Scene,
+  type SourceBand,
+  type SourceGroup,
+} from '../ingest-scene-description.js';
 import {
   type CutPass,
   groupPixelGrids,
@@ -14,9 +21,12 @@ import {
   type RowRange,
   type ScenePlan,
 } from '../plan/index.js';
-import { referenceGroup, requireGroup, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
 import { cubeMemoryBounds } from './cut-cube.js';
+import { RowBuffer } from './cut-row-buffer.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from './cut-row-chunks.js';
+import { validityBands } from './cut-validity-bands.js';
 import type { IngestPool } from './ingest-pool.js';
+import type { Allocation, SharedMemory } from './ingest-shared-memory.js';
 import {
   type CellFile,
   type CellGroup,
@@ -30,10 +40,6 @@ import {
   type SourceRows,
   type WarpTask,
 } from './ingest-tasks.js';
-import { RowBuffer } from './row-buffer.js';
-import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
-import type { Allocation, SharedMemory } from './shared-memory.js';
-import { validityBands } from './validity-bands.js';
 
 /** State of a cell while its groups are cut. */
 interface CellState {

@@ -6,8 +6,9 @@ import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/inde
 import { detectCloud } from '../cloud/index.js';
 import { describeScenes } from '../formats/index.js';
 import { gridToSourceTransform } from '../georeferencing/index.js';
+import { warpGroup } from './cut-band-group.js';
 import { cutCube } from './cut-cube.js';
-import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode-tile.js';
+import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode-cut-tile.js';
 import type {
   CutResult,
   DecodeTask,
@@ -17,7 +18,6 @@ import type {
   MaskResult,
   WarpTask,
 } from './ingest-tasks.js';
-import { warpGroup } from './warp-group.js';
 
 handleTasks<IngestTask, IngestResult>(
   (task, signal) => {

@@ -7,10 +7,10 @@ import type { SceneRecord, Storage } from '../../storage/index.js';
 import { chooseDetector } from '../cloud/index.js';
 import { type CutResources, cutScene } from '../cut/index.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
-import type { IngestHooks, IngestOptions } from '../options.js';
+import type { IngestHooks, IngestOptions } from '../ingest-options.js';
+import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
 import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
-import { type FileNameFacts, referenceGroup } from '../scene.js';
-import { computeFingerprint, type FileDigests } from './fingerprint.js';
+import { computeFingerprint, type FileDigests } from './ingest-fingerprint.js';
 
 export interface IngestContext extends CutResources {
   storage: Storage;

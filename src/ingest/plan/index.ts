@@ -1,8 +1,9 @@
 /**
- * Which cells, pixel sizes and passes a scene needs, before a pixel is read. Invariant: the first scene of a collection fixes
- * its cells; later scenes follow it. May import georeferencing, grid, raster and storage.
+ * Which cells, pixel sizes and passes a scene needs, before a pixel is read. Invariant: the first scene of a collection fixes its cells;
+ * later scenes follow it. Imports files of a folder above, the folder `georeferencing` and the parts `grid`, `raster` and `storage`
+ * (types).
  */
-export { type CutPass, isCubeGroup, planCutPasses } from './cut-passes.js';
-export { coverScene } from './scene-cells.js';
-export { groupPixelGrids, planSceneTiles, type ScenePlan } from './scene-plan.js';
-export { type RowRange, sourceRowsForCell } from './source-rows.js';
+export { type CutPass, isCubeGroup, planCutPasses } from './plan-cut-passes.js';
+export { coverScene } from './plan-scene-cells.js';
+export { groupPixelGrids, planSceneTiles, type ScenePlan } from './plan-scene-tiles.js';
+export { type RowRange, sourceRowsForCell } from './plan-source-rows.js';

@@ -5,8 +5,8 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord } from '../../storage/index.js';
 import { acceptanceUnknown, jobInterrupted, jobTakenOver } from '../errors.js';
 import { hasEnded, type IdempotencyKey, type JobRegistry, MAX_LINES, readLog } from '../local/index.js';
-import type { JobArtifacts } from './job-artifacts.js';
-import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './job-entries.js';
+import type { JobArtifacts } from './cluster-job-artifacts.js';
+import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './cluster-job-entries.js';
 
 /** Minimum interval between published progress, and its time limit at the coordination store. */
 const PROGRESS_INTERVAL_MS = 5000;

@@ -14,12 +14,12 @@ import {
   type Process,
   type StartOptions,
 } from '../local/index.js';
+import { JobArtifacts } from './cluster-job-artifacts.js';
+import { coordinate } from './cluster-job-coordinator.js';
+import { JobEntries, jobRecordOf } from './cluster-job-entries.js';
+import { JobFailover } from './cluster-job-failover.js';
 import { ClusterJobRegistry } from './cluster-job-registry.js';
-import { JobArtifacts } from './job-artifacts.js';
-import { coordinate } from './job-coordinator.js';
-import { JobEntries, jobRecordOf } from './job-entries.js';
-import { JobFailover } from './job-failover.js';
-import { TaskExecutor } from './task-executor.js';
+import { TaskExecutor } from './job-task-executor.js';
 
 export interface ClusterJobServiceOptions {
   storage: Storage;

@@ -1,7 +1,7 @@
 /**
- * Jobs that all nodes know, share and take over: the leader divides a job into tasks, one for each owner of slots. Invariant: a job has
- * one leader, the node named by its entry, and only that node changes the entry. Imports `async`, `coordination`, `storage`, `dht` and
- * `jobs/local`.
+ * Jobs that all nodes know, share and take over: the leader divides a job into tasks, one for each owner of slots. Invariant: a job has one
+ * leader, the node named by its entry, and only that node changes the entry. Imports the folder `local` and the parts `async`,
+ * `coordination`, `dht` and `storage`.
  */
 export { ClusterJobService, type ClusterJobServiceOptions } from './cluster-job-service.js';
 export {
@@ -12,4 +12,4 @@ export {
   TaskExecutor,
   type TaskRequest,
   taskErrorEvent,
-} from './task-executor.js';
+} from './job-task-executor.js';

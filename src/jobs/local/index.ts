@@ -1,17 +1,14 @@
 /**
- * Jobs of one process: start, progress, log, events, cancel, retry, retention. Invariant: the records of a job are written in the order
- * of its states, and none follows the final one. Imports `async`, `storage` and types of `dht`; `jobs/cluster` implements the interface
- * `JobRegistry`.
+ * Jobs of one process: start, progress, log, events, cancel, retry, retention. Invariant: the records of a job are written in the order of
+ * its states, and none follows the final one. `jobs/cluster` implements the interface `JobRegistry`. Imports the parts `async`, `dht`
+ * (types), `grid` (types) and `storage`.
  */
-export { type IdempotencyKey, KEY_TTL_MS, keyHash } from './idempotency-keys.js';
+
 export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
 export type { JobListener, LineListener } from './job-execution.js';
 export { GC_INTERVAL_MS } from './job-gc.js';
+export { type IdempotencyKey, KEY_TTL_MS, keyHash } from './job-idempotency-keys.js';
 export { type LogLine, MAX_LINES, readLog } from './job-log.js';
-export { endedWith, hasEnded, recoveredRecord } from './job-records.js';
-export type { JobRegistry } from './job-registry.js';
-export type { JobFile, JobService, StartOptions } from './job-service.js';
-export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
 export {
   type ConcludeContext,
   concludeResults,
@@ -22,6 +19,10 @@ export {
   type Process,
   runLocally,
   type Timed,
-} from './process.js';
-export { hasExpired, isRemovable } from './retention.js';
-export { verifyProcess } from './verify-process.js';
+} from './job-process.js';
+export { endedWith, hasEnded, recoveredRecord } from './job-records.js';
+export type { JobRegistry } from './job-registry.js';
+export { hasExpired, isRemovable } from './job-retention.js';
+export type { JobFile, JobService, StartOptions } from './job-service.js';
+export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
+export { verifyProcess } from './verify-job.js';

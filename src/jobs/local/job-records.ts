@@ -3,9 +3,9 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../../storage/index.js';
 import { jobCrashedRepeatedly, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
 import { deleteLog, JobLog } from './job-log.js';
+import type { Process } from './job-process.js';
 import type { JobRegistry } from './job-registry.js';
-import type { Process } from './process.js';
-import { hasExpired } from './retention.js';
+import { hasExpired } from './job-retention.js';
 
 const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
 /** A job that was running when the process died this many times in a row is assumed to be the cause. */

@@ -1,6 +1,6 @@
 import type { JobRecord } from '../../storage/index.js';
-import type { IdempotencyKey } from './idempotency-keys.js';
-import type { FullJobContext, Process } from './process.js';
+import type { IdempotencyKey } from './job-idempotency-keys.js';
+import type { FullJobContext, Process } from './job-process.js';
 
 /** The cluster's view of the jobs of a node: publishes them to the other nodes, and distributes their work. */
 export interface JobRegistry {

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Peer } from '../../dht/index.js';
 import type { JobRecord } from '../../storage/index.js';
-import type { IdempotencyKey } from './idempotency-keys.js';
 import type { JobListener } from './job-execution.js';
+import type { IdempotencyKey } from './job-idempotency-keys.js';
 import type { LogLine } from './job-log.js';
-import type { Process } from './process.js';
+import type { Process } from './job-process.js';
 
 /** A result file of a job. */
 export interface JobFile {

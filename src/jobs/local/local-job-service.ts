@@ -15,15 +15,15 @@ import {
   nothingFailed,
   uploadDeleted,
 } from '../errors.js';
-import { type IdempotencyKey, IdempotencyKeys } from './idempotency-keys.js';
 import { JobExecution, type JobListener, type LineListener } from './job-execution.js';
 import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
+import { type IdempotencyKey, IdempotencyKeys } from './job-idempotency-keys.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
+import type { Process } from './job-process.js';
 import { deleteJob, hasEnded, listJobs, orphanedJobs, QUEUED_STATE, stateLine } from './job-records.js';
 import type { JobRegistry } from './job-registry.js';
+import { hasExpired } from './job-retention.js';
 import type { JobFile, JobService, StartOptions } from './job-service.js';
-import type { Process } from './process.js';
-import { hasExpired } from './retention.js';
 
 const MAX_QUEUED_JOBS = 100;
 

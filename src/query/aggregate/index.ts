@@ -1,5 +1,5 @@
 /**
- * Counts over the tiles that match a filter (STAC aggregation). Invariant: counts of several nodes are merged exactly. May import
- * `compile`, `filter`, `grid` and `storage`.
+ * Counts over the tiles that match a filter (STAC aggregation). Invariant: counts of several nodes are merged exactly. Imports the folders
+ * `compile` and `filter` (types) and the parts `grid` and `storage` (types).
  */
-export * from './aggregate.js';
+export * from './aggregate-tiles.js';

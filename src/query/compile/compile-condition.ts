@@ -27,9 +27,8 @@ import {
   PreparedGeometry,
   spatialRelations,
 } from '../geometry/index.js';
-import { cellPredicate } from './cell-predicate.js';
+import { cellPredicate } from './compile-cell-predicate.js';
 import { compileComparison, compileLike, compilePeriodRelation } from './compile-expression.js';
-import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 import {
   hasTime,
   isNumber,
@@ -38,7 +37,8 @@ import {
   textTest,
   timeColumns,
   wavelengthTest,
-} from './row-values.js';
+} from './compile-row-values.js';
+import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 
 /** The plan for rows for which a condition is true, or false if `negated`. */
 export function compileCondition(condition: Condition, negated: boolean): QueryPlan {

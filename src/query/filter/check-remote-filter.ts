@@ -2,11 +2,11 @@
 import { type Check, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { filterTooComplex } from '../errors.js';
 import { readGeometry, spatialRelations } from '../geometry/index.js';
-import { arithmeticOps } from './arithmetic.js';
+import { arithmeticOps } from './filter-arithmetic.js';
+import { type PropertyKind, type PropertyName, propertyKind, queryables } from './filter-properties.js';
+import { temporalRelations } from './filter-temporal-relations.js';
+import { foldingFunctions } from './filter-text-folding.js';
 import { type Condition, checkNesting, MAX_UNKNOWN_DEPTH, referencedProperties } from './filter-tree.js';
-import { foldingFunctions } from './fold-text.js';
-import { type PropertyKind, type PropertyName, propertyKind, queryables } from './properties.js';
-import { temporalRelations } from './temporal-relations.js';
 
 const NAMES = Object.keys(queryables) as PropertyName[];
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];

@@ -11,9 +11,9 @@ import {
   propertiesOf,
   type TextExpression,
   type TimeExpression,
-} from './expression.js';
-import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './properties.js';
-import type { TemporalOp } from './temporal-relations.js';
+} from './filter-expression.js';
+import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './filter-properties.js';
+import type { TemporalOp } from './filter-temporal-relations.js';
 
 export type ComparisonOp = '=' | '<>' | '<' | '<=' | '>' | '>=';
 

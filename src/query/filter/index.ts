@@ -1,13 +1,14 @@
 /**
- * The filter tree, its expressions and relations, and their limits. Invariant: plain JSON, so equal searches have equal digests;
- * names in it are part of messages between nodes. May import `geometry`.
+ * The filter tree, its expressions and relations, and their limits. Invariant: plain JSON, so equal searches have equal digests; names in
+ * it are part of messages between nodes. Imports the folder `geometry`.
  */
-export { type ArithmeticOp, arithmeticOps, calculate } from './arithmetic.js';
+
 export { checkRemoteFilter } from './check-remote-filter.js';
-export { comparisons } from './comparisons.js';
-export * from './expression.js';
+export { type ArithmeticOp, arithmeticOps, calculate } from './filter-arithmetic.js';
+export { comparisons } from './filter-comparisons.js';
+export * from './filter-expression.js';
+export { foldPattern, likeMatcher, likePrefix, literalPattern } from './filter-like-pattern.js';
+export * from './filter-properties.js';
+export * from './filter-temporal-relations.js';
+export { type FoldingFunction, foldingFunctions } from './filter-text-folding.js';
 export * from './filter-tree.js';
-export { type FoldingFunction, foldingFunctions } from './fold-text.js';
-export { foldPattern, likeMatcher, likePrefix, literalPattern } from './like-pattern.js';
-export * from './properties.js';
-export * from './temporal-relations.js';

@@ -1,7 +1,8 @@
 /**
  * Runs searches on one index, and on all owner nodes, whose messages are checked. Invariant: paging returns each tile that is present all
- * the time once. May import `aggregate`, `compile`, `filter`, `params`, `stac`, `dht` and `storage`.
+ * the time once. Imports files of a folder above, the folders `aggregate`, `compile`, `filter`, `params` and `stac-documents` and the parts
+ * `dht` (types) and `storage`.
  */
-export { withFilterCheck } from './remote-queries.js';
+export { withFilterCheck } from './remote-search-queries.js';
 export { createSearch, type Search, searchIndex, searchTiles } from './search-index.js';
-export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './tile-finder.js';
+export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './search-tile-finder.js';

@@ -70,7 +70,7 @@ export function searchIndex(
 /** Merges the hits of several indexes that have no tile in common. The result is that of one index with all tiles. */
 export function mergeHits(found: SearchHits[], { order, limit }: Search): SearchHits {
   if (found.length === 1) return found[0]!;
-  const all = found.flatMap(({ places }) => places).sort((a, b) => compareCursors(a, b, order));
+  const all = found.flatMap(({ places: cursors }) => cursors).sort((a, b) => compareCursors(a, b, order));
   return {
     places: all.slice(0, limit),
     matched: found.reduce((sum, { matched }) => sum + matched, 0),
@@ -82,9 +82,12 @@ export function mergeHits(found: SearchHits[], { order, limit }: Search): Search
  * A page of hits. The token has the position of its last tile in the order, so paging returns every tile that is
  * present all the time exactly once, whatever is added or removed in the meantime.
  */
-export function toSearchPage({ places, matched, more }: SearchHits, { filter, order }: Search): SearchPage {
-  const page: SearchPage = { ids: places.map(({ id }) => id), numberMatched: matched };
-  const last = places.at(-1);
+export function toSearchPage(
+  { places: cursors, matched, more }: SearchHits,
+  { filter, order }: Search,
+): SearchPage {
+  const page: SearchPage = { ids: cursors.map(({ id }) => id), numberMatched: matched };
+  const last = cursors.at(-1);
   if (more && last) page.next = encodePagingToken(last, searchDigest(filter, order));
   return page;
 }

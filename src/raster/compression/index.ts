@@ -1,14 +1,15 @@
 /**
- * Codecs of TIFF blocks: JPEG, LERC, LZW, PackBits, Zstandard, and predictors. Invariant: a block that does not decode to the
- * size given by its image is refused before a decoder allocates memory. May import pixels and compression/deflate.
+ * Codecs of TIFF blocks: JPEG, LERC, LZW, PackBits, Zstandard, and predictors. Invariant: a block that does not decode to the size given by
+ * its image is refused before a decoder allocates memory. Imports files of a folder above (types) and the folder `pixels`.
  */
-export { decodeJpeg } from './jpeg.js';
-export { type BlockCodec, type BlockShape, JPEG, LERC, libraryCodec } from './library-codecs.js';
-export { decodeLzw } from './lzw.js';
-export { decodePackbits } from './packbits.js';
+
+export { type BlockCodec, type BlockShape, JPEG, LERC, libraryCodec } from './compression-library-codecs.js';
 export {
   decodeFloatPredictor,
   decodeHorizontalPredictor,
   decodeHorizontalPredictor64,
   encodeFloatPredictor,
-} from './predictor.js';
+} from './compression-predictor.js';
+export { decodeJpeg } from './jpeg.js';
+export { decodeLzw } from './lzw.js';
+export { decodePackbits } from './packbits.js';

@@ -1,5 +1,5 @@
 /** Checks the header of a LERC blob (Lerc2, versions 2 to 6) before a decoder allocates memory for its declared size. */
-import type { DataType } from '../types.js';
+import type { DataType } from '../raster-types.js';
 
 const MAGIC = 'Lerc2 ';
 const TYPES: DataType[] = ['int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'float32', 'float64'];

@@ -1,8 +1,8 @@
 /** Coordinate reference systems by EPSG code or proj4 string, and conversion of points between them. */
 import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
-import type { Crs } from '../types.js';
-import type { Datum } from './datum.js';
+import type { Crs } from '../raster-types.js';
+import type { Datum } from './crs-datum.js';
 import { datumFromEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
 
 const requirePackage = createRequire(import.meta.url);

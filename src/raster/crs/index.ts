@@ -1,9 +1,8 @@
 /**
- * Coordinate reference systems: EPSG codes, WKT, datums, affine transforms, and point transforms by proj4js. Invariant: a
- * system that proj4js computes differently from PROJ is refused, or its datum error is recorded. May import the errors and
- * types of raster.
+ * Coordinate reference systems: EPSG codes, WKT, datums, affine transforms, and point transforms by proj4js. Invariant: a system that
+ * proj4js computes differently from PROJ is refused, or its datum error is recorded. Imports files of a folder above (types).
  */
-export { isInvertible, mapToPixel, pixelToMap } from './affine.js';
+
 export {
   createTransform,
   crsFromEpsg,
@@ -13,6 +12,7 @@ export {
   metresPerUnit,
   type PointTransform,
 } from './crs.js';
-export { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
+export { isInvertible, mapToPixel, pixelToMap } from './crs-affine.js';
+export { type Datum, datumFromEllipsoid, minorAxis } from './crs-datum.js';
 export { datumByName } from './epsg-table.js';
 export { crsFromWkt } from './wkt.js';

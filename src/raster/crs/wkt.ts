@@ -2,9 +2,9 @@
  * Coordinate reference systems by well-known text, as in ENVI, netCDF and HDF files, and in GeoTIFF files of ESRI's software.
  */
 import { unknownCrs } from '../errors.js';
-import type { Crs } from '../types.js';
+import type { Crs } from '../raster-types.js';
 import { crsFromEpsg, customCrs, datumForEpsg } from './crs.js';
-import { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
+import { type Datum, datumFromEllipsoid, minorAxis } from './crs-datum.js';
 import { datumByName } from './epsg-table.js';
 import { projectionFromWkt, projectionMethod, toDegrees, WEB_MERCATOR } from './wkt-projection.js';
 import { child, epsgFromNode, normaliseWktName, parseWkt, type WktNode } from './wkt-tree.js';

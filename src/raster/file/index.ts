@@ -1,15 +1,15 @@
 /**
- * Files whose format is not known yet: opens them without following pipes, reads the first bytes, detects the type by its
- * signature, and applies georeferencing given by the user. Invariant: reads no more than a prefix of a file. May import the
- * errors and types of raster.
+ * Files whose format is not known yet: opens them without following pipes, reads the first bytes, detects the type by its signature, and
+ * applies georeferencing given by the user. Invariant: reads no more than a prefix of a file. Imports files of a folder above (types).
  */
+
+export { type GeoreferencingOverride, georeferenceByCorners } from './raster-file-georeferencing.js';
+export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './raster-file-limits.js';
 export {
   describeSignature,
   detectFileType,
   type FileType,
   type RasterType,
   SIGNATURE_BYTES,
-} from './file-signature.js';
-export { type GeoreferencingOverride, georeferenceByCorners } from './georeferencing-override.js';
-export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './limits.js';
-export { openFile, readSmallFile, type SourceFile, withFile } from './source-file.js';
+} from './raster-file-signature.js';
+export { openFile, readSmallFile, type SourceFile, withFile } from './raster-source-file.js';

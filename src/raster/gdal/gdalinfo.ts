@@ -1,8 +1,8 @@
 /** Runs `gdalinfo -json` on a dataset and checks its output. */
 import { Semaphore } from '../../async/index.js';
 import { gdalFailed } from '../errors.js';
-import { formatOfGdalDriver } from './drivers.js';
-import { rejectExternalReferences } from './external-references.js';
+import { formatOfGdalDriver } from './gdal-drivers.js';
+import { rejectExternalReferences } from './gdal-external-references.js';
 import { runGdal } from './run-gdal.js';
 
 export interface GdalInfo {

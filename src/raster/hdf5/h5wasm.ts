@@ -1,6 +1,6 @@
 /** Loads the HDF5 library once for each thread, on first use: it is large, and few files need it. */
 import type { File, Metadata } from 'h5wasm/node';
-import { type EmscriptenFs, Hdf5Sandbox } from './sandbox.js';
+import { type EmscriptenFs, Hdf5Sandbox } from './hdf5-sandbox.js';
 
 export interface Hdf5Library {
   guard: Hdf5Sandbox;

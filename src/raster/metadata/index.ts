@@ -1,11 +1,11 @@
 /**
- * Metadata of bands that several formats share: GDAL's XML, ODL text, wavelengths and their units. May import crs, file, pixels
- * and the types of raster.
+ * Metadata of bands that several formats share: GDAL's XML, ODL text, wavelengths and their units. Imports files of a folder above (types)
+ * and the folders `crs` and `pixels`.
  */
-export { gdalMetadataXml, parseGdalMetadata } from './gdal-metadata.js';
-export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
-export { nodataOfPam, type Pam, pamPath, placeWithPam, readPam } from './pam.js';
-export { isHyperspectral, nearestBand, spectralTags } from './spectral-tags.js';
+export { gdalMetadataXml, parseGdalMetadata } from './gdal-item-metadata.js';
+export { type OdlNode, odlList, odlNodes, parseOdl } from './odl-metadata.js';
+export { nodataOfPam, type Pam, pamPath, placeWithPam, readPam } from './pam-metadata.js';
+export { isHyperspectral, nearestBand, spectralTags } from './spectral-metadata-tags.js';
 export {
   isWavelength,
   MAX_WAVELENGTH_NM,
@@ -13,5 +13,5 @@ export {
   toNanometres,
   toNanometreWidths,
   type Wavelengths,
-} from './wavelength-units.js';
-export { elementsOf, localName, parseXmlTree, textOf, type XmlElement } from './xml-tree.js';
+} from './wavelength-metadata-units.js';
+export { elementsOf, localName, parseXmlTree, textOf, type XmlElement } from './xml-metadata-tree.js';

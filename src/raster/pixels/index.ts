@@ -1,8 +1,8 @@
 /**
- * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its
- * statistics. Invariant: each data type has its own compiled copy of a loop. May import the errors and types of raster.
+ * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its statistics.
+ * Invariant: each data type has its own compiled copy of a loop. Imports files of a folder above.
  */
-export { convexHull, type PixelCorner } from './convex-hull.js';
+export { convexHull, type PixelCorner } from './pixel-convex-hull.js';
 export {
   allocatePixels,
   bytesPerSample,
@@ -21,14 +21,19 @@ export {
   swapBytes,
   UNSIGNED_BY_SIZE,
   viewPixels,
-} from './data-types.js';
-export { loadWasmKernel } from './load-wasm.js';
+} from './pixel-data-types.js';
 export {
   applyQualityLookup,
   cloudCoverPercent,
   coveragePercent,
   initialMask,
   maskHistogram,
-} from './quality-mask.js';
-export { loadPerDataType, typedKernels } from './typed-kernels.js';
-export { effectiveNodata, findValidityBand, treatAlphaAsData, type ValidityBand } from './validity-band.js';
+} from './pixel-quality-mask.js';
+export {
+  effectiveNodata,
+  findValidityBand,
+  treatAlphaAsData,
+  type ValidityBand,
+} from './pixel-validity-band.js';
+export { loadWasmKernel } from './pixel-wasm-loader.js';
+export { loadPerDataType, typedKernels } from './typed-pixel-kernels.js';

@@ -1,8 +1,10 @@
 /**
- * Reads TIFF, BigTIFF and GeoTIFF: IFDs, geo keys, mask images, blocks. Invariant: every offset is checked against the file
- * before it is used. May import compression, crs, file, metadata and pixels.
+ * Reads TIFF, BigTIFF and GeoTIFF: IFDs, geo keys, mask images, blocks. Invariant: every offset is checked against the file before it is
+ * used. Imports files of a folder above (types) and the folders `compression`, `compression/deflate`, `crs`, `file`, `metadata` and
+ * `pixels`.
  */
-export { readTiffHeader } from './header.js';
-export { maskPath, openExternalMask } from './mask-image.js';
-export { readTiff } from './read.js';
-export { alignToBlocks } from './read-block.js';
+
+export { readTiff } from './read-tiff.js';
+export { alignToBlocks } from './read-tiff-block.js';
+export { readTiffHeader } from './tiff-header.js';
+export { maskPath, openExternalMask } from './tiff-mask-image.js';

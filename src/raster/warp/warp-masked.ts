@@ -8,9 +8,9 @@ import {
   nodataAsType,
   typedKernels,
 } from '../pixels/index.js';
-import type { DataType, PixelArray, Resampling, Window } from '../types.js';
-import type { ControlGrid } from './control-grid.js';
+import type { DataType, PixelArray, Resampling, Window } from '../raster-types.js';
 import { sourceExtent, type WarpSource, warp } from './warp.js';
+import type { ControlGrid } from './warp-control-grid.js';
 
 /** A type that has a number for missing data that no pixel of the other type has. */
 const WIDER_TYPES: Record<DataType, DataType> = {

@@ -2,10 +2,10 @@
 
 import { invalidImage, windowOutside } from '../errors.js';
 import { dataTypeOf, fillValueFor, isFloat, nodataAsType, nodataReplacementFor } from '../pixels/index.js';
-import type { PixelArray, Resampling, Window } from '../types.js';
-import { bilinearWasm } from './bilinear-wasm.js';
-import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';
-import { cloneForWarp, type GridSquares, prepareSquares } from './grid-squares.js';
+import type { PixelArray, Resampling, Window } from '../raster-types.js';
+import { bilinearWasm } from './warp-bilinear-wasm.js';
+import { type ControlGrid, lerp, OFF_MAP } from './warp-control-grid.js';
+import { cloneForWarp, type GridSquares, prepareSquares } from './warp-grid-squares.js';
 import { warpKernels } from './warp-kernels.js';
 
 /** A window of a scene whose pixels are in memory. */

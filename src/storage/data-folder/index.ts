@@ -1,8 +1,8 @@
 /**
  * The data folder of a node: identity, lock, scratch and result folders, and garbage collection of version folders. Invariant: only one
- * process has the folder open. May import `async`, `catalogue` and `files`.
+ * process has the folder open. Imports the folders `catalogue` and `files` and the part `async`.
  */
 export { DataFolder, readLock } from './data-folder.js';
-export { Results } from './results.js';
-export { Scratch, scratchFile } from './scratch.js';
-export { VersionGc } from './version-gc.js';
+export { VersionGc } from './data-folder-gc.js';
+export { Results } from './results-folder.js';
+export { Scratch, scratchFile } from './scratch-folder.js';

@@ -19,6 +19,8 @@ import {
   onDisk,
   writeFileSynced,
 } from '../files/index.js';
+import { asFsStoreError } from './fs-store-errors.js';
+import { GroupFsync } from './fs-store-group-fsync.js';
 import {
   concatChunks,
   contentChunks,
@@ -26,9 +28,7 @@ import {
   requireChecksum,
   streamOf,
   withChecksum,
-} from './byte-streams.js';
-import { asFsStoreError } from './fs-errors.js';
-import { GroupFsync } from './group-fsync.js';
+} from './object-byte-streams.js';
 import type {
   Cancellable,
   Content,

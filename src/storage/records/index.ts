@@ -1,9 +1,10 @@
 /**
  * Types of the catalogue's records, and the forms of tile records on disk and in messages between nodes. Invariant: a record that is
- * encoded and decoded is unchanged. May import `grid` and `raster` (types).
+ * encoded and decoded is unchanged. Imports the parts `grid` (types) and `raster`.
  */
+
+export * from './record-wavelength-range.js';
+export { CURSOR_SCHEMA, checkEncodedTiles, TILE_RECORD_SCHEMA, TIME_SCHEMA } from './record-wire-schemas.js';
 export type * from './records.js';
-export { schemaOf, type TileSchema, TileSchemas } from './tile-schema.js';
-export { decodeTiles, type EncodedTiles, TileBatch } from './tile-wire-format.js';
-export * from './wavelength-range.js';
-export { CURSOR_SCHEMA, checkEncodedTiles, TILE_RECORD_SCHEMA, TIME_SCHEMA } from './wire-schemas.js';
+export { schemaOf, type TileSchema, TileSchemas } from './tile-record-schema.js';
+export { decodeTiles, type EncodedTiles, TileBatch } from './tile-record-wire-format.js';

@@ -23,8 +23,8 @@ import {
 import type { SceneRecord, TileRecord } from '../records/index.js';
 import type { Storage } from '../storage.js';
 import { versionsOf } from '../write/index.js';
-import { type ExpectedFile, ObjectVerifier } from './object-verifier.js';
-import type { Problem } from './problem.js';
+import { type ExpectedFile, ObjectVerifier } from './verify-objects.js';
+import type { Problem } from './verify-problem.js';
 
 /** Maximum number of listed problems, and of listed orphans; all are counted. */
 const MAX_LISTED = 10_000;

@@ -1,24 +1,17 @@
 /**
  * From stored tiles to arrays: cells with their acquisitions, the pixels of each, and the temporal prior for cloud removal. Knows bands,
- * scales and masks, but not networks. Imports `models` for types and band names.
+ * scales and masks, but not networks. Imports files of a folder above, the folder `models` and the parts `expressions`, `grid` (types),
+ * `raster` and `storage` (types).
  */
-export {
-  type AcquisitionPixels,
-  clearMask,
-  inputMaskOf,
-  isCloudy,
-  mappableMask,
-} from './acquisition-pixels.js';
-export type { AcquisitionFiles, DatePair } from './acquisitions.js';
+
 export {
   coarsenMask,
   differInSize,
   type ReadOutcome,
   type ReadRasters,
   readAcquisitions,
-} from './read-acquisitions.js';
-export { cloudInputs, priorDates } from './temporal-prior.js';
-export type { BandValueKind, TilePixels, TrainedPixels } from './trained-pixels.js';
+} from './read-training-data.js';
+export type { AcquisitionFiles, DatePair } from './training-data-acquisitions.js';
 export {
   acquisitionFiles,
   areAlike,
@@ -30,4 +23,13 @@ export {
   trainedPixels,
   trainingCellKey,
   trainingFiles,
-} from './training-cells.js';
+} from './training-data-cells.js';
+export type { BandValueKind, TilePixels, TrainedPixels } from './training-data-pixel-kind.js';
+export {
+  type AcquisitionPixels,
+  clearMask,
+  inputMaskOf,
+  isCloudy,
+  mappableMask,
+} from './training-data-pixels.js';
+export { cloudInputs, priorDates } from './training-data-temporal-prior.js';

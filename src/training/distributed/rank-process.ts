@@ -11,7 +11,7 @@ import {
   type ReadCellsResult,
   type TrainRankRequest,
 } from './rank-messages.js';
-import { pipeBothWays } from './rendezvous.js';
+import { pipeBothWays } from './rank-rendezvous.js';
 
 /** The process of this rank. Every method throws TW_TRAIN_RING if the process ends, and the errors of the process. */
 export class RankProcess {

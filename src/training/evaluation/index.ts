@@ -1,11 +1,18 @@
 /**
  * Scores of predictions: regression metrics, PSNR, SSIM and MS-SSIM, baselines, and scores of entire tiles. Most functions depend only on
- * true and predicted values. Imports `inference`, `patches`, `data` and `models`.
+ * true and predicted values. Imports files of a folder above, the folders `data`, `inference`, `models` (types) and `patches` and the part
+ * `engines` (types).
  */
-export { type Baselines, initialFitStatistics } from './baselines.js';
-export { type DisplayRange, displayRange } from './display-range.js';
-export { evaluateBaselines, evaluatePredictions, maskedPairs, meanSquaredError } from './evaluate.js';
-export type { ImageScores } from './image-scores.js';
+
+export {
+  evaluateBaselines,
+  evaluatePredictions,
+  maskedPairs,
+  meanSquaredError,
+} from './evaluate-predictions.js';
+export { type Baselines, initialFitStatistics } from './evaluation-baselines.js';
+export { type DisplayRange, displayRange } from './evaluation-display-range.js';
+export type { ImageScores } from './evaluation-image-scores.js';
 export {
   type EpochLosses,
   type Metrics,
@@ -18,5 +25,5 @@ export {
   type TargetStatistics,
   type TileScore,
   targetStatistics,
-} from './metrics.js';
-export { imagesToScore, scoreTile, type TileImages } from './tile-scores.js';
+} from './evaluation-regression-metrics.js';
+export { imagesToScore, scoreTile, type TileImages } from './evaluation-tile-scores.js';

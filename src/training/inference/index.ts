@@ -1,7 +1,7 @@
 /**
  * Applies a model to arrays: patches, or an image in sliding windows whose predictions are blended. Invariant: a pixel that cannot be
- * predicted is NaN, never a guess. Imports `patches`, `data` and `models`.
+ * predicted is NaN, never a guess. Imports the folders `data`, `models` (types) and `patches` and the part `engines` (types).
  */
-export { fillClouds } from './fill-clouds.js';
-export { inferenceBatchSize, predictPatches } from './predict-patches.js';
-export { predictImage } from './sliding-window.js';
+export { fillClouds } from './inference-cloud-filling.js';
+export { inferenceBatchSize, predictPatches } from './inference-patches.js';
+export { predictImage } from './inference-sliding-window.js';

@@ -1,9 +1,10 @@
 /**
- * The `train` process of the job system: options, plan, modes, results and their merge. Invariant: each planned model ends exactly once,
- * as trained, skipped or failed. Imports `distributed`, `workers`, `transfer`, `texture`, `registry` and the folders below them.
+ * The `train` process of the job system: options, plan, modes, results and their merge. Invariant: each planned model ends exactly once, as
+ * trained, skipped or failed. Imports the folders `data`, `distributed`, `evaluation`, `loop`, `models`, `patches`, `registry`, `texture`
+ * (types), `transfer` and `workers` and the parts `async`, `derive`, `engines`, `jobs` (types), `query`, `raster` and `storage`.
  */
-export { mergeResults } from './merge-results.js';
-export { DEFAULT_SEED, validationTime } from './train-options.js';
+export { mergeResults } from './merge-train-results.js';
+export { DEFAULT_SEED, validationTime } from './train-job-inputs.js';
+export { summariseReasons, type TrainResults } from './train-job-results.js';
+export { reasonNotTrainable } from './train-job-trainability.js';
 export { trainProcess } from './train-process.js';
-export { summariseReasons, type TrainResults } from './train-results.js';
-export { reasonNotTrainable } from './trainability.js';

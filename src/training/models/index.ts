@@ -1,9 +1,11 @@
 /**
  * Networks as data (`ModelSpec`), the builder that turns them into tfjs layers models, the built-in models (one file each), and models as
- * files. Invariant: the same specification and seed give the same files. Imports `engines` (types) and `expressions`.
+ * files. Invariant: the same specification and seed give the same files. Imports files of a folder above (types) and the parts `engines`
+ * (types) and `expressions`.
  */
 export { buildModel, LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from './build-model.js';
 export { getModelSpec, MODEL_NAMES } from './builtin-models.js';
+export { RGB_BANDS } from './model-rgb-inputs.js';
 export {
   type BandName,
   hasBatchNorm,
@@ -13,5 +15,4 @@ export {
   type TargetSpec,
 } from './model-spec.js';
 export { buildDiscriminator } from './patchgan-discriminator.js';
-export { RGB_BANDS } from './rgb-inputs.js';
 export { loadModel, type ModelFiles, parseWeights, saveModel, type WeightValues } from './saved-model.js';

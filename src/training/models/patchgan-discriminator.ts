@@ -4,7 +4,7 @@
  */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { LayerBuilder } from './layer-builder.js';
+import { LayerBuilder } from './model-layer-builder.js';
 
 const FIRST_FILTERS = 32;
 const NEXT_FILTERS = [128, 256, 512];

@@ -1,6 +1,6 @@
 /** Spatial attention of SpA-GAN: an attention map that locates cloud from four directions. */
 import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
-import { apply, type LayerBuilder } from './layer-builder.js';
+import { apply, type LayerBuilder } from './model-layer-builder.js';
 
 /** For each direction, the rows and columns to pad and to crop, so that each pixel is shifted onto its neighbour. */
 const DIRECTIONS = [

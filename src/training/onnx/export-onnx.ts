@@ -1,7 +1,7 @@
 /** Exports a model as an ONNX file, for programs that do not read tfjs models. */
 import { onnxLayer, onnxWeights } from '../errors.js';
-import { addLayer, type GraphValue, type LayerConfig, type Weight } from './layer-converters.js';
 import { OnnxGraph, type ValueInfo } from './onnx-graph.js';
+import { addLayer, type GraphValue, type LayerConfig, type Weight } from './onnx-layer-converters.js';
 
 /** Origin of a value: a layer, the index of its application and of the result of that. */
 type Origin = [layer: string, application: number, result: number, options?: object];

@@ -1,5 +1,5 @@
 /** An ONNX model as data, and its serialisation. Field numbers are those of onnx.proto of ONNX 1.12. */
-import { encodeBytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './protobuf.js';
+import { encodeBytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './onnx-protobuf.js';
 
 /** IR version that belongs to operator set 17. */
 const IR_VERSION = 8;

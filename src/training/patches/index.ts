@@ -1,11 +1,13 @@
 /**
  * From arrays to samples: labelled images, held-out ground and dates, patches, augmentation, batches. Invariants: the choice of the split
- * uses masks only, never values; held-out ground is at least one patch away from training ground. Imports `data` and `models`.
+ * uses masks only, never values; held-out ground is at least one patch away from training ground. Imports the folders `data` and `models`
+ * and the parts `engines` (types) and `raster`.
  */
-export { augmentedBatch, type Batch, inferenceBatches } from './batches.js';
+
 export { concatPatches } from './concat-patches.js';
-export { validationDate } from './hold-out.js';
-export { type LabelledImage, labelImages } from './labelled-images.js';
+export { validationDate } from './hold-out-patches.js';
+export { type LabelledImage, labelImages } from './labelled-patch-images.js';
+export { augmentedBatch, type Batch, inferenceBatches } from './patch-batches.js';
 export {
   type AppliedHoldOut,
   filledOnly,

@@ -1,14 +1,14 @@
 /**
  * Samples of one cell: square patches of the input planes of a model, with their targets.
  *
- * Validation never uses ground that training uses (hold-out.ts). If the job holds out dates, training uses the earlier dates and
+ * Validation never uses ground that training uses (hold-out-patches.ts). If the job holds out dates, training uses the earlier dates and
  * validation the later ones. Sides are tried in order until one has enough usable patches. If none has, the cell uses all its dates for
  * both, and only the ground differs. The choice depends only on masks, never on values.
  */
 import { Mask, type Window } from '../../raster/index.js';
 import type { ModelSpec } from '../models/index.js';
-import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
-import type { LabelledImage } from './labelled-images.js';
+import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out-patches.js';
+import type { LabelledImage } from './labelled-patch-images.js';
 
 /** Minimum fraction of readable pixels in a patch. */
 const MIN_READABLE_FRACTION = 0.75;

@@ -44,8 +44,8 @@ import {
 import { noTrainedModel } from '../errors.js';
 import { getModelSpec, MODEL_NAMES, type ModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
-import { InferencePool } from './inference-pool.js';
-import { modelPixels } from './model-pixel-size.js';
+import { modelPixels } from './predict-pixel-size.js';
+import { PredictPool } from './predict-pool.js';
 import type { PredictTask } from './predict-task.js';
 
 interface PredictContext {
@@ -168,7 +168,7 @@ async function predict(
   job.message('choosing an engine');
   const engine = await selectEngineCached(inputs.engine);
   job.message(`predicting with ${engine.name}`);
-  const workers = new InferencePool(engine.name, cores);
+  const workers = new PredictPool(engine.name, cores);
   try {
     const applied = new Map<string, ModelVersionRecord>();
     const choose = (model: ModelRecord) => {

@@ -9,7 +9,7 @@ import { mappableMask, readAcquisitions } from '../data/index.js';
 import { predictionFailed } from '../errors.js';
 import { predictImage } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
-import { cloudFreeTile } from './cloud-free-tile.js';
+import { cloudFreeTile } from './predict-cloud-free-tile.js';
 import type { PredictTask } from './predict-task.js';
 
 /** Encoding of predicted indices. Ten thousandths are far below any error of a model. */

@@ -1,8 +1,10 @@
 /**
  * A trained model as stored: model card, version, and provenance. Invariant: a model and its card are stored together or not at all.
- * Imports `loop`, `warm-start`, `evaluation`, `models` and `data`.
+ * Imports the folders `data` (types), `evaluation` (types), `loop` (types), `models` and `warm-start` (types) and the parts `engines`
+ * (types), `grid` (types), `query` and `storage`.
  */
-export { type DistributedReport, describeTraffic } from './distributed-report.js';
+
+export { type DistributedReport, describeTraffic } from './registry-distributed-report.js';
 export {
   type CardSummary,
   type ModelCard,
@@ -10,7 +12,7 @@ export {
   modelCard,
   TRAINING_MODES,
   type TrainingMode,
-} from './model-card.js';
+} from './registry-model-card.js';
 export {
   describeUnstoredModel,
   type ModelResult,
@@ -18,5 +20,9 @@ export {
   type StoredModel,
   type StoreModelContext,
   storeModel,
-} from './store-model.js';
-export { TRANSFER_POLICIES, type TransferPolicy, type TransferProvenance } from './transfer-provenance.js';
+} from './registry-store-model.js';
+export {
+  TRANSFER_POLICIES,
+  type TransferPolicy,
+  type TransferProvenance,
+} from './registry-transfer-provenance.js';

@@ -1,7 +1,7 @@
 /**
- * Training outside of the node, for example in a Kubernetes Job: the manifest of a cell, the upload, and the job that stores it.
- * Invariant: an upload contains numbers only; the node builds topology and card itself. Imports `jobs`, `registry` and the folders below
- * them.
+ * Training outside of the node, for example in a Kubernetes Job: the manifest of a cell, the upload, and the job that stores it. Invariant:
+ * an upload contains numbers only; the node builds topology and card itself. Imports the folders `data`, `jobs`, `loop` (types), `models`,
+ * `patches` and `registry` and the parts `derive`, `engines`, `jobs` (types), `query` and `storage` (types).
  */
 export {
   type CellCheck,
@@ -10,6 +10,6 @@ export {
   type CheckInputs,
   cellManifest,
   checkCell,
-} from './cell-manifest.js';
-export { encodeUpload, MAX_UPLOAD_BYTES } from './model-upload.js';
-export { cellInputsSchema, type StoreInputs, storeModelProcess } from './store-model-process.js';
+} from './remote-cell-manifest.js';
+export { encodeUpload, MAX_UPLOAD_BYTES } from './remote-model-upload.js';
+export { cellInputsSchema, type StoreInputs, storeModelProcess } from './store-remote-model-process.js';

@@ -7,9 +7,9 @@ import {
   fitScaling,
   standardise,
   type Vector,
-} from './feature-vectors.js';
-import { type Clustering, kMeansClusters, membersOf, nearestIndex } from './k-means.js';
-import { pairwise, silhouette } from './silhouette.js';
+} from './texture-feature-vectors.js';
+import { type Clustering, kMeansClusters, membersOf, nearestIndex } from './texture-k-means.js';
+import { pairwise, silhouette } from './texture-silhouette.js';
 
 /** Range of the numbers of clusters that are tried, and maximum number of vectors in that search. */
 const MIN_CLUSTERS = 2;

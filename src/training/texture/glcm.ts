@@ -4,7 +4,7 @@
  * The values are those of `graycomatrix` (symmetric, normalised, without the row and column of level 0) and `graycoprops` of
  * scikit-image.
  */
-import { MASKED } from './grey-levels.js';
+import { MASKED } from './texture-grey-levels.js';
 
 /** In the order of `graycoprops` in the literature. */
 const TEXTURE_PROPERTIES = [

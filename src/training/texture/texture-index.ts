@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { toArray } from '../../async/index.js';
 import type { Storage, TextureRecord } from '../../storage/index.js';
-import { fitScaling, squaredDistance, standardise } from './feature-vectors.js';
-import { nearestIndex } from './k-means.js';
+import { fitScaling, squaredDistance, standardise } from './texture-feature-vectors.js';
+import { nearestIndex } from './texture-k-means.js';
 
 export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
   /** Euclidean distance in standardised values; 0 for equal textures. */

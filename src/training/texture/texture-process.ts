@@ -20,9 +20,9 @@ import { pinTiles, type Storage, type TextureRecord, type TileRecord } from '../
 import { acquisitionFiles, bandValueKinds, groupTilesByCell, type TrainingCell } from '../data/index.js';
 import { fewTextures, noTextures, textureFailed } from '../errors.js';
 import { RGB_BANDS } from '../models/index.js';
-import { clearestTile } from './clearest-tile.js';
-import { membersOf } from './k-means.js';
+import { clearestTile } from './texture-clearest-tile.js';
 import { isSound, storedTextures } from './texture-index.js';
+import { membersOf } from './texture-k-means.js';
 import type { TexturePool } from './texture-pool.js';
 import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
 

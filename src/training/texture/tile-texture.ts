@@ -2,7 +2,7 @@
 import { type AcquisitionFiles, clearMask, readAcquisitions } from '../data/index.js';
 import { RGB_BANDS } from '../models/index.js';
 import { textureOf } from './glcm.js';
-import { greyLevels } from './grey-levels.js';
+import { greyLevels } from './texture-grey-levels.js';
 
 /** Minimum number of clear pixels. */
 const MIN_PIXELS = 500;

@@ -1,12 +1,18 @@
 /**
  * Chooses the models of other cells from which the training of a cell may start, and records their provenance. Invariant: a source is used
- * only if it beats its own mean baseline. Imports `texture`, `registry`, `warm-start`, `loop` and `data`.
+ * only if it beats its own mean baseline. Imports the folders `data` (types), `loop` (types), `registry` (types), `texture` (types) and
+ * `warm-start` (types) and the parts `jobs` (types) and `storage`.
  */
-export { awaitSeedModels, electClusterSeeds } from './cluster-seeds.js';
-export { findSources, type SourceCandidates, type TransferPlan, transferProvenance } from './provenance.js';
+export { awaitSeedModels, electClusterSeeds } from './transfer-cluster-seeds.js';
+export {
+  findSources,
+  type SourceCandidates,
+  type TransferPlan,
+  transferProvenance,
+} from './transfer-plan.js';
 export {
   availableSourceModels,
   isUsableSource,
   type SourceModelFinder,
   sourceModelFinder,
-} from './source-models.js';
+} from './transfer-source-models.js';

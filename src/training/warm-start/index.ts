@@ -1,6 +1,7 @@
 /**
- * Copies the weights of another cell's model into a fresh model and adapts batch normalisation and output layers to the cell. Invariant:
- * if a source is refused, the model is unchanged. Imports `evaluation`, `inference`, `patches` and `models`.
+ * Copies the weights of another cell's model into a fresh model and adapts batch normalisation and output layers to the cell. Invariant: if
+ * a source is refused, the model is unchanged. Imports files of a folder above, the folders `evaluation`, `inference`, `models` and
+ * `patches` and the parts `engines` (types) and `storage`.
  */
 export {
   type SourceModelFiles,

@@ -7,8 +7,8 @@ import type { ModelFileLocation } from '../../storage/index.js';
 import { meanSquaredError } from '../evaluation/index.js';
 import { parseWeights, type WeightValues } from '../models/index.js';
 import { type Patches, subsamplePatches, type TrainValidationPatches } from '../patches/index.js';
-import { adaptBatchNorm } from './adapt-batch-norm.js';
-import { refitLinearLayer, refitOutputLayers } from './refit-output-layers.js';
+import { adaptBatchNorm } from './warm-start-batch-norm.js';
+import { refitLinearLayer, refitOutputLayers } from './warm-start-output-layers.js';
 
 /** Files of a model of another cell. */
 export interface SourceModelFiles {

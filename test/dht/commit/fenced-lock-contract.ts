@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import { CommitLog } from '../../../src/dht/commit/cluster-commit-log.js';
 import {
   acquireLock,
   isOwnedBy,
@@ -9,7 +9,7 @@ import {
   ownerLabel,
   pruneCommittedLocks,
   revokeLocksOf,
-} from '../../../src/dht/commit/fenced-lock.js';
+} from '../../../src/dht/commit/fenced-commit-lock.js';
 import { lockHeld } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 

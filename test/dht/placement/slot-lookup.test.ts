@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
 import type { Owner } from '../../../src/dht/placement/placement.js';
 import { rowSlotLookup } from '../../../src/dht/placement/slot-lookup.js';
-import { routeQuery } from '../../../src/dht/scatter-gather/query-router.js';
+import { routeQuery } from '../../../src/dht/scatter-gather/scatter-gather-router.js';
 import { ColumnIndex, type TileRecord } from '../../../src/storage/index.js';
 
 const cells = fc.oneof(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeCube } from '../../analysis/cubes.js';
+import { writeCube } from '../../hyperspectral/cubes.js';
 import { noEtcd } from '../../support/etcd.js';
 import { itemsOf, type Job, resultsOf, Servers, startJob, until } from '../servers.js';
 

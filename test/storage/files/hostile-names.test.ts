@@ -4,7 +4,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { LocalJobService } from '../../../src/jobs/index.js';
-import { checkedName } from '../../../src/storage/files/names.js';
+import { checkedName } from '../../../src/storage/files/file-names.js';
 import { type NewModel, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { HOSTILE_NAMES } from '../../support/hostile-names.js';

@@ -8,8 +8,11 @@ import type { Tf } from '../../../src/engines/tfjs.js';
 import { randomStream, shuffledOrder } from '../../../src/random.js';
 import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
-import type { DatePair } from '../../../src/training/data/acquisitions.js';
-import { distributedReport, pooledCellScores } from '../../../src/training/distributed/build-report.js';
+import type { DatePair } from '../../../src/training/data/training-data-acquisitions.js';
+import {
+  distributedReport,
+  pooledCellScores,
+} from '../../../src/training/distributed/build-distributed-report.js';
 import {
   type CellPatches,
   trainDataParallel,
@@ -20,23 +23,26 @@ import {
 } from '../../../src/training/distributed/ring-all-reduce.js';
 import { allReduceRunningStatistics } from '../../../src/training/distributed/tensor-all-reduce.js';
 import { diverged } from '../../../src/training/errors.js';
-import { initialFitStatistics, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
-import { displayRange } from '../../../src/training/evaluation/display-range.js';
-import { evaluateBaselines } from '../../../src/training/evaluation/evaluate.js';
-import { meanScores } from '../../../src/training/evaluation/image-scores.js';
-import type { Metrics } from '../../../src/training/evaluation/metrics.js';
-import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
+import { evaluateBaselines } from '../../../src/training/evaluation/evaluate-predictions.js';
+import {
+  initialFitStatistics,
+  sufficientStatistics,
+} from '../../../src/training/evaluation/evaluation-baselines.js';
+import { displayRange } from '../../../src/training/evaluation/evaluation-display-range.js';
+import { meanScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
+import type { Metrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
+import { scoreTile } from '../../../src/training/evaluation/evaluation-tile-scores.js';
 import { getModelSpec, regressionMetrics } from '../../../src/training/index.js';
-import { predictPatches } from '../../../src/training/inference/predict-patches.js';
-import { createLearner } from '../../../src/training/loop/train-model.js';
+import { predictPatches } from '../../../src/training/inference/inference-patches.js';
+import { createLearner } from '../../../src/training/loop/training-loop.js';
+import { rgbNormalisation } from '../../../src/training/models/model-rgb-inputs.js';
 import type { ModelSpec } from '../../../src/training/models/model-spec.js';
-import { rgbNormalisation } from '../../../src/training/models/rgb-inputs.js';
-import type { Batch } from '../../../src/training/patches/batches.js';
-import { augmentedBatch } from '../../../src/training/patches/batches.js';
 import { concatPatches } from '../../../src/training/patches/concat-patches.js';
-import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
+import type { Batch } from '../../../src/training/patches/patch-batches.js';
+import { augmentedBatch } from '../../../src/training/patches/patch-batches.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/ridge-regression.js';
+import { ridge } from '../../../src/training/training-ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, type Field, field } from '../synthetic-land.js';

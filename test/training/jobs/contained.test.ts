@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { allowedCpus } from '../../../src/engines/processes/cpu-affinity.js';
+import { allowedCpus } from '../../../src/engines/processes/engine-cpu-affinity.js';
 import {
   type CellResult,
   type TrainCellTask,

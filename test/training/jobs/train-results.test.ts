@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messageCheck } from '../../../src/json-schema.js';
-import type { ImageScores } from '../../../src/training/evaluation/image-scores.js';
-import type { Metrics, TileScore } from '../../../src/training/evaluation/metrics.js';
+import type { ImageScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
+import type { Metrics, TileScore } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import {
   regressionMetrics,
   summariseReasons,
@@ -13,7 +13,7 @@ import {
   mergeResults,
   type PartialTrainResults,
   TRAIN_PART,
-} from '../../../src/training/jobs/merge-results.js';
+} from '../../../src/training/jobs/merge-train-results.js';
 
 test('cells without a model are summarised by reason, regardless of the numbers in it', () => {
   const few = (geocode: string, patches: number) => ({

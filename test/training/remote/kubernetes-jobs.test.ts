@@ -11,7 +11,7 @@ import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { kubernetesJob } from '../../../src/cli/commands/training/kubernetes-jobs.js';
+import { kubernetesJob } from '../../../src/cli/commands/training/train-command-kubernetes.js';
 import { type ModelCard, summariseReasons } from '../../../src/training/index.js';
 import { finished, start, tilewright } from '../../support/command.js';
 import { eventually } from '../../support/eventually.js';

@@ -14,9 +14,9 @@ import {
   distanceBetween,
   fitScaling,
   standardise,
-} from '../../../src/training/texture/feature-vectors.js';
-import { kMeansClusters, nearestIndex } from '../../../src/training/texture/k-means.js';
-import { pairwise, silhouette } from '../../../src/training/texture/silhouette.js';
+} from '../../../src/training/texture/texture-feature-vectors.js';
+import { kMeansClusters, nearestIndex } from '../../../src/training/texture/texture-k-means.js';
+import { pairwise, silhouette } from '../../../src/training/texture/texture-silhouette.js';
 
 /** Points around centres that are far apart, and the centre of each point. */
 function planted(centres: number, each: number, size: number, seed: number) {

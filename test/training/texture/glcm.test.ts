@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type GreyImage, TEXTURE_NAMES, textureOf } from '../../../src/training/texture/glcm.js';
-import { greyLevels } from '../../../src/training/texture/grey-levels.js';
+import { greyLevels } from '../../../src/training/texture/texture-grey-levels.js';
 
 interface Case {
   width: number;

@@ -7,7 +7,7 @@ import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
-import type { TrainOptions } from '../../../src/training/loop/train-model.js';
+import type { TrainOptions } from '../../../src/training/loop/training-loop.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
 import { subsamplePatches } from '../../../src/training/patches/patches.js';

@@ -20,9 +20,9 @@ import {
 } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { saveModel } from '../../../src/training/models/saved-model.js';
-import { InferencePool } from '../../../src/training/predict/inference-pool.js';
+import { PredictPool } from '../../../src/training/predict/predict-pool.js';
 import type { PredictTask } from '../../../src/training/predict/predict-task.js';
-import { untrainedModel } from '../../../src/training/remote/untrained-model.js';
+import { untrainedModel } from '../../../src/training/remote/remote-untrained-model.js';
 import { atEnd } from '../../support/at-end.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';
 import { tempFolder } from '../../support/temp.js';
@@ -105,11 +105,11 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       };
     });
     const poolOf = (t: TestContext, threads: number) => {
-      const pool = new InferencePool('wasm', threads);
+      const pool = new PredictPool('wasm', threads);
       atEnd(t, () => pool.close());
       return pool;
     };
-    const works = async (pool: InferencePool) => assert.ok((await pool.make(task, never))!.files.length > 0);
+    const works = async (pool: PredictPool) => assert.ok((await pool.make(task, never))!.files.length > 0);
 
     for (const wait of MOMENTS)
       test(`busy for ${wait} ms: one tile fails, the others are made`, async (t) => {

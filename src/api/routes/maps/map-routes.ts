@@ -11,10 +11,10 @@ import {
   parseSource,
 } from '../../../query/index.js';
 import type { CollectionRecord } from '../../../storage/index.js';
+import type { Services } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
 import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
-import type { Services } from '../../services.js';
 import {
   type MapQuery,
   type MosaicQuery,
@@ -22,7 +22,7 @@ import {
   mosaicQuery,
   renderParams,
   renderQuery,
-} from './render-params.js';
+} from './map-routes-query.js';
 
 /** Formats by their names in URLs. */
 const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };

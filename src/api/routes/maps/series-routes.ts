@@ -9,9 +9,9 @@ import {
   isoTime,
   parseFilter,
 } from '../../../query/index.js';
+import type { Services } from '../../api-services.js';
 import { partialMembers } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
-import type { Services } from '../../services.js';
 import { zoneSchema } from './zone-schema.js';
 
 interface SeriesBody extends FilterParams {

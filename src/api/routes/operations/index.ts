@@ -1,3 +1,5 @@
-/** Health, readiness and Prometheus metrics of the node. Imports `dht` and `metrics`. */
-export { type ProcessUsage, processUsage } from './process-usage.js';
-export { operationRoutes } from './routes.js';
+/**
+ * Health, readiness and Prometheus metrics of the node. Imports files of a folder above (types), the folders `http`, `plugins` and
+ * `schemas` and the part `metrics`.
+ */
+export { operationRoutes } from './operation-routes.js';

@@ -1,9 +1,11 @@
 /**
- * OGC API Processes: list, execution, jobs, results, logs, events. Invariant: a request for a job of another leader is forwarded to
- * that node. Imports `jobs`, `dht` and `html`.
+ * OGC API Processes: list, execution, jobs, results, logs, events. Invariant: a request for a job of another leader is forwarded to that
+ * node. Imports files of a folder above (types), the folders `http`, `plugins` and `schemas` and the parts `dht`, `html`, `jobs`, `query`
+ * and `storage` (types).
  */
-export { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
-export { processRoutes } from './routes.js';
+export { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-process-request.js';
+export type { StatusInfo } from './job-status-response.js';
+export { processRoutes } from './process-routes.js';
 export {
   idempotencyKey,
   idempotencyKeyHeader,
@@ -11,5 +13,4 @@ export {
   startJob,
   startResponses,
   startWithFile,
-} from './start-job.js';
-export type { StatusInfo } from './status-info.js';
+} from './start-job-request.js';

@@ -1,11 +1,14 @@
-/** `tilewright analyse`: a subcommand for each analysis. Invariant: help does not load `analysis`. Imports types of `analysis`. */
+/**
+ * `tilewright analyse`: a subcommand for each analysis. Invariant: help does not load `hyperspectral`. Imports files of a folder above, the
+ * folders `options` and `output` and the parts `derive` (types), `html`, `hyperspectral` and `jobs` (types).
+ */
 import { Command } from 'commander';
-import { classifyCommand } from './classify.js';
-import { clusterCommand } from './cluster.js';
-import { matchCommand } from './match.js';
-import { continuumCommand, indicesCommand, resampleCommand, smoothCommand } from './spectra.js';
-import { anomalyCommand, mnfCommand, pcaCommand, statsCommand } from './statistics.js';
-import { unmixCommand } from './unmix.js';
+import { classifyCommand } from './classify-command.js';
+import { clusterCommand } from './cluster-spectra-command.js';
+import { matchCommand } from './match-command.js';
+import { continuumCommand, indicesCommand, resampleCommand, smoothCommand } from './spectra-commands.js';
+import { anomalyCommand, mnfCommand, pcaCommand, statsCommand } from './statistics-commands.js';
+import { unmixCommand } from './unmix-command.js';
 
 const COMMANDS = [
   statsCommand,

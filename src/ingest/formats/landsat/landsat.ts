@@ -6,20 +6,31 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { missingBand, notRecognised } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import type { DescribeOptions, InputProbe, ProductFormat, QualityBand, Scene } from '../../scene.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type {
+  DescribeOptions,
+  InputProbe,
+  ProductFormat,
+  QualityBand,
+  Scene,
+} from '../../ingest-scene-description.js';
 import { bitAt, buildQualityLookup, datetimeOption, NASA, USGS } from '../shared/index.js';
-import { findMtl } from './mtl.js';
-import { type LandsatLevel, type LandsatProduct, parseProductName, readProductFromMtl } from './product.js';
+import { findMtl } from './landsat-mtl.js';
+import {
+  type LandsatLevel,
+  type LandsatProduct,
+  parseProductName,
+  readProductFromMtl,
+} from './landsat-product.js';
 import {
   brightnessTemperature,
   KELVIN_SCALE,
   mtlNumber,
   radianceScale,
   reflectanceScale,
-} from './radiance.js';
+} from './landsat-radiance.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',

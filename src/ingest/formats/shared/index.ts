@@ -1,7 +1,10 @@
 /**
- * Helpers that several formats use: probing of inputs, acquisition times, metadata files, XML, quality lookup tables,
- * providers, scene ids. Invariant: metadata is read within limits of size and depth. May import raster and query.
+ * Helpers that several formats use: probing of inputs, acquisition times, metadata files, XML, quality lookup tables, providers, scene ids.
+ * Invariant: metadata is read within limits of size and depth. Imports files of a folder above (types) and the parts `query` and `raster`.
  */
+
+export { checkCalibration } from './check-product-calibration.js';
+export { hdf5Subdatasets, matchesRaster, probeInput } from './probe-product-input.js';
 export {
   type AcquisitionTime,
   compactTimestamp,
@@ -11,11 +14,9 @@ export {
   parseTime,
   parseTimeRange,
   timesInName,
-} from './acquisition-time.js';
-export { checkCalibration } from './check-calibration.js';
-export { commonBandNames } from './common-band-names.js';
-export { readMetadataFile } from './metadata-file.js';
-export { hdf5Subdatasets, matchesRaster, probeInput } from './probe-input.js';
+} from './product-acquisition-time.js';
+export { commonBandNames } from './product-band-names.js';
+export { readMetadataFile } from './product-metadata-file.js';
 export {
   ASI,
   CLIMATOLOGY_LAB,
@@ -28,7 +29,7 @@ export {
   NSIDC,
   USDA,
   USGS,
-} from './providers.js';
-export { bitAt, buildQualityLookup } from './quality-lookup.js';
-export { slugify, stemOf } from './scene-id.js';
-export { elementsOf, readXml, rootName, textOf, type XmlElement } from './xml.js';
+} from './product-providers.js';
+export { bitAt, buildQualityLookup } from './product-quality-lookup.js';
+export { slugify, stemOf } from './product-scene-id.js';
+export { elementsOf, readXml, rootName, textOf, type XmlElement } from './product-xml.js';

@@ -1,6 +1,6 @@
 /**
- * Imaging spectrometers: DESIS, EMIT, EnMAP, Hyperion, PRISMA. Invariant: every band has its centre wavelength. May import
- * formats/shared, formats/landsat (MTL) and band-groups.
+ * Imaging spectrometers: DESIS, EMIT, EnMAP, Hyperion, PRISMA. Invariant: every band has its centre wavelength. Imports files of a folder
+ * above, the folders `formats/landsat`, `formats/shared` and `georeferencing` and the part `raster`.
  */
 export { desis } from './desis.js';
 export { emit } from './emit.js';

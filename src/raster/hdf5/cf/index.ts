@@ -1,8 +1,8 @@
 /**
- * The CF conventions: grid mappings, coordinate variables, time axes and missing data. May import the file access of hdf5, crs
- * and pixels.
+ * The CF conventions: grid mappings, coordinate variables, time axes and missing data. Imports files of a folder above and the folders
+ * `crs` and `pixels`.
  */
-export { cfGeoreferencing } from './georeferencing.js';
+export { cfGeoreferencing } from './cf-georeferencing.js';
 export {
   decodedType,
   isMissing,
@@ -10,5 +10,5 @@ export {
   type NumberTypes,
   replaceMissing,
   viewAsDecoded,
-} from './missing-data.js';
-export { openTimeAxis, type TimeAxis } from './time-axis.js';
+} from './cf-missing-data.js';
+export { openTimeAxis, type TimeAxis } from './cf-time-axis.js';

@@ -1,5 +1,5 @@
 /** Merges runs into one, in steps of a few milliseconds. Between steps, the runs can be read and their rows marked. */
-import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } from '../columns.js';
+import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } from '../index-columns.js';
 import {
   compareCells,
   compareNewest,
@@ -9,7 +9,7 @@ import {
   OBSOLETE,
   type RowRef,
 } from '../index-run.js';
-import { mergeInOrder, SortedRows, sortRows } from './k-way-merge.js';
+import { mergeInOrder, SortedRows, sortRows } from './compaction-merge.js';
 
 const STEP_ROWS = 4_096;
 /** Marks a code that is not translated yet. */

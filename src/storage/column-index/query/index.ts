@@ -1,10 +1,11 @@
 /**
  * Selects, sorts and pages rows of the runs. Invariant: queries are synchronous and see one state of the index; a page ends with a cursor
- * that remains valid after changes. May import the columns and runs of the parent folder.
+ * that remains valid after changes. Imports files of a folder above.
  */
+
+export { countInTime, firstNewest } from './index-newest-first.js';
 export type { IndexPage, IndexQuery, RowFilter, RunFilter, Selection } from './index-query.js';
-export { mergePages, type RunMatches } from './merge-results.js';
-export { countInTime, firstNewest } from './newest-first.js';
-export { type RowVisit, visitSelected } from './select-rows.js';
-export * from './sort-order.js';
-export { TopK } from './top-k.js';
+export * from './index-sort-order.js';
+export { TopK } from './index-top-k.js';
+export { mergePages, type RunMatches } from './merge-index-results.js';
+export { type RowVisit, visitSelected } from './select-index-rows.js';

@@ -1,7 +1,0 @@
-/**
- * Passes over one tile in worker threads: extreme pixels, random draws, nearest centres. `passes` combines them over all tiles. Invariant:
- * results do not depend on the order of the blocks. Imports the folders numeric, pixel-methods, reproducible-sums and tile-reading.
- */
-export { nearestSums } from './nearest-centres.js';
-export { type Extreme, tileExtremes } from './tile-extremes.js';
-export { drawWeightedPixel } from './weighted-draw.js';

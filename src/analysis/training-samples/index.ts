@@ -1,7 +1,0 @@
-/**
- * Standardised spectra and patches of the labelled pixels of a tile, in shared memory. Runs in worker threads. Invariant: which pixels are
- * sampled depends only on their positions. Imports the folders labels, numeric, pixel-methods and tile-reading.
- */
-export { type LabelledPatches, labelledPatches } from './labelled-patches.js';
-export { type LabelledSpectra, labelledSpectra, sampleFractions } from './labelled-spectra.js';
-export { BYTES_PER_VALUE, loadSpectra, PRECISIONS, type Precision } from './precision.js';

@@ -1,0 +1,21 @@
+/** `/docs`: the reference of the API, by Swagger UI from `/openapi.json`. Everything on the page comes from this server. */
+import { readFile } from 'node:fs/promises';
+import type { FastifyInstance } from 'fastify';
+import { CSS, SCRIPT, servePage, servePageFile } from '../../http/index.js';
+import { document } from './docs-page-document.js';
+import { style } from './docs-page-style.js';
+
+export async function docsPageRoutes(server: FastifyInstance): Promise<void> {
+  servePage(server, '/docs', document, { summary: 'This API, for people', tags: ['operations'] });
+  const file = (address: string) => () => readFile(new URL(address), 'utf8');
+  const swagger = (name: string) => file(import.meta.resolve(`@fastify/swagger-ui/static/${name}`));
+  servePageFile(server, '/docs/page.css', CSS, async () => style);
+  servePageFile(
+    server,
+    '/docs/docs-page-script.js',
+    SCRIPT,
+    file(import.meta.resolve('./browser/docs-page-script.js')),
+  );
+  servePageFile(server, '/docs/swagger-ui.css', CSS, swagger('swagger-ui.css'));
+  servePageFile(server, '/docs/swagger-ui-bundle.js', SCRIPT, swagger('swagger-ui-bundle.js'));
+}

@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { isAbsolute } from 'node:path';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { checkNamePattern, type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
+import type { Process } from '../../../jobs/index.js';
+import { documented } from '../../../json-schema.js';
+import type { JobRecord } from '../../../storage/index.js';
+import type { Services } from '../../api-services.js';
+import { badRequest, outsideFolder } from '../../errors.js';
+import { closedObject } from '../../schemas/index.js';
+import {
+  type ExecuteRequest,
+  executeBody,
+  idempotencyKey,
+  idempotencyKeyHeader,
+  sendJob,
+  startJob,
+  startResponses,
+  startWithFile,
+  wantedResultOptions,
+} from '../processes/index.js';
+import { checkUploadSize, saveUpload } from './ingest-upload.js';
+
+type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;
+
+interface IngestBody extends Options {
+  href: string | string[];
+}
+
+interface UploadQuery extends Options {
+  filename?: string;
+}
+
+const FILE = 'application/octet-stream';
+
+/**
+ * `POST /ingest` starts a job. The body is either `{"href"}`, for scenes on the server's disk inside an allowed folder, or a file
+ * (`application/octet-stream`), with the options as query parameters. `POST /processes/ingest/execution` is the OGC form of the first.
+ */
+export async function ingestRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { jobs } = services;
+  const ingest = services.processes.get('ingest');
+  if (!ingest) throw new Error('the ingest process is not wired');
+  const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
+  const hrefs = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
+  const href = { anyOf: [{ type: 'string' }, hrefs] };
+
+  server.removeContentTypeParser('text/plain');
+  server.addContentTypeParser(FILE, (_request, payload, done) => done(null, payload));
+
+  server.post<{ Body: IngestBody | Readable | undefined; Querystring: UploadQuery }>(
+    '/ingest',
+    {
+      config: { write: true },
+      schema: {
+        summary: 'Ingests scenes from a folder of the server, or an uploaded file',
+        tags: ['ingest'],
+        headers: idempotencyKeyHeader,
+        response: startResponses,
+        querystring: closedObject({
+          filename: documented(
+            {
+              type: 'string',
+              description: 'Name of the uploaded file, which needs it; not with a JSON body',
+            },
+            { minLength: 1 },
+          ),
+          ...options,
+          bands: inUrl(
+            options['bands'],
+            '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
+          ),
+          wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
+        }),
+        body: {
+          content: {
+            'application/json': {
+              schema: closedObject({ href, ...options }, { required: ['href'] }),
+            },
+            [FILE]: { schema: { type: 'string', format: 'binary' } },
+          },
+        },
+      },
+      onRequest: async ({ headers }) => {
+        if (headers['content-type'] === FILE) await checkUploadSize(headers['content-length'], services);
+      },
+      preValidation: async (request) => {
+        const { query } = request;
+        if (typeof query.bands === 'string') query.bands = bandNumbers(query.bands);
+        if (typeof query.wavelengths === 'string')
+          query.wavelengths = (query.wavelengths as string).split(',').map(Number);
+      },
+    },
+    async (request, reply) => {
+      const { body, query } = request;
+      if (body instanceof Readable) {
+        const { filename, ...rest } = query;
+        if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
+        return ingestUpload(request, reply, body, filename, rest);
+      }
+      if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
+      if (Object.keys(query).length > 0) throw badRequest('send options in the JSON, next to "href"');
+      const { href, ...rest } = body;
+      return ingestPaths(request, reply, { ...rest, paths: [href].flat() });
+    },
+  );
+
+  server.post<{ Body: ExecuteRequest & { inputs: IngestInputs } }>(
+    '/processes/ingest/execution',
+    {
+      config: { write: true },
+      schema: {
+        summary: 'Starts a job: ingest scenes',
+        tags: ['processes'],
+        headers: idempotencyKeyHeader,
+        response: startResponses,
+        body: executeBody(ingest),
+      },
+    },
+    (request, reply) => {
+      const resultOptions = wantedResultOptions(ingest as Process, request.body);
+      return ingestPaths(request, reply, request.body.inputs, resultOptions);
+    },
+  );
+
+  async function ingestPaths(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    asked: IngestInputs,
+    resultOptions?: JobRecord['resultOptions'],
+  ) {
+    checkNamePattern(asked);
+    const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
+    const inputs = { ...asked, paths };
+    const started = await startJob(request, jobs, ingest as Process, inputs, {
+      asked,
+      resultOptions,
+      ...(!request.isOwner && { given: { ...inputs, fenced: true } }),
+    });
+    return sendJob(request, reply, started);
+  }
+
+  async function ingestUpload(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: Readable,
+    filename: string,
+    options: Options,
+  ) {
+    checkNamePattern(options);
+    // Only requests with an idempotency key are compared with others.
+    const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
+    const { path, scratch } = await saveUpload(body, filename, services, digest);
+    const inputs = { ...options, paths: [filename] };
+    const started = await startWithFile(request, services, ingest as Process, inputs, {
+      scratch,
+      given: { ...options, paths: [path], sentAs: filename },
+      asked: { ...options, filename, sha256: digest?.digest('hex') },
+    });
+    return sendJob(request, reply, started);
+  }
+}
+
+/** Describes an option as it is written in a URL. */
+const inUrl = (schema: unknown, pattern: string) =>
+  documented(schema as object, {
+    ...{ type: 'string', pattern },
+    ...{ items: undefined, additionalProperties: undefined, maxProperties: undefined, minItems: undefined },
+    ...{ maxItems: undefined, propertyNames: undefined },
+  });
+
+/** Parses "red=3,nir=4". A value that is not a number becomes NaN, which the schema refuses. */
+function bandNumbers(text: string): Record<string, number> {
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const [name, number] = pair.split(/[=:]/);
+      return [name, Number(number)];
+    }),
+  );
+}
+
+/**
+ * The real path of an href. The user who runs the server may name any path. The job repeats the check when it opens the files. Throws
+ * TW_INGEST_NOT_RECOGNISED for a missing file in an allowed folder. Outside, missing and existing files get the same answer, so that
+ * the route reveals nothing about the disk.
+ */
+async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
+  const path = pathOf(href);
+  if (isOwner) return path;
+  if (!isAbsolute(path)) throw outsideFolder(href);
+  return new PathGuard(allowedFolders).resolveAllowed(path).catch((error) => {
+    throw pathNotAllowed.is(error) ? outsideFolder.because(error, href) : error;
+  });
+}
+
+function pathOf(href: string): string {
+  if (!href.startsWith('file:')) return href;
+  try {
+    return fileURLToPath(href);
+  } catch (error) {
+    throw outsideFolder.because(error, href);
+  }
+}

@@ -1,0 +1,305 @@
+/** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
+
+import { type Bbox, cellBbox, gridByName } from '../../../grid/index.js';
+import { CLASSIFIER, type ClassifierCard, patchSide } from '../../../hyperspectral/index.js';
+import { plural } from '../../../plural.js';
+import {
+  bboxPolygon,
+  extensionUrl,
+  isoTime,
+  type StacLink,
+  type StacPolygon,
+  stacUrls,
+  toClassification,
+} from '../../../query/index.js';
+import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD_CELL } from '../../../storage/index.js';
+import { type CardSummary, getModelSpec, type ModelSpec } from '../../../training/index.js';
+import { GEOJSON } from '../../schemas/index.js';
+
+interface ModelAsset {
+  href: string;
+  type: string;
+  title: string;
+  roles: string[];
+  'mlm:artifact_type'?: string;
+  'eo:bands'?: object[];
+}
+
+export interface ModelItem {
+  type: 'Feature';
+  stac_version: '1.0.0';
+  stac_extensions: string[];
+  id: string;
+  geometry: StacPolygon;
+  bbox: Bbox;
+  properties: Record<string, unknown>;
+  links: StacLink[];
+  assets: Record<string, ModelAsset>;
+}
+
+/** Properties that differ between kinds of models. */
+interface Description {
+  title: string;
+  /** A sentence that says what the model predicts. */
+  description: string;
+  architecture: string;
+  framework: Record<string, string>;
+  tasks: string[];
+  inputs: object[];
+  outputs: object[];
+  hyperparameters: object;
+  bands: object[];
+}
+
+/** `one` is a version of `model`. Throws TW_TRAIN_MODEL if this version of the program does not know this kind of model. */
+export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
+  const card = one.card as CardSummary | ClassifierCard;
+  const described = one.model === CLASSIFIER ? describeClassifier(one) : describeNet(one);
+  const bbox = bboxOf(one);
+  const days = card.data.map(({ datetime }) => datetime).sort();
+  const weights = one.files.find(({ name }) => name === 'weights.bin')?.bytes ?? 0;
+  return {
+    type: 'Feature',
+    stac_version: '1.0.0',
+    stac_extensions: ['mlm/v1.4.0', 'eo/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extensionUrl),
+    id: `${one.id}_${one.version}`,
+    geometry: bboxPolygon(bbox),
+    bbox,
+    properties: {
+      title: described.title,
+      description: described.description,
+      datetime: null,
+      start_datetime: days[0],
+      end_datetime: days.at(-1),
+      created: isoTime(one.createdAt),
+      version: one.version,
+      geocode: one.geocode,
+      ...(one.geocode !== WORLD_CELL && { 'grid:code': `${one.grid.toUpperCase()}-${one.geocode}` }),
+      // The extension does not allow a plus sign in names; ids of collections may have one.
+      'mlm:name': one.id.replaceAll('+', '-'),
+      'mlm:architecture': described.architecture,
+      'mlm:tasks': described.tasks,
+      ...described.framework,
+      // Weights are float32.
+      'mlm:total_parameters': weights / 4,
+      'mlm:pretrained': card.parent !== null,
+      'mlm:pretrained_source': card.parent,
+      'mlm:input': described.inputs,
+      'mlm:output': described.outputs,
+      'mlm:hyperparameters': described.hyperparameters,
+      'eo:bands': described.bands,
+    },
+    links: linksOf(model, one, card, base),
+    assets: assetsOf(stacUrls(base).model(one.id, one.version), described.bands),
+  };
+}
+
+function describeNet(one: ModelVersionRecord): Description {
+  const card = one.card as CardSummary;
+  const spec = getModelSpec(one.model);
+  const [version] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
+  return {
+    title: spec.title,
+    description: `Predicts ${spec.title}, for ${one.geocode} only. Trained on ${trainedOn(one, card)}.`,
+    architecture: spec.architecture,
+    framework: {
+      'mlm:framework': 'TensorFlow.js',
+      ...(version !== undefined && { 'mlm:framework_version': version }),
+    },
+    tasks: tasksOf(spec),
+    inputs: [inputOf(spec, card)],
+    outputs: outputsOf(spec),
+    hyperparameters: hyperparameters(spec, card),
+    bands: spec.inputs.map((name) => ({ name, common_name: name })),
+  };
+}
+
+const ARCHITECTURES = {
+  lda: 'Linear discriminant analysis',
+  logistic: 'Logistic regression',
+  mlp: 'Multilayer perceptron',
+  cnn1d: 'Convolutional network along the bands',
+  cnn2d: 'Convolutional network over the ground',
+  resnet3d: 'Residual network of separable 3D convolutions with attention over the bands',
+};
+
+function describeClassifier({ collection, card }: ModelVersionRecord): Description {
+  const { classifier, strength, seed, bands, sizes, classes } = card as ClassifierCard;
+  const tasks = ['classification'];
+  const side = patchSide(classifier);
+  return {
+    title: 'classes of spectra',
+    description: `Predicts the class of a pixel from its spectrum. Trained on labelled pixels of the collection ${collection}.`,
+    architecture: ARCHITECTURES[classifier],
+    framework: { 'mlm:framework': 'TensorFlow.js' },
+    tasks,
+    inputs: [
+      {
+        name: 'input',
+        bands: bands.map(({ name }) => name),
+        input: arrayOf(side === 1 ? [-1, bands.length] : [-1, side, side, bands.length]),
+        description:
+          side === 1
+            ? 'Physical values of the bands: stored value * scale + offset'
+            : `Physical values of the bands, stored value * scale + offset, of the ${side} x ${side} pixels around the pixel; pixels without data have the mean of the band`,
+        value_scaling: null,
+        resize_type: null,
+        pre_processing_function: null,
+      },
+    ],
+    outputs: [
+      {
+        name: 'output',
+        tasks,
+        result: arrayOf([-1, classes.length]),
+        description: 'Probability of each class',
+        'classification:classes': classes.map(({ code, name }) => ({
+          ...toClassification({ value: code, name }),
+          description: name,
+        })),
+        post_processing_function: null,
+      },
+    ],
+    hyperparameters: { classifier, strength, seed, layers: sizes },
+    // The extension has wavelengths in micrometres.
+    bands: bands.map(({ name, wavelength, fwhm }) => ({
+      name,
+      center_wavelength: wavelength / 1000,
+      ...(fwhm !== undefined && { full_width_half_max: fwhm / 1000 }),
+    })),
+  };
+}
+
+/** The bounds of the cell, or of the entire grid. */
+function bboxOf({ grid: name, geocode }: ModelVersionRecord): Bbox {
+  const grid = gridByName(name);
+  if (geocode !== WORLD_CELL) return cellBbox(grid, geocode);
+  const { west, south, east, north } = grid.extent;
+  return [...grid.toLonLat(west, south), ...grid.toLonLat(east, north)];
+}
+
+function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSummary): string {
+  return `${distributed ? `${plural(distributed.places.length, 'place')} of ` : ''}the collection ${collection}`;
+}
+
+const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
+
+function inputOf(
+  { inputs, target, patchSize, layers }: ModelSpec,
+  { values, pixelSize }: CardSummary,
+): object {
+  // Each `down` layer halves the image, and a later layer doubles it again.
+  const multiple = 2 ** layers.filter(({ type }) => type === 'down').length;
+  const sides = multiple > 1 ? `; height and width are multiples of ${multiple}` : '';
+  const side = target.kind === 'mean' ? patchSize : -1;
+  const meaning =
+    values === 'scaled counts'
+      ? '8-bit numbers without a scale, divided by 255; they are not reflectance'
+      : 'Reflectance, 0 to 1: stored value * scale + offset';
+  const pixels = pixelSize ? `; pixels as in the band group ${pixelSize.group}` : '';
+  return {
+    name: 'input',
+    bands: inputs,
+    input: arrayOf([-1, side, side, inputs.length]),
+    description: `${meaning}${pixels}${sides}`,
+    value_scaling: null,
+    resize_type: null,
+    pre_processing_function: null,
+  };
+}
+
+function outputsOf(spec: ModelSpec): object[] {
+  const { target, inputs, layers, title } = spec;
+  const output = (name: string, shape: number[], description: string) => ({
+    name,
+    tasks: tasksOf(spec),
+    result: arrayOf(shape),
+    description,
+    post_processing_function: null,
+  });
+  const channels = target.kind === 'clear' ? inputs.length : 1;
+  const shape = target.kind === 'mean' ? [-1, channels] : [-1, -1, -1, channels];
+  const outputs = [output('output', shape, title)];
+  if (layers.some(({ type }) => type === 'attention'))
+    outputs.push(output('attention', [-1, -1, -1, 1], 'where the model looks for cloud, 0 to 1'));
+  return outputs;
+}
+
+/** An array of float32; -1 stands for any size. */
+function arrayOf(shape: number[]): object {
+  const image = ['batch', 'height', 'width', 'channel'];
+  return { shape, dim_order: shape.length === 4 ? image : ['batch', 'channel'], data_type: 'float32' };
+}
+
+function hyperparameters(spec: ModelSpec, { epochs, seed }: CardSummary): object {
+  const { patchSize: patch_size, batchSize: batch_size, learningRate: learning_rate, loss } = spec;
+  return { epochs, seed, patch_size, batch_size, learning_rate, loss };
+}
+
+function linksOf(
+  model: ModelRecord,
+  one: ModelVersionRecord,
+  card: CardSummary | ClassifierCard,
+  base: string,
+): StacLink[] {
+  const url = stacUrls(base);
+  const versions = versionsOf(model).map(({ version }) => version);
+  const at = versions.indexOf(one.version);
+  const itemOf = (rel: string, version: string | undefined) =>
+    version === undefined
+      ? []
+      : [{ rel, href: url.modelItem({ id: one.id, version }), type: GEOJSON, title: version }];
+  return [
+    ...itemOf('self', one.version),
+    { rel: 'root', href: url.root, type: 'application/json' },
+    ...itemOf('latest-version', versions[0]),
+    ...itemOf('predecessor-version', versions[at + 1]),
+    ...itemOf('successor-version', versions[at - 1]),
+    ...(card.parent === null
+      ? []
+      : [
+          {
+            rel: 'derived_from',
+            href: card.transfer?.version
+              ? url.modelItem({ id: card.parent, version: card.transfer.version })
+              : `${url.model(card.parent)}/item`,
+            type: GEOJSON,
+            title: card.parent,
+          },
+        ]),
+    ...card.data.map(({ id }) => ({
+      rel: 'derived_from',
+      href: url.item(one.collection, id),
+      type: GEOJSON,
+      title: id,
+    })),
+  ];
+}
+
+function assetsOf(url: string, bands: object[]): Record<string, ModelAsset> {
+  const model = (file: string, type: string, title: string, artifact: string): ModelAsset => ({
+    href: `${url}/${file}`,
+    type,
+    title,
+    roles: ['mlm:model'],
+    'mlm:artifact_type': artifact,
+    'eo:bands': bands,
+  });
+  const binary = 'application/octet-stream';
+  return {
+    model: model('model.json', 'application/json', 'Layers, for tf.loadLayersModel', 'tfjs.LayersModel.save'),
+    weights: {
+      href: `${url}/weights.bin`,
+      type: binary,
+      title: 'Weights of these layers',
+      roles: ['mlm:weights'],
+    },
+    onnx: model('model.onnx', `${binary}; application=onnx`, 'The same model as one ONNX file', 'onnx'),
+    card: {
+      href: `${url}/card.json`,
+      type: 'application/json',
+      title: 'Data, metrics and baselines',
+      roles: ['metadata'],
+    },
+  };
+}

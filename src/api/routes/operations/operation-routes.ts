@@ -1,0 +1,85 @@
+import type { FastifyInstance } from 'fastify';
+import type { Services } from '../../api-services.js';
+import { notReady } from '../../errors.js';
+import { baseUrl } from '../../http/index.js';
+import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
+import { fileResponse, jsonResponse } from '../../schemas/index.js';
+import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
+import { DependencyChecks } from './operations-readiness.js';
+
+/** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
+export async function operationRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const dependencies = new DependencyChecks(services);
+  server.get(
+    '/health',
+    {
+      // A supervisor of the process has no token.
+      config: { open: true },
+      schema: {
+        summary: 'Is the node up, and what does it hold',
+        tags: ['operations'],
+        response: { 200: jsonResponse('Health', 'It is') },
+      },
+    },
+    async () => ({
+      status: 'ok',
+      node: services.nodeId,
+      version: services.version,
+      ...(await services.storage.stats()),
+    }),
+  );
+
+  server.get(
+    '/ready',
+    {
+      config: { open: true },
+      schema: {
+        summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
+        tags: ['operations'],
+        response: {
+          200: jsonResponse('Ready', 'They may'),
+          503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
+        },
+      },
+    },
+    async (request, reply) => {
+      const checks = await dependencies.states();
+      if (!services.cluster || services.cluster.cluster.isReady) return { status: 'ready', checks };
+      const problem = problemDocument(notReady(), request.id, request.url);
+      return reply
+        .code(503)
+        .type(PROBLEM_TYPE)
+        .header('cache-control', 'no-store')
+        .send({ ...problem, checks });
+    },
+  );
+
+  server.get(
+    '/metrics',
+    {
+      schema: {
+        summary: 'Figures of the node for Prometheus',
+        tags: ['operations'],
+        response: { 200: fileResponse('The figures', 'text/plain') },
+      },
+    },
+    async (_request, reply) => {
+      reply.type(METRICS_TYPE);
+      return prometheusMetrics(services, dependencies);
+    },
+  );
+
+  server.get('/openapi.json', { schema: { hide: true, querystring: FORMAT_QUERY } }, async (request, reply) =>
+    // A Buffer, because fastify would add a charset to text, and clients compare this type as it is written.
+    reply
+      .header('content-type', 'application/vnd.oai.openapi+json;version=3.0')
+      .send(
+        Buffer.from(
+          JSON.stringify({ ...(await server.openApiDocument()), servers: [{ url: baseUrl(request) }] }),
+        ),
+      ),
+  );
+}

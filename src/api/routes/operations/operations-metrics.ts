@@ -1,0 +1,131 @@
+/** Metrics of the node in the text format of Prometheus, version 0.0.4. */
+import { Snapshot } from '../../../metrics/index.js';
+import type { ClusterService, Services } from '../../api-services.js';
+import { type DependencyChecks, logBounds } from './operations-readiness.js';
+
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+export async function prometheusMetrics(services: Services, dependencies: DependencyChecks): Promise<string> {
+  const { storage, cluster, metrics, version } = services;
+  const snapshot = new Snapshot();
+  const { tiles, scenes, collections, models, writeError } = await storage.stats();
+  snapshot.gauge('build_info', 'The version of the program; the value is always 1.', [
+    { labels: { version }, value: 1 },
+  ]);
+  snapshot.gauge('tiles', 'Tiles in the index of this node.', tiles);
+  snapshot.gauge('scenes', 'Scenes that this node knows.', scenes);
+  snapshot.gauge('collections', 'Collections that this node knows.', collections);
+  snapshot.gauge('models', 'Models that this node knows.', models);
+  snapshot.gauge(
+    'writes_stopped',
+    '1 after a write error: the node refuses writes until it is restarted.',
+    Number(writeError !== null),
+  );
+  await addDependencies(snapshot, services, dependencies);
+  addJobs(snapshot, services);
+  if (cluster) await addCluster(snapshot, cluster);
+  addCache(snapshot, services);
+  return (await snapshot.text()) + (await metrics.text());
+}
+
+async function addDependencies(
+  snapshot: Snapshot,
+  { storage }: Services,
+  dependencies: DependencyChecks,
+): Promise<void> {
+  const states = Object.entries(await dependencies.states());
+  snapshot.gauge(
+    'dependency_up',
+    '1 if the dependency answers: the disk of the data folder, the object store, etcd.',
+    states.map(([dependency, state]) => ({ labels: { dependency }, value: Number(state === 'ok') })),
+  );
+  // A disk that cannot be read shows as `dependency_up` 0.
+  const disk = await storage.reserve.state().catch(() => undefined);
+  if (!disk) return;
+  snapshot.gauge('disk_free_bytes', 'Free bytes of the disk of the data folder.', disk.freeBytes);
+  snapshot.gauge('disk_reserve_bytes', 'Bytes of this disk that writes leave free.', disk.reserveBytes);
+}
+
+function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
+  const states = ['accepted', 'running'] as const;
+  const { active } = jobs;
+  const count = (process: string, state: string) =>
+    active.filter((job) => job.process === process && job.status === state).length;
+  snapshot.gauge(
+    'jobs',
+    'Jobs led by this node that have not ended, by process and state.',
+    [...processes.keys()].flatMap((process) =>
+      states.map((state) => ({ labels: { process, state }, value: count(process, state) })),
+    ),
+  );
+  const queuedSince = active.filter(({ status }) => status === 'accepted').map(({ updated }) => updated);
+  const oldest = Math.min(...queuedSince, Date.now());
+  snapshot.gauge(
+    'jobs_oldest_queued_seconds',
+    'Time since the oldest of these jobs was queued; 0 if no job is queued.',
+    (Date.now() - oldest) / 1e3,
+  );
+}
+
+async function addCluster(snapshot: Snapshot, { cluster, peers }: ClusterService): Promise<void> {
+  const { placement, replica, self, nodes, isReady } = cluster;
+  const states: Record<string, number> = { initializing: 0, available: 0, leaving: 0 };
+  for (const owners of placement.slots)
+    for (const { node, state } of owners) if (node === self) states[state]!++;
+  const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
+  const bounds = await logBounds({ cluster });
+  snapshot.gauge('ready', '1 if all slots that this node answers for are loaded.', Number(isReady));
+  snapshot.gauge(
+    'slots',
+    'Slots that this node owns, by state.',
+    Object.entries(states).map(([state, value]) => ({ labels: { state }, value })),
+  );
+  snapshot.gauge(
+    'slot_bytes',
+    'Bytes of the tiles in the slots of this node; their files may be in the object store alone.',
+    bytes,
+  );
+  snapshot.gauge('commit_applied', 'Number of the last commit that this node has applied.', replica.applied);
+  snapshot.gauge(
+    'coordination_up',
+    '1 if etcd answers, and has the commits that this node has applied.',
+    Number(bounds !== undefined),
+  );
+  // Unknown while etcd does not answer.
+  if (bounds) {
+    const lag = bounds.head - replica.applied;
+    snapshot.gauge('replica_lag', 'Commits that this node has not applied yet.', lag);
+    snapshot.gauge('log_entries', 'Commits since the last checkpoint.', bounds.head - bounds.checkpoint);
+  }
+  const failures = new Map([
+    ...nodes.filter(({ id }) => id !== self).map(({ id }): [string, number] => [id, 0]),
+    ...peers.failures,
+  ]);
+  snapshot.counter(
+    'peer_errors_total',
+    'Requests that another node did not answer, or answered with an error.',
+    [...failures].map(([node, value]) => ({ labels: { node }, value })),
+  );
+  snapshot.gauge(
+    'clock_offset_seconds',
+    'How far the clock of another node is ahead of the clock of this node, as of its last answer.',
+    [...peers.clockOffsets].map(([node, value]) => ({ labels: { node }, value })),
+  );
+  snapshot.gauge('placement_version', 'Version of the placement that this node knows.', placement.version);
+  snapshot.gauge('members', 'Nodes of the cluster that run.', nodes.length);
+}
+
+function addCache(snapshot: Snapshot, { storage }: Services): void {
+  const cache = storage.cacheStats;
+  if (!cache) return;
+  const { bytes, limit, hits, misses, evicted } = cache;
+  snapshot.gauge('cache_bytes', 'Bytes of local tile files that are in the object store as well.', bytes);
+  snapshot.counter('cache_hits_total', 'Requested tile files that had a local copy.', hits);
+  snapshot.counter('cache_misses_total', 'Requested tile files that had no local copy.', misses);
+  snapshot.counter(
+    'cache_evicted_total',
+    'Tile versions whose local copies were removed to free space.',
+    evicted,
+  );
+  if (limit !== undefined) snapshot.gauge('cache_limit_bytes', 'Maximum of tilewright_cache_bytes.', limit);
+}

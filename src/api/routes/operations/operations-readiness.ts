@@ -1,0 +1,71 @@
+/** Checks what a node needs to work: its disk, the object store, etcd. */
+import type { ClusterService, Services } from '../../api-services.js';
+
+export type Dependency = 'disk' | 'store' | 'etcd';
+export type DependencyStates = Partial<Record<Dependency, 'ok' | 'unavailable'>>;
+
+/** How long one check may take, ms. */
+const CHECK_TIMEOUT_MS = 1000;
+/** How long results are reused, ms: anybody may request `/ready`, and must not cause requests to the object store at will. */
+const REUSE_MS = 2000;
+
+/** Exists in every object store of a cluster. */
+const PROBED_OBJECT = 'cluster.json';
+
+/** The positions of the log in etcd; undefined if etcd does not answer in time, or lacks commits that this node has applied. */
+export async function logBounds({ cluster }: Pick<ClusterService, 'cluster'>) {
+  // Callers report an etcd that does not answer as unavailable; the calls to etcd have their own error counter.
+  const bounds = await cluster.log.bounds(CHECK_TIMEOUT_MS).catch(() => undefined);
+  return bounds && bounds.head >= cluster.replica.applied ? bounds : undefined;
+}
+
+/** Checks the dependencies of a node at most once in `REUSE_MS`. */
+export class DependencyChecks {
+  private last: { begun: number; states: Promise<DependencyStates> } | undefined;
+
+  constructor(private readonly services: Pick<Services, 'storage' | 'cluster'>) {}
+
+  /** The state of each dependency that the node has. Does not reject. */
+  states(): Promise<DependencyStates> {
+    const now = performance.now();
+    if (!this.last || now - this.last.begun >= REUSE_MS) this.last = { begun: now, states: this.check() };
+    return this.last.states;
+  }
+
+  private async check(): Promise<DependencyStates> {
+    const { cluster } = this.services;
+    const checks: Partial<Record<Dependency, Promise<boolean>>> = {
+      disk: this.isDiskWritable(),
+      ...(cluster && { store: isAnswering(cluster.objects) }),
+      ...(cluster?.hasEtcd && { etcd: logBounds(cluster).then((bounds) => bounds !== undefined) }),
+    };
+    const states = Object.entries(checks).map(async ([name, check]) => {
+      const isOk = await check.catch(() => false);
+      return [name, isOk ? 'ok' : 'unavailable'] as const;
+    });
+    return Object.fromEntries(await Promise.all(states));
+  }
+
+  /** False if a failed write has stopped all writes, or the disk has less free than the reserve. The cache of tile files can make room. */
+  private async isDiskWritable(): Promise<boolean> {
+    const { storage } = this.services;
+    if (storage.writeError !== undefined) return false;
+    const { freeBytes, reserveBytes } = await storage.reserve.state();
+    return freeBytes + (storage.cacheStats?.bytes ?? 0) >= reserveBytes;
+  }
+}
+
+/** True if the object store answers in time. A hung file system ignores the signal. */
+async function isAnswering(objects: ClusterService['objects']): Promise<boolean> {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(new Error('no answer in time')), CHECK_TIMEOUT_MS);
+  const timeout = new Promise<never>((_resolve, reject) => {
+    stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
+  });
+  try {
+    const { signal } = stop;
+    return (await Promise.race([objects.head(PROBED_OBJECT, { signal }), timeout])) !== undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}

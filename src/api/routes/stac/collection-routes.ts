@@ -1,0 +1,87 @@
+/** STAC collections. */
+import type { FastifyInstance } from 'fastify';
+import { toArray } from '../../../async/index.js';
+import { toStacCollection, toStacItem, withSummaries } from '../../../query/index.js';
+import type { CollectionRecord, Storage } from '../../../storage/index.js';
+import type { Services } from '../../api-services.js';
+import { badRequest, resourceNotFound } from '../../errors.js';
+import { baseUrl, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
+import { jsonResponse } from '../../schemas/index.js';
+
+/** Throws TW_API_NOT_FOUND. */
+export async function requireCollection(storage: Storage, id: string): Promise<CollectionRecord> {
+  const found = await storage.getCollection(id);
+  if (!found) throw resourceNotFound(`collection ${id}`);
+  return found;
+}
+
+/** pystac-client repeats the collection of the path as a parameter. Throws TW_API_BAD_REQUEST if the parameter names another one. */
+export function checkSameCollection(id: string, named: string | string[] = id): void {
+  if ([named].flat().some((one) => one !== id))
+    throw badRequest(`the path names the collection ${id}, and the parameter ${[named].flat().join(',')}`);
+}
+
+export async function collectionRoutes(
+  server: FastifyInstance,
+  { services: { storage, finder } }: { services: Services },
+): Promise<void> {
+  const tags = ['stac'];
+  const describe = async (records: CollectionRecord[], base: string) => {
+    const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
+    const collections = records.map((record) => {
+      const document = toStacCollection(record, extents.get(record.id), base);
+      const content = contents.get(record.id);
+      if (!content) return document;
+      return withSummaries(
+        document,
+        content,
+        content.tiles.map((tile) => toStacItem(tile, record, base)),
+      );
+    });
+    return { collections, ...partialMembers({ unanswered }) };
+  };
+
+  server.get<{ Querystring: Paging }>(
+    '/collections',
+    {
+      schema: {
+        summary: 'All collections',
+        tags,
+        response: { 200: jsonResponse('Collections', 'All of them, or a page') },
+        // Other parameters are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
+        querystring: { type: 'object', properties: listPaging },
+      },
+    },
+    async (request) => {
+      const base = baseUrl(request);
+      const { page, links } = toPage(request, await toArray(storage.collections()), request.query);
+      return {
+        ...(await describe(page, base)),
+        links: [
+          { rel: 'root', type: 'application/json', href: `${base}/` },
+          { rel: 'parent', type: 'application/json', href: `${base}/` },
+          ...links,
+        ],
+      };
+    },
+  );
+
+  server.get<{ Params: { id: string } }>(
+    '/collections/:id',
+    {
+      schema: {
+        summary: 'One collection',
+        tags,
+        response: { 200: jsonResponse('Collection', 'The collection') },
+      },
+    },
+    async (request) => {
+      const record = await requireCollection(storage, request.params.id);
+      const {
+        collections: [document],
+        ...lacking
+      } = await describe([record], baseUrl(request));
+      return { ...document, ...lacking };
+    },
+  );
+}

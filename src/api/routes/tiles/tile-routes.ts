@@ -1,0 +1,81 @@
+/** Tile files and single bands of them. Byte ranges let GDAL and QGIS read them in place. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { buildSingleBandCog } from '../../../imagery/index.js';
+import type { GroupRecord, TileRecord } from '../../../storage/index.js';
+import type { Services } from '../../api-services.js';
+import { resourceNotFound, tileDamaged } from '../../errors.js';
+import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../../http/index.js';
+import { emptyResponse, fileResponse } from '../../schemas/index.js';
+import { readAssembled } from './assembled-tile-response.js';
+
+const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
+
+/** The ETag is the version of the tile, because the files of a version never change. */
+export async function tileRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage, finder } = services;
+  const tags = ['tiles'];
+  const response = {
+    200: fileResponse('The file', TIFF),
+    206: fileResponse('The requested range', TIFF),
+    304: emptyResponse('The client has this version'),
+  };
+
+  /** Keeps the file of a band group until the answer is sent, and returns its path. Throws TW_API_TILE_FILE. */
+  const pinFile = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
+    const release = await storage.pinFiles(tile, [group]);
+    onDisconnect(reply, release);
+    const path = storage.tilePath(tile, group.name);
+    const size = await stat(path).then(
+      (file) => file.size,
+      () => undefined,
+    );
+    if (size !== group.bytes) throw tileDamaged(`the file ${tile.id}/${group.name}.tif`);
+    return path;
+  };
+
+  /** Sends the file of a band group, or of one band of the group. */
+  const send = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { itemId, group: groupName, band: bandName }: { itemId: string; group: string; band?: string },
+  ): Promise<FastifyReply> => {
+    const tile = await finder.get(itemId);
+    const group = tile?.groups.find((one) => one.name === groupName);
+    const band = group?.bands.findIndex((one) => one.name === bandName) ?? -1;
+    if (!tile || !group || (bandName !== undefined && band < 0))
+      throw resourceNotFound(
+        `tile file ${[itemId, groupName, ...(bandName === undefined ? [] : [bandName])].join('/')}.tif`,
+      );
+    const etag = `"${tile.version}"`;
+    checkIfMatch(request, etag);
+    reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
+    if (notModified(request, reply, etag)) return reply.send();
+    const path = await pinFile(tile, group, reply);
+    reply.type(TIFF);
+    if (bandName === undefined || group.bands.length === 1) {
+      const read = (start: number, end: number) => createReadStream(path, { start, end });
+      return sendRanged(request, reply, { etag, bytes: group.bytes, read });
+    }
+    const file = buildSingleBandCog(tile, group, band, path);
+    const read = (start: number, end: number) => Readable.from(readAssembled(path, file, start, end));
+    return sendRanged(request, reply, { etag, bytes: file.bytes, read });
+  };
+
+  server.get<{ Params: { itemId: string; group: string } }>(
+    '/tiles/:itemId/:group.tif',
+    { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    async (request, reply) => send(request, reply, request.params),
+  );
+
+  server.get<{ Params: { itemId: string; group: string; band: string } }>(
+    '/tiles/:itemId/:group/:band.tif',
+    { schema: { summary: 'One band of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    async (request, reply) => send(request, reply, request.params),
+  );
+}

@@ -1,0 +1,53 @@
+import { Command } from 'commander';
+import type { ClusterResults } from '../../../hyperspectral/index.js';
+import { plural } from '../../../plural.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+} from '../../options/index.js';
+import { formatPercent, print, table } from '../../output/index.js';
+import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
+
+type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
+
+export const clusterCommand = () =>
+  analysisCommand<ClusterFlags, ClusterResults>(
+    addOptions(
+      new Command('cluster').description(
+        'maps of the clusters that spectra form (k-means), with the same codes in all tiles',
+      ),
+      [
+        createOption(
+          '--clusters <n>',
+          'clusters to find, 2 to 50',
+          parsePositiveIntegerOption,
+        ).makeOptionMandatory(),
+        createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),
+        createOption(
+          '--iterations <n>',
+          'maximum number of iterations; default 100',
+          parsePositiveIntegerOption,
+        ),
+      ],
+    ),
+    async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
+    printClusters,
+  );
+
+function printClusters(results: ClusterResults): void {
+  const { clusters, pixels, explained, iterations, converged } = results;
+  const rows = clusters.map(({ code, pixels: own, spread }) => [
+    `${code}`,
+    `${own}`,
+    formatPercent(own / pixels),
+    spread.toPrecision(4),
+  ]);
+  for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
+  const rest = converged ? '' : ' without convergence';
+  print(
+    `${plural(clusters.length, 'cluster')} explain ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,
+  );
+  printMaps(results);
+}

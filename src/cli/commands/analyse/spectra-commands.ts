@@ -1,0 +1,154 @@
+/** Commands of analyses that transform spectra or compute indices. */
+import { Command, InvalidArgumentError } from 'commander';
+import type {
+  ContinuumResults,
+  IndicesResults,
+  ResampleResults,
+  SmoothInputs,
+  SmoothResults,
+} from '../../../hyperspectral/index.js';
+import { plural } from '../../../plural.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+  splitBands,
+} from '../../options/index.js';
+import { logToStderr, print, printJson, table } from '../../output/index.js';
+import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
+
+type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
+
+type SmoothFlags = AnalyseFlags & Pick<SmoothInputs, 'order' | 'derivative'> & { windowBands?: number };
+
+type ResampleFlags = AnalyseFlags & { sensor: string };
+
+type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
+
+export const indicesCommand = () =>
+  analysisCommand<IndicesFlags, IndicesResults>(
+    addOptions(new Command('indices').description('maps of narrow-band indices'), [
+      createOption(
+        '--indices <list>',
+        'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", separated by commas',
+      ),
+      createOption('--list', 'only print the named indices with formula and source'),
+    ]),
+    async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
+    printIndices,
+    ({ list, format }) => (list ? listIndices(format) : undefined),
+  );
+
+export const smoothCommand = () =>
+  analysisCommand<SmoothFlags, SmoothResults>(
+    addOptions(new Command('smooth').description('smoothed spectra, or their derivatives (Savitzky-Golay)'), [
+      createOption(
+        '--window-bands <n>',
+        'width of the window in bands, an odd number; default 7',
+        parsePositiveIntegerOption,
+      ),
+      createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption),
+      createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption),
+    ]),
+    async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
+    printSmooth,
+  );
+
+export const resampleCommand = () =>
+  analysisCommand<ResampleFlags, ResampleResults>(
+    new Command('resample')
+      .description('spectra at the bands of another sensor')
+      .addOption(
+        createOption(
+          '--sensor <name or file>',
+          'sentinel-2a, landsat-8, or a CSV with the centre and the FWHM of each band, nm',
+        ).makeOptionMandatory(),
+      ),
+    resampleInputs,
+    printResample,
+  );
+
+export const continuumCommand = () =>
+  analysisCommand<ContinuumFlags, ContinuumResults>(
+    addOptions(
+      new Command('continuum').description(
+        'spectra divided by their upper convex hull, or maps of the depth of absorptions',
+      ),
+      [
+        createOption(
+          '--range <from,to>',
+          'wavelengths such as 2100nm,2300nm; default: all bands',
+          wavelengthRange,
+        ),
+        createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
+      ],
+    ),
+    async ({ range, depth }) => ({ range, depth }),
+    printContinuum,
+  );
+
+/** Parses two wavelengths such as 2100nm,2300nm or 2.1um,2.3um. Returns nm. */
+function wavelengthRange(text: string): [number, number] {
+  const numbers = text.split(',').map((part) => {
+    const [, value, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(part.trim()) ?? [];
+    return Number(value) * (unit === 'u' ? 1000 : 1);
+  });
+  const [from, to] = numbers;
+  if (numbers.length !== 2 || !(from! < to!))
+    throw new InvalidArgumentError(
+      'It must be two wavelengths such as 2100nm,2300nm, the shorter one first.',
+    );
+  return [from!, to!];
+}
+
+async function resampleInputs({ sensor }: ResampleFlags): Promise<object> {
+  const { readSensor, SENSOR_NAMES } = await import('../../../hyperspectral/index.js');
+  if ((SENSOR_NAMES as string[]).includes(sensor)) return { sensor };
+  const { bands, warning } = await readSensor(sensor);
+  if (warning !== undefined) logToStderr(`${sensor}: ${warning}`);
+  return { sensorBands: bands };
+}
+
+async function listIndices(format: AnalyseFlags['format']): Promise<void> {
+  const { NARROW_BAND_INDICES } = await import('../../../hyperspectral/index.js');
+  if (format === 'json') return printJson(NARROW_BAND_INDICES);
+  const rows = Object.entries(NARROW_BAND_INDICES).map(([name, { expression, title, source }]) => [
+    name,
+    expression,
+    `${title} (${source})`,
+  ]);
+  for (const line of table([['index', 'formula', 'description'], ...rows])) print(line);
+}
+
+function printIndices(results: IndicesResults): void {
+  const rows = results.indices.map(({ name, bands }) => [
+    name,
+    bands.map(({ asked, name, wavelength }) => `${asked}: ${name} (${wavelength.toFixed(1)} nm)`).join(', '),
+  ]);
+  for (const line of table([['index', 'bands'], ...rows])) print(line);
+  printMaps(results);
+}
+
+function printSmooth(results: SmoothResults): void {
+  const { window, order, derivative, runs, leftOut, bands } = results;
+  const what = derivative === 0 ? 'smoothed' : `derivative ${derivative} per nm`;
+  const left = leftOut > 0 ? `, ${leftOut} excluded in shorter runs` : '';
+  print(`${what}: window ${window}, order ${order}`);
+  print(`${plural(bands.length, 'band')} in ${plural(runs.length, 'run')}${left}`);
+  printMaps(results);
+}
+
+function printResample(results: ResampleResults): void {
+  const rows = results.sensorBands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]);
+  for (const line of table([['band', 'nm', 'FWHM'], ...rows])) print(line);
+  if (results.uncovered.length > 0) print(`not covered: ${results.uncovered.join(', ')}`);
+  printMaps(results);
+}
+
+function printContinuum(results: ContinuumResults): void {
+  const { bands, outside, depth } = results;
+  const left = outside > 0 ? `, ${outside} beyond the range` : '';
+  print(`${depth ? 'depth' : 'continuum removed'}: ${plural(bands.length, 'band')}${left}`);
+  printMaps(results);
+}

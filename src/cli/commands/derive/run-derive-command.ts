@@ -1,0 +1,59 @@
+/** The shared part of the commands that derive tiles from tiles. */
+import type { DeriveResults } from '../../../derive/index.js';
+import { formatDuration } from '../../../html/index.js';
+import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
+import type { TileSource } from '../../../storage/index.js';
+import { withProgress } from '../../cli-connection.js';
+import { outcomeOf } from '../../cli-job-outcome.js';
+import { interruptSignal } from '../../cli-signals.js';
+import type { FilterOptions, TargetOptions } from '../../options/index.js';
+import { logToStderr, noMatchHint, print, printJson } from '../../output/index.js';
+
+/** Runs a process and prints the number of tiles, or why there was nothing to do. Sets the exit code 3 if some tiles failed. */
+export async function runDerive<Results extends DeriveResults = DeriveResults>(
+  process_: string,
+  /** Source of the derived tiles. */
+  source: TileSource,
+  inputs: object,
+  flags: TargetOptions & FilterOptions,
+): Promise<Timed<Results>> {
+  const hint = `the collection has them and the raw tiles: "search --source ${source}" finds only them, "--source raw" excludes them`;
+  return withProgress(flags, 'tiles', async (target, line) => {
+    const { job, results, error } = await outcomeOf<Results>(
+      target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
+    );
+    line.end();
+    if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+    else printResults(results);
+    if (results.tiles > 0) logToStderr(hint);
+    const { tiles, unchanged, removed = 0, skipped, failures } = results;
+    if (error) {
+      logToStderr(`error: ${error.message} [${error.code}]`);
+      process.exitCode = 1;
+    } else if (failures > 0) process.exitCode = 3;
+    else if (tiles + unchanged + removed === 0) logToStderr(`nothing to do: ${skipReasons(skipped, flags)}`);
+    return results;
+  });
+}
+
+/** The reasons why no tile was derived. */
+function skipReasons(skipped: DeriveResults['skipped'], flags: FilterOptions): string {
+  const reasons = Object.entries(skipped).map(([reason, number]) => `${plural(number, 'tile')}, ${reason}`);
+  return reasons.length > 0
+    ? reasons.join('; ')
+    : `no tile matches the filter. ${noMatchHint(flags)}`.trimEnd();
+}
+
+function printResults(results: Timed<DeriveResults>): void {
+  const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
+  for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
+  // If nothing was derived, `skipReasons` prints the reasons.
+  for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
+    print(`${plural(number, 'tile')} skipped: ${reason}`);
+  const removing = removed > 0 ? `, ${removed} removed` : '';
+  const failing = failures > 0 ? `, ${failures} failed` : '';
+  print(
+    `${plural(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
+  );
+}

@@ -1,0 +1,396 @@
+import { readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { formatDuration } from '../../html/index.js';
+import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
+import type { Timed } from '../../jobs/index.js';
+import { plural } from '../../plural.js';
+import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
+import { interruptSignal } from '../cli-signals.js';
+import { hasStdoutFailed } from '../cli-stdio.js';
+import { watchForCompleteInputs } from '../cli-watch-folders.js';
+import { notFolder } from '../errors.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parseNumberOption,
+  parsePositiveIntegerOption,
+  type TargetOptions,
+  withCloudModel,
+  withResources,
+  withTarget,
+} from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, warningLines } from '../output/index.js';
+
+type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
+
+const numberOrNan = (value: string): number | 'nan' =>
+  value.trim().toLowerCase() === 'nan' ? 'nan' : parseNumberOption(value);
+
+/** Parses "red=3,nir=4". */
+function bandNames(value: string): Record<string, number> {
+  const pairs = value.split(',').map((pair) => /^([\w.-]+)=(\d+)$/.exec(pair.trim()));
+  if (pairs.includes(null))
+    throw new InvalidArgumentError('It must be a list of names with band numbers, such as red=3,nir=4.');
+  const names = Object.fromEntries(pairs.map((match) => [match?.[1], Number(match?.[2])]));
+  if (Object.keys(names).length < pairs.length) throw new InvalidArgumentError('A name occurs twice.');
+  return names;
+}
+
+/** Parses "400-2500", "400,410,420", or the path of a file with a number for each band. Returns nanometres. */
+function wavelengthList(value: string): number[] {
+  const range = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(value.trim());
+  if (range) return [Number(range[1]), Number(range[2])];
+  const text = /^[\d.,\s]+$/.test(value) ? value : readText(value);
+  const numbers = text.split(/[\s,;]+/).filter((item) => item !== '');
+  if (numbers.length < 2 || !numbers.every((item) => Number.isFinite(Number(item))))
+    throw new InvalidArgumentError(
+      'It must be wavelengths in nanometres, such as 400-2500, or a file of them.',
+    );
+  return numbers.map(Number);
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new InvalidArgumentError(`The file cannot be read: ${messageOf(error)}.`);
+  }
+}
+
+export function ingestCommand(): Command {
+  const command = addOptions(
+    new Command('ingest')
+      .description('cut scenes into tiles')
+      .argument('<path...>', 'raster files, archives, products as delivered, or folders of these'),
+    [
+      createOption(
+        '--collection <id>',
+        'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
+      ),
+      createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
+      createOption(
+        '--precision <n>',
+        'length of the geocodes; default: such that cells are at least 128 px wide',
+        parseIntegerOption,
+      ),
+      createOption('--id <id>', 'scene id of a raster that is not a known product'),
+      createOption(
+        '--datetime <time>',
+        'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+      ),
+      createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
+      createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
+      createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
+      createOption('--offset <value>', 'see --scale', parseNumberOption),
+      createOption('--platform <name>', 'name of the satellite or aircraft'),
+      createOption(
+        '--mask-band <n>',
+        'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
+        parsePositiveIntegerOption,
+      ),
+
+      createOption(
+        '--position <place>',
+        'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
+      ),
+      createOption(
+        '--wavelengths <nm>',
+        'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
+        wavelengthList,
+      ),
+      createOption(
+        '--name-pattern <pattern>',
+        'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
+      ),
+      createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
+      createOption(
+        '--cloud-test',
+        'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
+      ),
+      createOption(
+        '--compress <method>',
+        'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
+      ).choices(['deflate']),
+      createOption(
+        '--dry-run',
+        'only list the tiles that the ingest would create; some of them may turn out to be empty',
+      ),
+      createOption(
+        '--watch',
+        'keep running and ingest new files in the folders; with --format json one line for each batch',
+      ).conflicts('dryRun'),
+      createOption(
+        '--upload',
+        'send the files to the server, instead of paths on its disk; zip or tar folders first',
+      ),
+    ],
+  );
+  return withTarget(withResources(withCloudModel(command))).action(
+    async (paths: string[], flags: IngestFlags) => {
+      await requireOptions(flags);
+      await requireInputs(paths, flags);
+      return withConnection(
+        flags,
+        async (target) => {
+          const signal = interruptSignal();
+          if (flags.watch) {
+            await watch(target, paths, flags, signal);
+            return;
+          }
+          const results = await ingest(target, paths, flags, signal);
+          if (flags.format === 'json') printJson(results);
+          else printResults(results, target.name);
+          if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
+        },
+        { create: true },
+      );
+    },
+  );
+}
+
+async function ingest(
+  target: Connection,
+  paths: string[],
+  flags: IngestFlags,
+  signal: AbortSignal,
+): Promise<Timed<IngestResults>> {
+  const {
+    data,
+    server,
+    token,
+    memory,
+    cores,
+    reserve,
+    cloudModel,
+    format,
+    config,
+    watch,
+    upload,
+    ...options
+  } = flags;
+  const line = progressLine('tiles');
+  // This import is slow, and help does not need it.
+  const { PLAN_PREFIX } = await import('../../ingest/index.js');
+  try {
+    const onLog = ({ level, text }: LogLine) => {
+      if (!text.startsWith(PLAN_PREFIX)) return;
+      line.end();
+      logToStderr(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_PREFIX.length)}`);
+    };
+    const hooks = { signal, onProgress: line.update, onLog };
+    const results = upload
+      ? await uploadAll(target.client, paths, options, hooks)
+      : await ingestPaths(target.client, paths, options, hooks);
+    line.end();
+    printWarnings(results);
+    return results;
+  } finally {
+    line.end();
+  }
+}
+
+const skippedWarning = ({ path, reason }: SkippedFile) => `warning: ${path} is skipped: ${reason}`;
+
+function printWarnings({ scenes, passedOver, skipped = [], failed }: IngestResults): void {
+  for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
+  if (passedOver.length > 0)
+    logToStderr(
+      `warning: ${plural(passedOver.length, 'subfolder')} not searched; name those that you want to ingest: ${passedOver.join(', ')}`,
+    );
+  for (const file of skipped) logToStderr(skippedWarning(file));
+  for (const { path, code, message } of failed)
+    logToStderr(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
+}
+
+/**
+ * Checks values that are invalid for any input, so that they are wrong usage. Throws TW_INGEST_BAD_OPTION, TW_INGEST_BAD_PATTERN and
+ * TW_RASTER_UNKNOWN_CRS.
+ */
+async function requireOptions(flags: IngestFlags): Promise<void> {
+  const { datetime, position, namePattern } = flags;
+  if (datetime === undefined && position === undefined && namePattern === undefined) return;
+  const { checkNamePattern, checkOptions } = await import('../../ingest/index.js');
+  checkOptions({ datetime, position });
+  checkNamePattern(flags);
+}
+
+/**
+ * Checks the paths before a data folder is created, so that a mistyped path does not create one. Throws TW_CLI_NOT_FOLDER, and
+ * TW_INGEST_NOT_RECOGNISED if there is neither an input nor a data folder. Otherwise the job reports a missing input.
+ */
+async function requireInputs(paths: string[], { watch, server, data }: IngestFlags): Promise<void> {
+  if (watch) return requireFolders(paths);
+  if (server || hasDataFolder(data)) return;
+  const found = await Promise.allSettled(paths.map((path) => stat(path)));
+  if (found.some(({ status }) => status === 'fulfilled')) return;
+  const { findInputs } = await import('../../ingest/index.js');
+  await findInputs(paths[0]!);
+}
+
+async function requireFolders(folders: string[]): Promise<void> {
+  for (const folder of folders) {
+    const info = await stat(folder).catch((error) => {
+      throw notFolder.because(error, folder);
+    });
+    if (!info.isDirectory()) throw notFolder(folder);
+  }
+}
+
+/** Ingests inputs as they become complete, until the signal is aborted. Skips files that are not scenes. */
+async function watch(
+  target: Connection,
+  folders: string[],
+  flags: IngestFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const { inputFinder, notRecognised, parseNamePattern, sceneOfFile } = await import('../../ingest/index.js');
+  const pattern = flags.namePattern === undefined ? undefined : parseNamePattern(flags.namePattern);
+  const sceneOf = (path: string) => (pattern ? sceneOfFile(pattern, path) : path);
+  logToStderr(`watching ${folders.join(', ')}; Ctrl-C ends`);
+  let pending: string[] = [];
+  /** The inputs of the last error that was reported. */
+  let failed: string[] = [];
+  for await (const settled of watchForCompleteInputs(folders, sceneOf, signal)) {
+    // Standard output is closed or full, so no further batch can be reported.
+    if (hasStdoutFailed()) return;
+    const inputs = [...pending];
+    pending = [];
+    const finder = inputFinder(flags.namePattern);
+    for (const path of settled) {
+      const found = await finder.find(path).catch((error) => {
+        if (!notRecognised.is(error)) logToStderr(`error: ${messageOf(error)}`);
+        return null;
+      });
+      inputs.push(...(found?.inputs ?? []));
+      for (const file of found?.skipped ?? []) logToStderr(skippedWarning(file));
+    }
+    if (inputs.length === 0) continue;
+    try {
+      const results = await ingest(target, inputs, flags, signal);
+      if (flags.format === 'json') print(JSON.stringify(results));
+      else printResults(results, target.name);
+    } catch (error) {
+      if (signal.aborted) return;
+      // The next poll tries again, because a full job queue or a restarting server is temporary.
+      if (inputs.join() !== failed.join()) logToStderr(`error: ${messageOf(error)}; trying again`);
+      failed = inputs;
+      pending = inputs;
+    }
+  }
+}
+
+async function ingestPaths(
+  client: Client,
+  paths: string[],
+  options: IngestOptions,
+  hooks: RunHooks,
+): Promise<Timed<IngestResults>> {
+  const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
+  return resultsEvenIfFailed(client.run('ingest', inputs, hooks));
+}
+
+/** Returns the results of a job even if every scene failed, so that each scene is reported with its reason. */
+async function resultsEvenIfFailed(
+  run: Promise<{ results: Timed<IngestResults> }>,
+): Promise<Timed<IngestResults>> {
+  try {
+    return (await run).results;
+  } catch (error) {
+    if (error instanceof JobError && error.results) return error.results as Timed<IngestResults>;
+    throw error;
+  }
+}
+
+interface FilesToUpload {
+  /** The files of each input; those after the first one are sent beside it. */
+  inputs: string[][];
+  passedOver: string[];
+  skipped: SkippedFile[];
+}
+
+/** For a folder, the inputs in it, as for `ingest` without `--upload`. The folder of a product stays one path. */
+async function findFilesToUpload(paths: string[], namePattern: string | undefined): Promise<FilesToUpload> {
+  const { inputFinder } = await import('../../ingest/index.js');
+  const finder = inputFinder(namePattern);
+  const files: FilesToUpload = { inputs: [], passedOver: [], skipped: [] };
+  for (const path of paths) {
+    // A path that cannot be sent is reported when it is sent.
+    const isFolder = await stat(path).then(
+      (info) => info.isDirectory(),
+      () => false,
+    );
+    const found = isFolder || namePattern ? await finder.find(path) : { inputs: [path], passedOver: [] };
+    for (const input of found.inputs) files.inputs.push(await finder.filesOf(input));
+    files.passedOver.push(...found.passedOver);
+    files.skipped.push(...(found.skipped ?? []));
+  }
+  return files;
+}
+
+/** Sends one file after the other. If a file fails, the others are still sent. */
+async function uploadAll(
+  client: Client,
+  paths: string[],
+  options: IngestOptions,
+  hooks: RunHooks,
+): Promise<Timed<IngestResults>> {
+  const { sideFilesOf } = await import('../../ingest/index.js');
+  const { inputs, passedOver, skipped } = await findFilesToUpload(paths, options.namePattern);
+  const all: Timed<IngestResults> = {
+    collection: null,
+    scenes: [],
+    tiles: 0,
+    failed: [],
+    passedOver,
+    skipped,
+    seconds: 0,
+  };
+  for (const [path, ...others] of inputs) {
+    try {
+      const sideFiles = [...others, ...(await Promise.all([path, ...others].map(sideFilesOf))).flat()];
+      logToStderr(`sending ${[path, ...sideFiles].join(', ')}`);
+      const results = await resultsEvenIfFailed(client.upload(path, options, hooks, sideFiles));
+      all.collection ??= results.collection;
+      all.scenes.push(...results.scenes);
+      all.tiles += results.tiles;
+      all.failed.push(...results.failed);
+      all.passedOver.push(...results.passedOver);
+      all.seconds += results.seconds;
+    } catch (error) {
+      if (hooks.signal?.aborted || !(error instanceof TilewrightError)) throw error;
+      all.failed.push({ path, code: error.code, message: error.message });
+    }
+  }
+  return all;
+}
+
+/** "band B04, tile 32UQU". */
+const factList = (facts: Record<string, string>) =>
+  Object.entries(facts)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
+function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
+  for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [] } of scenes) {
+    if (geocodes) {
+      print(
+        `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}`,
+      );
+      for (const { file, ...facts } of names) print(`  ${file}: ${factList(facts)}`);
+      for (const geocode of geocodes) print(`  ${geocode}`);
+      continue;
+    }
+    const what = unchanged ? 'already ingested, unchanged' : plural(made, 'tile');
+    print(`${collection}  ${id}  ${what}${replaced ? ', replacing the earlier tiles' : ''}`);
+  }
+  if (scenes.length > 0 && !scenes[0].geocodes) {
+    print(
+      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
+    );
+  }
+}

@@ -1,0 +1,104 @@
+import { Command } from 'commander';
+import type { Client, JobDocument } from '../../client/index.js';
+import { formatDuration } from '../../html/index.js';
+import { withConnection } from '../cli-connection.js';
+import { interruptSignal } from '../cli-signals.js';
+import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+
+type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
+
+export function jobsCommand(): Command {
+  const command = addOptions(
+    new Command('jobs')
+      .description('list jobs, the newest first; or show, follow, cancel or retry a job')
+      .argument('[id]', 'id of a job'),
+    [
+      createOption('--follow', 'print its log until it ends; Ctrl-C does not stop the job').conflicts([
+        'cancel',
+        'retry',
+      ]),
+      createOption('--cancel', 'stop the job; its finished part is kept').conflicts('retry'),
+      createOption('--retry', 'start a job that repeats the failed part, and follow it'),
+    ],
+  );
+  return withTarget(withResources(command)).action(async (id: string | undefined, flags: JobsFlags) => {
+    const { follow = false, cancel = false, retry = false } = flags;
+    if (id === undefined && (follow || cancel || retry))
+      command.error('error: --follow, --cancel and --retry need the id of a job');
+    // If no server has the folder open, this process must run the job that it follows.
+    return withConnection(
+      flags,
+      async (target) => {
+        const { client } = target;
+        const show = flags.format === 'json' ? printJson : printJob;
+        if (id === undefined) {
+          const jobs = await client.jobs();
+          if (flags.format === 'json') printJson({ jobs });
+          else printList(jobs);
+          return;
+        }
+        if (cancel) return show(await client.cancelJob(id));
+        if (!follow && !retry) return show(await client.job(id));
+        const followed = retry ? (await client.retryJob(id)).jobID : id;
+        if (retry) logToStderr(`job ${followed} repeats the failed part of ${id}`);
+        const job = await followJob(client, followed);
+        if (job) show(job);
+        if (job?.status !== 'successful') process.exitCode = 1;
+      },
+      { resume: follow },
+    );
+  });
+}
+
+/** Units of progress that are not tiles. */
+const UNIT_OF_PROCESS: Record<string, string> = { train: 'places', tensor: 'cells' };
+
+/** Prints the log and the progress of a job until it ends. Returns the ended job; undefined after Ctrl-C. */
+async function followJob(client: Client, id: string): Promise<JobDocument | undefined> {
+  const { processID } = await client.job(id);
+  const line = progressLine(UNIT_OF_PROCESS[processID] ?? 'tiles');
+  const signal = interruptSignal();
+  try {
+    for await (const { event, data } of client.jobEvents(id, signal)) {
+      if (event === 'progress') line.update(data);
+      else {
+        line.end();
+        const [level, text] = event === 'log' ? [data.level, data.text] : ['state', data.status];
+        logToStderr(`${data.time} ${level.padEnd(7)} ${text}`);
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    logToStderr(`no longer following; "tilewright jobs ${id}" shows its progress`);
+    return undefined;
+  } finally {
+    line.end();
+  }
+  return client.job(id);
+}
+
+function printList(jobs: JobDocument[]): void {
+  const rows = jobs.map((job) => [
+    job.jobID,
+    job.processID,
+    job.status,
+    `${job.progress} %`,
+    job.created,
+    job.error?.message ?? job.message,
+  ]);
+  for (const row of table([['job', 'process', 'state', 'done', 'created', 'message'], ...rows])) print(row);
+}
+
+function printJob(job: JobDocument): void {
+  const { jobID, processID, status, message, started, finished, updated, tiles, error } = job;
+  const seconds = started ? (Date.parse(finished ?? updated) - Date.parse(started)) / 1000 : 0;
+  print(`job ${jobID}: ${processID}, ${status}${message ? `, ${message}` : ''}`);
+  if (started)
+    print(
+      `${tiles.done} of ${tiles.total} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${formatDuration(seconds)}`,
+    );
+  if (error) print(`${error.message} [${error.code}]`);
+  if (job.retryOf) print(`it repeats the failed part of job ${job.retryOf}`);
+  if (job.retriedBy) print(`job ${job.retriedBy} repeats its failed part`);
+}

@@ -1,0 +1,125 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { formatDuration } from '../../../html/index.js';
+import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
+import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
+import { withProgress } from '../../cli-connection.js';
+import { outcomeOf } from '../../cli-job-outcome.js';
+import { interruptSignal } from '../../cli-signals.js';
+import {
+  addOptions,
+  createOption,
+  type FilterOptions,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+  parseTimeOption,
+  RAW_SOURCE_HELP,
+  type TargetOptions,
+  toFilterParams,
+  withFilterOptions,
+  withResources,
+  withTarget,
+} from '../../options/index.js';
+import {
+  asciiMap,
+  clusterLetter,
+  logToStderr,
+  print,
+  printJson,
+  reportJobError,
+  table,
+} from '../../output/index.js';
+
+type TextureFlags = TargetOptions &
+  FilterOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
+
+export function textureCommand(): Command {
+  const command = addOptions(
+    new Command('texture').description(
+      'compute the texture of each place, and cluster places with similar textures',
+    ),
+    [
+      createOption(
+        '--clusters <n>',
+        'number of clusters; auto: the number with the best silhouette (default: auto)',
+        (value) => (value === 'auto' ? value : numberOfClusters(value)),
+      ),
+      createOption(
+        '--near <time>',
+        'use the image nearest to this day or time, among those with 95 % coverage and at most 5 % cloud (default: the newest)',
+        parseTimeOption,
+      ),
+      createOption('--seed <n>', 'the same seed and textures give the same clusters', parseIntegerOption),
+    ],
+  );
+  command.addHelpText('after', RAW_SOURCE_HELP);
+  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TextureFlags) => {
+    const { clusters = 'auto', near, seed } = flags;
+    const inputs = { filter: toFilterParams(flags), near, seed, ...(clusters !== 'auto' && { clusters }) };
+    return withProgress(flags, 'places', async (target, line) => {
+      const { job, results, error } = await outcomeOf<TextureResults>(
+        target.client.run('texture', inputs, { signal: interruptSignal(), onProgress: line.update }),
+      );
+      line.end();
+      if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+      else printResults(results);
+      if (error) reportJobError(error, flags);
+      else if (results.failures > 0) process.exitCode = 3;
+    });
+  });
+}
+
+function numberOfClusters(value: string): number {
+  try {
+    return parsePositiveIntegerOption(value);
+  } catch {
+    throw new InvalidArgumentError('It must be an integer of 1 or more, or auto.');
+  }
+}
+
+function printResults({
+  textures,
+  unchanged,
+  skipped,
+  failed,
+  failures,
+  collections,
+  seconds,
+}: Timed<TextureResults>): void {
+  for (const collection of collections) if (collection.clusters.length > 0) printClusters(collection);
+  for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
+  for (const [reason, number] of Object.entries(skipped))
+    print(`${plural(number, 'place')} skipped: ${reason}`);
+  const failing = failures > 0 ? `, ${failures} failed` : '';
+  print(
+    `${plural(textures, 'texture')} computed, ${unchanged} unchanged${failing}, ${formatDuration(seconds)}`,
+  );
+}
+
+function printClusters({ collection, grid, places, clusters, curve }: ClusteredCollection): void {
+  print(`${collection}: ${plural(places, 'place')} in ${plural(clusters.length, 'cluster')}`);
+  print();
+  const rows = clusters.map(({ places, middle }, c) => [clusterLetter(c), places.length, middle]);
+  for (const text of table([['cluster', 'places', 'most typical'], ...rows])) print(text);
+  print();
+  const cells = clusters.flatMap(({ places }, c) =>
+    places.map((geocode) => ({ geocode, mark: clusterLetter(c) })),
+  );
+  for (const text of asciiMap(grid, cells) ?? ['(too large for a map; --format json lists all places)'])
+    print(text);
+  print();
+  if (curve.length === 0) return;
+  for (const text of table([
+    ['clusters', 'silhouette', '', 'euclidean', 'manhattan', 'cosine'],
+    ...curve.map(({ clusters, euclidean, manhattan, cosine }) => {
+      const mean = (euclidean + manhattan + cosine) / 3;
+      const bar = '#'.repeat(Math.max(0, Math.round(BAR_WIDTH * mean)));
+      return [clusters, mean.toFixed(3), bar, euclidean.toFixed(3), manhattan.toFixed(3), cosine.toFixed(3)];
+    }),
+  ]))
+    print(text);
+  print();
+}
+
+/** Length of the bar for a silhouette of 1, characters. */
+const BAR_WIDTH = 30;

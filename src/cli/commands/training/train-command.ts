@@ -1,0 +1,264 @@
+import { Argument, Command } from 'commander';
+import { formatDuration } from '../../../html/index.js';
+import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
+import type { TrainResults } from '../../../training/index.js';
+import { type Connection, withProgress } from '../../cli-connection.js';
+import { outcomeOf } from '../../cli-job-outcome.js';
+import { fetchAllPages } from '../../cli-paging.js';
+import { interruptSignal } from '../../cli-signals.js';
+import {
+  addOptions,
+  createOption,
+  type FilterOptions,
+  parseIntegerOption,
+  RAW_SOURCE_HELP,
+  type TargetOptions,
+  TRAINING_MODE_NAMES,
+  type TrainingOptions,
+  toFilterParams,
+  withFilterOptions,
+  withResources,
+  withTarget,
+  withTrainingOptions,
+} from '../../options/index.js';
+import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
+import { kubernetesJob } from './train-command-kubernetes.js';
+import { trainingTable } from './train-command-table.js';
+
+type TrainFlags = TargetOptions &
+  FilterOptions &
+  TrainingOptions & {
+    mode?: string;
+    seed?: number;
+    transfer?: string;
+    fineTuning?: string;
+    representativesFirst?: boolean;
+    /** Former name of `representativesFirst`. */
+    curriculum?: boolean;
+    here?: boolean;
+    manifests?: boolean;
+  };
+
+export function trainCommand(): Command {
+  const command = addOptions(
+    new Command('train')
+      .description('train a small model for each place that the filter selects')
+      .addArgument(
+        new Argument(
+          '<models...>',
+          'ndvi: mean NDVI of a patch from red, green and blue; ndmi: a map of NDMI from red, green and blue; cloud-removal: red, green and blue without cloud from a cloudy date; with several models, each place is read once',
+        ).choices(['ndvi', 'ndmi', 'cloud-removal']),
+      ),
+    [
+      createOption(
+        '--mode <mode>',
+        'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits',
+      ).choices(TRAINING_MODE_NAMES),
+      createOption(
+        '--seed <n>',
+        'the same seed and engine give the same model; default 1',
+        parseIntegerOption,
+      ),
+      createOption(
+        '--transfer <policy>',
+        'the model that each place starts from: none (the default); random: from a place of another cluster; similar: from the most similar place of its cluster; probe: the best of some candidates, or a fresh start, on a few patches; "tilewright texture" computes the clusters',
+      ).choices(['none', 'random', 'similar', 'probe']),
+      createOption(
+        '--fine-tuning <schedule>',
+        'with --transfer: all layers learn (the default); head: only the last layers; gradual: only the last layers for a third of the epochs, then all',
+      ).choices(['all', 'head', 'gradual']),
+      createOption(
+        '--representatives-first',
+        'train the most typical place of each cluster first, and start the others from these models',
+      ),
+      createOption('--curriculum', 'former name of --representatives-first').hideHelp(),
+      createOption(
+        '--here',
+        'contained: train the single place that the filter selects on this machine; the server stores the model',
+      ),
+      createOption(
+        '--manifests',
+        'contained: only print Jobs for Kubernetes, each of which trains one model of one place',
+      ),
+    ],
+  );
+  command.addHelpText('after', RAW_SOURCE_HELP);
+  withTrainingOptions(command);
+  return withTarget(withResources(withFilterOptions(command))).action(
+    async (asked: string[], flags: TrainFlags) => {
+      if (new Set(asked).size < asked.length) command.error('error: name each model once');
+      const { here, manifests: listed, placeMemory, server } = flags;
+      if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
+        command.error('error: --place-memory, --here and --manifests go with --mode contained');
+      if ((here || listed) && flags.transfer !== undefined)
+        command.error(
+          'error: --transfer works only for places that the server trains: leave out --here and --manifests',
+        );
+      if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
+        command.error('error: --mode distributed starts fresh: leave out --transfer');
+      if (flags.mode === 'distributed' && asked.length > 1)
+        command.error('error: --mode distributed trains one model: name one');
+      const curriculum = flags.representativesFirst || flags.curriculum;
+      if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
+        command.error(
+          'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
+        );
+      if (listed && server === undefined)
+        command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
+      if (here && listed) command.error('error: --here and --manifests exclude each other');
+      if (here && asked.length > 1) command.error('error: --here trains one model: name one');
+      return withProgress(flags, asked.length > 1 ? 'models' : 'places', async (target, line) => {
+        if (listed) return printJson(await manifests(target, asked, command));
+        const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning } = flags;
+        const [model] = asked;
+        const inputs = {
+          filter: toFilterParams(flags),
+          epochs,
+          patience,
+          validationFrom,
+          seed,
+          engine,
+          placeMemory,
+        };
+        const hooks = { signal: interruptSignal(), onProgress: line.update };
+        const { job, results, error } = await outcomeOf<TrainResults>(
+          here
+            ? // This import loads the training code.
+              (await import('./train-command-locally.js')).trainLocally(
+                target.client,
+                { model, ...inputs },
+                hooks,
+              )
+            : target.client.run(
+                'train',
+                {
+                  model: asked.length > 1 ? asked : model,
+                  mode,
+                  transfer,
+                  fineTuning,
+                  curriculum,
+                  ...inputs,
+                },
+                hooks,
+              ),
+        );
+        line.end();
+        if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+        // If the job failed without a model, the error says everything.
+        else if (!error || results.models.length > 0) await printResults(results, asked);
+        if (error) reportJobError(error, flags);
+        else if (results.failed.length > 0) process.exitCode = 3;
+        // A distributed model has no place, so it is applied by its id.
+        const trained = [
+          ...new Set(
+            results.models.map(
+              ({ id, model, distributed }) => `"tilewright predict ${distributed ? id : model}"`,
+            ),
+          ),
+        ];
+        if (trained.length > 0)
+          logToStderr(
+            `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
+          );
+      });
+    },
+  );
+}
+
+/** Flags that select the tiles of a place and configure its training. */
+const TRAINING_OPTION_NAMES = [
+  'intersects',
+  'bbox',
+  'datetime',
+  'minCloud',
+  'maxCloud',
+  'minCoverage',
+  'source',
+  'platform',
+  'filter',
+  'epochs',
+  'patience',
+  'seed',
+  'engine',
+  'placeMemory',
+];
+
+interface CellItem {
+  collection: string;
+  /** `grid:code`: GEOHASH-u2, QUADTILE-0123. */
+  properties: { 'grid:code': string; datetime: string };
+}
+
+/** A Job for each selected place and each model that can be trained there. Each Job runs beside the node that owns the place. */
+async function manifests({ client, name }: Connection, models: string[], command: Command): Promise<object> {
+  const flags = command.opts<TrainFlags>();
+  const shared = command.options
+    .filter((option) => TRAINING_OPTION_NAMES.includes(option.attributeName()))
+    .flatMap((option): string[] => {
+      const value = command.getOptionValue(option.attributeName());
+      if (value === undefined) return [];
+      return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+    });
+  // Training uses raw tiles by default.
+  const source = flags.source ?? (flags.filter === undefined ? 'raw' : undefined);
+  const { features } = await fetchAllPages((limit, token) =>
+    client.search({ ...toFilterParams({ ...flags, source }), limit, token }),
+  );
+  const urls = new Map((await client.nodes()).nodes.map(({ id, url }) => [id, url]));
+  const places = new Map<string, { collection: string; grid: string; geocode: string; times: number[] }>();
+  for (const feature of features) {
+    const { collection, properties } = feature as unknown as CellItem;
+    const [grid, geocode] = properties['grid:code'].split('-') as [string, string];
+    const key = `${collection} ${grid} ${geocode}`;
+    const place = places.get(key) ?? { collection, grid: grid.toLowerCase(), geocode, times: [] };
+    place.times.push(Date.parse(properties.datetime));
+    places.set(key, place);
+  }
+  const { getModelSpec, summariseReasons, validationDate } = await import('../../../training/index.js');
+  const from = validationDate([...places.values()].map(({ times }) => times));
+  const heldOut = flags.validationFrom ?? (from !== undefined && new Date(from).toISOString());
+  if (heldOut) shared.push('--validation-from', heldOut);
+  const items: object[] = [];
+  const skipped: TrainResults['skipped'] = [];
+  for (const [, { collection, grid, geocode }] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const filter = toFilterParams({ ...flags, collection: [collection], geocode, recurse: undefined });
+    const unfit = (await client.checkPlace({ models, filter, ...(heldOut && { validationFrom: heldOut }) }))
+      .skipped;
+    skipped.push(...unfit.map((one) => ({ geocode, ...one })));
+    const fit = models.filter((model) => !unfit.some((one) => one.model === model));
+    if (fit.length === 0) continue;
+    const [owner] = (await client.locate(grid, geocode)).owners;
+    const server = (owner && urls.get(owner.node)) ?? name;
+    for (const model of fit) {
+      const memory = flags.placeMemory ?? getModelSpec(model).memoryPerCell;
+      items.push(kubernetesJob({ model, collection, geocode, server, memory, flags: shared }));
+    }
+  }
+  for (const reason of summariseReasons({ skipped, failed: [] }, models)) logToStderr(`no Job for ${reason}`);
+  return { apiVersion: 'v1', kind: 'List', items };
+}
+
+async function printResults(
+  { engine, models, skipped, failed, pooled, seconds }: Timed<TrainResults>,
+  asked: string[],
+): Promise<void> {
+  const { summariseReasons, describeTraffic } = await import('../../../training/index.js');
+  for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
+  for (const { distributed } of models) if (distributed) print(describeTraffic(distributed));
+  for (const reason of summariseReasons({ skipped, failed }, asked)) print(`no model for ${reason}`);
+  const fresh = models.flatMap(({ geocode, model, transfer }) =>
+    transfer?.fresh ? [{ geocode, model, reason: transfer.fresh }] : [],
+  );
+  for (const line of summariseReasons({ skipped: fresh, failed: [] }, asked, 'started with random weights'))
+    print(line);
+  const refused = models.flatMap(({ geocode, model, transfer }) =>
+    (transfer?.fresh ? [] : (transfer?.refused ?? [])).map(({ reason }) => ({ geocode, model, reason })),
+  );
+  for (const line of summariseReasons({ skipped: refused, failed: [] }, asked, 'skipped a source model'))
+    print(line);
+  const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
+  print(
+    `${plural(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,
+  );
+}

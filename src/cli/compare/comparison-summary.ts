@@ -1,0 +1,147 @@
+/** Medians and ranges of the runs of each mode. */
+import type { Metrics, TrainingMode } from '../../training/index.js';
+import { cellLabels, commonCells, describeDifferences } from './comparison-cells.js';
+import type { ComparedRun, Comparison } from './comparison-data.js';
+import {
+  cellScores,
+  MEASURES_OF,
+  type Measure,
+  meanMeasure,
+  measureValue,
+  pooledMeasure,
+  wins,
+} from './comparison-measures.js';
+import { computeSpread, type Spread, spreadText } from './comparison-spread.js';
+import type { Usage } from './comparison-usage.js';
+
+export interface ModeSummary {
+  mode: TrainingMode;
+  seconds: Spread;
+  /** All nodes with their processes. This and the next two fields have no values if a node does not count its child processes. */
+  cpuSeconds: Spread;
+  /** Cores in use, the mean of the nodes. */
+  cores: Spread;
+  /** The node with the highest peak. */
+  peakMemoryBytes: Spread;
+  /** Bytes sent, minus the bytes that idle nodes send in the same time. No values if no node counts bytes. */
+  netBytes: Spread;
+  /** All validation patches as one set. Empty if the runs did not train on the same data. */
+  pooled: Partial<Record<Measure, Spread>>;
+  /** Means over the cells that all runs have. */
+  means: Partial<Record<Measure, Spread>>;
+}
+
+interface CellSummary {
+  cell: string;
+  modes: { mode: TrainingMode; measures: Partial<Record<Measure, Spread>> }[];
+}
+
+export const runsOfMode = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =>
+  runs.filter((run) => run.mode === mode);
+
+/** Sent bytes minus those that idle nodes send; undefined if they are not counted. */
+export function netBytes({ usage }: ComparedRun, idleBytesPerSecond = 0): number | undefined {
+  return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleBytesPerSecond * usage.seconds;
+}
+
+export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSummary {
+  const { model, idleBytesPerSecond } = comparison;
+  const runs = runsOfMode(comparison, mode);
+  const spread = (of: (run: ComparedRun) => number | undefined) =>
+    computeSpread(runs.flatMap((run) => of(run) ?? []));
+  const ofTree = (of: (usage: Usage) => number) =>
+    spread(({ usage }) => (usage.includesChildren ? of(usage) : undefined));
+  const isOneSet = describeDifferences(comparison).length === 0;
+  const common = commonCells(comparison);
+  const scores = new Map(
+    runs.map((run) => [run, new Map([...cellScores(run.results)].filter(([key]) => common.has(key)))]),
+  );
+  const byMeasure = (of: (run: ComparedRun, measure: Measure) => number | undefined) =>
+    Object.fromEntries(
+      MEASURES_OF[model]!.map((measure) => [measure, spread((run) => of(run, measure))] as const).filter(
+        ([, { count }]) => count > 0,
+      ),
+    );
+  return {
+    mode,
+    seconds: spread(({ seconds }) => seconds),
+    cpuSeconds: ofTree((usage) => usage.cpuSeconds),
+    cores: ofTree((usage) => usage.cpuSeconds / usage.seconds / usage.nodes.length),
+    peakMemoryBytes: ofTree((usage) =>
+      Math.max(...usage.nodes.map(({ peakMemoryBytes }) => peakMemoryBytes)),
+    ),
+    netBytes: spread((run) => netBytes(run, idleBytesPerSecond)),
+    pooled: byMeasure(({ results }, measure) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
+    means: byMeasure((run, measure) => finite(meanMeasure(scores.get(run)!, measure))),
+  };
+}
+
+const finite = (value: number) => (Number.isFinite(value) ? value : undefined);
+
+/** Names of the baselines, as in the documentation. */
+const BASELINES = {
+  linear: 'ridge regression',
+  mean: 'training mean',
+  unchanged: 'unchanged cloudy date',
+  nearest: 'nearest clear date',
+  median: 'median of clear dates',
+} as const;
+
+/** Errors of the baselines, all cells as one set. They are the same for all modes, so the first mode with runs is used. */
+function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
+  const mode = comparison.modes.find((one) => runsOfMode(comparison, one).length > 0);
+  const runs = mode ? runsOfMode(comparison, mode) : [];
+  const pooled = runs.flatMap(({ results }) => results.pooled ?? []);
+  return Object.entries(BASELINES).flatMap(([key, name]) => {
+    const values = pooled.flatMap((one) => (one[key as keyof typeof one] as Metrics | undefined)?.mse ?? []);
+    return values.length > 0 ? [{ name, mse: computeSpread(values) }] : [];
+  });
+}
+
+/** The baselines in a sentence; empty if no run has ended. */
+export function baselinesText(comparison: Comparison): string {
+  const texts = baselinesOf(comparison).map(({ name, mse }) => `${name} ${spreadText(mse)}`);
+  return texts.length > 0
+    ? `MSE of simple predictors on the same patches, all places as one set: ${texts.join(', ')}.`
+    : '';
+}
+
+/** Cells in the order of their names. */
+export function cellSummaries(comparison: Comparison): CellSummary[] {
+  const { model, modes } = comparison;
+  const scores = modes.map((mode) => runsOfMode(comparison, mode).map(({ results }) => cellScores(results)));
+  const keys = new Set(scores.flat().flatMap((one) => [...one.keys()]));
+  const name = cellLabels(comparison);
+  return [...keys].sort().map((key) => ({
+    cell: name(key),
+    modes: modes.map((mode, i) => ({
+      mode,
+      measures: Object.fromEntries(
+        MEASURES_OF[model]!.map((measure) => {
+          const values = scores[i]!.flatMap((run) => {
+            const metrics = run.get(key);
+            return (metrics && measureValue(measure, metrics)) ?? [];
+          });
+          return [measure, computeSpread(values)] as const;
+        }).filter(([, { count }]) => count > 0),
+      ),
+    })),
+  }));
+}
+
+/** Counts the cells in which the model of `mode` is better than the model of `than`, over all seeds that both modes have. */
+export function countWins(
+  comparison: Comparison,
+  mode: TrainingMode,
+  than: TrainingMode,
+  measure: Measure,
+): { won: number; of: number } {
+  const counts = runsOfMode(comparison, mode).flatMap(({ seed, results }) => {
+    const other = runsOfMode(comparison, than).find((run) => run.seed === seed);
+    return other ? [wins(cellScores(results), cellScores(other.results), measure)] : [];
+  });
+  return {
+    won: counts.reduce((sum, { won }) => sum + won, 0),
+    of: counts.reduce((sum, { of }) => sum + of, 0),
+  };
+}

@@ -1,0 +1,146 @@
+/** Runs `tilewright compare`: the trainings, the report and the output. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NodeUsageDocument } from '../../client/index.js';
+import { messageOf } from '../../errors.js';
+import { formatDuration } from '../../html/index.js';
+import { writeFileDurably } from '../../storage/index.js';
+import type { TrainingMode } from '../../training/index.js';
+import { version } from '../../version.js';
+import { type Connection, connect } from '../cli-connection.js';
+import { interruptSignal } from '../cli-signals.js';
+import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
+import type { TrainingOptions } from '../options/index.js';
+import { type FilterOptions, type TargetOptions, toFilterParams } from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+import { compareModes } from './compare-modes.js';
+import { describeDifferences, hasFailedCells } from './comparison-cells.js';
+import { toCsv } from './comparison-csv.js';
+import type { ComparedRun, Comparison, FailedRun } from './comparison-data.js';
+import { renderComparison } from './comparison-report.js';
+import { baselinesText } from './comparison-summary.js';
+import { accuracyTable, cellTable, costTable, type TextTable } from './comparison-tables.js';
+
+export type CompareFlags = TargetOptions &
+  FilterOptions &
+  TrainingOptions & {
+    modes: TrainingMode[];
+    seeds: number[];
+    out: string;
+  };
+
+/** `command` is the command line without the token, which the report shows. */
+export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
+  const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
+  const target = await connect(flags);
+  const line = progressLine('places');
+  const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
+  const read = usageReader(target, flags);
+  let unwritten: unknown;
+  let ended = 0;
+  const signal = interruptSignal();
+  try {
+    const nodes = await nodesThatMeasure(target);
+    await mkdir(out, { recursive: true }).catch((error) => {
+      throw noOutFolder.because(error, out, messageOf(error));
+    });
+    const context = { command, target: target.name, nodes, software: version };
+    const comparison = await compareModes(
+      target.client,
+      {
+        model,
+        filter: toFilterParams(flags),
+        epochs,
+        patience,
+        validationFrom,
+        engine,
+        placeMemory,
+      },
+      { modes, seeds },
+      read,
+      {
+        signal,
+        onProgress: (what, progress) => line.update({ ...progress, message: `${what}: ${progress.message}` }),
+        onRun: async (comparison, last) => {
+          line.end();
+          ended++;
+          noteRun(comparison, last);
+          const generatedAt = new Date().toISOString();
+          unwritten = await writeReport([
+            [files.html, renderComparison(comparison, { ...context, generatedAt })],
+            [files.csv, toCsv(comparison)],
+          ]);
+        },
+      },
+    );
+    if (flags.format === 'json') printJson(comparison);
+    else printTables(comparison);
+    for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
+    if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
+    const { runs, failed } = comparison;
+    if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
+    else if (failed.length > 0 || hasFailedCells(comparison)) process.exitCode = 3;
+  } catch (error) {
+    line.end();
+    const all = modes.length * seeds.length;
+    if (signal.aborted)
+      throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
+    if (ended > 0) logToStderr(`${ended} of ${all} runs have ended: ${files.html}`);
+    throw error;
+  } finally {
+    line.end();
+    await target.close();
+  }
+}
+
+/** A node in this process sends nothing, so the counters of the machine are left out. */
+function usageReader(
+  { client, name }: Connection,
+  { data }: TargetOptions,
+): () => Promise<NodeUsageDocument[]> {
+  if (name !== data) return async () => (await client.usage()).nodes;
+  return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
+}
+
+/** Returns the ids of the nodes. Throws TW_CLI_USAGE if a node does not report its usage, because the figures would be incomplete. */
+async function nodesThatMeasure({ client }: Connection): Promise<string[]> {
+  const { nodes, unanswered } = await client.usage();
+  if (unanswered.length > 0) throw nodeUsageUnknown(unanswered);
+  return nodes.map(({ id }) => id);
+}
+
+/** Replaces files. Warns and returns the error if one cannot be written, for example because a spreadsheet has it open. */
+async function writeReport(files: [path: string, text: string][]): Promise<unknown> {
+  try {
+    for (const [path, text] of files) await writeFileDurably(path, text);
+    return undefined;
+  } catch (error) {
+    logToStderr(`warning: the report cannot be written: ${messageOf(error)}`);
+    return error;
+  }
+}
+
+/** Prints a line about a training that has ended. */
+function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun | FailedRun): void {
+  const which = `${runs.length + failed.length} of ${modes.length * seeds.length}: ${last.mode}, seed ${last.seed}`;
+  if ('code' in last) {
+    logToStderr(`${which}: failed: ${last.message} [${last.code}]`);
+    return;
+  }
+  const { seconds, usage, results } = last;
+  const mse = results.pooled ? `, MSE ${results.pooled.model.mse.toExponential(2)}` : '';
+  logToStderr(`${which}: ${formatDuration(seconds)}, ${usage.cpuSeconds.toFixed(1)} CPU s${mse}`);
+}
+
+function printTables(comparison: Comparison): void {
+  for (const shown of [costTable, accuracyTable, cellTable]) {
+    printTable(shown(comparison));
+    if (shown === accuracyTable) print(baselinesText(comparison));
+    print();
+  }
+}
+
+function printTable({ caption, titles, rows }: TextTable): void {
+  print(caption);
+  for (const text of table([titles, ...rows])) print(text);
+}

@@ -1,0 +1,19 @@
+/** JSON values in the coordination store. */
+
+import type { KeyValue } from './coordination-store.js';
+import { documentDamaged } from './errors.js';
+
+/** Parses the value of a key as a JSON object with the fields `required`. TW_DHT_DOCUMENT_DAMAGED. */
+export function parseJsonValue<T extends object>(
+  { key, value }: Pick<KeyValue, 'key' | 'value'>,
+  required: (keyof T & string)[],
+): T {
+  try {
+    const document: unknown = JSON.parse(value);
+    if (typeof document === 'object' && document !== null && required.every((field) => field in document))
+      return document as T;
+  } catch (error) {
+    throw documentDamaged.because(error, key);
+  }
+  throw documentDamaged(key);
+}

@@ -1,0 +1,129 @@
+/** Fill as a job: completes dates of each cell with pixels of dates near in time. */
+import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  checkFilter,
+  defaultToRawSource,
+  type Filter,
+  type FilterParams,
+  filterSchema,
+  parseFilter,
+} from '../../query/index.js';
+import type { TileRecord } from '../../storage/index.js';
+import type { FillTargets } from '../derive-tasks.js';
+import { searchTilesOfCell, selectedCells, sourceFilter } from './derive-job-tiles.js';
+import {
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileProcessContext,
+} from './derive-tiles-job.js';
+
+export interface FillInputs {
+  filter?: FilterParams;
+  /** Days before and after a tile from which pixels are taken. */
+  window?: number;
+  /** Percent of the cell that should hold data. */
+  toCoverage?: number;
+  /** Percent of cloud that may stay. */
+  toCloud?: number;
+}
+
+export const DEFAULT_WINDOW_DAYS = 16;
+export const DAY_MS = 86_400_000;
+
+export function fillProcess(context: TileProcessContext): Process {
+  return {
+    id: 'fill',
+    title: 'Fill tiles',
+    description: 'Takes pixels of dates near in time where a tile has no data, cloud or shadow.',
+    inputs: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        filter: filterSchema,
+        window: { type: 'number', minimum: 0, maximum: 36_500 },
+        toCoverage: { type: 'number', minimum: 0, maximum: 100 },
+        toCloud: { type: 'number', minimum: 0, maximum: 100 },
+      },
+    },
+    ...RESUMABLE_PROCESS,
+    check: checkFilter,
+    run: (inputs, job) => fill(context, inputs as FillInputs, job),
+  };
+}
+
+function fill(context: TileProcessContext, inputs: FillInputs, job: JobContext): Promise<DeriveResults> {
+  const { window = DEFAULT_WINDOW_DAYS, toCoverage = 100, toCloud = 0 } = inputs;
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
+  const targets = { coverage: toCoverage, cloud: toCloud };
+  const planned = planFill(context, filter, window * DAY_MS, targets, job.isMine);
+  return deriveTiles(context, planned, job, 'no donor has a usable pixel');
+}
+
+/** The best tile of a cell is the first base and covers all tiles within its window; then the best of the remaining tiles is a base. */
+async function* planFill(
+  { storage, finder }: TileProcessContext,
+  filter: Filter,
+  window: number,
+  targets: FillTargets,
+  isMine: JobContext['isMine'],
+): AsyncGenerator<PlannedDerivation> {
+  for (const cell of await selectedCells(storage, filter, isMine)) {
+    const picked = await searchTilesOfCell(finder, cell, filter);
+    const raw = await searchTilesOfCell(finder, cell, sourceFilter('raw'));
+    for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets);
+  }
+}
+
+/** Best first: the most pixels that are not cloud; ties go to the earliest. */
+export function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
+  const clearShare = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
+  let left = tiles.toSorted((a, b) => clearShare(b) - clearShare(a) || a.start - b.start || byId(a, b));
+  const bases: TileRecord[] = [];
+  while (left.length > 0) {
+    const [base] = left;
+    bases.push(base);
+    left = left.filter((tile) => timeDistanceMs(tile, base) > window);
+  }
+  return bases;
+}
+
+function planOne(
+  base: TileRecord,
+  raw: TileRecord[],
+  window: number,
+  targets: FillTargets,
+): PlannedDerivation {
+  if (base.coverage >= targets.coverage && (base.cloudCover ?? 0) <= targets.cloud)
+    return { skipped: 'both limits are already met' };
+  const donors = donorsOf(base, raw, window);
+  if (donors.length === 0) return { skipped: 'no other date within the window' };
+  const { collection, scene, grid, geocode, start, end, platform } = base;
+  return {
+    facts: { collection, scene, grid, geocode, source: 'filled', start, end, platform },
+    inputs: [base, ...donors],
+    parameters: targets,
+    task: (tile, [base, ...donors]) => ({ kind: 'fill', tile, base, donors, targets }),
+  };
+}
+
+/** The least cloudy first, unknown cloud cover last; ties are ordered by distance in time, then by id. */
+export function donorsOf(base: TileRecord, raw: TileRecord[], window: number): TileRecord[] {
+  const cloud = ({ cloudCover }: TileRecord) => cloudCover ?? 101;
+  return raw
+    .filter((tile) => tile.id !== base.id && timeDistanceMs(tile, base) <= window)
+    .sort((a, b) => cloud(a) - cloud(b) || timeDistanceMs(a, base) - timeDistanceMs(b, base) || byId(a, b));
+}
+
+/** Milliseconds between the times of two tiles; 0 if they overlap. */
+export function timeDistanceMs(
+  a: Pick<TileRecord, 'start' | 'end'>,
+  b: Pick<TileRecord, 'start' | 'end'>,
+): number {
+  return Math.max(0, a.start - b.end, b.start - a.end);
+}
+
+function byId(a: TileRecord, b: TileRecord): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}

@@ -1,0 +1,65 @@
+/** Matrix products. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import type {
+  _FusedMatMulAttrs,
+  _FusedMatMulInputs,
+  BatchMatMulAttrs,
+  BatchMatMulInputs,
+  KernelConfig,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
+import type { Tf } from '../tfjs.js';
+import { applyActivation } from './fused-activation-kernel.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
+
+/** Types other than float32, broadcast batches and empty matrices are delegated to `stock`. */
+export function batchMatMul(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
+  return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
+    tf.BatchMatMul,
+    ({ inputs: { a, b }, attrs, backend }) =>
+      product(primitives, backend, a, b, attrs) ??
+      (stock.kernelFunc({ inputs: { a, b }, attrs: { ...attrs }, backend }) as TensorInfo),
+  );
+}
+
+export function fusedMatMul(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
+  return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
+    const { a, b, bias, preluActivationWeights } = inputs;
+    const isRow = bias === undefined || bias.shape.length === 1;
+    const y = isRow ? product(primitives, backend, a, b, attrs) : undefined;
+    if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
+    if (bias) addToRows(float32View(backend, y), float32View(backend, bias));
+    return applyActivation(tf, backend, y, attrs, preluActivationWeights);
+  });
+}
+
+function product(
+  primitives: ComputePrimitives,
+  backend: BackendWasm,
+  a: TensorInfo,
+  b: TensorInfo,
+  { transposeA, transposeB }: BatchMatMulAttrs,
+): TensorInfo | undefined {
+  const [rowsOfA, columnsOfA] = a.shape.slice(-2) as [number, number];
+  const [rowsOfB, columnsOfB] = b.shape.slice(-2) as [number, number];
+  const [m, k] = transposeA ? [columnsOfA, rowsOfA] : [rowsOfA, columnsOfA];
+  const n = transposeB ? rowsOfB : columnsOfB;
+  const outer = a.shape.slice(0, -2);
+  const areFloats = a.dtype === 'float32' && b.dtype === 'float32';
+  if (!areFloats || outer.join() !== b.shape.slice(0, -2).join() || m * n * k === 0) return undefined;
+  const y = backend.makeOutput([...outer, m, n], 'float32');
+  const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
+  const batches = outer.reduce((all, size) => all * size, 1);
+  // Created for each product, because a product may grow the heap, which detaches views.
+  const part = (tensor: TensorInfo, size: number, i: number) =>
+    float32View(backend, tensor).subarray(i * size, (i + 1) * size);
+  for (let i = 0; i < batches; i++)
+    primitives.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
+  return y;
+}
+
+function addToRows(values: Float32Array, row: Float32Array): void {
+  for (let at = 0; at < values.length; at += row.length)
+    for (let i = 0; i < row.length; i++) values[at + i] += row[i];
+}

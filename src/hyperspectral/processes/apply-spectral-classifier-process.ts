@@ -1,0 +1,80 @@
+/** Applies a stored classifier to the tiles that match a filter, of its own or of another collection. */
+
+import { type DeriveResults, type PlannedDerivation, selectedTiles } from '../../derive/index.js';
+import type { JobContext } from '../../jobs/index.js';
+import { and, type Filter, references } from '../../query/index.js';
+import type { ModelVersionRecord, TileRecord } from '../../storage/index.js';
+import { classBandName } from '../classification/index.js';
+import { type ClassifierCard, inputBands } from '../classifier-registry/index.js';
+import type { AnalysisContext } from '../jobs/index.js';
+import type { MapTask } from '../output-tiles/index.js';
+import { layersMethod, parseNetwork } from '../pixel-methods/index.js';
+import { isNet, netMethod } from '../spectral-cnn/index.js';
+import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from '../spectral-maps/index.js';
+
+/** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER, TW_STORAGE_MODEL_DAMAGED and TW_TRAIN_NO_ENGINE. */
+export async function applyClassifier(
+  context: AnalysisContext,
+  model: ModelVersionRecord,
+  filter: Filter,
+  job: JobContext,
+  engine?: string,
+): Promise<DeriveResults> {
+  const { storage } = context;
+  const card = model.card as ClassifierCard;
+  const { classifier, sizes, classes, sources } = card;
+  const wanted = references(filter, 'source')
+    ? filter
+    : and([filter, { op: 'in', property: 'source', values: sources }]);
+  const weights = await storage.models.readFile(model, 'weights.bin');
+  const method = isNet(classifier)
+    ? netMethod(classifier, classes.length, {
+        'model.json': await storage.models.readFile(model, 'model.json'),
+        'weights.bin': weights,
+      })
+    : layersMethod(parseNetwork(model.id, weights, sizes));
+  const map = {
+    method,
+    bands: classes.map(({ code, name }) => classBandName(code, name)),
+    classes: {
+      best: 'most' as const,
+      codes: classes.map(({ code }) => code),
+      names: classes.map(({ name }) => name),
+    },
+  };
+  return deriveMaps(context, map, (map) => planMaps(context, model, map, wanted, job), job, engine);
+}
+
+async function* planMaps<Method extends MapMethod>(
+  context: AnalysisContext,
+  model: ModelVersionRecord,
+  map: FittedMap<Method>,
+  filter: Filter,
+  job: JobContext,
+): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
+  const { id, version } = model;
+  const card = model.card as ClassifierCard;
+  const { sources } = card;
+  const spectrumOf = (tile: TileRecord) => {
+    const found = inputBands(tile, card);
+    return typeof found === 'string' ? undefined : found;
+  };
+  for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
+    const { collection, scene, grid, geocode, source, start, end, platform } = tile;
+    const spectrum = sources.includes(source)
+      ? inputBands(tile, card)
+      : `their source is ${source}, and the model was trained on ${sources.join(', ')}`;
+    if (typeof spectrum === 'string') {
+      yield { skipped: spectrum };
+      continue;
+    }
+    const cell = { collection, scene, grid, geocode };
+    yield mapDerivation(context, tile, spectrum, map, {
+      facts: { ...cell, source: 'predicted', start, end, platform, model: { id, version } },
+      parameters: { model: id },
+      metadata: { MODEL: `${id} ${version}` },
+      checksScale: true,
+      spectrumOf,
+    });
+  }
+}

@@ -1,0 +1,70 @@
+/** Applies a stored network to tiles. Runs in child processes. */
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { MadeTile } from '../../derive/index.js';
+import type { Tf } from '../../engines/index.js';
+import { loadModel } from '../../training/index.js';
+import { type MapTask, outputTileOfPlanes, ScaleCheck } from '../output-tiles/index.js';
+import { centreOf } from './build-spectral-cnn.js';
+import { eachPatch } from './each-spectral-cnn-patch.js';
+import type { NetMethod } from './spectral-cnn-method.js';
+
+/** Pixels of one batch of the engine. */
+const BATCH_PIXELS = 256;
+/** Distance between pixels whose scale is checked. */
+const SCALE_CHECK_INTERVAL_PX = 64;
+
+/** Invariant: `known.model` is the model of the files with `known.weights`. */
+export class NetMapper {
+  private known: { weights: Uint8Array; model: LayersModel } | undefined;
+
+  constructor(private readonly tf: Tf) {}
+
+  /** Returns null if no pixel is clear and has data in every band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
+  async map(task: MapTask<NetMethod>): Promise<MadeTile | null> {
+    const model = await this.modelOf(task.method);
+    return outputTileOfPlanes(task, planesOf(this.tf, model, task));
+  }
+
+  private async modelOf({ files }: NetMethod): Promise<LayersModel> {
+    const weights = files['weights.bin'];
+    if (this.known && Buffer.compare(this.known.weights, weights) === 0) return this.known.model;
+    this.known?.model.dispose();
+    this.known = { weights, model: await loadModel(this.tf, files['model.json'], weights) };
+    return this.known.model;
+  }
+}
+
+/** One plane for each class; NaN for pixels that are not clear or have no value. */
+function planesOf(
+  tf: Tf,
+  model: LayersModel,
+  { file, around = [], method, checksScale }: MapTask<NetMethod>,
+): Float32Array[] {
+  const { side, classes } = method;
+  const planes = Array.from({ length: classes }, () => new Float32Array(file.width * file.height).fill(NaN));
+  const bands = file.bands.length;
+  const shape = side === 1 ? [BATCH_PIXELS, bands] : [BATCH_PIXELS, side, side, bands];
+  const values = new Float32Array(BATCH_PIXELS * side * side * bands);
+  const pixels = new Int32Array(BATCH_PIXELS);
+  const centre = centreOf(model);
+  const check = checksScale ? new ScaleCheck(centre) : undefined;
+  const centreAt = ((side * side - 1) / 2) * bands;
+  let count = 0;
+  const finish = () => {
+    if (count === 0) return;
+    const shares = tf.tidy(() => (model.predict(tf.tensor(values, shape)) as Tensor).dataSync());
+    for (let i = 0; i < count; i++)
+      for (let c = 0; c < classes; c++) planes[c][pixels[i]] = shares[i * classes + c];
+    count = 0;
+  };
+  eachPatch(file, around, { side, missing: centre }, (pixel, patch) => {
+    if (count % SCALE_CHECK_INTERVAL_PX === 0) check?.add(patch.subarray(centreAt, centreAt + bands));
+    pixels[count] = pixel;
+    values.set(patch, count * patch.length);
+    if (++count === BATCH_PIXELS) finish();
+  });
+  finish();
+  check?.finish();
+  return planes;
+}

@@ -1,0 +1,89 @@
+/** Reads windows of stored tile files. Worker threads decode blocks, which are cached with the structure of their files. */
+
+import type { TaskPool } from '../../async/index.js';
+import { allocatePixels, type PixelArray, type Window } from '../../raster/index.js';
+import { BlockCache } from './image-reading-cache.js';
+import type { ReadHandlers, TileStructure } from './image-reading-handlers.js';
+
+/** Approximate memory of the structure of a file. */
+const STRUCTURE_BYTES = 500;
+
+/** Invariant: cached structures and blocks stay valid, because file versions are never overwritten. */
+export class TileReader {
+  private readonly structures: BlockCache<TileStructure>;
+  private readonly blocks: BlockCache<PixelArray>;
+
+  /** `cacheBytes`: memory limit for decoded blocks. */
+  constructor(
+    private readonly pool: TaskPool<ReadHandlers>,
+    cacheBytes: number,
+  ) {
+    this.structures = new BlockCache(cacheBytes / 64, () => STRUCTURE_BYTES);
+    this.blocks = new BlockCache(cacheBytes, (pixels) => pixels.buffer.byteLength);
+  }
+
+  /** Throws TW_IMAGERY_TILE_FILE. */
+  structure(path: string): Promise<TileStructure> {
+    return this.structures.get(path, () => this.pool.run({ kind: 'structure', path }));
+  }
+
+  /**
+   * Stored values of a window of one band (from 0) of one level. If the file has a mask, the values are float64 with NaN for no data.
+   * Throws TW_IMAGERY_TILE_FILE.
+   */
+  async window(path: string, band: number, level: number, window: Window): Promise<PixelArray> {
+    const { masked } = await this.structure(path);
+    if (!masked) return this.plainWindow(path, band, level, window);
+    const [pixels, mask] = await Promise.all([
+      this.plainWindow(path, band, level, window),
+      this.plainWindow(path, 'mask', level, window),
+    ]);
+    const out = Float64Array.from(pixels);
+    for (let i = 0; i < out.length; i++) if (mask[i] === 0) out[i] = NaN;
+    return out;
+  }
+
+  private async plainWindow(
+    path: string,
+    band: number | 'mask',
+    level: number,
+    window: Window,
+  ): Promise<PixelArray> {
+    const { dataType, levels } = await this.structure(path);
+    const { width, blockWidth, blockHeight } = levels[level];
+    const across = Math.ceil(width / blockWidth);
+    const right = window.column + window.width;
+    const bottom = window.row + window.height;
+    const out = allocatePixels(band === 'mask' ? 'uint8' : dataType, window.width * window.height);
+    const copies: Promise<void>[] = [];
+    for (let top = window.row - (window.row % blockHeight); top < bottom; top += blockHeight) {
+      for (let left = window.column - (window.column % blockWidth); left < right; left += blockWidth) {
+        const block = (top / blockHeight) * across + left / blockWidth;
+        const copy = (pixels: PixelArray) =>
+          copyBlock(pixels, { column: left, row: top, width: blockWidth, height: blockHeight }, out, window);
+        copies.push(this.block(path, band, level, block).then(copy));
+      }
+    }
+    await Promise.all(copies);
+    return out;
+  }
+
+  private block(path: string, band: number | 'mask', level: number, block: number): Promise<PixelArray> {
+    return this.blocks.get(`${path} ${level} ${band} ${block}`, () =>
+      this.pool.run({ kind: 'block', path, level, band, block }),
+    );
+  }
+}
+
+/** Copies the intersection of a block and a window. */
+function copyBlock(pixels: PixelArray, block: Window, out: PixelArray, window: Window): void {
+  const left = Math.max(block.column, window.column);
+  const right = Math.min(block.column + block.width, window.column + window.width);
+  const top = Math.max(block.row, window.row);
+  const bottom = Math.min(block.row + block.height, window.row + window.height);
+  for (let row = top; row < bottom; row++) {
+    const from = (row - block.row) * block.width + left - block.column;
+    const to = (row - window.row) * window.width + left - window.column;
+    out.set(pixels.subarray(from, from + right - left), to);
+  }
+}

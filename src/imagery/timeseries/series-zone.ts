@@ -1,0 +1,194 @@
+/** Zones of series and spectra: a point, or the inside of polygons, in degrees. */
+import { excerpt } from '../../errors.js';
+import type { Bbox, Grid } from '../../grid/index.js';
+import { axisOrderHint } from '../../query/index.js';
+import { badZone } from '../errors.js';
+import { firstIndex } from '../imagery-bisection.js';
+
+type Point = readonly [lon: number, lat: number];
+
+/** A straight line in degrees, from its southern end to its northern end. */
+interface Side {
+  south: Point;
+  north: Point;
+}
+
+/** A point is inside of an area if a line from it to the east crosses an odd number of sides. */
+export type Zone = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
+
+/** Parses a GeoJSON geometry, a Feature, or a collection of one Feature. Throws TW_IMAGERY_REGION. */
+export function parseZone(given: unknown): Zone {
+  const { type, coordinates } = geometryOf(featureOf(given));
+  switch (type) {
+    case 'Point':
+      return { kind: 'point', point: pointOf(coordinates) };
+    case 'Polygon':
+      return areaOf(listOf(coordinates, 'rings').map(ringOf));
+    case 'MultiPolygon':
+      return areaOf(
+        listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
+      );
+    default:
+      throw badZone(`its type is ${type === undefined ? 'missing' : excerpt(type)}`);
+  }
+}
+
+type Json = Record<string, unknown>;
+
+function featureOf(given: unknown): Json {
+  const document = (given ?? {}) as Json;
+  if (document['type'] !== 'FeatureCollection') return document;
+  const features = listOf(document['features'], 'features');
+  if (features.length > 1) throw badZone(`it has ${features.length} features`);
+  return (features[0] ?? {}) as Json;
+}
+
+function geometryOf(feature: Json): Json {
+  return feature['type'] === 'Feature' ? ((feature['geometry'] ?? {}) as Json) : feature;
+}
+
+function listOf(value: unknown, elements: string): unknown[] {
+  if (!Array.isArray(value) || value.length === 0) throw badZone(`it has no list of ${elements}`);
+  return value;
+}
+
+function ringOf(value: unknown): Point[] {
+  const ring = listOf(value, 'points').map(pointOf);
+  if (ring.length < 4) throw badZone('a ring has fewer than four points');
+  const [first, last] = [ring[0], ring[ring.length - 1]];
+  if (first[0] !== last[0] || first[1] !== last[1])
+    throw badZone('a ring does not end at the point where it starts');
+  return ring;
+}
+
+function pointOf(value: unknown): Point {
+  const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
+  if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
+    throw badZone(`${excerpt(value)} is not a point`);
+  if (Math.abs(lat) > 90)
+    throw badZone(
+      `${lon},${lat} is beyond 90 degrees of latitude; ${axisOrderHint([[lon, lat]], `${lat},${lon}`)}`,
+    );
+  if (Math.abs(lon) > 180) throw badZone(`${lon},${lat} is beyond 180 degrees of longitude`);
+  return [lon, lat];
+}
+
+function areaOf(rings: Point[][]): Zone {
+  const bbox: Bbox = [180, 90, -180, -90];
+  const sides: Side[] = [];
+  for (const ring of rings) {
+    for (const [i, point] of ring.entries()) {
+      bbox[0] = Math.min(bbox[0], point[0]);
+      bbox[1] = Math.min(bbox[1], point[1]);
+      bbox[2] = Math.max(bbox[2], point[0]);
+      bbox[3] = Math.max(bbox[3], point[1]);
+      const before = ring[i - 1];
+      // Sides along a parallel do not cross other parallels.
+      if (!before || before[1] === point[1]) continue;
+      sides.push(before[1] < point[1] ? { south: before, north: point } : { south: point, north: before });
+    }
+  }
+  return { kind: 'area', bbox, sides };
+}
+
+export function zoneBbox(region: Zone): Bbox {
+  return region.kind === 'area' ? region.bbox : [...region.point, ...region.point];
+}
+
+/** Pixels of an image, row by row, in shared memory. */
+export interface PixelList {
+  columns: Int32Array;
+  rows: Int32Array;
+}
+
+/**
+ * Throws an error if a zone is too large. `work`: sides of the zone times rows of pixels, reported in advance; `pixels`: pixels in the
+ * zone.
+ */
+export type CheckBudget = (work: number, pixels: number) => void;
+
+/** The pixels of a cell whose centres are in a zone, or the pixel that contains a point. Throws the errors of `spend`. */
+export function pixelsInZone(
+  region: Zone,
+  grid: Grid,
+  geocode: string,
+  size: { width: number; height: number },
+  spend: CheckBudget,
+): PixelList {
+  const columns: number[] = [];
+  const rows: number[] = [];
+  forEachPixelRun(region, grid, geocode, size, spend, (row, from, to) => {
+    for (let column = from; column < to; column++) {
+      columns.push(column);
+      rows.push(row);
+    }
+  });
+  return pixelList(columns, rows);
+}
+
+/** Calls `visit` with the same pixels as runs of columns [from, to), row by row. */
+export function forEachPixelRun(
+  region: Zone,
+  grid: Grid,
+  geocode: string,
+  { width, height }: { width: number; height: number },
+  spend: CheckBudget,
+  visit: (row: number, from: number, to: number) => void,
+): void {
+  const { west, south, east, north } = grid.bounds(geocode);
+  if (region.kind === 'point') {
+    const [x, y] = grid.fromLonLat(...region.point);
+    const { extent } = grid;
+    // Cells are half-open, so a point on an edge belongs to one cell only.
+    const inColumn = x >= west && (x < east || (x === east && east === extent.east));
+    const inRow = y >= south && (y < north || (y === north && north === extent.north));
+    if (!inColumn || !inRow) return;
+    const column = Math.min(width - 1, Math.floor(((x - west) / (east - west)) * width));
+    const row = Math.min(height - 1, Math.max(0, Math.ceil(((north - y) / (north - south)) * height) - 1));
+    visit(row, column, column + 1);
+    return;
+  }
+  const [westernmost, lowest] = grid.toLonLat(west, south);
+  const [easternmost, highest] = grid.toLonLat(east, north);
+  const [left, bottom, right, top] = region.bbox;
+  if (right < westernmost || left > easternmost || top < lowest || bottom > highest) return;
+  const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
+  if (sides.length === 0) return;
+  spend(sides.length * height, 0);
+  const lons = Float64Array.from(
+    { length: width },
+    (_, i) => grid.toLonLat(west + ((i + 0.5) / width) * (east - west), north)[0],
+  );
+  const columnAt = (lon: number) => firstIndex(width, (column) => lons[column] >= lon);
+  for (let row = 0; row < height; row++) {
+    const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
+    const crossings = crossingsAt(sides, lat);
+    let pixels = 0;
+    for (let i = 0; i + 1 < crossings.length; i += 2) {
+      const [from, to] = [columnAt(crossings[i]), columnAt(crossings[i + 1])];
+      if (from < to) visit(row, from, to);
+      pixels += Math.max(0, to - from);
+    }
+    spend(0, pixels);
+  }
+}
+
+/** Longitudes at which sides cross a parallel, from west to east. A side includes its southern end, but not its northern end. */
+function crossingsAt(sides: Side[], lat: number): Float64Array {
+  const crossings: number[] = [];
+  for (const { south, north } of sides) {
+    if (south[1] > lat || north[1] <= lat) continue;
+    const share = (lat - south[1]) / (north[1] - south[1]);
+    crossings.push(south[0] + share * (north[0] - south[0]));
+  }
+  return Float64Array.from(crossings).sort();
+}
+
+function pixelList(columns: number[], rows: number[]): PixelList {
+  const toShared = (values: number[]) => {
+    const array = new Int32Array(new SharedArrayBuffer(4 * values.length));
+    array.set(values);
+    return array;
+  };
+  return { columns: toShared(columns), rows: toShared(rows) };
+}

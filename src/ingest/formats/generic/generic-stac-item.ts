@@ -1,0 +1,73 @@
+/** A folder with a STAC Item and one raster or more as its assets: one scene. */
+import { join } from 'node:path';
+import { openRaster } from '../../../raster/index.js';
+import { badOption, noDatetime, notRecognised } from '../../errors.js';
+import { groupBands } from '../../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat } from '../../ingest-scene-description.js';
+import { datetimeOption, slugify } from '../shared/index.js';
+import { describeBands } from './generic-raster-bands.js';
+import { describeRasterScene } from './generic-raster-file.js';
+import { type ItemAsset, readItemInFolder, type StacItemDescription } from './generic-stac-sidecar.js';
+
+export const stacItem: ProductFormat = {
+  name: 'STAC Item',
+
+  // An Item that cannot be read is reported as damaged.
+  async identify(candidate) {
+    if (!candidate.entries) return false;
+    return (await find(candidate).catch(() => true)) !== null;
+  },
+
+  async describe(candidate, options) {
+    const found = await find(candidate);
+    if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
+    const { item, assets } = found;
+    refuseBandFlags(options);
+    const span = datetimeOption(options) ?? item.span;
+    if (!span) throw noDatetime(candidate.path);
+    const bands = await Promise.all(
+      assets.map(async (asset) => {
+        const header = await openRaster(join(candidate.path, asset.file));
+        return describeBands(header, options, asset, asset.key);
+      }),
+    );
+    const scene = {
+      ...describeRasterScene(candidate.path, options, item),
+      id: options.id ?? slugify(item.id),
+      platform: options.platform ?? item.platform ?? null,
+      ...span,
+      groups: groupBands(bands.flat()),
+      quality: [],
+      reflectanceTest: false,
+      warnings: [],
+    };
+    return [scene];
+  },
+};
+
+/** Refuses options that count bands: they apply to one file, and an Item has several. */
+function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
+  const expected = 'the flag to be left out, because the assets of the STAC Item name the bands';
+  const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
+  if (bands) throw badOption('--bands', named.join(','), expected);
+  if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
+}
+
+/** The folder's Item, and its assets that are rasters in the same folder; null if there are none. */
+async function find({
+  path,
+  entries,
+}: InputProbe): Promise<{ item: StacItemDescription; assets: ItemAsset[] } | null> {
+  const item = await readItemInFolder(path, entries ?? []);
+  const assets = item?.assets.filter(
+    (asset) => asset.beside && entries?.includes(asset.file) && isRasterAsset(asset),
+  );
+  return item && assets && assets.length > 0 ? { item, assets } : null;
+}
+
+const NOT_DATA = new Set(['thumbnail', 'overview', 'visual', 'metadata']);
+
+function isRasterAsset({ type, file, roles }: ItemAsset): boolean {
+  if (roles.some((role) => NOT_DATA.has(role)) && !roles.includes('data')) return false;
+  return type ? /^image\/(tiff|jp2|vnd\.stac\.geotiff)/.test(type) : /\.(tiff?|jp2|img)$/i.test(file);
+}

@@ -1,0 +1,32 @@
+/** Lookup tables from the stored values of a product's quality layer to mask codes. */
+import { Mask } from '../../../raster/index.js';
+import type { QualityBand, SourceGroup } from '../../ingest-scene-description.js';
+
+/** Bit n of a value, counted from the lowest, 0. */
+export const bitAt = (value: number, n: number) => (value >> n) & 1;
+
+const TABLE_SIZES = new Map([
+  ['uint8', 256],
+  ['uint16', 65536],
+]);
+
+/**
+ * The band of this name with the mask code of each value that it can store; the group's nodata value gives no information.
+ * Null if no group has the band, or its numbers are not unsigned with 8 or 16 bits.
+ */
+export function buildQualityLookup(
+  groups: SourceGroup[],
+  name: string,
+  code: (value: number) => number,
+): QualityBand | null {
+  for (const group of groups) {
+    const band = group.bands.findIndex((one) => one.name === name);
+    const length = TABLE_SIZES.get(group.bands[band]?.header.dataType ?? '');
+    if (length === undefined) continue;
+    const codes = new Uint8Array(length).map((_, value) =>
+      value === group.nodata ? Mask.notAssessed : code(value),
+    );
+    return { group: group.name, band, codes };
+  }
+  return null;
+}

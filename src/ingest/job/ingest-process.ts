@@ -1,0 +1,132 @@
+/** The ingest process: its inputs, outputs and retries. */
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Process } from '../../jobs/index.js';
+import { SharedMemory } from '../cut/index.js';
+import { notRecognised, pathNotAllowed } from '../errors.js';
+import { PathGuard } from '../inputs/index.js';
+import { FirstSceneLock } from './ingest-first-scene-lock.js';
+import { IdleTimer } from './ingest-idle-timer.js';
+import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestResults } from './ingest-job.js';
+
+const INPUTS = {
+  type: 'object',
+  required: ['paths'],
+  additionalProperties: false,
+  properties: {
+    paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
+    collection: {
+      type: 'string',
+      pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
+      description: '1 to 64 small letters, digits, - and ., beginning with a letter or digit',
+    },
+    grid: { enum: ['geohash', 'quadtile'] },
+    precision: { type: 'integer', minimum: 1, maximum: 24 },
+    dryRun: { type: 'boolean' },
+    compress: { enum: ['deflate'] },
+    cloudTest: { type: 'boolean' },
+    id: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$',
+      description: '1 to 120 letters, digits, ., _ and -, beginning with a letter or digit',
+    },
+    datetime: { type: 'string', maxLength: 100 },
+    bands: {
+      type: 'object',
+      maxProperties: 1000,
+      propertyNames: { pattern: '^[\\w.-]{1,64}$' },
+      description: 'Numbers of bands by name; a name has 1 to 64 letters, digits, _ . and -',
+      additionalProperties: { type: 'integer', minimum: 1 },
+    },
+    nodata: { anyOf: [{ type: 'number' }, { enum: ['nan'] }] },
+    // A scale of 0 would make all values equal.
+    scale: { type: 'number', not: { enum: [0] } },
+    offset: { type: 'number' },
+    platform: { type: 'string', minLength: 1, maxLength: 100 },
+    maskBand: { type: 'integer', minimum: 1 },
+    layer: { type: 'string', minLength: 1, maxLength: 200 },
+    position: { type: 'string', maxLength: 200 },
+    wavelengths: { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 4096 },
+    namePattern: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+};
+
+const OUTPUTS = {
+  collection: { title: 'Collection of the first scene', schema: { type: 'string', nullable: true } },
+  scenes: { title: 'Ingested scenes', schema: { type: 'array', items: { type: 'object' } } },
+  tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
+  failed: { title: 'Failed inputs, with reasons', schema: { type: 'array', items: { type: 'object' } } },
+  passedOver: {
+    title: 'Folders that were not searched',
+    schema: { type: 'array', items: { type: 'string' } },
+  },
+  skipped: {
+    title: 'Files that do not fit the name pattern, with reasons',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
+};
+
+/** Fraction of the memory that holds source rows; threads and GDAL processes use the rest. */
+const SOURCE_ROWS_MEMORY_FRACTION = 0.6;
+/** The memory of rows and threads is returned to the system if nothing is ingested for this long. */
+const IDLE_TIMEOUT_MS = 30_000;
+
+/**
+ * Ingests every scene below the given paths. A scene that fails is reported with its reason; the others continue. The job
+ * fails if all scenes do.
+ */
+export function ingestProcess(context: IngestProcessContext): Process {
+  const memory = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
+  const firstSceneLock = new FirstSceneLock(context.storage);
+  const idle = new IdleTimer(IDLE_TIMEOUT_MS, async () => {
+    // Threads refer to the memory of rows until they end.
+    await context.workers.endThreads();
+    memory.releaseBuffer();
+  });
+  return {
+    id: 'ingest',
+    title: 'Ingest scenes',
+    description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
+    inputs: INPUTS,
+    outputs: OUTPUTS,
+    // A scene that already exists is skipped.
+    resumable: true,
+    retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
+    canTakeOver: (inputs) => isAllowedToRead(inputs as IngestInputs, context),
+    run: (inputs, job) =>
+      idle.runBusy(() => new IngestJob(context, memory, firstSceneLock, inputs as IngestInputs, job).run()),
+  };
+}
+
+/** True if all paths are in folders that this node may read. */
+async function isAllowedToRead(
+  { paths }: IngestInputs,
+  { allowedFolders = [] }: IngestProcessContext,
+): Promise<boolean> {
+  const fence = new PathGuard(allowedFolders);
+  for (const path of paths) {
+    const real = await fence.resolveAllowed(path).catch((error) => {
+      if (!pathNotAllowed.is(error) && !notRecognised.is(error)) throw error;
+    });
+    if (real === undefined) return false;
+  }
+  return true;
+}
+
+/** The inputs of a job that retries the failures of another one; null if there are none. */
+async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
+  const paths = new Set<string>();
+  for (const { path } of failed) paths.add(await archiveOf(path));
+  return paths.size === 0 ? null : { ...inputs, paths: [...paths] };
+}
+
+/** The archive that a path leads into; otherwise the path itself. */
+async function archiveOf(path: string): Promise<string> {
+  for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+    // A path that does not exist or cannot be read is not an archive; ingesting it reports the error.
+    const info = await stat(above).catch(() => null);
+    if (info) return info.isFile() ? above : path;
+  }
+  return path;
+}

@@ -1,0 +1,145 @@
+/** Determines the cells that a scene covers. */
+import { coverRegionByRelation, type Grid, type GridBounds, type Relation } from '../../grid/index.js';
+import { createTransform, pixelToMap } from '../../raster/index.js';
+import { noGeographicExtent, outsideGrid, tooManyTiles } from '../errors.js';
+import {
+  datumWarning,
+  type ExtentSample,
+  type GeoBox,
+  gridToPixelTransform,
+  isOutOfRange,
+  type ProjectedRectangle,
+  projectRectangle,
+  sampleExtent,
+} from '../georeferencing/index.js';
+import type { Scene } from '../ingest-scene-description.js';
+
+/** Limit of the tiles of one scene: far beyond any product, and mostly a mistyped precision. */
+const MAX_TILES_PER_SCENE = 200_000;
+
+/**
+ * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene if a part of it
+ * lies beyond the grid, or if its datum makes positions inexact. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH if no
+ * cell is covered, and TW_INGEST_TOO_MANY_TILES.
+ */
+export function coverScene(scene: Scene, grid: Grid, precision: number): string[] {
+  const positions = geoBoxesOf(scene);
+  const samples = positions.map(sampleExtent);
+  const lost = Math.max(...samples.map(({ points }) => fractionOutsideGrid(points, grid)));
+  const tooMany = (tiles: number) => tooManyTiles(scene.path, tiles, MAX_TILES_PER_SCENE, precision);
+  const covers = positions.map((position, i) =>
+    coverRegionByRelation(
+      grid,
+      precision,
+      relationTo(position, samples[i], grid),
+      MAX_TILES_PER_SCENE,
+      tooMany,
+    ),
+  );
+  const cells = covers.length === 1 ? covers[0] : [...new Set(covers.flat())];
+  if (cells.length === 0)
+    throw lost > 0 ? outsideGrid(scene.path, grid.name) : noGeographicExtent(scene.path);
+  if (lost > 0) {
+    const percent = lost < 0.01 ? 'less than 1' : `about ${Math.round(100 * lost)}`;
+    scene.warnings.push(
+      `${percent} % of the scene lies beyond the ${grid.name} grid and has no tiles; use another grid for it`,
+    );
+  }
+  const warnings = positions.map(datumWarning).filter((warning) => warning !== undefined);
+  scene.warnings.push(...new Set(warnings));
+  return cells;
+}
+
+/** GeoBoxes of the data groups; groups of different pixel sizes mostly cover the same ground. */
+function geoBoxesOf(scene: Scene): GeoBox[] {
+  const positions = new Map<string, GeoBox>();
+  for (const { role, bands } of scene.groups) {
+    const { crs, transform, width, height } = bands[0].header;
+    const corner = (column: number, row: number) => pixelToMap(transform, column, row);
+    const key = JSON.stringify([crs.proj4, corner(0, 0), corner(width, 0), corner(0, height)]);
+    if (role === 'data' && !positions.has(key)) positions.set(key, { crs, transform, width, height });
+  }
+  return [...positions.values()];
+}
+
+/** Approximate fraction of a scene that lies beyond the latitudes of the grid. */
+function fractionOutsideGrid(places: ExtentSample['points'], grid: Grid): number {
+  const [, limit] = grid.toLonLat(0, grid.extent.north);
+  const beyond = places.filter(([, lat]) => Math.abs(lat) > limit + 1e-9);
+  return places.length === 0 ? 0 : beyond.length / places.length;
+}
+
+/** An overlap narrower than this, in pixels, is a rounding error along an edge. */
+const MIN_OVERLAP_PIXELS = 1e-6;
+
+/**
+ * The relation of rectangles of the grid to a raster. Rectangles are projected into the raster, and never the raster onto the
+ * globe: its outline there may contain a pole, cross the antimeridian, or leave the Earth. The projection of a rectangle is
+ * smooth except at the edge of the map. There, if the points of a rectangle are far apart even at the finest subdivision, only
+ * the points count.
+ */
+function relationTo(
+  position: GeoBox,
+  sample: ExtentSample,
+  grid: Grid,
+): (rect: GridBounds, closest: boolean) => Relation {
+  const { width, height } = position;
+  const locate = gridToPixelTransform(grid.epsg, position);
+  const isOnMap = roundTripCheck(position, grid);
+  const isInside = (column: number, row: number) =>
+    column > MIN_OVERLAP_PIXELS &&
+    column < width - MIN_OVERLAP_PIXELS &&
+    row > MIN_OVERLAP_PIXELS &&
+    row < height - MIN_OVERLAP_PIXELS;
+
+  return (rect, closest) => {
+    if (isOutOfRange(rect, grid, sample)) return 'outside';
+    const image = projectRectangle(rect, locate);
+    if (image.points.length === 0) return 'outside';
+    const { left, top, right, bottom } = withMargin(image, closest ? 0 : 1 / 16);
+    const beside =
+      right <= MIN_OVERLAP_PIXELS ||
+      left >= width - MIN_OVERLAP_PIXELS ||
+      bottom <= MIN_OVERLAP_PIXELS ||
+      top >= height - MIN_OVERLAP_PIXELS;
+    if (beside) return 'outside';
+    const onMap = isOnMap(rect);
+    if (onMap && left >= 0 && right <= width && top >= 0 && bottom <= height) return 'inside';
+    if (onMap && image.points.some((point) => isInside(...point))) return 'touching';
+    if (!closest) return 'unclear';
+    return onMap && isSmooth(image) ? 'touching' : 'outside';
+  };
+}
+
+/**
+ * The bounding box of a rectangle's image: that of its nine points, extended by the curvature between them, and by a fraction
+ * of its size for effects that second differences do not detect in a large rectangle.
+ */
+function withMargin({ left, top, right, bottom, curvature }: ProjectedRectangle, share: number) {
+  const x = curvature.x + (right - left) * share;
+  const y = curvature.y + (bottom - top) * share;
+  return { left: left - x, top: top - y, right: right + x, bottom: bottom + y };
+}
+
+/** False across the edge of a map, where one part of a rectangle lies far from the other. */
+function isSmooth({ left, top, right, bottom, curvature }: ProjectedRectangle): boolean {
+  return Math.max(curvature.x, curvature.y) <= Math.max(right - left, bottom - top) / 2;
+}
+
+/**
+ * Tests that the centre of a rectangle survives the round trip through the raster's system. Some projections fold the far side
+ * of the Earth onto the near one (transverse Mercator beyond 90 degrees, the oblique Mercator of Switzerland, polyconic).
+ */
+function roundTripCheck({ crs }: GeoBox, grid: Grid): (rect: GridBounds) => boolean {
+  if (crs.geographic) return () => true;
+  const there = createTransform(`EPSG:${grid.epsg}`, crs);
+  const back = createTransform(crs, 'EPSG:4326');
+  return ({ west, south, east, north }) => {
+    const x = (west + east) / 2;
+    const y = (south + north) / 2;
+    const [lon, lat] = grid.toLonLat(x, y);
+    const [lonBack, latBack] = back(...there(x, y));
+    const turned = Math.abs(((((lonBack - lon + 180) % 360) + 360) % 360) - 180);
+    return turned <= 0.01 && Math.abs(latBack - lat) <= 0.01;
+  };
+}

@@ -1,0 +1,159 @@
+/** The values of properties in the rows of the index, and tests of them. */
+import { type Grid, grids } from '../../grid/index.js';
+import { type IndexRun, type RowFilter, type RunFilter, rangeNamed } from '../../storage/index.js';
+import {
+  type NumberProperty,
+  type PropertyName,
+  propertyKind,
+  type TextProperty,
+  type TimeProperty,
+  type WavelengthProperty,
+} from '../filter/index.js';
+import { cellPredicate } from './compile-cell-predicate.js';
+
+/** Returns a value of a row. */
+export type RowValue<T> = (row: number) => T;
+
+// Texts
+
+/** A row passes if its text is known and passes. */
+export function textTest(property: TextProperty, passes: (text: string) => boolean): RunFilter {
+  switch (property) {
+    case 'id':
+      return (rows) => (row) => passes(rows.idOf(row));
+    case 'geocode':
+      return cellPredicate((_, geocode) => passes(geocode));
+    case 'grid:code':
+      return cellPredicate((grid, geocode) => passes(formatGridCode(grid, geocode)));
+    default:
+      return (rows) => {
+        const { codes, names } = namedColumn(rows, property);
+        return nameTest(codes, names, passes);
+      };
+  }
+}
+
+/** The codes of a property, and the names that they stand for. */
+function namedColumn(
+  { columns, collections, platforms, sources, scenes }: IndexRun,
+  property: 'collection' | 'platform' | 'source' | 'scene',
+) {
+  const dictionaries = { collection: collections, platform: platforms, source: sources, scene: scenes };
+  return { codes: columns[property], names: dictionaries[property].names };
+}
+
+/** A test of rows by names. Each name is tested once. */
+function nameTest(
+  codes: ArrayLike<number>,
+  names: readonly (string | null)[],
+  passes: (text: string) => boolean,
+): RowFilter {
+  const UNKNOWN = 0;
+  const NO = 1;
+  const YES = 2;
+  const answers = new Uint8Array(names.length);
+  return (row) => {
+    const code = codes[row]!;
+    let answer = answers[code];
+    if (answer === UNKNOWN) {
+      const name = names[code]!;
+      answer = name !== null && passes(name) ? YES : NO;
+      answers[code] = answer;
+    }
+    return answer === YES;
+  };
+}
+
+/** The grid code in Items: `GEOHASH-9q8yy`. */
+const formatGridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
+
+/** The text of a row; null if it has none. */
+export function textOfRow(rows: IndexRun, property: TextProperty): RowValue<string | null> {
+  switch (property) {
+    case 'id':
+      return (row) => rows.idOf(row);
+    case 'geocode':
+      return (row) => rows.geocodeOf(row);
+    case 'grid:code':
+      return (row) => formatGridCode(grids[rows.columns.grid[row]], rows.geocodeOf(row));
+    default: {
+      const { codes, names } = namedColumn(rows, property);
+      return (row) => names[codes[row]!]!;
+    }
+  }
+}
+
+// Numbers
+
+export const isNumber = (property: PropertyName): property is NumberProperty =>
+  propertyKind(property) === 'number';
+export const isWavelength = (property: NumberProperty): property is WavelengthProperty =>
+  property.startsWith('hsi:');
+
+/** A row passes if it has a spectrum and an end of its range passes. Ranges are names, so each is tested once. */
+export function wavelengthTest(
+  property: WavelengthProperty,
+  passes: (micrometres: number) => boolean,
+): RunFilter {
+  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
+  return ({ columns, wavelengthRanges }) =>
+    nameTest(columns.wavelengths, wavelengthRanges.names, (name) => passes(rangeNamed(name)[end]));
+}
+
+/** Percentages as float32, NaN if unknown. Round values to float32 before comparing. */
+export function numberColumn(
+  { columns }: IndexRun,
+  property: Exclude<NumberProperty, WavelengthProperty>,
+): Float32Array {
+  return property === 'eo:cloud_cover' ? columns.cloud : columns.coverage;
+}
+
+/**
+ * The number of a row; NaN if unknown. A percentage is the decimal with at most four fractional digits that has this float32, if there is
+ * one: 20.1, not 20.100000381.
+ */
+export function numberOfRow(rows: IndexRun, property: NumberProperty): RowValue<number> {
+  if (!isWavelength(property)) {
+    const column = numberColumn(rows, property);
+    return (row) => {
+      const single = column[row]!;
+      const decimal = Math.round(single * 1e4) / 1e4;
+      return Math.fround(decimal) === single ? decimal : single;
+    };
+  }
+  const { columns, wavelengthRanges } = rows;
+  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
+  const known = new Map<number, number>();
+  return (row) => {
+    const code = columns.wavelengths[row]!;
+    let value = known.get(code);
+    if (value === undefined) {
+      const name = wavelengthRanges.names[code]!;
+      value = name === null ? Number.NaN : rangeNamed(name)[end];
+      known.set(code, value);
+    }
+    return value;
+  };
+}
+
+// Times
+
+/** True for rows whose Item has a start and an end. */
+export function hasTime({ columns: { start, end } }: IndexRun): RowFilter {
+  return (row) => start[row] !== end[row];
+}
+
+/** Columns of the first and last time of a property, and a test if it is known. `datetime` is the entire time. */
+export function timeColumns(rows: IndexRun, property: TimeProperty) {
+  const { start, end, created } = rows.columns;
+  switch (property) {
+    case 'datetime':
+      return { first: start, last: end };
+    case 'start_datetime':
+      return { first: start, last: start, known: hasTime(rows) };
+    case 'end_datetime':
+      return { first: end, last: end, known: hasTime(rows) };
+    case 'created':
+      return { first: created, last: created };
+  }
+}

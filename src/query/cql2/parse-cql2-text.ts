@@ -1,0 +1,270 @@
+/**
+ * Parses CQL2 text (OGC 21-065r2, annex B) to CQL2 JSON, by recursive descent. The reader of CQL2 JSON checks names and values;
+ * `positions` has the positions of its objects in the text, for messages.
+ */
+import { filterTooComplex } from '../errors.js';
+import { MAX_DEPTH } from '../filter/index.js';
+import { TokenStream, tokenize } from './cql2-lexer.js';
+import { parseGeometry } from './parse-cql2-wkt.js';
+
+interface ParsedText {
+  json: unknown;
+  /** Position of objects of `json` in the text, from 1. */
+  positions: WeakMap<object, number>;
+}
+
+/** JSON of a part of the text, and its type. `truth`: TRUE or FALSE, which are conditions and values. */
+interface Part {
+  json: unknown;
+  is: 'condition' | 'value' | 'truth';
+}
+
+const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'];
+const RESERVED = new Set('AND OR NOT LIKE BETWEEN IN IS NULL TRUE FALSE'.split(' '));
+const FOLDING_FUNCTIONS = ['CASEI', 'ACCENTI'];
+const EXPECTED_COMPARISON = 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)';
+
+const value = (json: unknown): Part => ({ json, is: 'value' });
+const condition = (json: unknown): Part => ({ json, is: 'condition' });
+
+/** Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_CQL2_UNSUPPORTED, TW_QUERY_TOO_COMPLEX. */
+export function parseCql2Text(source: string): ParsedText {
+  return new Parser(new TokenStream(tokenize(source))).parse();
+}
+
+class Parser {
+  private readonly positions = new WeakMap<object, number>();
+  private depth = 0;
+
+  constructor(private readonly tokens: TokenStream) {}
+
+  parse(): ParsedText {
+    const part = this.disjunction();
+    const json = this.conditionOf(part);
+    if (this.tokens.peek().kind !== 'end') this.tokens.fail('AND, OR or the end');
+    return { json, positions: this.positions };
+  }
+
+  private disjunction(): Part {
+    return this.chain('OR', () => this.chain('AND', () => this.factor()));
+  }
+
+  /** A single part in brackets may also be a value, followed by an operator. */
+  private chain(word: 'AND' | 'OR', part: () => Part): Part {
+    const { position } = this.tokens;
+    const first = part();
+    if (!this.tokens.nextIs(word)) return first;
+    const args = [this.conditionOf(first)];
+    while (this.tokens.accept(word)) args.push(this.conditionOf(part()));
+    return condition(this.node(word.toLowerCase(), args, position));
+  }
+
+  private conditionOf({ json, is }: Part): unknown {
+    return is === 'value' ? this.tokens.fail(EXPECTED_COMPARISON) : json;
+  }
+
+  private factor(): Part {
+    const { tokens } = this;
+    const { position } = tokens;
+    if (!tokens.accept('NOT')) return this.predicate();
+    const arg = this.conditionOf(this.withDepthLimit(() => this.factor()));
+    return condition(this.node('not', [arg], position));
+  }
+
+  /** Limits the levels of brackets, NOT and functions. */
+  private withDepthLimit<T>(parse: () => T): T {
+    if (++this.depth > MAX_DEPTH) throw filterTooComplex('levels of brackets', this.depth, MAX_DEPTH);
+    const parsed = parse();
+    this.depth--;
+    return parsed;
+  }
+
+  private predicate(): Part {
+    const { tokens } = this;
+    const { position } = tokens;
+    const { kind, text } = tokens.peek();
+    if (kind === 'name' && /^[sta]_/i.test(text) && tokens.nextIs('(', 1)) {
+      if (/^a_/i.test(text)) tokens.unsupported(`the array function ${text}`);
+      tokens.next();
+      return condition(this.node(text.toLowerCase(), this.pair(), position));
+    }
+    const left = this.sum('a property, NOT or "("');
+    if (tokens.accept('IS')) {
+      const negated = tokens.accept('NOT');
+      tokens.expect('NULL');
+      return this.negated(negated, this.node('isNull', [left.json], position), position);
+    }
+    if (left.is === 'condition') return left;
+    const sign = COMPARISONS.find((one) => tokens.accept(one));
+    if (sign) return condition(this.node(sign, [left.json, this.operand('a value')], position));
+    const negated = left.is === 'value' && tokens.accept('NOT');
+    const list = this.listPredicate(left.json);
+    if (list) return this.negated(negated, this.node(...list, position), position);
+    return negated ? tokens.fail('LIKE, BETWEEN or IN, or NOT before the comparison') : left;
+  }
+
+  private listPredicate(left: unknown): [op: string, args: unknown[]] | undefined {
+    const { tokens } = this;
+    if (tokens.accept('LIKE')) return ['like', [left, this.pattern()]];
+    if (tokens.accept('BETWEEN')) {
+      const low = this.operand('a value');
+      tokens.expect('AND');
+      return ['between', [left, low, this.operand('a value')]];
+    }
+    if (tokens.accept('IN')) {
+      tokens.expect('(');
+      const values = [this.operand('a value')];
+      while (tokens.accept(',')) values.push(this.operand('a value'));
+      tokens.expect(')');
+      return ['in', [left, values]];
+    }
+    return undefined;
+  }
+
+  private negated(negated: boolean, node: object, position: number): Part {
+    return condition(negated ? this.node('not', [node], position) : node);
+  }
+
+  /** A text in quotes, or a function of texts with a pattern as its argument. */
+  private pattern(): unknown {
+    const { tokens } = this;
+    const { position } = tokens;
+    const { kind, text } = tokens.peek();
+    if (kind === 'name' && tokens.nextIs('(', 1)) {
+      if (!FOLDING_FUNCTIONS.includes(text.toUpperCase()))
+        tokens.unsupported(`the function ${text} in a pattern`);
+      return this.fold(position, () => this.pattern());
+    }
+    return tokens.expectKind('text', 'a pattern in quotes');
+  }
+
+  /** CASEI(...) or ACCENTI(...). */
+  private fold(position: number, argument: () => unknown): object {
+    const { tokens } = this;
+    const name = tokens.next().text.toLowerCase();
+    tokens.expect('(');
+    const arg = this.withDepthLimit(argument);
+    tokens.expect(')');
+    return this.node(name, [arg], position);
+  }
+
+  /** The two arguments of a spatial or temporal function. */
+  private pair(): unknown[] {
+    const { tokens } = this;
+    tokens.expect('(');
+    const first = this.operand('a property, a geometry or a time');
+    tokens.expect(',');
+    const second = this.operand('a property, a geometry or a time');
+    tokens.expect(')');
+    return [first, second];
+  }
+
+  /** An operand of a comparison or a function. The reader reports a condition in brackets as an error. */
+  private operand(expected: string): unknown {
+    return this.sum(expected).json;
+  }
+
+  private sum(expected: string): Part {
+    return this.arithmetic(['+', '-'], () =>
+      this.arithmetic(['*', '/', '%', 'DIV'], () => this.power(expected)),
+    );
+  }
+
+  /** Operators of the same precedence, from left to right. */
+  private arithmetic(signs: string[], part: () => Part): Part {
+    const { tokens } = this;
+    let left = part();
+    for (;;) {
+      const { position } = tokens;
+      const sign = left.is === 'value' ? signs.find((one) => tokens.accept(one)) : undefined;
+      if (sign === undefined) return left;
+      left = value(this.node(sign.toLowerCase(), [left.json, part().json], position));
+    }
+  }
+
+  private power(expected: string): Part {
+    const { tokens } = this;
+    const base = this.signed(expected);
+    const { position } = tokens;
+    if (base.is !== 'value' || !tokens.accept('^')) return base;
+    const power = value(this.node('^', [base.json, this.signed('a number').json], position));
+    // The grammar of CQL2 allows one exponent: the order of two is not defined.
+    if (tokens.nextIs('^')) tokens.fail('brackets around one of the powers, such as (a ^ b) ^ c');
+    return power;
+  }
+
+  /** A minus sign has the highest precedence: -a ^ 2 is the square of -a. */
+  private signed(expected: string): Part {
+    const { tokens } = this;
+    const { position } = tokens;
+    const isNumber = tokens.peek(1).kind === 'number';
+    if (!isNumber && tokens.accept('-'))
+      return value(this.node('*', [-1, this.primary('a number').json], position));
+    return this.primary(expected);
+  }
+
+  private primary(expected: string): Part {
+    const { tokens } = this;
+    const { position } = tokens;
+    const { kind, text } = tokens.peek();
+    if (tokens.accept('(')) {
+      const inner = this.withDepthLimit(() => this.disjunction());
+      tokens.expect(')');
+      return inner;
+    }
+    if (kind === 'text') return value(tokens.next().text);
+    if (kind === 'number' || tokens.nextIs('-') || tokens.nextIs('+')) return value(tokens.signedNumber());
+    if (kind === 'quotedName') return value(this.mark({ property: tokens.next().text }, position));
+    if (tokens.nextIs('[')) tokens.unsupported('an array');
+    if (kind !== 'name') return tokens.fail(expected);
+    const word = text.toUpperCase();
+    const literal = parseGeometry(tokens) ?? this.time(word);
+    if (literal) return value(this.mark(literal, position));
+    if (tokens.nextIs('(', 1) && !RESERVED.has(word)) {
+      if (!FOLDING_FUNCTIONS.includes(word)) tokens.unsupported(`the function ${text}`);
+      return value(this.fold(position, () => this.operand('a text')));
+    }
+    if (word === 'TRUE' || word === 'FALSE')
+      return { json: tokens.next().text.toUpperCase() === 'TRUE', is: 'truth' };
+    if (RESERVED.has(word)) return tokens.fail(expected);
+    return value(this.mark({ property: tokens.next().text }, position));
+  }
+
+  /** DATE('...'), TIMESTAMP('...'), INTERVAL('...', '...'). */
+  private time(word: string): object | undefined {
+    const { tokens } = this;
+    if (!['DATE', 'TIMESTAMP', 'INTERVAL'].includes(word) || !tokens.nextIs('(', 1)) return undefined;
+    tokens.next();
+    tokens.expect('(');
+    if (word !== 'INTERVAL') {
+      const time = tokens.expectKind('text', 'a time in quotes');
+      tokens.expect(')');
+      return word === 'DATE' ? { date: time } : { timestamp: time };
+    }
+    const start = this.intervalEnd();
+    tokens.expect(',');
+    const end = this.intervalEnd();
+    tokens.expect(')');
+    return { interval: [start, end] };
+  }
+
+  /** A time in quotes, or a property. */
+  private intervalEnd(): unknown {
+    const { tokens } = this;
+    const { position } = tokens;
+    const { kind, text } = tokens.peek();
+    if (kind === 'name' && tokens.nextIs('(', 1)) tokens.unsupported(`the function ${text} in an interval`);
+    const isProperty = kind === 'quotedName' || (kind === 'name' && !RESERVED.has(text.toUpperCase()));
+    if (isProperty) return this.mark({ property: tokens.next().text }, position);
+    return tokens.expectKind('text', "a time in quotes, '..' or a property");
+  }
+
+  private node(op: string, args: unknown[], position: number): object {
+    return this.mark({ op, args }, position);
+  }
+
+  private mark<T extends object>(marked: T, position: number): T {
+    this.positions.set(marked, position);
+    return marked;
+  }
+}

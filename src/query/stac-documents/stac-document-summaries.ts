@@ -1,0 +1,252 @@
+/** Summaries of the tiles of a collection: `summaries` and `item_assets` of its STAC document. */
+import type { OwnerShare } from '../../dht/index.js';
+import type { GridName } from '../../grid/index.js';
+import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
+import { memoizePerVersion } from '../memoize-query.js';
+import type { StacCollection } from './stac-collection-document.js';
+import type { GroupAsset, StacAsset, StacItem } from './stac-item-document.js';
+
+/** Percent, both included. */
+interface Range {
+  minimum: number;
+  maximum: number;
+}
+
+/** One tile of each platform and source: the first by cell, then by time, then by id. */
+interface Sample {
+  platform: string | null;
+  source: string;
+  grid: GridName;
+  geocode: string;
+  start: number;
+  id: string;
+}
+
+export interface CollectionSummaries {
+  platforms: string[];
+  sources: string[];
+  /** Undefined if the cloud cover of no tile is known. */
+  cloudCover?: Range;
+  coverage: Range;
+  samples: Sample[];
+}
+
+/** Summaries with the records of the samples. */
+export type CollectionSummariesWithTiles = Omit<CollectionSummaries, 'samples'> & { tiles: TileRecord[] };
+
+/** The rows of one collection, platform and source. */
+interface SampleKind {
+  /** Row of the sample. */
+  row: number;
+  cloud: Range;
+  coverage: Range;
+}
+
+const emptyRange = (): Range => ({ minimum: Infinity, maximum: -Infinity });
+
+/** The summaries of all collections with tiles, by id. Computed in one pass over the index after each change of it. */
+export const collectionSummaries = memoizePerVersion(computeSummaries);
+
+function computeSummaries(
+  index: ColumnIndex,
+  { only }: OwnerShare,
+): ReadonlyMap<string, CollectionSummaries> {
+  const parts: RunSummaries[] = [];
+  index.forEach({ where: only }, (rows) => {
+    const part = summariseRun(rows);
+    parts.push(part);
+    return part.add;
+  });
+  return mergeSummaries(parts.flatMap(({ summaries }) => summaries()));
+}
+
+/** Summaries of the rows of one run. */
+interface RunSummaries {
+  add(row: number): void;
+  /** One for each collection, platform and source. */
+  summaries(): ReadonlyMap<string, CollectionSummaries>[];
+}
+
+function summariseRun(rows: IndexRun): RunSummaries {
+  const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
+  const isBefore = (a: number, b: number) => {
+    const difference = rows.compareCells(a, b);
+    return difference < 0 || (difference === 0 && rows.idOf(a) < rows.idOf(b));
+  };
+  const kinds = new Map<number, SampleKind>();
+  let last = -1;
+  let kind: SampleKind | undefined;
+  const add = (row: number) => {
+    const code = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
+    if (code !== last) {
+      kind = kinds.get(code) ?? { row, cloud: emptyRange(), coverage: emptyRange() };
+      kinds.set(code, kind);
+      last = code;
+    }
+    // Only unsorted rows can come before.
+    const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
+    if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
+    // An unknown cloud cover is NaN, which does not extend the range.
+    extendRange(kind!.cloud, cloud[row]!);
+    extendRange(kind!.coverage, coverage[row]!);
+  };
+  const summaries = () =>
+    Array.from(kinds.values(), (one) => {
+      const { row } = one;
+      const sample: Sample = {
+        platform: rows.platforms.names[platform[row]!]!,
+        source: rows.sources.names[source[row]!]!,
+        ...rows.cellOf(row),
+        start: start[row]!,
+        id: rows.idOf(row),
+      };
+      const summary: CollectionSummaries = {
+        platforms: sample.platform === null ? [] : [sample.platform],
+        sources: [sample.source],
+        ...(one.cloud.minimum <= one.cloud.maximum && { cloudCover: roundOutward(one.cloud) }),
+        coverage: roundOutward(one.coverage),
+        samples: [sample],
+      };
+      return new Map([[rows.collections.names[collection[row]!]!, summary]]);
+    });
+  return { add, summaries };
+}
+
+/** Merges the summaries of several nodes or runs. */
+export function mergeSummaries(
+  parts: ReadonlyMap<string, CollectionSummaries>[],
+): ReadonlyMap<string, CollectionSummaries> {
+  const merged = new Map<string, CollectionSummaries>();
+  for (const [id, summary] of parts.flatMap((part) => [...part])) {
+    const known = merged.get(id);
+    merged.set(id, known ? mergeCollection(known, summary) : summary);
+  }
+  return merged;
+}
+
+function mergeCollection(a: CollectionSummaries, b: CollectionSummaries): CollectionSummaries {
+  const cloudCover =
+    a.cloudCover && b.cloudCover ? unionRange(a.cloudCover, b.cloudCover) : (a.cloudCover ?? b.cloudCover);
+  const samples = new Map<string, Sample>();
+  // The first sample of each platform and source.
+  for (const sample of [...a.samples, ...b.samples].sort(compareSamples)) {
+    const kind = JSON.stringify([sample.platform, sample.source]);
+    if (!samples.has(kind)) samples.set(kind, sample);
+  }
+  return {
+    platforms: [...new Set([...a.platforms, ...b.platforms])].sort(),
+    sources: [...new Set([...a.sources, ...b.sources])].sort(),
+    ...(cloudCover && { cloudCover }),
+    coverage: unionRange(a.coverage, b.coverage),
+    samples: [...samples.values()],
+  };
+}
+
+/** Orders samples by platform, those without one first, then by source, cell, time and id. */
+function compareSamples(a: Sample, b: Sample): number {
+  return (
+    compareText(a.platform ?? '', b.platform ?? '') ||
+    compareText(a.source, b.source) ||
+    compareText(a.grid, b.grid) ||
+    compareText(a.geocode, b.geocode) ||
+    a.start - b.start ||
+    compareText(a.id, b.id)
+  );
+}
+
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+const unionRange = (a: Range, b: Range): Range => ({
+  minimum: Math.min(a.minimum, b.minimum),
+  maximum: Math.max(a.maximum, b.maximum),
+});
+
+function extendRange(range: Range, value: number): void {
+  if (value < range.minimum) range.minimum = value;
+  if (value > range.maximum) range.maximum = value;
+}
+
+/** Rounds to hundredths. The index has single precision, and no tile may be outside of the range. */
+function roundOutward({ minimum, maximum }: Range): Range {
+  return {
+    minimum: Math.max(0, Math.floor((minimum - 1e-5) * 100) / 100),
+    maximum: Math.min(100, Math.ceil((maximum + 1e-5) * 100) / 100),
+  };
+}
+
+/** The item assets extension, which became part of collections in STAC 1.1. */
+const ITEM_ASSETS = 'https://stac-extensions.github.io/item-assets/v1.0.0/schema.json';
+/** Extensions of Items whose members describe assets of any tile. */
+const ASSET_EXTENSIONS = /\/(eo|raster)\/v/;
+
+export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
+  /** Lists of values, and ranges. */
+  summaries: Record<string, unknown>;
+  item_assets: Record<string, object>;
+};
+
+/** The document of a collection with the summaries of its tiles; `items` are the samples. */
+export function withSummaries(
+  document: StacCollection,
+  { platforms, sources, cloudCover, coverage }: CollectionSummariesWithTiles,
+  items: StacItem[],
+): DescribedCollection {
+  const extensions = new Set([ITEM_ASSETS, ...items.flatMap(({ stac_extensions }) => stac_extensions)]);
+  const known = [...extensions].filter((one) => one === ITEM_ASSETS || ASSET_EXTENSIONS.test(one));
+  return {
+    ...document,
+    stac_extensions: [...new Set([...document.stac_extensions, ...known])],
+    summaries: {
+      ...document.summaries,
+      ...(platforms.length > 0 && { platform: platforms }),
+      source: sources,
+      ...(cloudCover && { 'eo:cloud_cover': cloudCover }),
+      pixel_coverage: coverage,
+    },
+    item_assets: itemAssets(items),
+  };
+}
+
+/** The common part of an asset of all tiles. Assets of band groups have bands. */
+type CommonAsset = Omit<StacAsset, 'href' | 'title'> & { title?: string } & Partial<Bands>;
+type Bands = Omit<GroupAsset, keyof StacAsset | 'proj:shape' | 'proj:transform'>;
+
+/** The common parts of the assets of some Items, with the bands of all of them. */
+function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
+  const common: Record<string, CommonAsset> = {};
+  for (const { assets } of items)
+    for (const [key, asset] of Object.entries(assets)) {
+      const { type, title, roles } = asset;
+      const bands = 'eo:bands' in asset ? bandsOf(asset) : {};
+      const known = common[key];
+      if (known) addBands(known, bands);
+      else common[key] = { type, title, roles, ...bands };
+    }
+  return common;
+}
+
+/** The members of bands without statistics, which belong to one tile. */
+function bandsOf({ 'raster:bands': raster, ...asset }: GroupAsset): Bands {
+  const {
+    href: _h,
+    type: _t,
+    title: _n,
+    roles: _r,
+    'proj:shape': _s,
+    'proj:transform': _p,
+    ...bands
+  } = asset;
+  const encodings = raster?.map(({ statistics: _s, valid_percent: _v, ...encoding }) => encoding);
+  return { ...bands, ...(encodings && { 'raster:bands': encodings }) };
+}
+
+function addBands(known: CommonAsset, { 'eo:bands': eo = [], 'raster:bands': raster = [] }: Partial<Bands>) {
+  const names = new Set(known['eo:bands']?.map(({ name }) => name));
+  for (const [i, band] of eo.entries()) {
+    if (names.has(band['name'])) continue;
+    // The title would list only the bands of one tile.
+    delete known.title;
+    known['eo:bands'] = [...(known['eo:bands'] ?? []), band];
+    if (raster[i]) known['raster:bands'] = [...(known['raster:bands'] ?? []), raster[i]];
+  }
+}

@@ -1,0 +1,101 @@
+/** Reads pixels of ENVI images: raw numbers, interleaved by band, row or pixel. */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { rasterUnreadable, truncated } from '../errors.js';
+import { bytesPerStored, readStoredNumbers, swapBytes, typedKernels } from '../pixels/index.js';
+import type { PixelArray, ReadTarget, Window } from '../raster-types.js';
+import type { EnviRaster } from './envi-header.js';
+
+/** Rows of one band are read together up to this size. */
+const READ_BUFFER_BYTES = 2 ** 24;
+
+/** Reads a window of some bands (from 0); both lie within the image. Throws TW_RASTER_UNREADABLE and _TRUNCATED. */
+export function readEnvi(header: EnviRaster, bands: number[], window: Window, target: ReadTarget): void {
+  let file: number;
+  try {
+    file = openSync(header.path, 'r');
+  } catch (error) {
+    throw rasterUnreadable.because(error, header.path, error);
+  }
+  const samples = (first: number, count: number) => readSamples(file, header, first, count);
+  try {
+    READERS[header.blocks.interleave](header, samples, bands, window, target);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** `count` numbers from number `first` of the image on, valid until the next read. */
+type SampleReader = (first: number, count: number) => PixelArray;
+
+const READERS = { bsq: readBsq, bil: readBil, bip: readBip };
+
+function readBsq(
+  { width: samples, height: lines, blocks }: EnviRaster,
+  read: SampleReader,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: ReadTarget,
+): void {
+  const most = Math.max(1, Math.floor(READ_BUFFER_BYTES / (samples * bytesPerStored(blocks.storedType))));
+  for (const [i, band] of bands.entries()) {
+    for (let done = 0; done < height; done += most) {
+      const rows = Math.min(most, height - done);
+      const first = (band * lines + row + done) * samples + column;
+      const pixels = read(first, (rows - 1) * samples + width);
+      for (let y = 0; y < rows; y++)
+        arrays[i]!.set(pixels.subarray(y * samples, y * samples + width), offset + (done + y) * stride);
+    }
+  }
+}
+
+/** Reads all bands between the first and the last requested one: mostly all of them are requested. */
+function readBil(
+  { width: samples, bands: count }: EnviRaster,
+  read: SampleReader,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: ReadTarget,
+): void {
+  const first = Math.min(...bands);
+  const span = (Math.max(...bands) - first) * samples + width;
+  for (let y = 0; y < height; y++) {
+    const pixels = read(((row + y) * count + first) * samples + column, span);
+    for (const [i, band] of bands.entries()) {
+      const from = (band - first) * samples;
+      arrays[i]!.set(pixels.subarray(from, from + width), offset + y * stride);
+    }
+  }
+}
+
+function readBip(
+  { width: samples, bands: count, dataType }: EnviRaster,
+  read: SampleReader,
+  bands: number[],
+  { column, row, width, height }: Window,
+  { arrays, offset, stride }: ReadTarget,
+): void {
+  const { deinterleave } = typedKernels[dataType];
+  for (let y = 0; y < height; y++) {
+    const pixels = read(((row + y) * samples + column) * count, width * count);
+    for (const [i, band] of bands.entries())
+      deinterleave(pixels, band, count, arrays[i]!, offset + y * stride, width);
+  }
+}
+
+let reused = Buffer.alloc(0);
+
+function readSamples(file: number, { path, blocks }: EnviRaster, first: number, count: number): PixelArray {
+  const { storedType, headerOffset, littleEndian } = blocks;
+  const size = bytesPerStored(storedType);
+  const bytes = count * size;
+  if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
+  const from = headerOffset + first * size;
+  for (let filled = 0; filled < bytes; ) {
+    const read = readSync(file, reused, filled, bytes - filled, from + filled);
+    if (read === 0) throw truncated(path, `it ends at byte ${from + filled}, ${from + bytes} are needed`);
+    filled += read;
+  }
+  const used = reused.subarray(0, bytes);
+  if (!littleEndian) swapBytes(used, size);
+  return readStoredNumbers(storedType, used.buffer, 0, count);
+}

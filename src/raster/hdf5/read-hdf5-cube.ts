@@ -1,0 +1,229 @@
+/** Reads pixels of cubes whose bands are interleaved by row or pixel, chunk by chunk, so that each chunk is decoded once. */
+import { corrupt } from '../errors.js';
+import { bytesPerSample, fillValueFor } from '../pixels/index.js';
+import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../raster-types.js';
+import { isMissing } from './cf/index.js';
+import { type Hdf5File, withHdf5 } from './hdf5-file.js';
+import { readHyperslab, readStoredDataset, type StoredDataset } from './hdf5-stored-dataset.js';
+
+export interface Hdf5CubeHeader extends RasterHeader {
+  blocks: Hdf5CubeBlocks;
+}
+
+/** The library's memory holds about one piece at a time, or one chunk if chunks are larger. */
+const HYPERSLAB_BYTES = 2 ** 22;
+
+/**
+ * Reads a window of some bands (from 0). The window must lie in the raster and fit the target.
+ * Throws TW_RASTER_UNREADABLE and _CORRUPT.
+ */
+export async function readHdf5Cube(
+  header: Hdf5CubeHeader,
+  bands: number[],
+  window: Window,
+  target: ReadTarget,
+  pieceBytes = HYPERSLAB_BYTES,
+): Promise<void> {
+  await withHdf5(header.path, (file) => {
+    const { dataset, shape } = header.blocks;
+    const cube = readStoredDataset(file, dataset);
+    if (cube.shape.join() !== shape.join())
+      throw corrupt(header.path, `${dataset} is not as it was when it was opened`);
+    const sources = sourcesOf(file, header, window);
+    const { arrays, offset, stride } = target;
+    const nodata = fillValueFor(header.dataType, header.nodata);
+    const out = (pixel: number) =>
+      offset + Math.floor(pixel / window.width) * stride + (pixel % window.width);
+    for (const [pixel, source] of sources.entries())
+      if (source < 0) for (const array of arrays) array[out(pixel)] = nodata;
+    for (const piece of planHyperslabs(header, cube, bands, sources, pieceBytes))
+      copyHyperslab(file, header, cube, piece, bands, arrays, out, nodata);
+  });
+}
+
+// --- positions of pixels in the cube -----------------------------------------------------------------------------
+
+/** For each pixel of a window, row by row, its position in the cube: row * columns + column; -1 if it has none. */
+function sourcesOf(file: Hdf5File, { path, blocks }: Hdf5CubeHeader, window: Window): Int32Array {
+  const { lookup } = blocks;
+  const [height, width] = gridOf(blocks);
+  const sources = new Int32Array(window.width * window.height);
+  if (!lookup) {
+    for (let pixel = 0; pixel < sources.length; pixel++) {
+      const row = window.row + Math.floor(pixel / window.width);
+      sources[pixel] = row * width + window.column + (pixel % window.width);
+    }
+    return sources;
+  }
+  const columns = numbersOf(file, lookup.columns, window);
+  const rows = numbersOf(file, lookup.rows, window);
+  for (let pixel = 0; pixel < sources.length; pixel++) {
+    const column = Math.abs(Number(columns[pixel]));
+    const row = Math.abs(Number(rows[pixel]));
+    if (column > width || row > height)
+      throw corrupt(
+        path,
+        `${lookup.columns} and ${lookup.rows} name column ${column} and row ${row} of a swath of ${width} columns and ${height} rows`,
+      );
+    sources[pixel] = column >= 1 && row >= 1 ? (row - 1) * width + column - 1 : -1;
+  }
+  return sources;
+}
+
+function numbersOf(file: Hdf5File, layer: string, { column, row, width, height }: Window) {
+  const { dataset } = readStoredDataset(file, layer);
+  const numbers = file.slice(dataset, [
+    [row, row + height],
+    [column, column + width],
+  ]);
+  if (numbers.length !== width * height) throw corrupt(file.path, `${layer} cannot be read`);
+  return numbers;
+}
+
+/** Rows and columns of the cube's own grid. */
+const gridOf = ({ shape, bandAxis }: Hdf5CubeBlocks) => [shape[0], shape[3 - bandAxis]!] as const;
+
+// --- pieces -------------------------------------------------------------------------------------------------------
+
+type Range = [from: number, to: number];
+
+/** A part of the cube that is read in one call, and the pixels of the window that come from it. */
+interface Hyperslab {
+  rows: Range;
+  columns: Range;
+  bands: Range;
+  /** Indexes of pixels of the window. */
+  pixels: Int32Array;
+  sources: Int32Array;
+}
+
+/** Pieces are complete chunks, cut to the part that the window needs. */
+function* planHyperslabs(
+  { blocks }: Hdf5CubeHeader,
+  cube: StoredDataset,
+  bands: number[],
+  sources: Int32Array,
+  pieceBytes: number,
+): Generator<Hyperslab> {
+  const [, width] = gridOf(blocks);
+  const size = hyperslabSize(blocks, cube, pieceBytes);
+  const across = Math.ceil(width / size.columns);
+  const first = Math.min(...bands);
+  const end = Math.max(...bands) + 1;
+  for (const pixels of groupByChunk(sources, (source) => {
+    const row = Math.floor(source / width);
+    return Math.floor(row / size.rows) * across + Math.floor((source - row * width) / size.columns);
+  })) {
+    const rows = rangeOf(pixels, (pixel) => Math.floor(sources[pixel]! / width));
+    const columns = rangeOf(pixels, (pixel) => sources[pixel]! % width);
+    for (let from = first; from < end; ) {
+      const to = Math.min(end, Math.floor(from / size.bands) * size.bands + size.bands);
+      yield { rows, columns, bands: [from, to], pixels, sources };
+      from = to;
+    }
+  }
+}
+
+/** Rows, columns and bands of a piece: a chunk, or as many as fit; a cube without chunks is read by complete rows. */
+function hyperslabSize(
+  { shape, bandAxis }: Hdf5CubeBlocks,
+  { chunks, dataType }: StoredDataset,
+  pieceBytes: number,
+) {
+  const grow = (size: number, whole: number, room: number) =>
+    Math.min(whole, size * Math.max(1, Math.floor(room / size)));
+  const chunk = chunks ?? [1, shape[1], shape[2]];
+  const most = pieceBytes / bytesPerSample(dataType);
+  const high = chunk[0]!;
+  const wide = chunk[3 - bandAxis]!;
+  const bands = grow(chunk[bandAxis]!, shape[bandAxis]!, most / (high * wide));
+  const columns = grow(wide, shape[3 - bandAxis]!, most / (high * bands));
+  const rows = grow(high, shape[0], most / (columns * bands));
+  return { rows, columns, bands };
+}
+
+/** Indexes of pixels with a position, grouped by a key, each group in ascending order. */
+function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
+  const counts = new Map<number, number>();
+  for (const source of sources)
+    if (source >= 0) counts.set(keyOf(source), (counts.get(keyOf(source)) ?? 0) + 1);
+  const groups = new Map<number, Int32Array>();
+  for (const [key, count] of counts) {
+    groups.set(key, new Int32Array(count));
+    counts.set(key, 0);
+  }
+  for (const [pixel, source] of sources.entries()) {
+    if (source < 0) continue;
+    const key = keyOf(source);
+    const next = counts.get(key)!;
+    groups.get(key)![next] = pixel;
+    counts.set(key, next + 1);
+  }
+  return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
+}
+
+function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
+  let least = Infinity;
+  let most = -Infinity;
+  for (const pixel of pixels) {
+    const place = value(pixel);
+    if (place < least) least = place;
+    if (place > most) most = place;
+  }
+  return [least, most + 1];
+}
+
+// --- values -------------------------------------------------------------------------------------------------------
+
+function copyHyperslab(
+  file: Hdf5File,
+  { path, blocks }: Hdf5CubeHeader,
+  cube: StoredDataset,
+  { rows, columns, bands: range, pixels, sources }: Hyperslab,
+  bands: number[],
+  arrays: PixelArray[],
+  out: (pixel: number) => number,
+  nodata: number,
+): void {
+  const { bandAxis, fill, missing, errors } = blocks;
+  const ranges = bandAxis === 1 ? [rows, range, columns] : [rows, columns, range];
+  const [, width] = gridOf(blocks);
+  const across = columns[1] - columns[0];
+  const deep = range[1] - range[0];
+  const read = ({ dataset, dataType }: StoredDataset) => {
+    const values = readHyperslab(file, dataset, dataType, ranges);
+    if (values.length !== (rows[1] - rows[0]) * across * deep)
+      throw corrupt(path, `rows ${rows[0]}-${rows[1]} of ${blocks.dataset} cannot be read`);
+    return values;
+  };
+  const values = read(cube);
+  const flags = errors && read(readStoredDataset(file, errors.dataset));
+  // Offset of each pixel's first band in the piece, and the destination of the pixel.
+  const places = new Int32Array(pixels.length);
+  const targets = new Int32Array(pixels.length);
+  for (const [i, pixel] of pixels.entries()) {
+    const source = sources[pixel]!;
+    const row = Math.floor(source / width) - rows[0];
+    const column = (source % width) - columns[0];
+    places[i] = bandAxis === 1 ? row * deep * across + column : (row * across + column) * deep;
+    targets[i] = out(pixel);
+  }
+  const step = bandAxis === 1 ? across : 1;
+  const hole = fill ?? NaN;
+  const bits = errors?.bits ?? 0;
+  for (const [b, band] of bands.entries()) {
+    if (band < range[0] || band >= range[1]) continue;
+    const array = arrays[b]!;
+    const first = (band - range[0]) * step;
+    for (let i = 0; i < places.length; i++) {
+      const place = places[i]! + first;
+      const value = values[place]!;
+      const isHole =
+        value === hole ||
+        Number.isNaN(value) ||
+        (missing !== undefined && isMissing(value, missing)) ||
+        (flags !== undefined && (flags[place]! & bits) !== 0);
+      array[targets[i]!] = isHole ? nodata : value;
+    }
+  }
+}

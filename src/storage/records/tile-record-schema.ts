@@ -1,0 +1,166 @@
+/**
+ * The form of tile records on disk. Most of a record would be the same in every tile of a product: names, types and
+ * scales of its groups and bands. This part is the tile's schema. It is stored once, under a digest of its JSON; a tile's record
+ * has this digest and the values that differ from tile to tile.
+ */
+import { createHash } from 'node:crypto';
+import { storageCorrupt } from '../errors.js';
+import { wavelengthRange } from './record-wavelength-range.js';
+import type { BandRecord, GroupRecord, TileRecord } from './records.js';
+
+/** The part of a group that tiles share. */
+export type SchemaGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {
+  bands: Omit<BandRecord, 'validPercent'>[];
+};
+export type TileSchema = readonly SchemaGroup[];
+
+/** The part of a group that differs from tile to tile. One percentage stands for all bands if they are equal. */
+export type TileGroupPart = [
+  width: number,
+  height: number,
+  bytes: number,
+  crc32: number,
+  valid: number | number[],
+];
+
+/** A tile's record on disk; its id is its key. */
+export interface StoredTile {
+  tile: Omit<TileRecord, 'id' | 'groups'>;
+  /** Digest of the schema. */
+  layout: string;
+  groups: TileGroupPart[];
+}
+
+/** The parts that groups were made from. Nobody changes groups in place. */
+const sourceParts = new WeakMap<GroupRecord[], { schema: TileSchema; parts: TileGroupPart[] }>();
+
+/** The schema that a tile's record was decoded with: the same object for all tiles that share it. Undefined for other records. */
+export function schemaOf({ groups }: TileRecord): TileSchema | undefined {
+  return sourceParts.get(groups)?.schema;
+}
+
+/** The groups of a tile of this schema, which `schemaOf` returns for them. */
+export function joinGroups(schema: TileSchema, parts: TileGroupPart[]): GroupRecord[] {
+  const groups = parts.map((part, g) => joinGroup(schema[g], part));
+  sourceParts.set(groups, { schema, parts });
+  return groups;
+}
+
+export const schemaPart = (groups: GroupRecord[]): TileSchema => groups.map(groupSchemaPart);
+export const tilePart = (groups: GroupRecord[]): TileGroupPart[] =>
+  sourceParts.get(groups)?.parts ?? groups.map(groupTilePart);
+
+/**
+ * The schemas of one catalogue. A product has a few, or one a scene if its scale depends on the sun (Landsat level 1).
+ * All are kept in memory, and none is ever removed.
+ *
+ * Invariant: a schema that an encoded record names is on disk, or in `unwritten`, which is part of every batch until one is
+ * on disk. So no record is on disk without its schema.
+ */
+export class TileSchemas {
+  /** Digests of schemas that a record names and the catalogue lacks. */
+  readonly missing = new Set<string>();
+  private readonly known = new Map<string, TileSchema>();
+  private readonly unwritten = new Map<string, TileSchema>();
+  /** Digests of the schemas of decoded records, from this catalogue or from other nodes. */
+  private readonly digests = new WeakMap<TileSchema, string>();
+
+  /** Adds a schema that was read from the catalogue. */
+  add(digest: string, schema: TileSchema): void {
+    this.known.set(digest, schema);
+  }
+
+  /** True if a tile may have a spectrum. */
+  haveSpectra(): boolean {
+    return [...this.known.values()].some((schema) => wavelengthRange(schema) !== undefined);
+  }
+
+  encode(record: TileRecord): StoredTile {
+    const { id: _, groups, ...tile } = record;
+    const schema = schemaOf(record);
+    let digest = schema && this.digests.get(schema);
+    if (digest === undefined) {
+      digest = this.digestOf(schemaPart(groups));
+      if (schema) this.digests.set(schema, digest);
+    }
+    return { tile, layout: digest, groups: tilePart(groups) };
+  }
+
+  /**
+   * The record of this id, which takes over the objects of `stored`. Records of folders of format 1 are not encoded. Throws
+   * TW_STORAGE_CORRUPT if the schema is missing.
+   */
+  decode(id: string, stored: StoredTile | TileRecord): TileRecord {
+    if (!('layout' in stored)) return stored;
+    const { tile, layout: digest, groups: parts } = stored;
+    const schema = this.known.get(digest);
+    if (!schema) {
+      this.missing.add(digest);
+      throw storageCorrupt(`schema ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
+    }
+    return Object.assign(tile, { id, groups: joinGroups(schema, parts) });
+  }
+
+  /** The schemas that the next batch must contain. */
+  takeUnwritten(): [digest: string, schema: TileSchema][] {
+    return [...this.unwritten];
+  }
+
+  /** Declares that schemas from `takeUnwritten` are on disk. */
+  markWritten(taken: [digest: string, schema: TileSchema][]): void {
+    for (const [digest] of taken) this.unwritten.delete(digest);
+  }
+
+  private digestOf(schema: TileSchema): string {
+    const json = JSON.stringify(schema);
+    const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
+    if (!this.known.has(digest)) {
+      // The same value as after a restart: JSON has no NaN and no infinities.
+      const stored: TileSchema = JSON.parse(json);
+      this.known.set(digest, stored);
+      this.unwritten.set(digest, stored);
+      this.missing.delete(digest);
+    }
+    return digest;
+  }
+}
+
+function groupSchemaPart({
+  width: _w,
+  height: _h,
+  bytes: _b,
+  crc32: _c,
+  bands,
+  ...group
+}: GroupRecord): SchemaGroup {
+  return { ...group, bands: bands.map(({ validPercent: _, ...band }) => band) };
+}
+
+function groupTilePart({ width, height, bytes, crc32, bands }: GroupRecord): TileGroupPart {
+  const valid = bands.map((band) => band.validPercent);
+  const isOne = valid.length > 0 && valid.every((percent) => percent === valid[0]);
+  return [width, height, bytes, crc32, isOne ? valid[0] : valid];
+}
+
+/** Copies each member: a search joins thousands of groups, and spread syntax takes a hundred times as long. */
+function joinGroup(group: SchemaGroup, [width, height, bytes, crc32, valid]: TileGroupPart): GroupRecord {
+  const { name, role, dataType, nodata, codes } = group;
+  const bands = group.bands.map((band, b): BandRecord => {
+    const { name, commonName, scale, offset, wavelength, fwhm, good, classes } = band;
+    const validPercent = Array.isArray(valid) ? valid[b] : valid;
+    if (wavelength === undefined && classes === undefined)
+      return commonName === undefined
+        ? { name, scale, offset, validPercent }
+        : { name, commonName, scale, offset, validPercent };
+    const record: BandRecord = { name, scale, offset, validPercent };
+    if (wavelength !== undefined) record.wavelength = wavelength;
+    if (classes !== undefined) record.classes = classes;
+    if (commonName !== undefined) record.commonName = commonName;
+    if (fwhm !== undefined) record.fwhm = fwhm;
+    if (good !== undefined) record.good = good;
+    return record;
+  });
+  const record: GroupRecord = { name, role, dataType, width, height, nodata, bands, bytes, crc32 };
+  if (codes) record.codes = codes;
+  return record;
+}

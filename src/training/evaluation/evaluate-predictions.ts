@@ -1,0 +1,93 @@
+/** Scores predictions and baselines on patches. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
+import { predictPatches } from '../inference/index.js';
+import type { TargetSpec } from '../models/index.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/index.js';
+import { ridge } from '../training-ridge-regression.js';
+import {
+  type Baselines,
+  linearPredictor,
+  sufficientStatistics,
+  trainingMean,
+} from './evaluation-baselines.js';
+import type { DisplayRange } from './evaluation-display-range.js';
+import type { ImagePair } from './evaluation-image-metrics.js';
+import { imageScores, meanScores } from './evaluation-image-scores.js';
+import { type Metrics, type Predictions, regressionMetrics } from './evaluation-regression-metrics.js';
+
+/** Scores predictions in the shape of the targets. With a display range, the result includes image metrics. */
+export function evaluatePredictions(
+  patches: Patches,
+  predicted: Float32Array,
+  range: DisplayRange | undefined,
+): Metrics {
+  const basic = regressionMetrics(maskedPairs(patches, predicted));
+  if (!range) return basic;
+  const scores = imagesOf(patches, predicted).map((image) => imageScores(image, range));
+  return { ...basic, ...meanScores(scores) };
+}
+
+/** Mean squared error of a model over all values that count. */
+export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
+  return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
+}
+
+/** Scores baselines, which need no training, on the validation patches. */
+export function evaluateBaselines(
+  target: TargetSpec,
+  { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
+  range: DisplayRange | undefined,
+): Baselines {
+  const score = (predicted: Float32Array) => evaluatePredictions(validation, predicted, range);
+  const known = filledOnly(train);
+  const fitted = {
+    mean: score(trainingMean(known)(validation)),
+    linear: score(linearPredictor(ridge(sufficientStatistics(known)))(validation)),
+  };
+  if (target.kind !== 'clear') return fitted;
+  const [nearest, median] = [1, 2].map((source) => score(bandsFrom(validation, source)));
+  return { ...fitted, unchanged: score(validation.cloudy!), nearest, median };
+}
+
+/** Selects bands from the inputs of cloud removal (`cloudInputs`): the nearest clear values (1) or the medians (2). */
+function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number): Float32Array {
+  const pixels = inputs.length / inputBands;
+  return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
+    const pixel = Math.floor(i / targetBands);
+    return inputs[pixel * inputBands + source * targetBands + (i % targetBands)];
+  });
+}
+
+/** Returns the true and the predicted values that count. */
+export function maskedPairs(
+  { targets, targetMask, targetBands }: Patches,
+  predicted: Float32Array,
+): Predictions {
+  if (!targetMask) return { truth: targets, predicted };
+  const counts = (_: number, i: number) => targetMask[Math.floor(i / targetBands)] === 1;
+  return { truth: targets.filter(counts), predicted: predicted.filter(counts) };
+}
+
+/** Returns each patch as an image. */
+function imagesOf(
+  { count, size, targetBands, targets, targetMask }: Patches,
+  predicted: Float32Array,
+): ImagePair[] {
+  const pixels = size * size;
+  return Array.from({ length: count }, (_, patch) => {
+    const planes = (values: Float32Array) =>
+      Array.from({ length: targetBands }, (_, b) => {
+        const plane = new Float32Array(pixels);
+        for (let p = 0; p < pixels; p++) plane[p] = values[(patch * pixels + p) * targetBands + b];
+        return plane;
+      });
+    return {
+      width: size,
+      height: size,
+      truth: planes(targets),
+      predicted: planes(predicted),
+      counts: targetMask && Uint8Array.from(targetMask.subarray(patch * pixels, (patch + 1) * pixels)),
+    };
+  });
+}

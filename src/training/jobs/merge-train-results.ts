@@ -1,0 +1,85 @@
+/** Merges the results of the nodes. */
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
+import type { PooledScores, TrainResults } from './train-job-results.js';
+
+/** Results for the cells of one node. */
+export interface PartialTrainResults extends Omit<TrainResults, 'pooled'> {
+  /** Statistics of the true values in the validation patches, by model id. */
+  spreads: Record<string, TargetStatistics>;
+}
+
+const IMAGES = {
+  psnr: NUMBER,
+  ssim: NUMBER,
+  msSsim: objectOf({ value: NUMBER, scales: COUNT }),
+  images: objectOf({ psnr: COUNT, ssim: COUNT, msSsim: COUNT }),
+};
+/** JSON has null instead of NaN. */
+const ERROR = objectOf({ mse: { type: ['number', 'null'] } }, IMAGES);
+const { images, ...MEANS } = IMAGES;
+const TILE = objectOf({ images, dates: listOf(TEXT) }, MEANS);
+const MODEL = objectOf({
+  id: TEXT,
+  geocode: TEXT,
+  model: TEXT,
+  metrics: objectOf({ train: ERROR, validation: ERROR }, { tile: TILE }),
+  baseline: objectOf({ mean: ERROR, linear: ERROR }, { unchanged: ERROR, nearest: ERROR, median: ERROR }),
+});
+
+/** JSON Schema of a `PartialTrainResults`. */
+export const TRAIN_PART = objectOf(
+  {
+    engine: TEXT,
+    mode: TEXT,
+    models: listOf(MODEL),
+    skipped: listOf(objectOf({ geocode: TEXT, model: TEXT, reason: TEXT })),
+    failed: listOf(objectOf({ geocode: TEXT, model: TEXT, code: TEXT, message: TEXT })),
+    spreads: {
+      type: 'object',
+      additionalProperties: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
+    },
+  },
+  { bytesFetched: COUNT },
+);
+
+export function mergeResults(parts: PartialTrainResults[]): TrainResults {
+  const spreads: PartialTrainResults['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
+  const models = parts.flatMap((part) => part.models).sort(byCell);
+  const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
+  return {
+    engine: [...new Set(parts.map(({ engine }) => engine))].sort().join(', '),
+    mode: parts[0]?.mode ?? 'partitioned',
+    models,
+    skipped: parts.flatMap(({ skipped }) => skipped).sort(byCell),
+    failed: parts.flatMap(({ failed }) => failed).sort(byCell),
+    pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
+    ...(fetched > 0 && { bytesFetched: fetched }),
+  };
+}
+
+function pooledScores(models: TrainResults['models'], spreads: PartialTrainResults['spreads']): PooledScores {
+  const truths = models.map(({ id }) => spreads[id]);
+  const pooled = (of: (model: TrainResults['models'][number]) => Metrics) =>
+    pooledScore(truths, models.map(of));
+  const tile = pooledTile(models);
+  return {
+    model: pooled(({ metrics }) => metrics.validation),
+    linear: pooled(({ baseline }) => baseline.linear),
+    mean: pooled(({ baseline }) => baseline.mean),
+    ...Object.fromEntries(
+      (['unchanged', 'nearest', 'median'] as const)
+        .filter((name) => models.every(({ baseline }) => baseline[name]))
+        .map((name) => [name, pooled(({ baseline }) => baseline[name]!)]),
+    ),
+    ...(tile && { tile }),
+  };
+}
+
+type Keys = Record<'geocode' | 'model', string>;
+
+function byCell(a: Keys, b: Keys): number {
+  return compare(a.geocode, b.geocode) || compare(a.model, b.model);
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

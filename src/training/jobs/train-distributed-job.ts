@@ -1,0 +1,303 @@
+/** The distributed mode: one model for all cells, trained by all nodes that have some. */
+import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { raceAbort } from '../../async/index.js';
+import { selectEngineCached } from '../../engines/index.js';
+import type { JobContext } from '../../jobs/index.js';
+import { plural } from '../../plural.js';
+import { defaultToRawSource, parseFilter, searchTiles } from '../../query/index.js';
+import { commonCell, type PinnedTile, pinTiles, type Storage } from '../../storage/index.js';
+import { version } from '../../version.js';
+import {
+  commonPixels,
+  groupTilesByCell,
+  type TrainedPixels,
+  type TrainingCell,
+  trainedPixels,
+  trainingFiles,
+} from '../data/index.js';
+import {
+  type DataParallelResult,
+  describeResumePoint,
+  distributedReport,
+  type PendingConnection,
+  pooledCellScores,
+  RankProcess,
+  type ReadCellsRequest,
+  type Rendezvous,
+} from '../distributed/index.js';
+import { mixedEngines, severalCollections } from '../errors.js';
+import { getModelSpec, type ModelSpec } from '../models/index.js';
+import {
+  describeTraffic,
+  describeUnstoredModel,
+  type StoreModelContext,
+  storeModel,
+} from '../registry/index.js';
+import type { PartialTrainResults } from './merge-train-results.js';
+import {
+  DEFAULT_SEED,
+  requestedModels,
+  type TrainContext,
+  type TrainInputs,
+  validationTime,
+} from './train-job-inputs.js';
+import { summariseReasons } from './train-job-results.js';
+
+/** Announcement of a node before the ring is formed. */
+interface RankAnnouncement {
+  node: string;
+  /** Address of the node, and the id of its waiting rank. Absent for a single node. */
+  url?: string;
+  door?: string;
+  /** Versions of the engine and the program; other versions may compute other weights. */
+  engine: string;
+  /** Training patches. Nodes without any do not take part. */
+  patches: number;
+  /** Collections and grids of its cells, and the kinds of their values. */
+  kinds: string[];
+  /** Distinct pixel sizes of the cells. */
+  pixels: TrainedPixels[];
+  /** Digest of the versions of all tiles that it trains on. */
+  data: string;
+}
+
+/**
+ * Runs the part of this node: reads its cells in one process, agrees with the other nodes on the ranks, and trains with them. The first
+ * rank stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS,
+ * TW_TRAIN_DIVERGED.
+ */
+export async function trainDistributed(
+  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+): Promise<PartialTrainResults> {
+  const [model] = requestedModels(inputs);
+  const {
+    epochs = getModelSpec(model).epochs,
+    patience,
+    seed = DEFAULT_SEED,
+    store: isStored = true,
+  } = inputs;
+  const validationFrom = validationTime(inputs);
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
+  job.message('choosing an engine');
+  const engine = await selectEngineCached(inputs.engine);
+  job.signal.throwIfAborted();
+
+  const results: PartialTrainResults = {
+    engine: engine.name,
+    mode: 'distributed',
+    models: [],
+    skipped: [],
+    failed: [],
+    spreads: {},
+  };
+  job.partial(() => results);
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const cells = groupTilesByCell(picked.filter(job.isMine));
+  const count = (done: number) => {
+    const { skipped, failed } = results;
+    job.progress({ total: cells.length, done, skipped: skipped.length, failed: failed.length });
+  };
+
+  const node = storage.folder.node.id;
+  const door = rendezvous?.doors.listen();
+  const member = new RankProcess(node, engine.name, cores);
+  const end = () => member.end();
+  let held: PinnedTile | undefined;
+  job.signal.addEventListener('abort', end);
+  try {
+    job.message('reading places');
+    const tasks = readRequests(storage, { model, validationFrom }, cells, results);
+    // Pinned until the end, because the tiles are read again to score the model.
+    held = await pinTiles(
+      storage,
+      tasks.flatMap(({ cell }) => cell.tiles.map((tile) => ({ tile, groups: tile.groups }))),
+    );
+    if (held.fetched > 0) results.bytesFetched = held.fetched;
+    const { used, patches } = await readCells(member, model, tasks, results);
+    count(0);
+    for (const reason of summariseReasons(results, [model])) job.log('warning', `skipped ${reason}`);
+    const announcements = await job.allGather<RankAnnouncement>({
+      node,
+      engine: `${engine.name} ${engine.version}, tilewright ${version}`,
+      patches,
+      kinds: kindsOf(used, getModelSpec(model)),
+      pixels: pixelsOf(used, getModelSpec(model)),
+      data: digest(used.map(versionsOf)),
+      ...(rendezvous && door && { url: rendezvous.url, door: door.id }),
+    });
+    const members = announcements.filter((one) => one.patches > 0);
+    assertSameEngines(members);
+    const index = members.findIndex((one) => one.node === node);
+    if (index >= 0) {
+      job.message(`training ${model} with ${engine.name}, ${plural(members.length, 'node')}`);
+      job.log(
+        'info',
+        `${plural(used.length, 'place')}, ${plural(patches, 'patch', 'patches')}, engine ${engine.name}`,
+      );
+      const next = members[(index + 1) % members.length];
+      const links =
+        rendezvous && door && members.length > 1
+          ? await connectRing(next, rendezvous.doors, door, job.signal)
+          : undefined;
+      const names = members.map((one) => one.node);
+      // A job that stores nothing measures a complete training, and must not use the checkpoints of other jobs.
+      const own = isStored ? [] : [job.id];
+      const task = digest([
+        version,
+        model,
+        seed,
+        epochs,
+        patience,
+        validationFrom,
+        members.map(shaping),
+        ...own,
+      ]);
+      const checkpoint = { folder: await storage.scratch.makePersistent(task), task };
+      const trained = await member.train(
+        { index, members: names, seed, epochs, patience, checkpoint },
+        links,
+        {
+          onBegin: (beginning) => {
+            if (index === 0) job.log('info', describeResumePoint(beginning));
+          },
+          onEpoch: ({ epoch }) => {
+            onEpoch?.();
+            job.progress({ share: epoch / epochs });
+          },
+        },
+      );
+      if (index === 0) {
+        const site = commonAncestorCell(used[0], trained);
+        const pooled = pooledCellScores(trained);
+        const about: StoreModelContext = {
+          mode: 'distributed',
+          model,
+          filter,
+          engine,
+          seed,
+          job: job.id,
+          ...commonPixels(members.flatMap((one) => one.pixels)),
+          distributed: distributedReport(trained, names, announcements.length),
+        };
+        const { model: stored, spread } = isStored
+          ? await storeModel(storage, site, pooled, about)
+          : describeUnstoredModel(site, pooled, about);
+        results.models.push(stored);
+        results.spreads[stored.id] = spread;
+        job.log('info', describeTraffic(stored.distributed!));
+      }
+      await member.shutdown();
+      await storage.scratch.remove(checkpoint.folder);
+      count(used.length);
+    }
+  } catch (error) {
+    job.signal.throwIfAborted();
+    throw error;
+  } finally {
+    job.signal.removeEventListener('abort', end);
+    door?.close();
+    member.end();
+    held?.release();
+  }
+  return results;
+}
+
+type Task = ReadCellsRequest['places'][number];
+
+/** Returns the cells that have the files that a model needs. The others are added to the results. */
+function readRequests(
+  storage: Storage,
+  { model, validationFrom }: { model: string; validationFrom?: number },
+  cells: TrainingCell[],
+  results: PartialTrainResults,
+): { cell: TrainingCell; task: Task }[] {
+  return cells.flatMap((cell) => {
+    const { collection, geocode } = cell;
+    const files = trainingFiles(storage, getModelSpec(model), cell);
+    if ('skipped' in files) {
+      results.skipped.push({ geocode, model, reason: files.skipped });
+      return [];
+    }
+    const tiles = cell.tiles.map(({ id, version, start }) => ({ id, version, start }));
+    return [{ cell, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, validationFrom } }];
+  });
+}
+
+/** Returns the cells that can be trained on. The others are added to the results. */
+async function readCells(
+  member: RankProcess,
+  model: string,
+  tasks: { cell: TrainingCell; task: Task }[],
+  results: PartialTrainResults,
+): Promise<{ used: TrainingCell[]; patches: number }> {
+  const named = new Map(tasks.map(({ cell, task }) => [task.id, cell]));
+  const { usable, patches, skipped, failed } = await member.read({
+    model,
+    places: tasks.map(({ task }) => task),
+  });
+  const geocodeOf = (id: string) => named.get(id)!.geocode;
+  results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), model, reason })));
+  results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), model, ...error })));
+  return { used: usable.map((id) => named.get(id)!), patches };
+}
+
+const kindsOf = (cells: TrainingCell[], spec: ModelSpec) => [
+  ...new Set(
+    cells.map((cell) => {
+      const { values } = trainedPixels(spec, cell);
+      const { collection, grid } = cell;
+      return values === 'reflectance' ? `${collection} (${grid})` : `${collection} (${grid}, ${values})`;
+    }),
+  ),
+];
+
+function pixelsOf(cells: TrainingCell[], spec: ModelSpec): TrainedPixels[] {
+  const pixels = cells.map((cell) => commonPixels([trainedPixels(spec, cell)]));
+  return [...new Map(pixels.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+const versionsOf = ({ tiles }: TrainingCell) => tiles.map(({ id, version }) => [id, version]);
+
+/** The parts of an announcement that affect the weights. */
+const shaping = ({ node, engine, data }: RankAnnouncement) => [node, engine, data];
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}
+
+function assertSameEngines(members: RankAnnouncement[]): void {
+  const kinds = [...new Set(members.flatMap((member) => member.kinds))];
+  if (kinds.length > 1) throw severalCollections(kinds.sort().join(', '));
+  if (new Set(members.map(({ engine }) => engine)).size > 1)
+    throw mixedEngines(members.map(({ node, engine }) => `${node}: ${engine}`).join(', '));
+}
+
+/** Returns the connections to the ranks before and after this one. */
+async function connectRing(
+  { node, url, door: to }: RankAnnouncement,
+  doors: Rendezvous,
+  own: PendingConnection,
+  signal: AbortSignal,
+) {
+  const reached = doors.connect({ node, url: url! }, to!);
+  try {
+    const [previous, next] = await raceAbort(Promise.all([own.connection, reached]), signal);
+    return { previous, next };
+  } catch (error) {
+    reached.then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+/** Returns the smallest cell that contains all cells, with their tiles. */
+function commonAncestorCell({ collection, grid }: TrainingCell, { members }: DataParallelResult) {
+  const cells = members.flatMap((member) => member.places);
+  const geocode = commonCell(cells.map((cell) => cell.geocode));
+  return { collection, grid, geocode, tiles: cells.flatMap((cell) => cell.tiles) };
+}

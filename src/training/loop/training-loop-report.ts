@@ -1,0 +1,96 @@
+/** Results of a training. The model card, the results of a job and the messages between processes extend these types. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
+import {
+  type Baselines,
+  type DisplayRange,
+  displayRange,
+  type EpochLosses,
+  evaluateBaselines,
+  evaluatePredictions,
+  type ModelMetrics,
+  maskedPairs,
+  type Predictions,
+  type TargetStatistics,
+  type TileScore,
+  targetStatistics,
+} from '../evaluation/index.js';
+import { predictPatches } from '../inference/index.js';
+import type { ModelFiles, ModelSpec } from '../models/index.js';
+import {
+  type AppliedHoldOut,
+  filledOnly,
+  type Patches,
+  type TrainValidationPatches,
+} from '../patches/index.js';
+import type { WarmStartResult } from '../warm-start/index.js';
+
+/** Scores of a model at one cell, and how the patches of the cell were split. */
+export interface CellReport {
+  /** Patches side by side, without the overlap that training uses. */
+  patches: TrainValidationPatches['counts'];
+  split: string;
+  /** Absent for a model of several cells, and in reports of older versions. */
+  holdOut?: AppliedHoldOut;
+  metrics: ModelMetrics;
+  /** Range with which images are scored, see evaluation-display-range.ts. Absent if a patch has one value. */
+  displayRange?: DisplayRange;
+  /** Scores on the same validation patches. */
+  baseline: Baselines;
+}
+
+export interface TrainingReport extends CellReport {
+  losses: EpochLosses[];
+  /** The epoch whose weights are kept; 0 if none was better than the start. */
+  bestEpoch: number;
+  /** Statistics of the true values in the validation patches. */
+  spread: TargetStatistics;
+  /** Size of the files that the training needs, including files that another model of the cell had already read. */
+  bytesRead: number;
+  seconds: number;
+}
+
+/** A model that was trained in a child process. */
+export interface TrainedCell extends TrainingReport {
+  files: ModelFiles;
+  epochs: number;
+  /** Absent if there were no models to start from. */
+  start?: WarmStartResult;
+  /** Values of the validation patches. Absent if a patch has more than one value. */
+  predictions?: Predictions;
+}
+
+/** Scores a trained model on entire tiles. */
+export type ScoreTile = (model: LayersModel, range: DisplayRange) => Promise<TileScore>;
+
+/** Scores a trained model and the baselines. Also returns the values of the validation patches that count. */
+export async function reportOf(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  dataset: TrainValidationPatches,
+  scoreTile: ScoreTile | undefined,
+): Promise<{ report: CellReport; held: Predictions; spread: TargetStatistics }> {
+  const { train, validation, counts, split, holdOut } = dataset;
+  const range = displayRange(train);
+  const score = (patches: Patches, values: Float32Array) => evaluatePredictions(patches, values, range);
+  const predicted = predictPatches(tf, model, validation);
+  const held = maskedPairs(validation, predicted);
+  const tile = range && (await scoreTile?.(model, range));
+  return {
+    report: {
+      patches: counts,
+      split,
+      holdOut,
+      metrics: {
+        train: score(filledOnly(train), predictPatches(tf, model, train)),
+        validation: score(validation, predicted),
+        ...(tile && { tile }),
+      },
+      ...(range && { displayRange: range }),
+      baseline: evaluateBaselines(spec.target, dataset, range),
+    },
+    held,
+    spread: targetStatistics(held.truth),
+  };
+}

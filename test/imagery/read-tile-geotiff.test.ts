@@ -1,0 +1,164 @@
+/** The reader of tile files with written pixels, and with files that are not tiles. */
+import assert from 'node:assert/strict';
+import { closeSync, openSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { BlockCache } from '../../src/imagery/reading/image-reading-cache.js';
+import { withOpenTile } from '../../src/imagery/reading/open-tile-for-reading.js';
+import {
+  type Level,
+  readBlock,
+  readMaskBlock,
+  readTileGeoTiff,
+} from '../../src/imagery/reading/read-tile-geotiff.js';
+import { allocatePixels, DATA_TYPES, encodeCog, type PixelArray } from '../../src/raster/index.js';
+import { tempFolder } from '../support/temp.js';
+
+test('blocks of all types and levels have the written values, even if only some rows are read', async (t) => {
+  const folder = await tempFolder(t);
+  const [width, height] = [700, 530];
+  for (const dataType of DATA_TYPES) {
+    const bands = [1, 2].map((band) => {
+      const pixels = allocatePixels(dataType, width * height);
+      for (let i = 0; i < pixels.length; i++) pixels[i] = ((i * 7919 * band) % 251) - (i % 3);
+      return pixels;
+    });
+    const path = join(folder, `${dataType}.tif`);
+    const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
+    await writeFile(
+      path,
+      encodeCog({ width, height, dataType, bands, transform, epsg: 4326, overviews: 'nearest' }),
+    );
+    const file = openSync(path, 'r');
+    try {
+      const cog = readTileGeoTiff(file);
+      assert.equal(cog.dataType, dataType);
+      assert.deepEqual(
+        cog.levels.map((level) => [level.width, level.height]),
+        [
+          [700, 530],
+          [350, 265],
+        ],
+      );
+      for (const [level, { blockWidth, blockHeight, across, perBand }] of cog.levels.entries()) {
+        const step = 2 ** level;
+        for (let block = 0; block < perBand; block++) {
+          for (const [rows, first] of [
+            [blockHeight, 0],
+            [7, 0],
+            [100, 99],
+          ]) {
+            const band = block % 2;
+            const pixels = readBlock(file, cog, { level, band, block }, rows, first);
+            const top = Math.floor(block / across) * blockHeight;
+            const left = (block % across) * blockWidth;
+            let wrong = 0;
+            for (let row = first; row < Math.min(rows, cog.levels[level].height - top); row++) {
+              for (let column = 0; column < Math.min(blockWidth, cog.levels[level].width - left); column++) {
+                const at = (top + row) * step * width + (left + column) * step;
+                if (pixels[row * blockWidth + column] !== bands[band][at]) wrong++;
+              }
+            }
+            assert.equal(wrong, 0, `${dataType}, level ${level}, block ${block}, rows ${first} to ${rows}`);
+          }
+        }
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+});
+
+test('the mask of a file is read with its overviews', async (t) => {
+  const path = join(await tempFolder(t), 'masked.tif');
+  const [width, height] = [700, 530];
+  const mask = Uint8Array.from({ length: width * height }, (_, i) => (i % 7 === 3 || i % 700 > 600 ? 0 : 1));
+  const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
+  const image = { width, height, dataType: 'uint8' as const, bands: [mask, mask], epsg: 4326, transform };
+  await writeFile(path, encodeCog({ ...image, mask, overviews: 'nearest' }));
+  withOpenTile(path, (file, cog) => {
+    assert.deepEqual([cog.levels.length, cog.masks.length, cog.bands], [2, 2, 2]);
+    for (const [level, { blockHeight, perBand }] of cog.levels.entries())
+      for (let block = 0; block < perBand; block++)
+        for (const rows of [blockHeight, 100])
+          assert.deepEqual(
+            readMaskBlock(file, cog, { level, block }, rows),
+            // Blocks differ beyond the image, where the band keeps its earlier content.
+            insideOf(readBlock(file, cog, { level, band: 1, block }, rows), cog.levels[level], block, rows),
+          );
+  });
+});
+
+/** A block with zeros beyond the image. */
+function insideOf(
+  pixels: PixelArray,
+  { width, height, blockWidth, blockHeight }: Level,
+  block: number,
+  rows: number,
+): Uint8Array {
+  const across = Math.ceil(width / blockWidth);
+  const right = Math.min(blockWidth, width - (block % across) * blockWidth);
+  const bottom = Math.min(rows, height - Math.floor(block / across) * blockHeight);
+  return Uint8Array.from(pixels, (value, i) =>
+    i % blockWidth < right && Math.floor(i / blockWidth) < bottom ? value : 0,
+  );
+}
+
+test('files with changed bytes are read or refused with the error code', async (t) => {
+  const folder = await tempFolder(t);
+  const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
+  const bands = [Uint16Array.from({ length: 600 * 40 }, (_, i) => i)];
+  const image = { width: 600, height: 40, dataType: 'uint16' as const, epsg: 4326 };
+  const sound = encodeCog({ ...image, bands, transform, overviews: 'mean' });
+  const path = join(folder, 'changed.tif');
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(700), fc.nat(255)), { minLength: 1, maxLength: 4 }),
+      fc.option(fc.nat(sound.length)),
+      async (changes, length) => {
+        const bytes = Buffer.from(sound);
+        for (const [at, value] of changes) bytes[at] = value;
+        await writeFile(path, bytes.subarray(0, length ?? bytes.length));
+        try {
+          withOpenTile(path, (file, cog) => {
+            const [{ blockHeight }] = cog.levels;
+            readBlock(file, cog, { level: 0, band: 0, block: 0 }, blockHeight);
+          });
+        } catch (error) {
+          assert.equal((error as { code?: string }).code, 'TW_IMAGERY_TILE_FILE');
+        }
+      },
+    ),
+    { seed: 42, numRuns: 400 },
+  );
+});
+
+test('the cache makes a value once, forgets failures, and keeps to its limit', async () => {
+  let made = 0;
+  const cache = new BlockCache<number>(10, (bytes) => bytes);
+  const get = (key: string, bytes: number) =>
+    cache.get(key, async () => {
+      made++;
+      return bytes;
+    });
+  assert.deepEqual(await Promise.all([get('a', 4), get('a', 4)]), [4, 4]);
+  assert.equal(made, 1);
+  await get('b', 4);
+  await get('a', 4);
+  await get('c', 4);
+  assert.equal(made, 3);
+  await get('a', 4);
+  assert.equal(made, 3, 'a was used after b');
+  await get('b', 4);
+  assert.equal(made, 4, 'b had to go');
+  await assert.rejects(
+    cache.get('d', () => Promise.reject(new Error('no'))),
+    /no/,
+  );
+  assert.equal(await get('d', 1), 1);
+  await get('large', 100);
+  await get('large', 100);
+  assert.equal(made, 7, 'what is larger than the cache is not kept');
+});

@@ -1,0 +1,167 @@
+/** GDAL's `.aux.xml` beside a raster, as GDAL writes it. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { sideFilesOf } from '../../src/ingest/index.js';
+import { openRaster } from '../../src/raster/index.js';
+import { readPam } from '../../src/raster/metadata/pam-metadata.js';
+import { writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
+import { type EnviCube, headerOf } from './envi.js';
+import { gdal, needsGdal } from './gdal.js';
+
+/** A raster with a PAM file, made by gdal_translate from a raster in EPSG:32633. */
+async function translated(t: TestContext, name: string, args: string[]): Promise<string> {
+  const folder = await tempFolder(t);
+  const source = await writeRaster(join(folder, 'source.tif'));
+  const path = join(folder, name);
+  gdal('gdal_translate', '-q', '--config', 'GDAL_PAM_ENABLED', 'YES', ...args, source, path);
+  return path;
+}
+
+const JPEG_2000 = ['-of', 'JP2OpenJPEG', '-co', 'REVERSIBLE=YES', '-co', 'QUALITY=100'];
+
+test('the nodata value of JPEG 2000', needsGdal, async (t) => {
+  const path = await translated(t, 'a.jp2', [...JPEG_2000, '-a_nodata', '7']);
+  assert.equal((await openRaster(path)).nodata, 7);
+});
+
+test('the georeferencing of JPEG 2000 without its own', needsGdal, async (t) => {
+  const path = await translated(t, 'a.jp2', [...JPEG_2000, '-co', 'GMLJP2=NO', '-co', 'GeoJP2=NO']);
+  const { crs, transform, isDescribedOutside, warnings } = await openRaster(path);
+  assert.deepEqual([crs.epsg, isDescribedOutside, warnings], [32633, true, []]);
+  assert.deepEqual(transform, { originX: 500_000, originY: 5_300_000, xx: 10, xy: 0, yx: 0, yy: -10 });
+});
+
+test('the georeferencing of a GeoTIFF without its own', needsGdal, async (t) => {
+  const path = await translated(t, 'a.tif', ['-co', 'PROFILE=BASELINE']);
+  const { crs, transform, isDescribedOutside } = await openRaster(path);
+  assert.deepEqual([crs.epsg, isDescribedOutside], [32633, true]);
+  assert.deepEqual([transform.originX, transform.yy], [500_000, -10]);
+});
+
+const band = (number: number, value: string) =>
+  `<PAMRasterBand band="${number}"><NoDataValue ${value}</NoDataValue></PAMRasterBand>`;
+
+/** The header of a raster of two bands beside a PAM file of this content. */
+async function withPam(t: TestContext, content: string, nodata?: number) {
+  const path = join(await tempFolder(t), 'a.tif');
+  const bands = [new Float64Array(64 * 64), new Float64Array(64 * 64)];
+  await writeRaster(path, { dataType: 'float64', bands, nodata });
+  await writeFile(`${path}.aux.xml`, content);
+  return openRaster(path);
+}
+
+test("the raster's own metadata takes precedence", async (t) => {
+  const place = '<SRS>EPSG:4326</SRS><GeoTransform>0, 1, 0, 0, 0, -1</GeoTransform>';
+  const pam = `<PAMDataset>${place}${band(1, '>5')}${band(2, '>5')}</PAMDataset>`;
+  const { nodata, crs, transform, isDescribedOutside } = await withPam(t, pam, 9);
+  assert.deepEqual([nodata, crs.epsg, transform.originX, isDescribedOutside], [9, 32633, 500_000, undefined]);
+});
+
+test('a nodata value is read exactly', async (t) => {
+  const lowest = 'le_hex_equiv="FFFFFFFFFFFFEFFF">-1.79769313486232E+308';
+  const pam = `<PAMDataset>${band(1, lowest)}${band(2, lowest)}</PAMDataset>`;
+  assert.equal((await withPam(t, pam)).nodata, -Number.MAX_VALUE);
+});
+
+for (const [name, content, warning] of [
+  ['different nodata values', `<PAMDataset>${band(1, '>5')}</PAMDataset>`, /differ between bands/],
+  ['broken XML', '<PAMDataset><SRS>', /aux\.xml is not used: .*unclosed/],
+  ['another document', '<html/>', /not PAMDataset/],
+  ['a document type', '<!DOCTYPE a [<!ENTITY b "c">]><PAMDataset/>', /document type/],
+  ['a wrong position', '<PAMDataset><GeoTransform>1, 2</GeoTransform></PAMDataset>', /not six numbers/],
+] as const)
+  test(`${name}: a warning, and the file is not used`, async (t) => {
+    const { nodata, warnings } = await withPam(t, content);
+    assert.equal(nodata, undefined);
+    assert.match(warnings!.join(), warning);
+  });
+
+test('an ENVI raster has the same PAM file by its image as by its header', async (t) => {
+  const path = join(await tempFolder(t), 'a');
+  const cube: EnviCube = { width: 1, height: 1, bands: [[5]], type: 'uint8', interleave: 'bsq' };
+  await writeFile(`${path}.hdr`, headerOf(cube));
+  await writeFile(`${path}.img`, Uint8Array.of(5));
+  await writeFile(`${path}.img.aux.xml`, `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  await writeFile(`${path}.hdr.aux.xml`, '<html/>');
+  for (const name of [`${path}.img`, `${path}.hdr`]) {
+    const { nodata, warnings } = await openRaster(name);
+    assert.deepEqual([nodata, warnings], [5, []], name);
+    assert.ok((await sideFilesOf(name)).includes(`${path}.img.aux.xml`), name);
+  }
+});
+
+/** GeoKeyDirectoryTag. */
+const GEO_KEYS = 34735;
+
+/** A GeoTIFF without a coordinate system, beside a PAM file. */
+async function withoutCrs(t: TestContext, pam: string): Promise<string> {
+  const path = await writeRaster(join(await tempFolder(t), 'a.tif'));
+  const bytes = await readFile(path);
+  // The tag of the coordinate system becomes one that no reader knows.
+  bytes.writeUInt16LE(GEO_KEYS + 1, bytes.indexOf(Uint8Array.of(GEO_KEYS & 255, GEO_KEYS >> 8)));
+  await writeFile(path, bytes);
+  await writeFile(`${path}.aux.xml`, pam);
+  return path;
+}
+
+test('the error of a raster without georeferencing explains why its PAM file is not used', async (t) => {
+  const path = await withoutCrs(t, '<PAMDataset><GeoTransform>1, 2</GeoTransform></PAMDataset>');
+  await assert.rejects(
+    openRaster(path),
+    /is not georeferenced: .*\.aux\.xml is not used: its GeoTransform is not six numbers/,
+  );
+});
+
+test('the system may be an EPSG code', async (t) => {
+  const path = await withoutCrs(t, '<PAMDataset><SRS>EPSG:32633</SRS></PAMDataset>');
+  assert.equal((await openRaster(path)).crs.epsg, 32633);
+});
+
+test('a link is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'));
+  await writeFile(join(folder, 'b.xml'), `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  await symlink(join(folder, 'b.xml'), `${path}.aux.xml`);
+  const { nodata, warnings } = await openRaster(path);
+  assert.deepEqual([nodata, warnings], [undefined, []]);
+});
+
+test('a folder and a named pipe of this name are not PAM files', async (t) => {
+  const folder = await tempFolder(t);
+  for (const [name, make] of [
+    ['a.tif', (path: string) => mkdir(path)],
+    ['b.tif', async (path: string) => execFileSync('mkfifo', [path])],
+  ] as const) {
+    const path = await writeRaster(join(folder, name));
+    await make(`${path}.aux.xml`);
+    assert.deepEqual((await openRaster(path)).warnings, [], name);
+  }
+});
+
+test('a link that takes the name of a PAM file while it is read is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'));
+  const [secret, pam] = [join(folder, 'b.xml'), `${path}.aux.xml`];
+  await writeFile(secret, `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  let running = true;
+  const exchange = async () => {
+    while (running) {
+      await writeFile(`${pam}.new`, '<PAMDataset/>');
+      await rename(`${pam}.new`, pam);
+      await symlink(secret, `${pam}.new`);
+      await rename(`${pam}.new`, pam);
+    }
+  };
+  const exchanged = exchange();
+  try {
+    for (let i = 0; i < 300; i++)
+      assert.equal(await readPam(path, []).then((read) => read?.nodata.size ?? 0), 0);
+  } finally {
+    running = false;
+    await exchanged;
+  }
+});
