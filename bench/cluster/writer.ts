@@ -2,10 +2,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
-import { writeLogCheckpoint } from '../../src/dht/commit/cluster-commit-checkpoint.js';
-import { ClusterLockManager } from '../../src/dht/commit/cluster-commit-lock-manager.js';
-import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
-import { openClusterIdentity } from '../../src/dht/recovery/dht-cluster-identity.js';
+import { writeLogCheckpoint } from '../../src/dht/commit/commit-checkpoint.js';
+import { ClusterLockManager } from '../../src/dht/commit/commit-lock-manager.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { openClusterIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import { Replica } from '../../src/dht/replication/replica.js';
 import { type LockManager, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
 import { type Place, storeOf } from './servers.js';

@@ -4,13 +4,13 @@
  */
 
 import { dilate } from '../../src/ingest/cloud/cloud-disk-filters.js';
-import { type LightgbmModel, parseLightgbm } from '../../src/ingest/cloud/cloud-lightgbm-model.js';
-import { predictLightgbm } from '../../src/ingest/cloud/cloud-lightgbm-predict.js';
+import { type LightgbmModel, parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
+import { predictLightgbm } from '../../src/ingest/cloud/lightgbm-predict.js';
 import {
   detectCloudByReflectance,
   isPotentialCloud,
   passesBrightnessTest,
-} from '../../src/ingest/cloud/cloud-reflectance-detector.js';
+} from '../../src/ingest/cloud/reflectance-detector.js';
 import { Mask } from '../../src/raster/index.js';
 import {
   CLOUD_MASK_SETS,

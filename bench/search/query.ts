@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { SnapshotFolder } from '../../src/storage/column-index/persist/index-snapshot-file.js';
+import { SnapshotFolder } from '../../src/storage/column-index/persist/snapshot-file.js';
 import { ColumnIndex, type IndexQuery, type RunFilter } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { benchSearch } from './search.js';

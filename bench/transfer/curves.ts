@@ -15,7 +15,7 @@ import { trainModel } from '../../src/training/loop/training-loop.js';
 import { validationDate } from '../../src/training/patches/hold-out-patches.js';
 import { labelImages } from '../../src/training/patches/labelled-patch-images.js';
 import { makePatches, type TrainValidationPatches } from '../../src/training/patches/patches.js';
-import type { TransferPolicy } from '../../src/training/registry/registry-transfer-provenance.js';
+import type { TransferPolicy } from '../../src/training/registry/transfer-provenance.js';
 import { findSources, type TransferPlan } from '../../src/training/transfer/transfer-plan.js';
 import {
   availableSourceModels,

@@ -4,9 +4,9 @@
  * `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `storage` and `training`.
  */
 
-export { type ProxyOptions, readProxyOptions } from './api-proxy-options.js';
 export { cannotListen } from './errors.js';
 export { requireSafeBinding } from './plugins/auth-plugin.js';
+export { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 export { reservePort } from './reserve-api-port.js';
 export type { ClusterUsage } from './routes/cluster/index.js';
 export type { StatusInfo } from './routes/processes/index.js';

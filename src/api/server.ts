@@ -1,5 +1,4 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { type ProxyOptions, readProxyOptions } from './api-proxy-options.js';
 import type { Services } from './api-services.js';
 import {
   type AccessOptions,
@@ -17,6 +16,7 @@ import {
   requestIdOptions,
   schemaController,
 } from './plugins/index.js';
+import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import {
   clusterRoutes,
   docsPageRoutes,

@@ -3,7 +3,6 @@
  * Invariant: an error reaches the caller of the work that failed and does not stop other work. Imports no other folder.
  */
 
-export { toArray } from './async-to-array.js';
 export { backOff } from './backoff.js';
 export { copyToSharedMemory } from './copy-to-shared-memory.js';
 export { workerDied, workerStuck } from './errors.js';
@@ -13,4 +12,5 @@ export { raceAbort } from './race-abort.js';
 export { Semaphore } from './semaphore.js';
 export { SerialQueue } from './serial-queue.js';
 export { handleTasksByKind, TaskPool } from './task-pool.js';
+export { toArray } from './to-array.js';
 export { handleTasks, WorkerPool } from './worker-pool.js';

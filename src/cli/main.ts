@@ -8,12 +8,12 @@ import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { describeSystemError } from '../system-errors.js';
 import { version } from '../version.js';
-import { requireFileDescriptors } from './cli-file-limit.js';
-import { exitBySignal } from './cli-signals.js';
-import { handleStdioErrors } from './cli-stdio.js';
 import { allCommands, COMMANDS } from './commands/index.js';
 import { enableCompileCache } from './compile-cache.js';
 import { internalError, systemFailed } from './errors.js';
+import { requireFileDescriptors } from './open-file-limit.js';
+import { exitBySignal } from './signals.js';
+import { handleStdioErrors } from './stdio.js';
 
 /** The program with the command that `argv` names. Without a known command, it has all commands, for help and suggestions. */
 async function buildProgram(argv: string[]): Promise<Command> {

@@ -2,7 +2,7 @@
  * Makes many nodes one store: `Cluster` joins a node to the cluster, and `openCluster` builds it from the configuration. Invariant: a node
  * answers only for slots whose tiles it has loaded. Imports the parts `async`, `coordination`, `grid`, `metrics` (types) and `storage`.
  */
-export { Cluster } from './dht-cluster.js';
+export { Cluster } from './cluster.js';
 export * from './errors.js';
 export { type ImportProgress, type ImportReport, importFolder } from './import/index.js';
 export { FailureDetector, nodeStats, STATS_PATH } from './membership/index.js';

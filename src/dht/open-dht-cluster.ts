@@ -10,7 +10,7 @@ import {
   openObjectStore,
   type Storage,
 } from '../storage/index.js';
-import { Cluster } from './dht-cluster.js';
+import { Cluster } from './cluster.js';
 import { listMembers } from './membership/index.js';
 import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/index.js';
 import { handshake, PeerClient } from './rpc/index.js';

@@ -1,5 +1,5 @@
+import { cellSizeMetres } from './ellipsoid.js';
 import type { Grid } from './grid.js';
-import { cellSizeMetres } from './grid-ellipsoid.js';
 
 /** A narrower tile has too few patches to train on and too few pixels for its overhead. */
 const MIN_CELL_WIDTH_PIXELS = 128;

@@ -1,7 +1,7 @@
 /** Numbers of pixels of a cell. */
 
+import { cellSizeMetres } from './ellipsoid.js';
 import type { Grid } from './grid.js';
-import { cellSizeMetres } from './grid-ellipsoid.js';
 
 export interface PixelGrid {
   width: number;

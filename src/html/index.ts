@@ -3,9 +3,9 @@
  * `html` and `trusted` create markup. Imports no other folder.
  */
 
+export * from './chart-scale.js';
 export { Html, html, trusted } from './html.js';
-export * from './html-chart-scale.js';
-export * from './html-number-format.js';
 export { htmlPage } from './html-page.js';
-export { PAGE_POLICY } from './html-page-policy.js';
-export { reportStyle } from './html-report-style.js';
+export * from './number-format.js';
+export { PAGE_POLICY } from './page-policy.js';
+export { reportStyle } from './report-style.js';

@@ -2,18 +2,18 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
-import { archivedEntryName } from '../../src/dht/commit/cluster-commit-archive.js';
+import { archivedEntryName } from '../../src/dht/commit/commit-archive.js';
 import {
   entriesSince,
   readManifest,
   readParts,
   segmentName,
-} from '../../src/dht/commit/cluster-commit-checkpoint.js';
-import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
-import { readSegment } from '../../src/dht/commit/cluster-commit-segment.js';
+} from '../../src/dht/commit/commit-checkpoint.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { readSegment } from '../../src/dht/commit/commit-segment.js';
 import { SlotSet } from '../../src/dht/index.js';
 import { type PrefixLengths, slotOfCell } from '../../src/dht/placement/slots.js';
-import { readIdentity } from '../../src/dht/recovery/dht-cluster-identity.js';
+import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import {
   Catalogue,
   type Commit,

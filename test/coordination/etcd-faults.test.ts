@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compareAndSet } from '../../src/coordination/coordination-compare-and-set.js';
+import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { coordinationUnavailable, EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { acquireLock, type FencedLock } from '../../src/dht/commit/fenced-commit-lock.js';
 import { listMembers, type Member, Membership, watchMembers } from '../../src/dht/membership/membership.js';
 import {

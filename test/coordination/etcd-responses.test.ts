@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';
-import { compareAndSet } from '../../src/coordination/coordination-compare-and-set.js';
+import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { firstKeyValue } from '../../src/coordination/coordination-store.js';
 import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { acquireLock } from '../../src/dht/commit/fenced-commit-lock.js';
 import { JobEntries } from '../../src/jobs/cluster/cluster-job-entries.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';

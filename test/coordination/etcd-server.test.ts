@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compareAndSet } from '../../src/coordination/coordination-compare-and-set.js';
+import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { firstKeyValue, type WatchSignal } from '../../src/coordination/coordination-store.js';
 import {
   badEtcdUrl,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { listLocks } from '../../src/dht/commit/fenced-commit-lock.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { runAndKill } from '../storage/kill-writer.js';

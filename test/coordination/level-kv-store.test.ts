@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit/cluster-commit-log.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { acquireLock, listLocks } from '../../src/dht/commit/fenced-commit-lock.js';
 import { lockHeld, lockLost } from '../../src/dht/index.js';
 import { listMembers } from '../../src/dht/membership/membership.js';

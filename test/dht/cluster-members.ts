@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Cluster, type ClusterOptions } from '../../src/dht/dht-cluster.js';
+import { Cluster, type ClusterOptions } from '../../src/dht/cluster.js';
 import { Storage } from '../../src/storage/index.js';
 import type { SharedStores } from './shared-stores.js';
 

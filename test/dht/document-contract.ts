@@ -6,7 +6,7 @@ import {
   deleteSchema,
   readSchema,
   updateSchema,
-} from '../../src/dht/commit/dht-collection-schema.js';
+} from '../../src/dht/commit/collection-schema.js';
 import { otherCluster } from '../../src/dht/index.js';
 import {
   compareAndSwapPlacement,
@@ -14,7 +14,7 @@ import {
   type StoredPlacement,
   watchPlacement,
 } from '../../src/dht/placement/placement-store.js';
-import { verifyClusterDocument } from '../../src/dht/recovery/dht-cluster-document.js';
+import { verifyClusterDocument } from '../../src/dht/recovery/cluster-document.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
 import { eventually } from '../support/eventually.js';
 

@@ -10,7 +10,7 @@ import { selfTest } from '../../src/engines/engine-self-test.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { Adam } from '../../src/training/loop/adam-optimizer.js';
-import { lossAndGradients } from '../../src/training/loop/training-loop-gradients.js';
+import { lossAndGradients } from '../../src/training/loop/loop-gradients.js';
 
 interface Reference {
   inputs: { shape: number[]; low: number; high: number }[];

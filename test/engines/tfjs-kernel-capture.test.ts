@@ -8,7 +8,7 @@ import { captureKernels } from '../../src/engines/tfjs-extensions/tfjs-kernel-ca
 import { randomStream } from '../../src/random.js';
 import { Adam } from '../../src/training/loop/adam-optimizer.js';
 import { asVariables } from '../../src/training/loop/learner.js';
-import { BatchGradients, lossAndGradients } from '../../src/training/loop/training-loop-gradients.js';
+import { BatchGradients, lossAndGradients } from '../../src/training/loop/loop-gradients.js';
 import { buildModel } from '../../src/training/models/build-model.js';
 import { getModelSpec } from '../../src/training/models/builtin-models.js';
 import type { Batch } from '../../src/training/patches/patch-batches.js';

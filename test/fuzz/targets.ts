@@ -10,7 +10,7 @@ import { parseXml } from '../../src/ingest/formats/shared/product-xml.js';
 import { unpackArchive } from '../../src/ingest/inputs/unpack-input-archive.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-cql2-json.js';
 import { openRaster, withGdalSignal } from '../../src/raster/index.js';
-import { DiskReserve } from '../../src/storage/files/file-disk-reserve.js';
+import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { repository } from '../raster/gdal.js';
 import { zip } from '../support/archives.js';
 import { httpTarget } from './http.js';

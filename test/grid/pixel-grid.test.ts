@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { metresPerDegree } from '../../src/grid/grid-ellipsoid.js';
+import { metresPerDegree } from '../../src/grid/ellipsoid.js';
 import {
   cellBbox,
   cellSizeMetres,

@@ -9,7 +9,7 @@ import {
   type AnalysisContext,
   agreeOnBands,
   requireOneSize,
-} from '../../src/hyperspectral/jobs/analysis-job-run.js';
+} from '../../src/hyperspectral/jobs/spectral-job-run.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { ingest, testNode } from '../support/node.js';

@@ -8,7 +8,7 @@ import { gridByName } from '../../src/grid/index.js';
 import { setOf } from '../../src/hyperspectral/class-labels/label-split.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
 import { fromFloat16, toFloat16 } from '../../src/hyperspectral/numeric/float16-numbers.js';
-import { eachPatch } from '../../src/hyperspectral/spectral-cnn/each-spectral-cnn-patch.js';
+import { eachPatch } from '../../src/hyperspectral/spectral-cnn/each-patch.js';
 import {
   GROUP,
   NetCompute,

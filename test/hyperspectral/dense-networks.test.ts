@@ -14,8 +14,8 @@ import {
 import {
   gradientSums,
   SCORE_UNIT,
-} from '../../src/hyperspectral/dense-network-training/dense-network-training-gradient.js';
-import { preconditioner } from '../../src/hyperspectral/dense-network-training/dense-network-training-preconditioner.js';
+} from '../../src/hyperspectral/dense-network-training/dense-network-gradient.js';
+import { preconditioner } from '../../src/hyperspectral/dense-network-training/dense-network-preconditioner.js';
 import { minimiseLbfgs } from '../../src/hyperspectral/numeric/l-bfgs.js';
 import {
   centredLayers,

@@ -5,7 +5,7 @@ import type { Bbox } from '../../src/grid/index.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-cql2-json.js';
 import type { NumberExpression, TextExpression } from '../../src/query/filter/filter-expression.js';
 import { type ComparisonOp, or } from '../../src/query/filter/filter-tree.js';
-import { spatialRelations } from '../../src/query/geometry/geometry-spatial-relations.js';
+import { spatialRelations } from '../../src/query/geometry/spatial-relations.js';
 import { and, type Filter, toCql2Json } from '../../src/query/index.js';
 import { printCql2 } from './print-cql2.js';
 import { relates } from './spatial-oracle.js';

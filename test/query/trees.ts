@@ -9,7 +9,7 @@ import {
 } from '../../src/query/filter/filter-expression.js';
 import { type TemporalOp, temporalRelations } from '../../src/query/filter/filter-temporal-relations.js';
 import type { Like } from '../../src/query/filter/filter-tree.js';
-import { type SpatialOp, spatialRelations } from '../../src/query/geometry/geometry-spatial-relations.js';
+import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial-relations.js';
 import { and, type Filter } from '../../src/query/index.js';
 import { shapes } from './spatial-oracle.js';
 import { cells, day, percent, tileSources, times, wavelengths } from './tiles.js';

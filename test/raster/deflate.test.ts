@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { deflate, deflateWithPredictor } from '../../src/raster/compression/deflate/deflate.js';
-import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/pixel-data-types.js';
+import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/data-types.js';
 import { typedKernels } from '../../src/raster/pixels/typed-pixel-kernels.js';
 import { pixels, random } from './images.js';
 

@@ -13,7 +13,7 @@ import {
   type Window,
   warp,
 } from '../../src/raster/index.js';
-import { isFloat } from '../../src/raster/pixels/pixel-data-types.js';
+import { isFloat } from '../../src/raster/pixels/data-types.js';
 import { gridOf, plainWarp } from './grids.js';
 import { random } from './images.js';
 

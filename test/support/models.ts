@@ -6,7 +6,7 @@ import type { TileScore } from '../../src/training/evaluation/evaluation-regress
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
 import { buildModel } from '../../src/training/models/build-model.js';
 import { saveModel } from '../../src/training/models/saved-model.js';
-import { cardSummary } from '../../src/training/registry/registry-model-card.js';
+import { cardSummary } from '../../src/training/registry/model-card.js';
 
 /** Properties of a version that a test sets. */
 export interface ModelChange {

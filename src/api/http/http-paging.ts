@@ -1,7 +1,7 @@
 /** Lists in pages: `limit`, and `token` from the link to the next page. */
 import type { FastifyRequest } from 'fastify';
 import { badPagingToken } from '../errors.js';
-import { requestUrl } from './http-base-url.js';
+import { requestUrl } from './base-url.js';
 
 export interface Paging {
   limit?: number;

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { interruptSignal } from '../cli-signals.js';
 import {
   addOptions,
   type CommonOptions,
@@ -10,6 +9,7 @@ import {
   withCommon,
   withResources,
 } from '../options/index.js';
+import { interruptSignal } from '../signals.js';
 
 interface DemoFlags extends CommonOptions, ResourceOptions {
   out: string;

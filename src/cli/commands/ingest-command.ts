@@ -8,10 +8,7 @@ import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
-import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
-import { interruptSignal } from '../cli-signals.js';
-import { hasStdoutFailed } from '../cli-stdio.js';
-import { watchForCompleteInputs } from '../cli-watch-folders.js';
+import { type Connection, hasDataFolder, withConnection } from '../connection.js';
 import { notFolder } from '../errors.js';
 import {
   addOptions,
@@ -25,6 +22,9 @@ import {
   withTarget,
 } from '../options/index.js';
 import { logToStderr, print, printJson, progressLine, warningLines } from '../output/index.js';
+import { interruptSignal } from '../signals.js';
+import { hasStdoutFailed } from '../stdio.js';
+import { watchForCompleteInputs } from '../watch-folders.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
 import { plural } from '../../plural.js';
-import { withConnection } from '../cli-connection.js';
-import { fetchAllPages } from '../cli-paging.js';
+import { withConnection } from '../connection.js';
 import {
   addOptions,
   createOption,
@@ -14,6 +13,7 @@ import {
   withTarget,
 } from '../options/index.js';
 import { listNearest, logToStderr, print, printJson, table, warnPartial } from '../output/index.js';
+import { fetchAllPages } from '../paging.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 

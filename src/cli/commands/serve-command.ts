@@ -4,7 +4,6 @@ import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
-import { stopSignal } from '../cli-signals.js';
 import {
   addOptions,
   type CommonOptions,
@@ -21,6 +20,7 @@ import {
   withResources,
 } from '../options/index.js';
 import { logToStderr, printJson } from '../output/index.js';
+import { stopSignal } from '../signals.js';
 
 interface ServeFlags extends CommonOptions, ResourceOptions {
   data: string;

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
 import { plural } from '../../plural.js';
-import { withConnection } from '../cli-connection.js';
+import { withConnection } from '../connection.js';
 import {
   allowCsv,
   type FilterOptions,

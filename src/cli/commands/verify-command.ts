@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { plural } from '../../plural.js';
 import type { VerifyReport } from '../../storage/index.js';
-import { withProgress } from '../cli-connection.js';
-import { interruptSignal } from '../cli-signals.js';
+import { withProgress } from '../connection.js';
 import { type TargetOptions, withTarget } from '../options/index.js';
 import { logToStderr, print, printJson } from '../output/index.js';
+import { interruptSignal } from '../signals.js';
 
 export function verifyCommand(): Command {
   const command = new Command('verify').description(

@@ -10,7 +10,7 @@ import { openNode } from '../../node.js';
 import { plural } from '../../plural.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
-import { inProcessTransport } from '../cli-connection.js';
+import { inProcessTransport } from '../connection.js';
 import type { CommonOptions, ResourceOptions } from '../options/index.js';
 import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { gatherReport } from './gather-demo-results.js';

@@ -4,7 +4,8 @@
  * `placement` and the parts `async`, `coordination`, `metrics` (types) and `storage`.
  */
 
-export { archivedEntryName, listArchived, readArchived } from './cluster-commit-archive.js';
+export { type CollectionSchema, schemaKey } from './collection-schema.js';
+export { archivedEntryName, listArchived, readArchived } from './commit-archive.js';
 export {
   entriesSince,
   MANIFESTS_FOLDER,
@@ -17,8 +18,8 @@ export {
   segmentName,
   seqOfObject,
   writeLogCheckpoint,
-} from './cluster-commit-checkpoint.js';
-export { ClusterLockManager } from './cluster-commit-lock-manager.js';
+} from './commit-checkpoint.js';
+export { ClusterLockManager } from './commit-lock-manager.js';
 export {
   CHECKPOINT_COMMITS,
   CommitLog,
@@ -26,10 +27,9 @@ export {
   entryPut,
   headAndCheckpointPuts,
   type StoredCheckpoint,
-} from './cluster-commit-log.js';
-export { readSegment } from './cluster-commit-segment.js';
-export { RecordState } from './cluster-commit-state.js';
-export { type CollectionSchema, schemaKey } from './dht-collection-schema.js';
+} from './commit-log.js';
+export { readSegment } from './commit-segment.js';
+export { RecordState } from './commit-state.js';
 export {
   acquireLock,
   isOwnedBy,

@@ -5,8 +5,8 @@
  */
 import { type CoordinationStore, firstKeyValue } from '../../coordination/index.js';
 import type { Commit } from '../../storage/index.js';
-import type { CommitConditions, KeyRevision } from './cluster-commit-log.js';
-import { decodeSchema, type StoredCollectionSchema, schemaKey } from './dht-collection-schema.js';
+import { decodeSchema, type StoredCollectionSchema, schemaKey } from './collection-schema.js';
+import type { CommitConditions, KeyRevision } from './commit-log.js';
 
 /** Keys with the number of the last commit that stored textures, or removed or replaced tiles. They sort after the entries of the log. */
 const TEXTURES = 'log/textures';

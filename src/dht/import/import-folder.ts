@@ -27,8 +27,8 @@ import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } fro
 import { slotOfCell } from '../placement/index.js';
 import { epochNumber, openExistingCluster, readEpoch } from '../recovery/index.js';
 import { Replica } from '../replication/index.js';
-import { FileUploader } from './import-file-uploader.js';
-import { cellDifference, isSameModel, isSameScene, isSameTile } from './import-record-equality.js';
+import { FileUploader } from './file-uploader.js';
+import { cellDifference, isSameModel, isSameScene, isSameTile } from './record-equality.js';
 
 export interface ImportOptions {
   /** The data folder of the single node, which no other process has open. */

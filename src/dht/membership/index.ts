@@ -3,7 +3,7 @@
  * the lease of that process. Imports the folders `placement` and `rpc` (types) and the parts `async`, `coordination` and `storage` (types).
  */
 
-export { FailureDetector } from './member-failure-detector.js';
-export { Heartbeat, requireNoHeartbeats } from './member-heartbeat.js';
+export { FailureDetector } from './failure-detector.js';
+export { Heartbeat, requireNoHeartbeats } from './heartbeat.js';
 export { type ClusterStats, nodeStats, STATS_PATH, StatsCollector } from './member-stats.js';
 export { listMembers, type Member, Membership, watchMembers } from './membership.js';

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { lastNode, unknownNode } from '../errors.js';
 import { isHandoverComplete, type Owner, type Placement, type PlacementNode } from './placement.js';
-import { Rebalancer, UNASSIGNED } from './placement-rebalancer.js';
+import { Rebalancer, UNASSIGNED } from './rebalancer.js';
 
 export type NewNode = Omit<PlacementNode, 'draining'>;
 

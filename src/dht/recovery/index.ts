@@ -8,6 +8,6 @@ export {
   openExistingCluster,
   readIdentity,
   requireLogCoversStore,
-} from './dht-cluster-identity.js';
+} from './cluster-identity.js';
 export { type RestoreOptions, type RestoreReport, restoreCoordination } from './recover-etcd-keys.js';
 export { epochNumber, readEpoch } from './recovery-epoch.js';

@@ -1,6 +1,6 @@
 /** Estimates how far the clocks of other nodes differ from the clock of this node, from the times in their answers. */
 import { clockOffsetWarning } from '../errors.js';
-import { MAX_CLOCK_SKEW_MS } from './peer-message-signature.js';
+import { MAX_CLOCK_SKEW_MS } from './message-signature.js';
 
 /** The header of an answer with the time of the answering node, ms since 1970. */
 export const TIME_HEADER = 'tilewright-time';

@@ -3,8 +3,8 @@
  * only `errors.ts` and `json-schema.ts`; knows nothing of the content of messages.
  */
 export { TIME_HEADER } from './clock-offsets.js';
-export { limitConnectTime } from './peer-connect-timeout.js';
-export { HANDSHAKE_PATH, handshake } from './peer-handshake.js';
-export { sign, verifySignature } from './peer-message-signature.js';
+export { limitConnectTime } from './connect-timeout.js';
+export { HANDSHAKE_PATH, handshake } from './handshake.js';
+export { sign, verifySignature } from './message-signature.js';
 export { CHECKSUM_HEADER, MESSAGE_TYPE, type Peer, PeerClient } from './peer-rpc-client.js';
 export { encodeLine, NDJSON_TYPE, streamLines } from './peer-stream.js';

@@ -11,8 +11,8 @@ import {
 import { type Check, messageCheck } from '../../json-schema.js';
 import { peerFailed } from '../errors.js';
 import { ClockOffsets, TIME_HEADER } from './clock-offsets.js';
-import { limitConnectTime } from './peer-connect-timeout.js';
-import { sign } from './peer-message-signature.js';
+import { limitConnectTime } from './connect-timeout.js';
+import { sign } from './message-signature.js';
 
 /** The header with the CRC-32 of a body, decimal. */
 export const CHECKSUM_HEADER = 'tilewright-crc32';

@@ -8,7 +8,7 @@ import {
 } from '../../errors.js';
 import { type Check, COUNT, messageCheck } from '../../json-schema.js';
 import { type ColumnIndex, commitTooOld, type Storage } from '../../storage/index.js';
-import type { Cluster } from '../dht-cluster.js';
+import type { Cluster } from '../cluster.js';
 import {
   badQuery,
   commitNotInLog,

@@ -7,8 +7,8 @@ export {
   type GradientUnits,
   gradientSums,
   SCORE_UNIT,
-} from './dense-network-training-gradient.js';
-export { preconditioner } from './dense-network-training-preconditioner.js';
+} from './dense-network-gradient.js';
+export { preconditioner } from './dense-network-preconditioner.js';
 export {
   addPanelScores,
   addScores,
@@ -17,4 +17,4 @@ export {
   type ScoreSums,
   SQUARED_ENTROPY_UNIT,
   scoreSums,
-} from './dense-network-training-scores.js';
+} from './dense-network-scores.js';

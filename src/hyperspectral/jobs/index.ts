@@ -11,7 +11,7 @@ export {
   DEFAULT_SEED,
   integer,
   SEED,
-} from './analysis-job-inputs.js';
+} from './spectral-job-inputs.js';
 export {
   type AnalysedCollection,
   type AnalysisContext,
@@ -21,5 +21,5 @@ export {
   forEachTile,
   requireOneSize,
   selectBands,
-} from './analysis-job-run.js';
-export { NO_PIXEL, NO_SPECTRUM, requireTiles } from './analysis-job-tiles.js';
+} from './spectral-job-run.js';
+export { NO_PIXEL, NO_SPECTRUM, requireTiles } from './spectral-job-tiles.js';

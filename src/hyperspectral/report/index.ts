@@ -2,12 +2,7 @@
  * The HTML report of an analysis, and its result files. Invariant: the page loads nothing from elsewhere, and every text is escaped.
  * Imports the folder `spectrum-reading` (types) and the parts `derive`, `grid`, `html`, `imagery`, `jobs` (types), `query` and `storage`.
  */
-export { type Curve, eigenvalueChart, spectrumChart } from './analysis-report-charts.js';
-export { writeFiles } from './analysis-report-files.js';
-export { bandMap, mapSections, type ReportMapStyle } from './analysis-report-maps.js';
-export { matrixFile } from './analysis-report-matrix.js';
-export { matrixImage } from './analysis-report-matrix-image.js';
-export { exampleSpectra } from './analysis-report-spectra.js';
+
 export {
   bandsText,
   colourKey,
@@ -18,4 +13,10 @@ export {
   renderAnalysisReport,
   type Section,
   tilesText,
-} from './render-analysis-report.js';
+} from './render-spectral-report.js';
+export { type Curve, eigenvalueChart, spectrumChart } from './spectral-report-charts.js';
+export { writeFiles } from './spectral-report-files.js';
+export { bandMap, mapSections, type ReportMapStyle } from './spectral-report-maps.js';
+export { matrixFile } from './spectral-report-matrix.js';
+export { matrixImage } from './spectral-report-matrix-image.js';
+export { exampleSpectra } from './spectral-report-spectra.js';

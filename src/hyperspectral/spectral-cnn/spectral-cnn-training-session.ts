@@ -5,12 +5,7 @@ import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-n
 import type { AnalysedCollection } from '../jobs/index.js';
 import { PANEL_PIXELS, type Standardisation } from '../pixel-methods/index.js';
 import type { Precision } from '../training-samples/index.js';
-import {
-  type Gathered,
-  gatherPatches,
-  type NetOptions,
-  type PatchGroup,
-} from './gather-spectral-cnn-patches.js';
+import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './gather-patches.js';
 import { NetProcess, resultOrNetFailure } from './spectral-cnn-processes.js';
 import type { GroupGradient, ParameterShape, PixelGroup } from './spectral-cnn-runtime.js';
 import type { NetShape } from './spectral-cnn-specs.js';

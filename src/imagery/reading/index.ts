@@ -4,6 +4,7 @@
  * (types).
  */
 
+export { buildSingleBandCog } from './build-single-band-cog.js';
 export { BlockCache } from './image-reading-cache.js';
 export { READ_HANDLERS } from './image-reading-handlers.js';
 export { isClear } from './image-reading-mask.js';
@@ -17,5 +18,4 @@ export {
   maskFile,
   physicalValue,
 } from './read-image-band-files.js';
-export { buildSingleBandCog } from './read-single-band-cog.js';
 export { readBlock, readBlockOfAllBands, readMaskBlock, type TileGeoTiff } from './read-tile-geotiff.js';

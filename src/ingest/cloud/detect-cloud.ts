@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
 import { cloudModelUnreadable } from '../errors.js';
+import type { BandPixels } from './area-mean.js';
 import type { CloudDetector, DetectorBand } from './choose-cloud-detector.js';
-import type { BandPixels } from './cloud-area-mean.js';
-import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './cloud-lightgbm-model.js';
-import { detectCloudByReflectance } from './cloud-reflectance-detector.js';
+import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './lightgbm-model.js';
+import { detectCloudByReflectance } from './reflectance-detector.js';
 import { detectCloudByModel } from './s2cloudless.js';
 
 /** A cell whose files are staged. */

@@ -8,5 +8,5 @@ export {
   chooseDetector,
   type DetectorBand,
 } from './choose-cloud-detector.js';
-export { readCloudModelFile } from './cloud-lightgbm-model.js';
 export { type CloudRequest, detectCloud } from './detect-cloud.js';
+export { readCloudModelFile } from './lightgbm-model.js';

@@ -25,10 +25,10 @@ import {
 } from '../../raster/index.js';
 import { gridToSourceTransform } from '../georeferencing/index.js';
 import { computeMaskCodes, controlGridFor } from './cut-band-group.js';
-import { maskUnseenPixels } from './cut-unseen-pixels.js';
-import { validityBands } from './cut-validity-bands.js';
 import { cubeImage, encodeMaskFile, groupRecord } from './encode-cut-tile.js';
 import type { CellGroup, CubeResult, CubeTask, SourceRows } from './ingest-tasks.js';
+import { maskUnseenPixels } from './unseen-pixels.js';
+import { validityBands } from './validity-bands.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
 interface BlockRowStrip {

@@ -7,13 +7,6 @@ import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } fr
 import type { CloudDetector } from '../cloud/index.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import {
-  referenceGroup,
-  requireGroup,
-  type Scene,
-  type SourceBand,
-  type SourceGroup,
-} from '../ingest-scene-description.js';
-import {
   type CutPass,
   groupPixelGrids,
   isCubeGroup,
@@ -21,10 +14,14 @@ import {
   type RowRange,
   type ScenePlan,
 } from '../plan/index.js';
+import {
+  referenceGroup,
+  requireGroup,
+  type Scene,
+  type SourceBand,
+  type SourceGroup,
+} from '../scene-description.js';
 import { cubeMemoryBounds } from './cut-cube.js';
-import { RowBuffer } from './cut-row-buffer.js';
-import { bandBytes, planChunks, windowBytes, windowHeights } from './cut-row-chunks.js';
-import { validityBands } from './cut-validity-bands.js';
 import type { IngestPool } from './ingest-pool.js';
 import type { Allocation, SharedMemory } from './ingest-shared-memory.js';
 import {
@@ -40,6 +37,9 @@ import {
   type SourceRows,
   type WarpTask,
 } from './ingest-tasks.js';
+import { RowBuffer } from './row-buffer.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
+import { validityBands } from './validity-bands.js';
 
 /** State of a cell while its groups are cut. */
 interface CellState {

@@ -1,6 +1,6 @@
 import { Semaphore, WorkerPool } from '../../async/index.js';
 import { bytesPerSample } from '../../raster/index.js';
-import type { DescribeOptions, Scene } from '../ingest-scene-description.js';
+import type { DescribeOptions, Scene } from '../scene-description.js';
 import type {
   CubeResult,
   CubeTask,

@@ -11,8 +11,8 @@ import type {
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
 import type { CloudRequest } from '../cloud/index.js';
-import type { DescribeOptions, Scene } from '../ingest-scene-description.js';
-import type { DecodeRequest } from './cut-row-buffer.js';
+import type { DescribeOptions, Scene } from '../scene-description.js';
+import type { DecodeRequest } from './row-buffer.js';
 
 /** Describe the scenes of an input, in a thread because a library may hang on a damaged header. */
 export interface DescribeTask {

@@ -3,9 +3,9 @@
  * subfolder and a line in `FORMATS` (docs/tutorials/add-a-product.md). May import formats/shared, georeferencing, band-groups and raster.
  */
 import { dirname, resolve } from 'node:path';
+import { nameGroups, replaceGroups } from '../band-groups.js';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
-import { nameGroups, replaceGroups } from '../ingest-band-groups.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../ingest-scene-description.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene-description.js';
 import { cfGrid, rasterFile, stacItem } from './generic/index.js';
 import { landsat } from './landsat/index.js';
 import { modis, viirs } from './modis-viirs/index.js';

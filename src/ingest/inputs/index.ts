@@ -5,7 +5,7 @@
  */
 export { findInputs, type InputFinder, isArchive, type SkippedFile } from './find-inputs.js';
 export { inputFinder } from './input-finder.js';
-export { PathGuard } from './input-path-guard.js';
-export { sideFilesOf } from './input-side-files.js';
 export { sceneOfFile } from './named-inputs.js';
+export { PathGuard } from './path-guard.js';
+export { sideFilesOf } from './side-files.js';
 export { unpackArchive } from './unpack-input-archive.js';

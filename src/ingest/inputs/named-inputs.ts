@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { nameMismatch, notRecognised } from '../errors.js';
 import { type NamePattern, parseNamePattern, readName, sceneKey } from '../formats/named/index.js';
 import { probeInput } from '../formats/shared/index.js';
-import type { InputProbe } from '../ingest-scene-description.js';
+import type { InputProbe } from '../scene-description.js';
 import { type FoundInputs, type InputFinder, isArchiveType, isSideFile, noInputsIn } from './find-inputs.js';
 
 /**

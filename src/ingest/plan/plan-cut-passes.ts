@@ -10,7 +10,7 @@ import {
   requireGroup,
   type Scene,
   type SourceGroup,
-} from '../ingest-scene-description.js';
+} from '../scene-description.js';
 
 export interface CutPass {
   /** The groups that are in memory together. */

@@ -5,4 +5,4 @@
  */
 export { withFilterCheck } from './remote-search-queries.js';
 export { createSearch, type Search, searchIndex, searchTiles } from './search-index.js';
-export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './search-tile-finder.js';
+export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './tile-finder.js';

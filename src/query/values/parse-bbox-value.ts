@@ -1,7 +1,7 @@
 /** Bounding boxes in parameters. */
 import type { Bbox } from '../../grid/index.js';
 import { badBbox } from '../errors.js';
-import { axisOrderHint } from './bbox-value-hint.js';
+import { axisOrderHint } from './axis-order-hint.js';
 import { parseNumber } from './parse-number-value.js';
 
 const LONGITUDE = '-?(180(\\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\\.[0-9]+)?)';

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../raster-types.js';
-import type { Datum } from './crs-datum.js';
+import type { Datum } from './datum.js';
 import { datumFromEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
 
 const requirePackage = createRequire(import.meta.url);

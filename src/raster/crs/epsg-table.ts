@@ -2,7 +2,7 @@
  * Coordinate reference systems of the EPSG registry as PROJ defines them, from the table that tools/make-epsg-table.py writes.
  */
 import { readFileSync } from 'node:fs';
-import type { Datum } from './crs-datum.js';
+import type { Datum } from './datum.js';
 
 export interface EpsgEntry {
   /** A PROJ string with its shift to WGS 84, without `+no_defs`. */

@@ -3,6 +3,7 @@
  * proj4js computes differently from PROJ is refused, or its datum error is recorded. Imports files of a folder above (types).
  */
 
+export { isInvertible, mapToPixel, pixelToMap } from './affine.js';
 export {
   createTransform,
   crsFromEpsg,
@@ -12,7 +13,6 @@ export {
   metresPerUnit,
   type PointTransform,
 } from './crs.js';
-export { isInvertible, mapToPixel, pixelToMap } from './crs-affine.js';
-export { type Datum, datumFromEllipsoid, minorAxis } from './crs-datum.js';
+export { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
 export { datumByName } from './epsg-table.js';
 export { crsFromWkt } from './wkt.js';

@@ -4,7 +4,7 @@
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../raster-types.js';
 import { crsFromEpsg, customCrs, datumForEpsg } from './crs.js';
-import { type Datum, datumFromEllipsoid, minorAxis } from './crs-datum.js';
+import { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
 import { datumByName } from './epsg-table.js';
 import { projectionFromWkt, projectionMethod, toDegrees, WEB_MERCATOR } from './wkt-projection.js';
 import { child, epsgFromNode, normaliseWktName, parseWkt, type WktNode } from './wkt-tree.js';

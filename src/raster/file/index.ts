@@ -3,13 +3,13 @@
  * applies georeferencing given by the user. Invariant: reads no more than a prefix of a file. Imports files of a folder above (types).
  */
 
-export { type GeoreferencingOverride, georeferenceByCorners } from './raster-file-georeferencing.js';
-export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './raster-file-limits.js';
 export {
   describeSignature,
   detectFileType,
   type FileType,
   type RasterType,
   SIGNATURE_BYTES,
-} from './raster-file-signature.js';
+} from './file-signature.js';
+export { type GeoreferencingOverride, georeferenceByCorners } from './raster-file-georeferencing.js';
+export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './raster-file-limits.js';
 export { openFile, readSmallFile, type SourceFile, withFile } from './raster-source-file.js';

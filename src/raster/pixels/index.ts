@@ -2,7 +2,7 @@
  * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its statistics.
  * Invariant: each data type has its own compiled copy of a loop. Imports files of a folder above.
  */
-export { convexHull, type PixelCorner } from './pixel-convex-hull.js';
+export { convexHull, type PixelCorner } from './convex-hull.js';
 export {
   allocatePixels,
   bytesPerSample,
@@ -21,19 +21,19 @@ export {
   swapBytes,
   UNSIGNED_BY_SIZE,
   viewPixels,
-} from './pixel-data-types.js';
+} from './data-types.js';
 export {
   applyQualityLookup,
   cloudCoverPercent,
   coveragePercent,
   initialMask,
   maskHistogram,
-} from './pixel-quality-mask.js';
+} from './quality-mask.js';
+export { loadPerDataType, typedKernels } from './typed-pixel-kernels.js';
 export {
   effectiveNodata,
   findValidityBand,
   treatAlphaAsData,
   type ValidityBand,
-} from './pixel-validity-band.js';
-export { loadWasmKernel } from './pixel-wasm-loader.js';
-export { loadPerDataType, typedKernels } from './typed-pixel-kernels.js';
+} from './validity-band.js';
+export { loadWasmKernel } from './wasm-loader.js';

@@ -1,6 +1,6 @@
 /** One copy of the kernels for each data type: a module imported under different names is compiled once for each of them. */
 import type { DataType } from '../raster-types.js';
-import { DATA_TYPES } from './pixel-data-types.js';
+import { DATA_TYPES } from './data-types.js';
 
 /** Calls `load` for each data type. `load` imports a module with the data type as the query of its URL. */
 export async function loadPerDataType<Kernels>(

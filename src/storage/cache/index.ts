@@ -3,7 +3,8 @@
  * complete, and is used only if its checksum matches its record. Imports the folders `catalogue` (types), `column-index` (types),
  * `data-folder`, `files`, `object-store` (types) and `records` (types) and the part `async`.
  */
-export type { Fetcher } from './cache-fetcher.js';
-export { type PinnedTile, pinTiles } from './cache-pinned-tile.js';
+
 export type { CacheStats } from './file-cache.js';
+export { type PinnedTile, pinTiles } from './pinned-tile.js';
 export { TileCache } from './tile-cache.js';
+export type { Fetcher } from './tile-fetcher.js';

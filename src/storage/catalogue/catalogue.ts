@@ -15,8 +15,8 @@ import {
   type TileSchema,
   TileSchemas,
 } from '../records/index.js';
-import { LevelWriter } from './catalogue-level-writer.js';
 import { type CatalogueChange, Table } from './catalogue-table.js';
+import { LevelWriter } from './level-writer.js';
 
 /** The log entry of a commit that changed tiles. */
 export interface IndexLogRecord {

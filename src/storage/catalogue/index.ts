@@ -3,5 +3,5 @@
  * Imports the folders `files` and `records` and the part `async`.
  */
 export { Catalogue, type IndexLogRecord, sceneKey } from './catalogue.js';
-export { LevelWriter } from './catalogue-level-writer.js';
 export type { CatalogueChange, ScanResult, Table } from './catalogue-table.js';
+export { LevelWriter } from './level-writer.js';

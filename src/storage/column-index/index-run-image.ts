@@ -1,5 +1,5 @@
 /** The rows of one run as arrays, for a snapshot. */
-import { allocateColumns, type Columns } from './index-columns.js';
+import { allocateColumns, type Columns } from './columns.js';
 
 /** The names of each dictionary, by code. */
 export interface RunNames {

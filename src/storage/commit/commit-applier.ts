@@ -4,7 +4,7 @@ import type { Catalogue, CatalogueChange } from '../catalogue/index.js';
 import type { PersistentIndex } from '../column-index/index.js';
 import type { TileRecord } from '../records/index.js';
 import { type Commit, type RecordEdit, supersededFolders, textureCollectionOf } from './commit.js';
-import { UndoRecords } from './commit-undo-records.js';
+import { UndoRecords } from './undo-records.js';
 
 /**
  * Invariants: the index has exactly the intact records of the table `tiles`. It changes after the batch is written, so a search never

@@ -6,5 +6,5 @@
 
 export * from './commit.js';
 export { CommitApplier } from './commit-applier.js';
-export { StagedVersions } from './commit-staged-versions.js';
-export * from './commit-write-lock.js';
+export { StagedVersions } from './staged-versions.js';
+export * from './write-lock.js';

@@ -3,7 +3,6 @@
  * Imports the folder `records` (types) and the parts `async` and `grid`.
  */
 
-export * from './durable-files.js';
 export {
   type Checksum,
   type Chunks,
@@ -11,11 +10,12 @@ export {
   checksumOf,
   fileChunks,
   isIntact,
-} from './file-checksum.js';
-export { asStorageError, isMissingFile, onDisk, writesStopped } from './file-disk-errors.js';
-export { DiskReserve } from './file-disk-reserve.js';
+} from './checksum.js';
+export { asStorageError, isMissingFile, onDisk, writesStopped } from './disk-errors.js';
+export { DiskReserve } from './disk-reserve.js';
+export * from './durable-files.js';
 export * from './file-names.js';
-export { redactDataFolder } from './file-path-redaction.js';
 export * from './file-paths.js';
-export * from './file-version-folder.js';
+export { redactDataFolder } from './path-redaction.js';
 export { type ModelFileLocation, readModelFile } from './read-model-files.js';
+export * from './version-folder.js';

@@ -19,8 +19,6 @@ import {
   onDisk,
   writeFileSynced,
 } from '../files/index.js';
-import { asFsStoreError } from './fs-store-errors.js';
-import { GroupFsync } from './fs-store-group-fsync.js';
 import {
   concatChunks,
   contentChunks,
@@ -28,7 +26,9 @@ import {
   requireChecksum,
   streamOf,
   withChecksum,
-} from './object-byte-streams.js';
+} from './byte-streams.js';
+import { asFsStoreError } from './fs-store-errors.js';
+import { GroupFsync } from './fs-store-group-fsync.js';
 import type {
   Cancellable,
   Content,

@@ -30,7 +30,7 @@ import {
   streamOf,
   withChecksum,
   writeChunks,
-} from './object-byte-streams.js';
+} from './byte-streams.js';
 import type {
   Cancellable,
   Content,

@@ -5,9 +5,9 @@
  */
 
 export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
+export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './model-versions.js';
+export { ModelStore, type NewModel } from './model-write.js';
+export * from './scene-deletions.js';
 export { SceneWrite } from './scene-write.js';
 export { isSceneInStore, isSceneIntact } from './scene-write-integrity.js';
-export { ModelStore, type NewModel } from './write-model-store.js';
-export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './write-model-versions.js';
-export * from './write-scene-deletions.js';
-export { TextureStore } from './write-texture-store.js';
+export { TextureStore } from './texture-write.js';

@@ -4,8 +4,8 @@ import { type Commit, type RecordEdit, StagedVersions, type WriteLock } from '..
 import { sceneWriteMisuse } from '../errors.js';
 import { checkedName, type DiskReserve, tileFolder, tileId } from '../files/index.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from '../records/index.js';
-import { requireSameCells, tilesOfScene } from './write-scene-deletions.js';
-import { textureDeletions } from './write-texture-store.js';
+import { requireSameCells, tilesOfScene } from './scene-deletions.js';
+import { textureDeletions } from './texture-write.js';
 
 /** The part of a scene's record that its delivery determines. */
 export type SceneMetadata = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;

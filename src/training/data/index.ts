@@ -4,6 +4,7 @@
  * `raster` and `storage` (types).
  */
 
+export type { BandValueKind, TilePixels, TrainedPixels } from './pixel-kind.js';
 export {
   coarsenMask,
   differInSize,
@@ -11,6 +12,7 @@ export {
   type ReadRasters,
   readAcquisitions,
 } from './read-training-data.js';
+export { cloudInputs, priorDates } from './temporal-prior.js';
 export type { AcquisitionFiles, DatePair } from './training-data-acquisitions.js';
 export {
   acquisitionFiles,
@@ -24,7 +26,6 @@ export {
   trainingCellKey,
   trainingFiles,
 } from './training-data-cells.js';
-export type { BandValueKind, TilePixels, TrainedPixels } from './training-data-pixel-kind.js';
 export {
   type AcquisitionPixels,
   clearMask,
@@ -32,4 +33,3 @@ export {
   isCloudy,
   mappableMask,
 } from './training-data-pixels.js';
-export { cloudInputs, priorDates } from './training-data-temporal-prior.js';

@@ -5,9 +5,9 @@ import type { GridName } from '../../grid/index.js';
 import { plural } from '../../plural.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { type BandName, type ModelSpec, requiredBands } from '../models/index.js';
+import type { BandValueKind, TrainedPixels } from './pixel-kind.js';
+import { priorDates } from './temporal-prior.js';
 import type { AcquisitionFiles, BandSource, DatePair } from './training-data-acquisitions.js';
-import type { BandValueKind, TrainedPixels } from './training-data-pixel-kind.js';
-import { priorDates } from './training-data-temporal-prior.js';
 
 export interface TrainingCell {
   collection: string;

@@ -35,7 +35,7 @@ import {
   type Patches,
   type TrainValidationPatches,
 } from '../patches/index.js';
-import { addSufficientStatistics, ridge } from '../training-ridge-regression.js';
+import { addSufficientStatistics, ridge } from '../ridge-regression.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './rank-checkpoints.js';
 import type {
   BytesTransferred,

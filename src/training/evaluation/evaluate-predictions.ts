@@ -4,7 +4,7 @@ import type { Tf } from '../../engines/index.js';
 import { predictPatches } from '../inference/index.js';
 import type { TargetSpec } from '../models/index.js';
 import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/index.js';
-import { ridge } from '../training-ridge-regression.js';
+import { ridge } from '../ridge-regression.js';
 import {
   type Baselines,
   linearPredictor,

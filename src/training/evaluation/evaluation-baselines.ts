@@ -1,6 +1,6 @@
 /** Baselines that a model must beat to be useful: the training mean, and ridge regression. */
 import type { Patches } from '../patches/index.js';
-import type { LinearModel, SufficientStatistics } from '../training-ridge-regression.js';
+import type { LinearModel, SufficientStatistics } from '../ridge-regression.js';
 import type { Metrics } from './evaluation-regression-metrics.js';
 
 export interface Baselines {

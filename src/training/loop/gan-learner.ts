@@ -8,8 +8,8 @@ import type { Tf } from '../../engines/index.js';
 import type { Batch } from '../patches/index.js';
 import { Adam } from './adam-optimizer.js';
 import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
+import { lossAndGradients } from './loop-gradients.js';
 import { maskedMean } from './regression-learner.js';
-import { lossAndGradients } from './training-loop-gradients.js';
 
 const L1_WEIGHT = 100;
 const ADAM = { beta1: 0.5, weightDecay: 1e-5 };

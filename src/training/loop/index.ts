@@ -8,12 +8,12 @@ export { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';
 export { FREEZING_SCHEDULES, type FreezingSchedule } from './layer-freezing.js';
 export { asVariables } from './learner.js';
 export { cosineLearningRate } from './learning-rate.js';
-export { createLearner, trainModel } from './training-loop.js';
 export {
   CHECKPOINT_INTERVAL_S,
   type CheckpointState,
   findCheckpoint,
   writeTrainingCheckpoint,
-} from './training-loop-checkpoint.js';
-export { BatchGradients } from './training-loop-gradients.js';
-export { type CellReport, reportOf, type TrainedCell, type TrainingReport } from './training-loop-report.js';
+} from './loop-checkpoint.js';
+export { BatchGradients } from './loop-gradients.js';
+export { type CellReport, reportOf, type TrainedCell, type TrainingReport } from './loop-report.js';
+export { createLearner, trainModel } from './training-loop.js';

@@ -5,7 +5,7 @@ import type { Tf } from '../../engines/index.js';
 import type { Batch } from '../patches/index.js';
 import { Adam } from './adam-optimizer.js';
 import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
-import { BatchGradients } from './training-loop-gradients.js';
+import { BatchGradients } from './loop-gradients.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   const layers = trainableLayers(model);

@@ -6,21 +6,21 @@ import { diverged } from '../errors.js';
 import { type EpochLosses, initialFitStatistics, meanSquaredError } from '../evaluation/index.js';
 import { buildDiscriminator, buildModel, type ModelSpec, startsWithLinearFit } from '../models/index.js';
 import { augmentedBatch, type TrainValidationPatches } from '../patches/index.js';
-import { type LinearModel, ridge } from '../training-ridge-regression.js';
+import { type LinearModel, ridge } from '../ridge-regression.js';
 import { type WarmStartOptions, type WarmStartResult, warmStart } from '../warm-start/index.js';
 import { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';
 import { ganLearner } from './gan-learner.js';
 import { type FreezingSchedule, headLayerNames, headOnlyEpochs } from './layer-freezing.js';
 import type { Learner } from './learner.js';
 import { cosineLearningRate, WARMUP_FRACTION } from './learning-rate.js';
-import { regressionLearner } from './regression-learner.js';
 import {
   CHECKPOINT_INTERVAL_S,
   readCheckpoint,
   removeCheckpoint,
   writeTrainingCheckpoint,
-} from './training-loop-checkpoint.js';
-import { reportOf, type ScoreTile, type TrainedCell } from './training-loop-report.js';
+} from './loop-checkpoint.js';
+import { reportOf, type ScoreTile, type TrainedCell } from './loop-report.js';
+import { regressionLearner } from './regression-learner.js';
 
 export interface TrainOptions {
   /** Passes over the training patches. Default: the value of the model. */

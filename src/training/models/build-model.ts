@@ -1,7 +1,7 @@
 /** Builds a tfjs layers model from its specification. It uses only standard layers, so any tfjs program can open it. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { LinearModel } from '../training-ridge-regression.js';
+import type { LinearModel } from '../ridge-regression.js';
 import { apply, LayerBuilder } from './model-layer-builder.js';
 import { inputPlanes, type LayerSpec, type ModelSpec } from './model-spec.js';
 import { attentionMap } from './spatial-attention.js';

@@ -4,7 +4,7 @@
  * (types), `grid` (types), `query` and `storage`.
  */
 
-export { type DistributedReport, describeTraffic } from './registry-distributed-report.js';
+export { type DistributedReport, describeTraffic } from './distributed-report.js';
 export {
   type CardSummary,
   type ModelCard,
@@ -12,7 +12,7 @@ export {
   modelCard,
   TRAINING_MODES,
   type TrainingMode,
-} from './registry-model-card.js';
+} from './model-card.js';
 export {
   describeUnstoredModel,
   type ModelResult,
@@ -20,9 +20,9 @@ export {
   type StoredModel,
   type StoreModelContext,
   storeModel,
-} from './registry-store-model.js';
+} from './store-model.js';
 export {
   TRANSFER_POLICIES,
   type TransferPolicy,
   type TransferProvenance,
-} from './registry-transfer-provenance.js';
+} from './transfer-provenance.js';

@@ -6,7 +6,7 @@ import { initialFitStatistics } from '../evaluation/index.js';
 import { inferenceBatchSize, predictPatches } from '../inference/index.js';
 import { LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from '../models/index.js';
 import { inferenceBatches, type Patches } from '../patches/index.js';
-import { type LinearModel, ridge } from '../training-ridge-regression.js';
+import { type LinearModel, ridge } from '../ridge-regression.js';
 
 /** Refits the linear layer of a model to the residuals of its other layers. */
 export function refitLinearLayer(tf: Tf, model: LayersModel, patches: Patches): void {

@@ -4,7 +4,7 @@ import { allowedCpus, type EngineName, EngineProcess, ProcessEnded } from '../..
 import { TilewrightError } from '../../errors.js';
 import { memoryLimitExceeded, processCrashed, trainingFailed } from '../errors.js';
 import type { EpochLosses } from '../evaluation/index.js';
-import type { EpochProgress, TrainCellResult, TrainCellTask, TrainingHandlers } from './training-messages.js';
+import type { EpochProgress, TrainCellResult, TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
 export type CellResult = { id: string } & TrainCellResult;
 

@@ -15,7 +15,7 @@ import { imagesToScore, scoreTile, type TileImages } from '../evaluation/index.j
 import { trainModel } from '../loop/index.js';
 import { getModelSpec, type ModelSpec, saveModel } from '../models/index.js';
 import { labelImages, makePatches, type TrainValidationPatches } from '../patches/index.js';
-import type { TrainCellTask, TrainingHandlers } from './training-messages.js';
+import type { TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
 const [engine] = process.argv.slice(2);
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { encodeSegment, readSegment } from '../../../src/dht/commit/cluster-commit-segment.js';
+import { encodeSegment, readSegment } from '../../../src/dht/commit/commit-segment.js';
 import { segmentDamaged } from '../../../src/dht/errors.js';
 import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/slots.js';
 import type { Commit, TileRecord } from '../../../src/storage/index.js';

@@ -1,7 +1,7 @@
 /** Writes and deletions on different nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSchemaIfAbsent, readSchema } from '../../../src/dht/commit/dht-collection-schema.js';
+import { createSchemaIfAbsent, readSchema } from '../../../src/dht/commit/collection-schema.js';
 import { collectionNotFound } from '../../../src/storage/errors.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';

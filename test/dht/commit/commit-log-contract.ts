@@ -5,12 +5,8 @@ import {
   firstKeyValue,
   type WatchSignal,
 } from '../../../src/coordination/coordination-store.js';
-import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/cluster-commit-log.js';
-import {
-  createSchemaIfAbsent,
-  schemaKey,
-  updateSchema,
-} from '../../../src/dht/commit/dht-collection-schema.js';
+import { createSchemaIfAbsent, schemaKey, updateSchema } from '../../../src/dht/commit/collection-schema.js';
+import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
 import { acquireLock } from '../../../src/dht/commit/fenced-commit-lock.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';

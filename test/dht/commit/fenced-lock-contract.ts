@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommitLog } from '../../../src/dht/commit/cluster-commit-log.js';
+import { CommitLog } from '../../../src/dht/commit/commit-log.js';
 import {
   acquireLock,
   isOwnedBy,

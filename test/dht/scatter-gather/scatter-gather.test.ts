@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { Cluster } from '../../../src/dht/dht-cluster.js';
+import { Cluster } from '../../../src/dht/cluster.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
 import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-rpc-client.js';
 import { type OwnerRequest, ScatterGather } from '../../../src/dht/scatter-gather/scatter-gather.js';

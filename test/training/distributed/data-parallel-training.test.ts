@@ -42,7 +42,7 @@ import { labelImages } from '../../../src/training/patches/labelled-patch-images
 import type { Batch } from '../../../src/training/patches/patch-batches.js';
 import { augmentedBatch } from '../../../src/training/patches/patch-batches.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/training-ridge-regression.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, type Field, field } from '../synthetic-land.js';

@@ -8,7 +8,7 @@ import {
 } from '../../../src/training/evaluation/evaluation-baselines.js';
 import { pooledScore, regressionMetrics, targetStatistics } from '../../../src/training/index.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/training-ridge-regression.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 
 const SIZE = 4;
 const BANDS = 3;

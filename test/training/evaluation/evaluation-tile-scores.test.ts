@@ -16,7 +16,7 @@ import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
 import { makePatches } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/training-ridge-regression.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, field } from '../synthetic-land.js';

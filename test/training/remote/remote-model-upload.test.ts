@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestCheck } from '../../../src/json-schema.js';
-import type { TrainedCell } from '../../../src/training/loop/training-loop-report.js';
+import type { TrainedCell } from '../../../src/training/loop/loop-report.js';
 import {
   decodeUpload,
   encodeUpload,

@@ -17,7 +17,7 @@ import { predictPatches } from '../../../src/training/inference/inference-patche
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
 import { type Patches, subsamplePatches } from '../../../src/training/patches/patches.js';
-import { ridge } from '../../../src/training/training-ridge-regression.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';
 import {
   datasetOf,

@@ -9,16 +9,16 @@ import { style } from './map-page-style.js';
 const MODULES = [
   'access',
   'address',
-  'api',
+  'band-styles',
   'chart',
   'graticule',
   'land',
   'leaflet-global',
   'legend',
-  'looks',
   'page',
-  'place',
   'plot',
+  'point-panel',
+  'requests',
   'spectrum',
 ];
 

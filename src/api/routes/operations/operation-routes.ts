@@ -5,7 +5,7 @@ import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
 import { fileResponse, jsonResponse } from '../../schemas/index.js';
 import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
-import { DependencyChecks } from './operations-readiness.js';
+import { DependencyChecks } from './readiness.js';
 
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
 export async function operationRoutes(

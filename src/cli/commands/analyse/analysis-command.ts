@@ -7,8 +7,7 @@ import { formatDuration } from '../../../html/index.js';
 import type { MapResults } from '../../../hyperspectral/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
-import { withProgress } from '../../cli-connection.js';
-import { interruptSignal } from '../../cli-signals.js';
+import { withProgress } from '../../connection.js';
 import {
   addOptions,
   createOption,
@@ -21,6 +20,7 @@ import {
   withTarget,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
+import { interruptSignal } from '../../signals.js';
 
 export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
 

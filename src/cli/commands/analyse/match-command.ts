@@ -3,8 +3,8 @@ import type { MatchInputs, MatchResults } from '../../../hyperspectral/index.js'
 import { plural } from '../../../plural.js';
 import { addOptions, createOption, parseNumberOption } from '../../options/index.js';
 import { print, table } from '../../output/index.js';
-import { LIBRARY_FILE_HELP, readLibraryInput } from './analyse-library-argument.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './analysis-command.js';
+import { LIBRARY_FILE_HELP, readLibraryInput } from './library-argument.js';
 
 type MatchFlags = AnalyseFlags & {
   library: string;

@@ -8,8 +8,8 @@ import {
   parsePositiveIntegerOption,
 } from '../../options/index.js';
 import { print, table } from '../../output/index.js';
-import { LIBRARY_FILE_HELP, readLibraryInput } from './analyse-library-argument.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
+import { LIBRARY_FILE_HELP, readLibraryInput } from './library-argument.js';
 
 type UnmixFlags = AnalyseFlags & {
   endmembers?: number;

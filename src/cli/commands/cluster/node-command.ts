@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { grids } from '../../../grid/index.js';
 import { plural } from '../../../plural.js';
-import { withConnection } from '../../cli-connection.js';
+import { withConnection } from '../../connection.js';
 import {
   addOptions,
   type CommonOptions,

@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import type { ImportProgress, ImportReport } from '../../../dht/index.js';
 import { plural } from '../../../plural.js';
-import { hasDataFolder, withConnection } from '../../cli-connection.js';
-import { interruptSignal } from '../../cli-signals.js';
+import { hasDataFolder, withConnection } from '../../connection.js';
 import { noDataFolder } from '../../errors.js';
 import { addOptions, createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
 import { formatBytes, logToStderr, print, printJson, progressLine } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node-argument.js';
+import { interruptSignal } from '../../signals.js';
 
 interface JoinFlags extends TargetOptions {
   etcd?: string;

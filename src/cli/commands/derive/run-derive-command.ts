@@ -4,11 +4,11 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { TileSource } from '../../../storage/index.js';
-import { withProgress } from '../../cli-connection.js';
-import { outcomeOf } from '../../cli-job-outcome.js';
-import { interruptSignal } from '../../cli-signals.js';
+import { withProgress } from '../../connection.js';
+import { outcomeOf } from '../../job-outcome.js';
 import type { FilterOptions, TargetOptions } from '../../options/index.js';
 import { logToStderr, noMatchHint, print, printJson } from '../../output/index.js';
+import { interruptSignal } from '../../signals.js';
 
 /** Runs a process and prints the number of tiles, or why there was nothing to do. Sets the exit code 3 if some tiles failed. */
 export async function runDerive<Results extends DeriveResults = DeriveResults>(

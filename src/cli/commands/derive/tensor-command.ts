@@ -6,8 +6,7 @@ import type { TensorFile, TensorResults } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
-import { withProgress } from '../../cli-connection.js';
-import { interruptSignal } from '../../cli-signals.js';
+import { withProgress } from '../../connection.js';
 import { oneFileOnly } from '../../errors.js';
 import {
   addOptions,
@@ -22,6 +21,7 @@ import {
   withTarget,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
+import { interruptSignal } from '../../signals.js';
 
 type TensorFlags = TargetOptions &
   FilterOptions & {

@@ -6,7 +6,7 @@ import { formatDuration } from '../../../html/index.js';
 import type { ClassifierCard } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import type { Metrics, ModelCard } from '../../../training/index.js';
-import { withConnection } from '../../cli-connection.js';
+import { withConnection } from '../../connection.js';
 import { cannotWrite } from '../../errors.js';
 import { type TargetOptions, withTarget } from '../../options/index.js';
 import { formatMse, imageMeasures, logToStderr, print, printJson, table } from '../../output/index.js';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { withConnection } from '../../cli-connection.js';
+import { withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,

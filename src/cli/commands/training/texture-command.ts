@@ -3,9 +3,8 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
-import { withProgress } from '../../cli-connection.js';
-import { outcomeOf } from '../../cli-job-outcome.js';
-import { interruptSignal } from '../../cli-signals.js';
+import { withProgress } from '../../connection.js';
+import { outcomeOf } from '../../job-outcome.js';
 import {
   addOptions,
   createOption,
@@ -29,6 +28,7 @@ import {
   reportJobError,
   table,
 } from '../../output/index.js';
+import { interruptSignal } from '../../signals.js';
 
 type TextureFlags = TargetOptions &
   FilterOptions & { clusters?: number | 'auto'; near?: string; seed?: number };

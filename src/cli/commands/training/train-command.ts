@@ -3,10 +3,8 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { TrainResults } from '../../../training/index.js';
-import { type Connection, withProgress } from '../../cli-connection.js';
-import { outcomeOf } from '../../cli-job-outcome.js';
-import { fetchAllPages } from '../../cli-paging.js';
-import { interruptSignal } from '../../cli-signals.js';
+import { type Connection, withProgress } from '../../connection.js';
+import { outcomeOf } from '../../job-outcome.js';
 import {
   addOptions,
   createOption,
@@ -23,6 +21,8 @@ import {
   withTrainingOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
+import { fetchAllPages } from '../../paging.js';
+import { interruptSignal } from '../../signals.js';
 import { kubernetesJob } from './train-command-kubernetes.js';
 import { trainingTable } from './train-command-table.js';
 

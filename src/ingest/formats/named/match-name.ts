@@ -1,5 +1,5 @@
 /** Reads facts from a file name by a pattern. */
-import type { FileNameFacts } from '../../ingest-scene-description.js';
+import type { FileNameFacts } from '../../scene-description.js';
 import { parseTime, stemOf } from '../shared/index.js';
 import type { NamePattern, PatternPart, TimeUnit } from './name-pattern.js';
 

@@ -1,6 +1,6 @@
 /** Parses `--name-pattern`, such as `{platform}_{*}_{tile}_{band}_{time:%Y-%m-%d}.jp2`. */
 import { badNamePattern, badOption } from '../../errors.js';
-import type { DescribeOptions } from '../../ingest-scene-description.js';
+import type { DescribeOptions } from '../../scene-description.js';
 
 /** Directives of strptime, by letter: the number of digits. */
 const DIRECTIVES = { Y: 4, m: 2, d: 2, j: 3, H: 2, M: 2, S: 2 } as const;

@@ -1,9 +1,9 @@
 /** A scene of the rasters that a name pattern groups: one file, or one file for each band. */
 import { basename, dirname } from 'node:path';
 import { mapConcurrent } from '../../../async/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badNamePattern, bandTwice, nameMismatch } from '../../errors.js';
-import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
-import type { DescribeOptions, FileNameFacts, ProductFormat, Scene } from '../../ingest-scene-description.js';
+import type { DescribeOptions, FileNameFacts, ProductFormat, Scene } from '../../scene-description.js';
 import { asCommonName, rasterFile } from '../generic/index.js';
 import { probeInput, slugify } from '../shared/index.js';
 import { readName } from './match-name.js';

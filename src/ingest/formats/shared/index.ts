@@ -4,7 +4,7 @@
  */
 
 export { checkCalibration } from './check-product-calibration.js';
-export { hdf5Subdatasets, matchesRaster, probeInput } from './probe-product-input.js';
+export { hdf5Subdatasets, matchesRaster, probeInput } from './probe-input.js';
 export {
   type AcquisitionTime,
   compactTimestamp,

@@ -1,6 +1,6 @@
 /** Lookup tables from the stored values of a product's quality layer to mask codes. */
 import { Mask } from '../../../raster/index.js';
-import type { QualityBand, SourceGroup } from '../../ingest-scene-description.js';
+import type { QualityBand, SourceGroup } from '../../scene-description.js';
 
 /** Bit n of a value, counted from the lowest, 0. */
 export const bitAt = (value: number, n: number) => (value >> n) & 1;

@@ -4,10 +4,10 @@
  */
 import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
-import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../ingest-scene-description.js';
+import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene-description.js';
 import {
   buildQualityLookup,
   commonBandNames,

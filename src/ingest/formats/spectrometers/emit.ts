@@ -14,8 +14,8 @@ import {
   openHdf5Cube,
   readHdf5Lists,
 } from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type {
   DescribeOptions,
   InputProbe,
@@ -23,7 +23,7 @@ import type {
   QualityBand,
   Scene,
   SourceGroup,
-} from '../../ingest-scene-description.js';
+} from '../../scene-description.js';
 import {
   type AcquisitionTime,
   buildQualityLookup,

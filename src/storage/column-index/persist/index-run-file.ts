@@ -1,8 +1,8 @@
 /** A run of the column index as a file. The columns have the same layout as in memory. */
 import { setImmediate } from 'node:timers/promises';
-import { columnNames } from '../index-columns.js';
+import { columnNames } from '../columns.js';
 import { emptyImage, type RunImage, type RunNames } from '../index-run-image.js';
-import { type Part, type PartsFile, UnusableFile, writeParts } from './index-parts-file.js';
+import { type Part, type PartsFile, UnusableFile, writeParts } from './parts-file.js';
 
 export interface RunHeader {
   rows: number;

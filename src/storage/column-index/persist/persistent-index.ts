@@ -8,7 +8,7 @@ import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../
 import { type DiskReserve, onDisk } from '../../files/index.js';
 import type { TileRecord } from '../../records/index.js';
 import { ColumnIndex } from '../column-index.js';
-import { type Snapshot, SnapshotFolder } from './index-snapshot-file.js';
+import { type Snapshot, SnapshotFolder } from './snapshot-file.js';
 
 const FOLDER = 'columns';
 const LOAD_CHUNK_RECORDS = 5_000;

@@ -3,9 +3,9 @@
  * that remains valid after changes. Imports files of a folder above.
  */
 
-export { countInTime, firstNewest } from './index-newest-first.js';
-export type { IndexPage, IndexQuery, RowFilter, RunFilter, Selection } from './index-query.js';
-export * from './index-sort-order.js';
-export { TopK } from './index-top-k.js';
+export type { IndexPage, IndexQuery, RowFilter, RunFilter, Selection } from './column-query.js';
 export { mergePages, type RunMatches } from './merge-index-results.js';
+export { countInTime, firstNewest } from './newest-first.js';
 export { type RowVisit, visitSelected } from './select-index-rows.js';
+export * from './sort-order.js';
+export { TopK } from './top-k.js';

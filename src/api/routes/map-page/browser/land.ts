@@ -3,8 +3,8 @@
 import type { MultiPolygon, Position } from 'geojson';
 import type { LatLngTuple, LayerGroup, Map as LeafletMap, Renderer } from 'leaflet';
 import type { GeometryCollection, Topology } from 'topojson-specification';
+import { request } from './access.js';
 import { L } from './leaflet-global.js';
-import { request } from './map-page-access.js';
 
 /** The page loads it as a classic script before its modules. */
 const { topojson } = globalThis as unknown as { topojson: typeof import('topojson-client') };

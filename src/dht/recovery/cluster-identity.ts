@@ -1,0 +1,130 @@
+/**
+ * The identity of a tile store: the cluster that it belongs to, and the coordination store of its nodes.
+ *
+ * Invariant: one coordination store is valid for a tile store. It gets the document of the cluster before the tile store gets
+ * `cluster.json`, which never changes. Only a restore moves the cluster to another coordination store, and it records that in the tile
+ * store. Nodes with any other coordination store are refused, because both would number commits and overwrite the commits of each other.
+ */
+import { randomUUID } from 'node:crypto';
+import type { CoordinationStore } from '../../coordination/index.js';
+import { type ObjectStore, storeExists } from '../../storage/index.js';
+import { type CommitLog, listArchived, MANIFESTS_FOLDER, seqOfObject } from '../commit/index.js';
+import {
+  clusterDocumentDamaged,
+  logBehindStore,
+  noCluster,
+  otherCoordination,
+  storeNotEmpty,
+} from '../errors.js';
+import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/index.js';
+import { createClusterIfAbsent, readClusterId, verifyClusterDocument } from './cluster-document.js';
+import { latestRestore, readEpoch } from './recovery-epoch.js';
+
+/** The format of the values in the coordination store and of the objects in the tile store. */
+export const FORMAT = 1;
+const IDENTITY_OBJECT = 'cluster.json';
+
+export interface ClusterIdentity {
+  id: string;
+  prefixLengths: PrefixLengths;
+  /** A description of the coordination store, if one was recorded. */
+  coordination?: string;
+}
+
+/**
+ * The cluster of a tile store. An empty tile store gets the cluster of the coordination store, which is created if necessary; if several
+ * coordination stores compete for a tile store, one wins. `coordinationLabel` describes the coordination store in the error messages
+ * of other nodes. Throws TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER, TW_DHT_STORE_NOT_EMPTY, TW_DHT_STORE_IDENTITY.
+ */
+export async function openClusterIdentity(
+  objects: ObjectStore,
+  coordination: CoordinationStore,
+  log: CommitLog,
+  coordinationLabel?: string,
+): Promise<ClusterIdentity> {
+  const known = await readIdentity(objects);
+  if (known) {
+    await requireCoordination(objects, coordination, known);
+    return known;
+  }
+  if ((await readClusterId(coordination)) === undefined) await requireUnused(objects);
+  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: DEFAULT_PREFIX_LENGTHS };
+  const { id, prefixLengths } = await createClusterIfAbsent(coordination, proposed);
+  const { head } = await log.readSince(0, 1);
+  if (head > 0)
+    throw clusterDocumentDamaged(objects.url, `it is missing, but the cluster has ${head} commits`);
+  // All nodes with the same coordination store write the same bytes.
+  const bytes = Buffer.from(JSON.stringify({ id, prefixLengths, coordination: coordinationLabel }));
+  await objects.put(IDENTITY_OBJECT, bytes, { ifAbsent: true }).catch((error) => {
+    if (!storeExists.is(error)) throw error;
+  });
+  const written = await readIdentity(objects);
+  if (!written) throw clusterDocumentDamaged(objects.url, 'it was deleted right after it was written');
+  await requireCoordination(objects, coordination, written);
+  return written;
+}
+
+/** Throws TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER. */
+async function requireCoordination(
+  objects: ObjectStore,
+  coordination: CoordinationStore,
+  { id, prefixLengths, coordination: first }: ClusterIdentity,
+): Promise<void> {
+  const newest = await latestRestore(objects);
+  const known = await readClusterId(coordination);
+  const isAbandoned = newest !== undefined && (await readEpoch(coordination))?.id !== newest.id;
+  if (known !== id || isAbandoned)
+    throw otherCoordination(objects.url, id, newest?.coordination ?? first, known);
+  await verifyClusterDocument(coordination, { id, format: FORMAT, prefixLengths });
+}
+
+/** Folders of the tile store from which garbage collection removes everything that no commit refers to. */
+const GC_FOLDERS = ['catalogue/', 'tiles/', 'models/'];
+
+/** Throws TW_DHT_STORE_NOT_EMPTY if garbage collection of a new cluster would remove objects of the store. */
+async function requireUnused(objects: ObjectStore): Promise<void> {
+  if (await objects.head('node.json')) throw storeNotEmpty(objects.url, 'node.json', true);
+  for (const folder of GC_FOLDERS)
+    for await (const { name } of objects.list(folder)) throw storeNotEmpty(objects.url, name, false);
+}
+
+/** The identity in `cluster.json`; undefined if the store has none yet. TW_DHT_STORE_IDENTITY. */
+export async function readIdentity(objects: ObjectStore): Promise<ClusterIdentity | undefined> {
+  if (!(await objects.head(IDENTITY_OBJECT))) return undefined;
+  return parseIdentity(await objects.get(IDENTITY_OBJECT), objects.url);
+}
+
+function parseIdentity(bytes: Buffer, url: string): ClusterIdentity {
+  let identity: Partial<ClusterIdentity>;
+  try {
+    identity = JSON.parse(bytes.toString()) as Partial<ClusterIdentity>;
+  } catch (error) {
+    throw clusterDocumentDamaged.because(error, url, 'it is not JSON');
+  }
+  const { id, prefixLengths, coordination } = identity;
+  if (typeof id !== 'string' || !prefixLengths)
+    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
+  return { id, prefixLengths, ...(coordination !== undefined && { coordination }) };
+}
+
+/** Throws TW_DHT_LOG_BEHIND_STORE if the store has commits that the log does not know. */
+export async function requireLogCoversStore(log: CommitLog, objects: ObjectStore): Promise<void> {
+  // The store is listed before the log is read, so the log covers everything that was listed.
+  let stored = (await listArchived(objects)).at(-1) ?? 0;
+  for await (const { name } of objects.list(MANIFESTS_FOLDER))
+    stored = Math.max(stored, seqOfObject(name) || 0);
+  const { head } = await log.readSince(0, 1);
+  if (stored > head) throw logBehindStore(objects.url, head);
+}
+
+/** The existing cluster. Throws TW_DHT_NO_CLUSTER, TW_DHT_OTHER_COORDINATION, TW_DHT_OTHER_CLUSTER, TW_DHT_LOG_BEHIND_STORE. */
+export async function openExistingCluster(
+  objects: ObjectStore,
+  coordination: CoordinationStore,
+  log: CommitLog,
+): Promise<ClusterIdentity> {
+  if (!(await readIdentity(objects))) throw noCluster(objects.url);
+  const identity = await openClusterIdentity(objects, coordination, log);
+  await requireLogCoversStore(log, objects);
+  return identity;
+}

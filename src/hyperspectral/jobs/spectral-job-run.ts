@@ -1,0 +1,267 @@
+/** Steps that all analyses share: the nodes agree on the bands, and each run reads its tiles. */
+import { createHash } from 'node:crypto';
+import { mapConcurrent } from '../../async/index.js';
+import {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  selectedTiles,
+  type TileCounts,
+} from '../../derive/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { unknownBand } from '../../expressions/index.js';
+import type { ImageService } from '../../imagery/index.js';
+import type { JobContext } from '../../jobs/index.js';
+import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import {
+  defaultToRawSource,
+  type Filter,
+  parseFilter,
+  requireCollections,
+  type TileFinder,
+} from '../../query/index.js';
+import { type PinnedTile, pinTiles, type Storage, type TileRecord } from '../../storage/index.js';
+import { noSpectra, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
+import type { HyperspectralPool } from '../hyperspectral-pool.js';
+import {
+  type AnalysedBand,
+  bandSetKey,
+  type SpectrumFile,
+  spectrumFile,
+  type TileSpectrum,
+  tileSpectrum,
+} from '../spectrum-reading/index.js';
+import { type AnalysisInputs, collectionOf } from './spectral-job-inputs.js';
+import { NO_SPECTRUM } from './spectral-job-tiles.js';
+
+export interface AnalysisContext {
+  storage: Storage;
+  finder: TileFinder;
+  /** Draws the maps of reports. */
+  imagery: ImageService;
+  workers: HyperspectralPool;
+}
+
+/** Tile records in memory; one with hundreds of bands has tens of kilobytes. */
+const RECORD_BATCH_SIZE = 64;
+
+/** JSON Schema of a list of `AnalysedBand`. */
+export const BANDS_SCHEMA = listOf(objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER }));
+const checkBandCounts = messageCheck(
+  objectOf({
+    sets: listOf(objectOf({ bands: BANDS_SCHEMA, tiles: COUNT })),
+    skipped: { type: 'object', additionalProperties: COUNT },
+  }),
+);
+
+/** Number of tiles of a run by their bands, and reasons why other tiles are left out. */
+interface BandCounts {
+  sets: { bands: AnalysedBand[]; tiles: number }[];
+  skipped: Record<string, number>;
+}
+
+/** The bands of an analysis, and the tiles of one run of its job. */
+export interface AnalysedCollection {
+  context: AnalysisContext;
+  job: JobContext;
+  /** Runs a task in a thread. Rejects as `HyperspectralPool.run` does, also if the job is cancelled. */
+  compute: HyperspectralPool['run'];
+  collection: string;
+  filter: Filter;
+  bands: AnalysedBand[];
+  /** Tiles of this run that have these bands. */
+  tiles: number;
+  /** Hashes of the tile versions of this run when the bands were chosen. Passes read only these versions. */
+  snapshot: ReadonlySet<number>;
+  spectrumOf: (tile: TileRecord) => TileSpectrum | undefined;
+  /** Tiles that the last pass has read, that failed in any pass, or that have other bands. */
+  counts: TileCounts;
+}
+
+/**
+ * Chooses the bands that most tiles of all runs of the job have. Tiles with other bands are left out, because values of different bands
+ * cannot be averaged. Throws TW_ANALYSIS_NO_SPECTRA.
+ */
+export async function agreeOnBands(
+  context: AnalysisContext,
+  inputs: AnalysisInputs,
+  job: JobContext,
+): Promise<AnalysedCollection> {
+  const { storage, workers } = context;
+  await requireCollections(storage, inputs.filter);
+  const collection = collectionOf(inputs);
+  const filter = defaultToRawSource(parseFilter(inputs.filter));
+  job.message('choosing the bands');
+  const own: BandCounts = { sets: [], skipped: {} };
+  const snapshot = new Set<number>();
+  const known = new Map<string, BandCounts['sets'][number]>();
+  for await (const tile of selectedTiles(storage, filter, job.isMine)) {
+    job.signal.throwIfAborted();
+    const found = spectrumIn(tile, inputs.bands);
+    if (typeof found === 'string') {
+      addSkipped(own, found);
+      continue;
+    }
+    const key = bandSetKey(found);
+    const set = known.get(key) ?? { bands: JSON.parse(key) as AnalysedBand[], tiles: 0 };
+    set.tiles++;
+    snapshot.add(versionHash(tile));
+    known.set(key, set);
+  }
+  own.sets = [...known.values()];
+  const all = await allGatherChecked(job, own, checkBandCounts);
+  const chosen = mostCommon(all);
+  if (chosen === undefined)
+    throw noSpectra(collection, [...new Set(all.flatMap(({ skipped }) => Object.keys(skipped)))]);
+  const others = own.sets.filter(({ bands }) => JSON.stringify(bands) !== chosen);
+  for (const { tiles } of others) addSkipped(own, OTHER_BANDS, tiles);
+  return {
+    context,
+    job,
+    compute: (task) => workers.run(task, { signal: job.signal }),
+    collection,
+    filter,
+    bands: JSON.parse(chosen) as AnalysedBand[],
+    tiles: known.get(chosen)?.tiles ?? 0,
+    snapshot,
+    counts: { ...emptyCounts(), skipped: own.skipped },
+    spectrumOf: (tile) => {
+      const found = spectrumIn(tile, inputs.bands);
+      return typeof found !== 'string' && bandSetKey(found) === chosen ? found : undefined;
+    },
+  };
+}
+
+/** 48 bits of SHA-256. A set of numbers takes a fraction of the memory of a set of strings. */
+function versionHash({ id, version }: TileRecord): number {
+  return createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, 6);
+}
+
+/**
+ * Exchanges a message with the other runs of the job by `JobContext.allGather`. Throws an Error if a message of another node is invalid.
+ */
+export async function allGatherChecked<T>(job: JobContext, message: T, check: Check): Promise<T[]> {
+  const messages = await job.allGather(message);
+  for (const one of messages) {
+    const fault = check(one);
+    if (fault !== undefined) throw new Error(`another node has sent an invalid message: ${fault}`);
+  }
+  return messages;
+}
+
+/** The same tiles with the bands at the indexes `kept`, in this order. */
+export function selectBands(analysed: AnalysedCollection, kept: readonly number[]): AnalysedCollection {
+  return {
+    ...analysed,
+    bands: kept.map((band) => analysed.bands[band]),
+    spectrumOf: (tile) => {
+      const spectrum = analysed.spectrumOf(tile);
+      return spectrum && { ...spectrum, bands: kept.map((band) => spectrum.bands[band]) };
+    },
+  };
+}
+
+const checkSizes = messageCheck(listOf(objectOf({ height: COUNT, tiles: COUNT })));
+
+/** Leaves out tiles whose number of rows differs from `rows`, that of most tiles of all runs. */
+export async function requireOneSize(
+  analysed: AnalysedCollection,
+): Promise<AnalysedCollection & { rows: number }> {
+  const { context, job, filter, spectrumOf, snapshot, counts } = analysed;
+  const own = new Map<number, number>();
+  for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
+    const height = snapshot.has(versionHash(tile)) ? spectrumOf(tile)?.group.height : undefined;
+    if (height !== undefined) own.set(height, (own.get(height) ?? 0) + 1);
+  }
+  const sent = [...own].map(([height, tiles]) => ({ height, tiles }));
+  const all = new Map<number, number>();
+  for (const { height, tiles } of (await allGatherChecked(job, sent, checkSizes)).flat())
+    all.set(height, (all.get(height) ?? 0) + tiles);
+  const [most = 0] = [...all].sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
+  const others = [...own].reduce((sum, [height, tiles]) => sum + (height === most ? 0 : tiles), 0);
+  if (others > 0) addSkipped(counts, OTHER_SIZE, others);
+  return {
+    ...analysed,
+    rows: most,
+    tiles: analysed.tiles - others,
+    spectrumOf: (tile) => {
+      const spectrum = spectrumOf(tile);
+      return spectrum?.group.height === most ? spectrum : undefined;
+    },
+  };
+}
+
+const OTHER_SIZE = 'their pixels have another size than those of most tiles';
+const NO_BANDS = 'none of their bands is good and holds data';
+const OTHER_BANDS = 'they have other bands, or other bands that hold data, than most tiles';
+
+/** The spectrum of a tile, or the reason why it has none. */
+function spectrumIn(tile: TileRecord, named: readonly string[] | undefined): TileSpectrum | string {
+  try {
+    const spectrum = tileSpectrum(tile, named);
+    if (!spectrum) return NO_SPECTRUM;
+    return spectrum.bands.length === 0 ? NO_BANDS : spectrum;
+  } catch (error) {
+    if (unknownBand.is(error)) return messageOf(error);
+    throw error;
+  }
+}
+
+/** JSON of the bands that most tiles have; ties go to the first JSON text in order. */
+function mostCommon(all: readonly BandCounts[]): string | undefined {
+  const tiles = new Map<string, number>();
+  for (const { sets } of all)
+    for (const set of sets) {
+      const key = JSON.stringify(set.bands);
+      tiles.set(key, (tiles.get(key) ?? 0) + set.tiles);
+    }
+  const [first] = [...tiles].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  return first?.[0];
+}
+
+/**
+ * Calls `work` for each tile of this run that has the bands, several at a time, and updates the counts. A tile that fails is reported and
+ * skipped in later passes; the other tiles continue. The run ends if the object store is unavailable or the job is cancelled. Throws
+ * TW_ANALYSIS_CHANGED if tiles were deleted or replaced since the bands were chosen, because passes would read different pixels.
+ */
+export async function forEachTile(
+  { context, job, collection, filter, spectrumOf, tiles, snapshot, counts }: AnalysedCollection,
+  work: (tile: TileRecord, file: SpectrumFile) => Promise<void>,
+): Promise<void> {
+  const { storage, workers } = context;
+  const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
+    job.signal.throwIfAborted();
+    let held: PinnedTile | undefined;
+    try {
+      const groups = tile.groups.filter((group) => group === spectrum.group || group.role === 'mask');
+      held = await pinTiles(storage, [{ tile, groups }]);
+      addFetched(counts, held.fetched);
+      await work(tile, spectrumFile(storage, tile, spectrum));
+      counts.tiles++;
+    } catch (error) {
+      if (job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+      addFailure(counts, job, tile.id, error, tileAnalysisFailed);
+    } finally {
+      held?.release();
+    }
+  };
+  const failed = new Set(counts.failed.map(({ tile }) => tile));
+  counts.tiles = 0;
+  let present = 0;
+  let batch: { tile: TileRecord; spectrum: TileSpectrum }[] = [];
+  const finish = async () => {
+    await mapConcurrent(batch, workers.threads + 1, one);
+    batch = [];
+  };
+  for await (const tile of selectedTiles(storage, filter, job.isMine)) {
+    const spectrum = snapshot.has(versionHash(tile)) ? spectrumOf(tile) : undefined;
+    if (spectrum) present++;
+    if (spectrum && !failed.has(tile.id)) batch.push({ tile, spectrum });
+    if (batch.length === RECORD_BATCH_SIZE) await finish();
+  }
+  await finish();
+  if (present === tiles) return;
+  await requireCollections(storage, { collections: collection });
+  throw tilesChangedWhileReading(collection);
+}

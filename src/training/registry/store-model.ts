@@ -1,0 +1,130 @@
+/** Stores a trained model with its card. */
+import { type Filter, toCql2Json } from '../../query/index.js';
+import { modelId, newVersion, type Storage, versionsOf } from '../../storage/index.js';
+import { version as softwareVersion } from '../../version.js';
+import type { TrainingCell } from '../data/index.js';
+import type { TargetStatistics } from '../evaluation/index.js';
+import type { TrainedCell } from '../loop/index.js';
+import {
+  type CardSummary,
+  cardSummary,
+  type ModelCard,
+  type ModelCardContext,
+  modelCard,
+  validationScore,
+} from './model-card.js';
+
+export type StoreModelContext = Omit<
+  ModelCardContext,
+  'collection' | 'grid' | 'geocode' | 'version' | 'filter' | 'softwareVersion' | 'tiles' | 'createdAt'
+> & { filter: Filter };
+
+/** A model in the results of a job. */
+export interface ModelResult
+  extends Pick<
+      ModelCard,
+      | 'collection'
+      | 'grid'
+      | 'geocode'
+      | 'model'
+      | 'version'
+      | 'epochs'
+      | 'metrics'
+      | 'baseline'
+      | 'seconds'
+      | 'transfer'
+      | 'distributed'
+    >,
+    Partial<Pick<ModelCard, 'losses' | 'patches'>> {
+  id: string;
+  /** Id of the model whose weights it started from. */
+  parent?: string;
+  /** Number of values in its validation patches. Like `losses` and `patches`, only of models that are not stored and have no card. */
+  validationValues?: number;
+}
+
+export interface StoredModel {
+  model: ModelResult;
+  /** Statistics of the true values in its validation patches. */
+  spread: TargetStatistics;
+}
+
+function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
+  const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds } = card;
+  const { parent, transfer, distributed, spread } = card;
+  return {
+    model: {
+      id,
+      model,
+      collection,
+      grid,
+      geocode,
+      version,
+      epochs,
+      metrics,
+      baseline,
+      seconds,
+      ...(parent !== null && { parent }),
+      ...(transfer && { transfer }),
+      ...(distributed && { distributed }),
+    },
+    spread,
+  };
+}
+
+/**
+ * The model that a job stored for a cell before it was interrupted. Undefined if there is none, or if its record has been damaged since.
+ */
+export async function modelStoredByJob(
+  storage: Storage,
+  job: string,
+  model: string,
+  { collection, grid, geocode }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>,
+): Promise<StoredModel | undefined> {
+  const known = (await storage.models.scan(modelId(model, collection, grid, geocode)))?.record;
+  const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
+  return done && storedModel(done, done.card as CardSummary);
+}
+
+type TrainedCellTiles = Pick<TrainingCell, 'collection' | 'grid' | 'geocode'> &
+  Pick<ModelCardContext, 'tiles'>;
+
+/** The model is durable when the promise resolves. */
+export async function storeModel(
+  storage: Storage,
+  cell: TrainedCellTiles,
+  trained: TrainedCell,
+  context: StoreModelContext,
+): Promise<StoredModel> {
+  const card = cardOf(cell, trained, context);
+  const { model, collection, grid, geocode, version } = card;
+  const record = await storage.models.put(
+    { model, collection, grid, geocode, version, card: cardSummary(card), score: validationScore(card) },
+    { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
+  );
+  return storedModel(record, card);
+}
+
+/** Describes a model that is not stored. The results have its losses, which stored models have in their cards. */
+export function describeUnstoredModel(
+  cell: TrainedCellTiles,
+  trained: TrainedCell,
+  context: StoreModelContext,
+): StoredModel {
+  const card = cardOf(cell, trained, context);
+  const { losses, patches, collection, grid, geocode } = card;
+  const { model, spread } = storedModel({ id: modelId(card.model, collection, grid, geocode) }, card);
+  return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
+}
+
+function cardOf(
+  { collection, grid, geocode, tiles }: TrainedCellTiles,
+  trained: TrainedCell,
+  { filter, ...context }: StoreModelContext,
+): ModelCard {
+  const created = { version: newVersion(), softwareVersion, createdAt: Date.now() };
+  return modelCard(
+    { collection, grid, geocode, ...created, ...context, filter: toCql2Json(filter), tiles },
+    trained,
+  );
+}
