@@ -40,7 +40,7 @@ export const objectOf = (members: object, optional: object = {}) => ({
   properties: { ...members, ...optional },
 });
 
-/** Tests check the schemas themselves. Ajv would first have to compile the schema of all schemas, which takes longer than a request. */
+/** Ajv would first have to compile the schema of all schemas, which takes longer than a request. A test checks the inputs of processes. */
 const OPTIONS = {
   strict: false,
   useDefaults: true,

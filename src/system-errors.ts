@@ -27,7 +27,7 @@ const FILE_ERRORS: Record<string, (what: string) => string> = {
   ENFILE: () => 'this machine has too many open files',
   ENOENT: (what) => `${what} does not exist`,
   ENOMEM: () => 'the machine has too little memory',
-  ENOSPC: (what) => `the disk is full, so ${what} was not written`,
+  ENOSPC: (what) => (what === FILE ? 'the disk is full' : `the disk is full, so ${what} was not written`),
   ENOTDIR: (what) => `${what} is not a folder, or is below a file`,
   ENOTEMPTY: (what) => `the folder ${what} is not empty`,
   EPERM: (what) => `this user may not change ${what}`,

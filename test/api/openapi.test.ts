@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { Ajv } from 'ajv';
 import { publishedSchema } from '../../src/api/schemas/schema-builders.js';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
@@ -74,6 +75,21 @@ test('schemas have the keywords of OpenAPI 3.0 only', async (t) => {
   };
   walk(document.paths, '');
   walk(document.components, '');
+});
+
+test('the inputs of all processes are valid JSON Schemas', async (t) => {
+  const node = await openNode({ data: join(await tempFolder(t), 'data'), memory: 128e6, cores: 1 });
+  atEnd(t, () => node.close());
+  const headers = { authorization: `Bearer ${node.ownerSecret}` };
+  const read = async (url: string) => (await node.server.inject({ url, headers })).json();
+  const ajv = new Ajv({ strict: false });
+  const { processes } = await read('/processes?limit=1000');
+  assert.ok(processes.length > 15);
+  for (const { id } of processes)
+    for (const [name, { schema }] of Object.entries<{ schema: object }>(
+      (await read(`/processes/${id}`)).inputs,
+    ))
+      assert.ok(ajv.validateSchema(schema), `${id}.${name}: ${ajv.errorsText()}`);
 });
 
 test('operations name the token if the server requires one', async (t) => {

@@ -58,7 +58,7 @@ test('stdout on a full disk is an error without a stack trace', {
 }, async (t) => {
   const data = await filledFolder(t);
   const { code, messages } = await redirected('> /dev/full', 'search', '--data', data);
-  assert.deepEqual([code, messages], [1, 'error: stdout: no space left on device\n']);
+  assert.deepEqual([code, messages], [1, 'error: stdout: the disk is full\n']);
   assert.equal(existsSync(join(data, 'lock')), false, 'the data folder is free');
 });
 

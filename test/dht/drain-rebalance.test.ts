@@ -10,8 +10,11 @@ import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { ended, freePort, get, json, type Server, serve, until } from './server-processes.js';
 
-const nodesOf = async (server: Server) =>
-  (await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes')).nodes;
+/** The nodes as a server lists them, without the offsets of clocks, which each server measures by itself. */
+async function nodesOf(server: Server) {
+  const { nodes } = await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes');
+  return nodes.map(({ clockOffset: _, ...node }) => node);
+}
 
 async function metrics({ url }: Server) {
   return parsePrometheus(await (await fetch(`${url}/metrics`)).text());

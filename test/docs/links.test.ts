@@ -1,4 +1,4 @@
-/** Links between Markdown files lead to files and headings that exist, and docs/index.md lists every page. */
+/** Links between Markdown files lead to files and headings that exist, docs/index.md lists every page, and named source files exist. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const OUTSIDE_OF_DOCS = ['README.md', 'CONTRIBUTING.md', 'UPGRADING.md', 'data-samples/README.md'];
+/** Files that a reader of the tutorial makes. */
+const EXAMPLES = /^(src\/ingest\/formats|test\/ingest)\/kelvin/;
 
 async function docsPages(): Promise<string[]> {
   const files = await readdir(join(repository, 'docs'), { recursive: true });
@@ -61,4 +63,21 @@ test('docs/index.md lists every page of docs', async () => {
     [],
     `pages that ${relative(repository, index)} does not list`,
   );
+});
+
+test('source files that pages and comments name exist', async () => {
+  const files: string[] = [];
+  for (const folder of ['src', 'test', 'bench', 'tools', 'data-samples', 'docs'])
+    for (const file of await readdir(join(repository, folder), { recursive: true }))
+      files.push(`${folder}/${file.replaceAll(sep, '/')}`);
+  const isComment = /^\s*(\/\/|\/?\*|;;|#)/;
+  const missing: string[] = [];
+  for (const page of [...OUTSIDE_OF_DOCS, ...files.filter((file) => /\.(md|ts|wat|py)$/.test(file))]) {
+    const lines = (await readFile(join(repository, page), 'utf8')).split('\n');
+    for (const line of lines.filter((line) => page.endsWith('.md') || isComment.test(line)))
+      for (const [, name = ''] of line.matchAll(/(?<![\w/.-])((?:[\w-]+\/)*[\w-]+\.(?:ts|wat))\b/g))
+        if (!EXAMPLES.test(name) && !files.some((file) => file === name || file.endsWith(`/${name}`)))
+          missing.push(`${page}: ${name}`);
+  }
+  assert.deepEqual(missing, []);
 });

@@ -208,7 +208,8 @@ test('a refused geometry is answered with the reason', () => {
     );
   assert.throws(() => parseFilter({ intersects: '{' }), {
     code: 'TW_QUERY_GEOMETRY',
-    message: /^the geometry cannot be used: intersects is not JSON\. /,
+    message:
+      /^the geometry cannot be used: intersects: it is not JSON: expected a name in double quotes, or } at line 1, column 2, found the end\. /,
   });
 });
 
