@@ -278,7 +278,7 @@ test('every comparison of the query extension is one of CQL2', () => {
   for (const [query, filter] of same)
     assert.deepEqual(parseFilter({ query }), parseFilter({ filter }), filter);
   const wrong: [query: unknown, why: string][] = [
-    ['{', 'it is not JSON'],
+    ['{', 'it is not JSON: expected a name in double quotes, or } at line 1, column 2, found the end'],
     ['5', 'it is not an object'],
     [[], 'it is not an object'],
     [{ scene: 5 }, '"scene" has no object of comparisons'],
