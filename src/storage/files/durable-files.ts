@@ -1,5 +1,5 @@
 /** Writes files that survive a power cut: first the bytes, then the name, then the folder that contains the name. */
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 
@@ -15,12 +15,31 @@ export async function fsyncPath(path: string): Promise<void> {
 
 /** Creates a folder and missing folders above it. If it was missing, its path is durable when this resolves. */
 export async function makeFolderDurably(path: string): Promise<void> {
-  const folder = resolve(path);
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  for (let made = folder; ; made = dirname(made)) {
-    await fsyncPath(dirname(made));
-    if (made === first) return;
+  for (const folder of await makeMissing(resolve(path))) await fsyncPath(dirname(folder));
+}
+
+/**
+ * Creates a folder and missing folders above it. Resolves to those that it created. The recursive `mkdir` of Node never ends if a parent
+ * exists but refuses every name, as `/proc` does.
+ */
+async function makeMissing(folder: string): Promise<string[]> {
+  try {
+    return await makeOne(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(folder) === folder) throw error;
+  }
+  const parents = await makeMissing(dirname(folder));
+  return [...(await makeOne(folder)), ...parents];
+}
+
+async function makeOne(folder: string): Promise<string[]> {
+  try {
+    await mkdir(folder);
+    return [folder];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((await stat(folder)).isDirectory()) return [];
+    throw Object.assign(error as NodeJS.ErrnoException, { code: 'ENOTDIR' });
   }
 }
 

@@ -1,11 +1,11 @@
 /** Synced folders, as seen by the operating system. */
 import assert from 'node:assert/strict';
-import { mkdir, open, readdir, readlink } from 'node:fs/promises';
+import { mkdir, open, readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openNode } from '../../../src/node.js';
-import { Storage } from '../../../src/storage/index.js';
+import { makeFolderDurably, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../sample-scenes.js';
 
@@ -69,4 +69,15 @@ test('so is the coordination folder of a single node', LINUX_ONLY, async (t) => 
   const beforeClose = [...synced];
   await node.close();
   assert.ok(beforeClose.some(({ path, names }) => path === dir && names.includes('coordination')));
+});
+
+test('a folder below one that takes no names is refused', LINUX_ONLY, async (t) => {
+  for (const parent of ['/proc', '/proc/self/net/absent'])
+    await assert.rejects(makeFolderDurably(join(parent, 'a', 'b')), { code: 'ENOENT' });
+  const folder = await tempFolder(t);
+  await writeFile(join(folder, 'file'), '');
+  await assert.rejects(makeFolderDurably(join(folder, 'file')), { code: 'ENOTDIR' });
+  await assert.rejects(makeFolderDurably(join(folder, 'file', 'a')), { code: 'ENOTDIR' });
+  await Promise.all([1, 2, 3, 4].map((name) => makeFolderDurably(join(folder, 'a', 'b', `${name}`))));
+  assert.deepEqual(await readdir(join(folder, 'a', 'b')), ['1', '2', '3', '4']);
 });
