@@ -10,8 +10,9 @@ export function parseJson(text: string): unknown {
 }
 
 const SPACE = /[ \t\n\r]*/y;
-/** Control characters must be escaped. */
-const TEXT = /"(?:[ !#-[\]-\uffff]+|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
+/** The characters between two escapes. Control characters must be escaped. */
+const PLAIN = /[ !#-[\]-\uffff]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 
 /** States of the parser, and words for the tokens that each accepts. */
@@ -52,6 +53,21 @@ function describeFault(text: string): string {
     if (isFound) at = pattern.lastIndex;
     return isFound;
   };
+  // One expression for whole strings would backtrack for ever in a string that does not end.
+  const skipString = (): boolean => {
+    const start = at;
+    if (text[at] === '"') {
+      at++;
+      do skip(PLAIN);
+      while (skip(ESCAPE));
+      if (text[at] === '"') {
+        at++;
+        return true;
+      }
+    }
+    at = start;
+    return false;
+  };
   const afterValue = (): Expected => {
     if (open.length === 0) return 'end';
     return open.at(-1) === '[' ? 'nextInList' : 'nextMember';
@@ -68,8 +84,8 @@ function describeFault(text: string): string {
       open.pop();
       at++;
       expected = afterValue();
-    } else if ((expected === 'name' || expected === 'firstName') && skip(TEXT)) expected = 'colon';
-    else if ((expected === 'value' || expected === 'first') && (skip(TEXT) || skip(SCALAR)))
+    } else if ((expected === 'name' || expected === 'firstName') && skipString()) expected = 'colon';
+    else if ((expected === 'value' || expected === 'first') && (skipString() || skip(SCALAR)))
       expected = afterValue();
     else return `expected ${EXPECTED[expected]} at ${placeOf(text, at)}, found ${findingAt(text, at)}`;
   }

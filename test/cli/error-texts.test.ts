@@ -37,6 +37,11 @@ test('JSON that is wrong is reported with its place', () => {
       name: 'SyntaxError',
       message: `it is not JSON: expected ${fault}`,
     });
+  // Strings that do not end, and escapes that are none: the time grows with the length only.
+  const long = 'a'.repeat(1_000_000);
+  assert.throws(() => parseJson(`{"${long}`), /found "/);
+  assert.throws(() => parseJson(`["${long}\\x"]`), /expected a value or \] at line 1, column 2/);
+  assert.throws(() => parseJson(`["${'\\n'.repeat(500_000)}`), /expected a value or \]/);
   assert.deepEqual(parseJson(' {"a": [1, {"b": null}]} '), { a: [1, { b: null }] });
 });
 
