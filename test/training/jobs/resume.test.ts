@@ -68,7 +68,7 @@ test('after kill -9 a training resumes from its checkpoint, to the same weights'
   for (const mode of ['partitioned', 'distributed'])
     await t.test(mode, async () => {
       // Long enough for a checkpoint, which is written after five seconds.
-      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 150 };
+      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 400 };
       const { jobID } = await execute(inputs);
       await until('a checkpoint', async () => checkpoints().length === 1);
       const [file] = checkpoints();
