@@ -81,7 +81,10 @@ test('a path that is a file is refused', async (t) => {
     code: 'TW_STORAGE_IO',
     message: /file is not a folder, or is below a file/,
   });
-  await assert.rejects(Storage.open(join(file, 'below')), { code: 'TW_STORAGE_IO', message: /is not a folder, or is below a file/ });
+  await assert.rejects(Storage.open(join(file, 'below')), {
+    code: 'TW_STORAGE_IO',
+    message: /is not a folder, or is below a file/,
+  });
 });
 
 test('a folder without write permission is refused', async (t) => {
