@@ -9,7 +9,7 @@ export const notRecognised = defineError(
 );
 
 /** A reason for `notRecognised`. */
-export const NOTHING_THERE = 'there is no such file or folder';
+export const NOTHING_THERE = 'this file or folder does not exist';
 
 export const missingBand = defineError(
   'TW_INGEST_MISSING_BAND',

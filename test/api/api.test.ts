@@ -315,7 +315,7 @@ test('ingest reads only inside the allowed folders', async () => {
   const missing = join(folder, 'scenes', 'missing.tif');
   const absent = await post('/ingest', { href: missing, ...DESCRIPTION });
   assert.deepEqual([absent.statusCode, absent.json().code], [400, 'TW_INGEST_NOT_RECOGNISED']);
-  assert.match(absent.json().detail, /missing\.tif: there is no such file or folder/);
+  assert.match(absent.json().detail, /missing\.tif: this file or folder does not exist/);
   // The answer reveals nothing about folders outside of the allowed ones.
   for (const [path, code] of [
     [`${folder}/nowhere/../scenes/missing.tif`, 'TW_INGEST_NOT_RECOGNISED'],

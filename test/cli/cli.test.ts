@@ -106,7 +106,7 @@ test('an ingest of a path that does not exist leaves no data folder', async (t) 
   const ingest = (...args: string[]) =>
     tilewright('ingest', join(folder, 'nope.tif'), ...args, '--data', data);
   for (const [args, error] of [
-    [[], /nope\.tif: there is no such file or folder.*\[TW_INGEST_NOT_RECOGNISED\]/],
+    [[], /nope\.tif: this file or folder does not exist.*\[TW_INGEST_NOT_RECOGNISED\]/],
     [['--watch'], /nope\.tif is not a readable folder.*\[TW_CLI_NOT_FOLDER\]/],
   ] as const) {
     const { code, stderr } = await ingest(...args);

@@ -112,7 +112,7 @@ test('commands report wrong files and addresses in words, with a code or as wron
       1,
       /HTTP does not use this port.*\[TW_CLIENT_UNREACHABLE\]/,
     ],
-    [['ingest', missing], 1, /missing: there is no such file or folder.*\[TW_INGEST_NOT_RECOGNISED\]/],
+    [['ingest', missing], 1, /missing: this file or folder does not exist.*\[TW_INGEST_NOT_RECOGNISED\]/],
   ];
   await Promise.all(
     cases.map(async ([args, code, message]) => {

@@ -284,7 +284,7 @@ test('every comparison of the query extension is one of CQL2', () => {
     [{ scene: 5 }, '"scene" has no object of comparisons'],
     [
       { scene: { toString: 5 } },
-      'there is no comparison "toString" (there are eq, neq, lt, lte, gt, gte, startsWith, endsWith, contains, in)',
+      '"toString" is not a comparison (these are eq, neq, lt, lte, gt, gte, startsWith, endsWith, contains, in)',
     ],
     [{ scene: { startsWith: 5 } }, 'startsWith, endsWith and contains take a text'],
   ];

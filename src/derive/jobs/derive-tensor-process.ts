@@ -288,7 +288,7 @@ async function makeTensor(
 
 /**
  * The pixel grid of the cell: at a pixel size in metres if it is given, otherwise the grid of the finest data band, or
- * of the finest band if there is no data band.
+ * of the finest band if the tile has only quality bands.
  */
 function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: number | undefined): PixelGrid {
   if (resolution !== undefined) {

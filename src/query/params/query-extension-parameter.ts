@@ -31,9 +31,7 @@ export function parseQueryExtension(given: unknown): Filter {
       if (!isObject(comparisons)) throw badQueryExtension(`"${property}" has no object of comparisons`);
       return Object.entries(comparisons).map(([name, value]) => {
         if (!Object.hasOwn(OPERATORS, name)) {
-          throw badQueryExtension(
-            `there is no comparison "${name}" (there are ${COMPARISON_NAMES.join(', ')})`,
-          );
+          throw badQueryExtension(`"${name}" is not a comparison (these are ${COMPARISON_NAMES.join(', ')})`);
         }
         const [op, operand] = OPERATORS[name]!(typed(property, value));
         return readCql2Json({ op, args: [{ property }, operand] });

@@ -59,7 +59,7 @@ test('a texture of a tile that is deleted or replaced while it is computed is no
   assert.deepEqual(await geocodesOf(storage), others.map(({ geocode }) => geocode).toSorted());
   await writeScene(storage, 'a', FIRST);
   assert.equal(await storage.textures.put(computed), 0);
-  // Both begin at the same time: whichever commits first, nothing stays.
+  // Both begin at the same time. In either order of the commits, nothing stays.
   const again = (await toArray(storage.catalogue.tiles.values())).map(textureOf);
   await Promise.all([storage.textures.put(again), storage.deleteScene(COLLECTION.id, 'a')]);
   assert.deepEqual(await geocodesOf(storage), []);
