@@ -42,6 +42,7 @@ export const objectOf = (members: object, optional: object = {}) => ({
 
 /** Ajv would first have to compile the schema of all schemas, which takes longer than a request. A test checks the inputs of processes. */
 const OPTIONS = {
+  meta: false,
   strict: false,
   useDefaults: true,
   validateFormats: false,

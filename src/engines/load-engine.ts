@@ -25,7 +25,7 @@ export interface LoadedEngine {
   tf: Tf;
 }
 
-const require = createRequire(import.meta.url);
+const requirePackage = createRequire(import.meta.url);
 let loaded: { name: EngineName; engine: Promise<LoadedEngine> } | undefined;
 
 /**
@@ -57,9 +57,14 @@ function isNative(name: EngineName): name is NativeName {
 async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEngine> {
   try {
     const dnn = name === 'wasm-onednn' ? loadOneDnn() : undefined;
-    const tf: Tf = { ...require('@tensorflow/tfjs-core'), ...require('@tensorflow/tfjs-layers') };
-    const wasm: typeof import('@tensorflow/tfjs-backend-wasm') = require('@tensorflow/tfjs-backend-wasm');
-    wasm.setWasmPaths(`${dirname(require.resolve('@tensorflow/tfjs-backend-wasm'))}/`);
+    const tf: Tf = {
+      ...requirePackage('@tensorflow/tfjs-core'),
+      ...requirePackage('@tensorflow/tfjs-layers'),
+    };
+    const wasm: typeof import('@tensorflow/tfjs-backend-wasm') = requirePackage(
+      '@tensorflow/tfjs-backend-wasm',
+    );
+    wasm.setWasmPaths(`${dirname(requirePackage.resolve('@tensorflow/tfjs-backend-wasm'))}/`);
     wasm.setThreadsCount(1);
     // The threaded build also runs one thread under Node, but has a set-up cost.
     tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);

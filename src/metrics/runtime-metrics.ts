@@ -1,5 +1,4 @@
 /** Metrics of the process: those of prom-client, with a delay of the event loop and a garbage collection that can be stopped. */
-import { createRequire } from 'node:module';
 import {
   constants,
   type IntervalHistogram,
@@ -9,21 +8,30 @@ import {
   PerformanceObserver,
 } from 'node:perf_hooks';
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import heapSizeAndUsed from 'prom-client/lib/metrics/heapSizeAndUsed.js';
+import heapSpacesSizeAndUsed from 'prom-client/lib/metrics/heapSpacesSizeAndUsed.js';
+import osMemoryHeap from 'prom-client/lib/metrics/osMemoryHeap.js';
+import processCpuTotal from 'prom-client/lib/metrics/processCpuTotal.js';
+import processMaxFileDescriptors from 'prom-client/lib/metrics/processMaxFileDescriptors.js';
+import processOpenFileDescriptors from 'prom-client/lib/metrics/processOpenFileDescriptors.js';
+import processResources from 'prom-client/lib/metrics/processResources.js';
+import processStartTime from 'prom-client/lib/metrics/processStartTime.js';
+import nodeVersion from 'prom-client/lib/metrics/version.js';
 
 /**
  * The modules behind `collectDefaultMetrics` of prom-client, except `eventLoopLag` and `gc`: these two start a timer and an observer that
  * nothing can stop, and `gc` counts one collection of each batch only.
  */
 const DEFAULT_METRICS = [
-  'processCpuTotal',
-  'processStartTime',
-  'osMemoryHeap',
-  'processOpenFileDescriptors',
-  'processMaxFileDescriptors',
-  'processResources',
-  'heapSizeAndUsed',
-  'heapSpacesSizeAndUsed',
-  'version',
+  processCpuTotal,
+  processStartTime,
+  osMemoryHeap,
+  processOpenFileDescriptors,
+  processMaxFileDescriptors,
+  processResources,
+  heapSizeAndUsed,
+  heapSpacesSizeAndUsed,
+  nodeVersion,
 ];
 
 /** Resolution of the timer that measures the delay of the event loop, ms. */
@@ -39,37 +47,33 @@ const GC_KINDS = new Map<number | undefined, string>([
 /** The types of Node lack the member `detail`. */
 type GcEntry = PerformanceEntry & { detail?: NodeGCPerformanceDetail };
 
-const requirePackage = createRequire(import.meta.url);
-
-/** Invariant: a timer and an observer run from `start` to `close` only. They do not keep the process alive. */
+/**
+ * Creates no metric before `start`, because most nodes without a server are open for a moment only. Invariant: a timer and an observer run
+ * from `start` to `close` only. They do not keep the process alive.
+ */
 export class RuntimeMetrics {
-  private readonly gcSeconds: Histogram<'kind'>;
   private lag: IntervalHistogram | undefined;
   private gcObserver: PerformanceObserver | undefined;
 
-  constructor(private readonly registry: Registry) {
-    for (const name of DEFAULT_METRICS) {
-      const collect: (registry: Registry) => void = requirePackage(`prom-client/lib/metrics/${name}.js`);
-      collect(registry);
-    }
-    this.gcSeconds = new Histogram({
+  constructor(private readonly registry: Registry) {}
+
+  start(): void {
+    if (this.lag) return;
+    for (const collect of DEFAULT_METRICS) collect(this.registry);
+    const gcSeconds = new Histogram({
       name: 'nodejs_gc_duration_seconds',
       help: 'Duration of garbage collections, by kind.',
       labelNames: ['kind'],
       buckets: GC_BOUNDS_SECONDS,
-      registers: [registry],
+      registers: [this.registry],
     });
-  }
-
-  start(): void {
-    if (this.lag) return;
     this.lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
     this.lag.enable();
     this.registerLag(this.lag);
     this.gcObserver = new PerformanceObserver((list) => {
       for (const { detail, duration } of list.getEntries() as GcEntry[]) {
         const kind = GC_KINDS.get(detail?.kind) ?? 'other';
-        this.gcSeconds.observe({ kind }, duration / 1e3);
+        gcSeconds.observe({ kind }, duration / 1e3);
       }
     });
     this.gcObserver.observe({ entryTypes: ['gc'] });
