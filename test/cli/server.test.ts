@@ -65,6 +65,30 @@ test('commands use the server that has the folder open, and it stops cleanly', a
   assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
 });
 
+/** Paths of the pages and of all files that they name, also the scripts that scripts import. */
+async function filesOfPages(url: string, pages: string[]): Promise<string[]> {
+  const paths = new Set(pages);
+  for (const path of paths) {
+    const response = await fetch(url + path);
+    assert.equal(response.status, 200, path);
+    const text = await response.text();
+    if (!/html|javascript/.test(response.headers.get('content-type')!) || text.length > 100_000) continue;
+    for (const [, name = ''] of text.matchAll(/(?:href|src|from) ?=?"?'?((?:\.\/|map\/|docs\/)[\w./-]+)/g))
+      paths.add(new URL(name, url + path).pathname);
+  }
+  return [...paths];
+}
+
+test('the command serves its pages with all their files', async (t) => {
+  const server = start(['serve', '--data', await tempFolder(t), '--port', '0', '--format', 'json']);
+  atEnd(t, () => server.kill('SIGKILL'));
+  const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
+  const paths = await filesOfPages(JSON.parse(first).url, ['/map', '/docs']);
+  for (const path of ['/map/page.js', '/map/requests.js', '/map/leaflet.js', '/docs/docs-page-script.js'])
+    assert.ok(paths.includes(path), `${path} is not among ${paths}`);
+  assert.ok(paths.length > 15, String(paths));
+});
+
 /** Starts a server with further arguments, and sends it SIGTERM when `moment` resolves. */
 async function terminated(
   t: TestContext,

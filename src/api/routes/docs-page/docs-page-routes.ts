@@ -7,14 +7,11 @@ import { style } from './docs-page-style.js';
 
 export async function docsPageRoutes(server: FastifyInstance): Promise<void> {
   servePage(server, '/docs', document, { summary: 'This API, for people', tags: ['operations'] });
-  const file = (address: string) => () => readFile(new URL(address), 'utf8');
-  const swagger = (name: string) => file(import.meta.resolve(`@fastify/swagger-ui/static/${name}`));
+  const read = (url: string | URL) => readFile(new URL(url), 'utf8');
+  const swagger = (name: string) => () => read(import.meta.resolve(`@fastify/swagger-ui/static/${name}`));
   servePageFile(server, '/docs/page.css', CSS, async () => style);
-  servePageFile(
-    server,
-    '/docs/docs-page-script.js',
-    SCRIPT,
-    file(import.meta.resolve('./browser/docs-page-script.js')),
+  servePageFile(server, '/docs/docs-page-script.js', SCRIPT, () =>
+    read(new URL('./browser/docs-page-script.js', import.meta.url)),
   );
   servePageFile(server, '/docs/swagger-ui.css', CSS, swagger('swagger-ui.css'));
   servePageFile(server, '/docs/swagger-ui-bundle.js', SCRIPT, swagger('swagger-ui-bundle.js'));

