@@ -9,6 +9,7 @@ import {
   type Placement,
   type PlacementNode,
   replicationTarget,
+  stayingOwners,
 } from './placement.js';
 import { SLOTS } from './slots.js';
 
@@ -129,7 +130,7 @@ function validate({ version, prefixLengths, owners, nodes, slots }: Placement): 
   slots.forEach((all, slot) => {
     if (checked.has(all)) return;
     checked.add(all);
-    const staying = all.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
+    const staying = stayingOwners(all);
     if (new Set(all.map(({ node }) => node)).size < all.length)
       throw badPlacement(`slot ${slot} has a node twice`);
     if (all.slice(0, staying.length).some(({ state }) => state === 'leaving'))
