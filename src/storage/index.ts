@@ -32,6 +32,7 @@ export {
   type RecordEdit,
   supersededFolders,
   type WriteLock,
+  withLock,
 } from './commit/index.js';
 export { DataFolder, readLock } from './data-folder/index.js';
 export {

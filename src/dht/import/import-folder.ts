@@ -21,6 +21,7 @@ import {
   tileId,
   versionsOf,
   type WriteLock,
+  withLock,
 } from '../../storage/index.js';
 import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit/index.js';
 import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } from '../errors.js';
@@ -193,7 +194,7 @@ class FolderImport {
     }
     collections.moved++;
     if (this.report.dryRun) return;
-    await this.withLock(this.locks.lockShared(), (lock) =>
+    await withLock(this.locks.lockShared(), (lock) =>
       lock.commit(async () => {
         const record = await missing();
         return record ? { edits: [{ table: 'collections', key: own.id, record }] } : {};
@@ -223,7 +224,7 @@ class FolderImport {
     });
     await this.files.requireTiles(own);
     if (!dryRun)
-      await this.withLock(
+      await withLock(
         this.acquireLock(() => this.locks.lockScene(collection.id, scene.id)),
         async (lock) => {
           const { version } = lock;
@@ -281,7 +282,7 @@ class FolderImport {
 
   /** Imports derived tiles of one collection. The lock protects their files from garbage collection until its only commit. */
   private async importDerivedOf(own: TileRecord[]): Promise<void> {
-    await this.withLock(this.locks.lockShared(), async (lock) => {
+    await withLock(this.locks.lockShared(), async (lock) => {
       const { version } = lock;
       const sent: TileRecord[] = [];
       for (const tile of own)
@@ -306,7 +307,7 @@ class FolderImport {
     const versions = versionsOf(own);
     for (const version of versions) await this.files.requireModel(version);
     if (!dryRun)
-      await this.withLock(this.locks.lockShared(), async (lock) => {
+      await withLock(this.locks.lockShared(), async (lock) => {
         // New names, the oldest first, because garbage collection may be about to remove the files of an interrupted import.
         const names = versions.map(newVersion).reverse();
         for (const [i, version] of versions.entries()) await this.files.uploadModel(version, names[i]!);
@@ -331,15 +332,6 @@ class FolderImport {
       } catch (error) {
         if (!lockHeld.is(error) || performance.now() - startedAt > LOCK_TIMEOUT_MS) throw error;
       }
-    }
-  }
-
-  private async withLock(lock: Promise<WriteLock>, work: (lock: WriteLock) => Promise<void>): Promise<void> {
-    const held = await lock;
-    try {
-      await work(held);
-    } finally {
-      await held.release();
     }
   }
 
