@@ -64,6 +64,7 @@ export {
   modelFolder,
   modelId,
   newVersion,
+  orIfMissing,
   readModelFile,
   redactDataFolder,
   type TileVersion,

@@ -6,6 +6,7 @@ import {
   type ModelVersionRecord,
   modelFile,
   type ObjectStore,
+  orIfMissing,
   type TileRecord,
   tileFile,
 } from '../../storage/index.js';
@@ -63,9 +64,7 @@ export class FileUploader {
 }
 
 async function requireSize(path: string, bytes: number): Promise<void> {
-  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw importFileDamaged(path, 'it is missing');
-    throw error;
-  });
-  if (stats.size !== bytes) throw importFileDamaged(path, `it has ${stats.size} bytes instead of ${bytes}`);
+  const info = await orIfMissing(stat(path), undefined);
+  if (!info) throw importFileDamaged(path, 'it is missing');
+  if (info.size !== bytes) throw importFileDamaged(path, `it has ${info.size} bytes instead of ${bytes}`);
 }

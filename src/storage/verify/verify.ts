@@ -6,7 +6,6 @@ import { sceneKey, type Table } from '../catalogue/index.js';
 import type { Cursor } from '../column-index/index.js';
 import { storageCorrupt } from '../errors.js';
 import {
-  type Checksum,
   checksumOf,
   fileChunks,
   isMissingFile,
@@ -14,6 +13,7 @@ import {
   modelFolder,
   modelId,
   onDisk,
+  orIfMissing,
   stagingPath,
   tileFile,
   tileFolder,
@@ -216,11 +216,8 @@ class Verification {
 
   private async file(file: ExpectedFile): Promise<void> {
     if (this.objects) return this.objects.check(file);
-    let sum: Checksum;
-    try {
-      sum = await checksumOf(fileChunks(join(this.dir, file.path)));
-    } catch (error) {
-      if (!isMissingFile(error)) throw error;
+    const sum = await orIfMissing(checksumOf(fileChunks(join(this.dir, file.path))), undefined);
+    if (!sum) {
       if (await file.isCurrent()) this.problem('missing', file.path);
       return;
     }
@@ -274,10 +271,7 @@ class Verification {
 
   /** Bytes of a file or of all files below a folder; undefined if it is missing. */
   private async size(path: string): Promise<number | undefined> {
-    const info = await lstat(join(this.dir, path)).catch((error) => {
-      if (isMissingFile(error)) return undefined;
-      throw error;
-    });
+    const info = await orIfMissing(lstat(join(this.dir, path)), undefined);
     if (!info?.isDirectory()) return info?.size;
     let bytes = 0;
     for await (const { name } of this.entries(path)) bytes += (await this.size(`${path}/${name}`)) ?? 0;
