@@ -1,11 +1,11 @@
 /** Builds the parts of a cluster node from its configuration. */
 import { join } from 'node:path';
-import { type CoordinationStore, EtcdStore, LevelStore, MeasuredKvStore } from '../coordination/index.js';
+import { type CoordinationStore, EtcdStore, LevelStore, measuredKvStore } from '../coordination/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
 import { plural } from '../plural.js';
 import {
-  MeasuredStore,
   makeFolderDurably,
+  measuredStore,
   type ObjectStore,
   openObjectStore,
   type Storage,
@@ -78,10 +78,10 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     onFailure,
   } = config;
   const opened = await openObjectStore(store);
-  const objects = metrics ? new MeasuredStore(opened, metrics.store) : opened;
+  const objects = metrics ? measuredStore(opened, metrics.store) : opened;
   const isSingle = etcd.length === 0;
   const ownOrEtcd = isSingle ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
-  const coordination = metrics?.etcd ? new MeasuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
+  const coordination = metrics?.etcd ? measuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
   const { id } = storage.folder.node;
   const member = { id, url, zone, weight, software, format: DOCUMENT_FORMAT };
   const owners = isSingle ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
