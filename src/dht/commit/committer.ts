@@ -17,13 +17,7 @@ import {
 } from '../../storage/index.js';
 import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
 import { type PrefixLengths, SlotSet } from '../placement/index.js';
-import {
-  createSchemaIfAbsent,
-  deleteSchema,
-  type StoredCollectionSchema,
-  schemaKey,
-  updateSchema,
-} from './collection-schema.js';
+import { deleteSchema, type StoredCollectionSchema, schemaKey, updateSchema } from './collection-schema.js';
 import { LogArchive } from './commit-archive.js';
 import { segmentName } from './commit-checkpoint.js';
 import type { CommitConditions, CommitLog, CommittedEntry, KeyRevision, LogEntry } from './commit-log.js';
@@ -243,7 +237,7 @@ export class Committer {
   private async recreateSchema({ id, grid, precision }: CollectionRecord): Promise<void> {
     const { coordination } = this.options;
     await requireUnlocked(coordination, collectionLockName(id), () => collectionBusy(id));
-    await createSchemaIfAbsent(coordination, id, { grid, precision });
+    await updateSchema(coordination, { id, revision: 0 }, { grid, precision });
   }
 }
 

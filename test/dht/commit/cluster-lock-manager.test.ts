@@ -1,7 +1,7 @@
 /** Writes and deletions on different nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSchemaIfAbsent, readSchema } from '../../../src/dht/commit/collection-schema.js';
+import { readSchema, updateSchema } from '../../../src/dht/commit/collection-schema.js';
 import { collectionNotFound } from '../../../src/storage/errors.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
@@ -66,7 +66,11 @@ test('a first ingest that failed does not fix the cells of its collection', asyn
   await assert.rejects(writeScene(a.storage, 's1', 1), { code: 'TW_STORE_UNAVAILABLE' });
   assert.equal(await readSchema(where.coordination, COLLECTION.id), undefined);
   // A key without a record, as a killed writer leaves it.
-  await createSchemaIfAbsent(where.coordination, COLLECTION.id, { grid: 'geohash', precision: 5 });
+  await updateSchema(
+    where.coordination,
+    { id: COLLECTION.id, revision: 0 },
+    { grid: 'geohash', precision: 5 },
+  );
   await commitEmptyScene(b, { ...COLLECTION, precision: 6 });
   assert.equal((await b.storage.getCollection(COLLECTION.id))?.precision, 6);
   await assert.rejects(commitEmptyScene(b, COLLECTION), { code: 'TW_STORAGE_COLLECTION_FIXED' });
