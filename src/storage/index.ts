@@ -10,8 +10,6 @@ export {
   ColumnIndex,
   type Cursor,
   compareCursors,
-  type IndexPage,
-  type IndexQuery,
   type IndexRun,
   isWithin,
   mergeRanges,
@@ -27,19 +25,16 @@ export {
   byCollection,
   type Commit,
   type CountedLockManager,
-  type LockManager,
   REPLICATED_TABLES,
   type RecordEdit,
   supersededFolders,
   type WriteLock,
   withLock,
 } from './commit/index.js';
-export { DataFolder, readLock } from './data-folder/index.js';
+export { readLock } from './data-folder/index.js';
 export {
   collectionBusy,
-  collectionFixed,
   commitTooOld,
-  modelDamaged,
   modelNotFound,
   modelVersionNotFound,
   sceneBusy,
@@ -77,14 +72,11 @@ export {
   writeFileSynced,
 } from './files/index.js';
 export {
-  type Cancellable,
   type Content,
   measuredStore,
   type ObjectInfo,
   type ObjectStore,
   openObjectStore,
-  type PutOptions,
-  type ReadOptions,
   requireDisjoint,
 } from './object-store/index.js';
 export {
@@ -99,17 +91,15 @@ export {
   TIME_SCHEMA,
   TileBatch,
   type TileSchema,
-  type WavelengthRange,
   wavelengthRange,
 } from './records/index.js';
 export * from './records/records.js';
-export { type NewCollection, Storage, type StorageOptions } from './storage.js';
+export { type NewCollection, Storage } from './storage.js';
 export { type VerifyOptions, type VerifyReport, verify } from './verify/index.js';
 export {
   bestVersion,
   DerivedWrite,
   modelRecordOf,
-  type NewModel,
   type ObsoleteTile,
   requireSameCells,
   SceneWrite,

@@ -5,12 +5,12 @@ import { type TestContext, test } from 'node:test';
 import {
   bestVersion,
   type ModelRecord,
-  type NewModel,
   newVersion,
   Storage,
   verify,
   versionsOf,
 } from '../../src/storage/index.js';
+import type { NewModel } from '../../src/storage/write/index.js';
 import { atEnd } from '../support/at-end.js';
 import { storageProblems } from '../support/storage-problems.js';
 import {
