@@ -13,6 +13,7 @@ export {
   type Operation,
   prefixRange,
   type RangeResult,
+  readKey,
   type StoredValue,
   type Transaction,
   type Watch,

@@ -4,7 +4,11 @@ import { compareAndSet, documentDamaged, type StoredValue } from '../../src/coor
 import { deleteSchema, readSchema, updateSchema } from '../../src/dht/commit/collection-schema.js';
 import { otherCluster } from '../../src/dht/index.js';
 import { PLACEMENT_KEY, readPlacement, watchPlacement } from '../../src/dht/placement/placement-store.js';
-import { verifyClusterDocument } from '../../src/dht/recovery/cluster-document.js';
+import {
+  createClusterIfAbsent,
+  readCluster,
+  requireSameCluster,
+} from '../../src/dht/recovery/cluster-document.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
 import { eventually } from '../support/eventually.js';
 
@@ -67,10 +71,12 @@ export function documentContract(open: OpenStore): void {
   test('a cluster cannot be joined with other settings', async (t) => {
     const node = await open(t);
     const cluster = { id: 'c1', format: 1, prefixLengths: { geohash: 4, quadtile: 9 } };
-    await verifyClusterDocument(node(), cluster);
-    await verifyClusterDocument(node(), { ...cluster, prefixLengths: { quadtile: 9, geohash: 4 } });
+    const existing = await createClusterIfAbsent(node(), cluster);
+    assert.deepEqual(await createClusterIfAbsent(node(), { ...cluster, id: 'c2' }), existing);
+    assert.deepEqual(await readCluster(node()), existing);
+    requireSameCluster(existing, { ...cluster, prefixLengths: { quadtile: 9, geohash: 4 } });
     for (const other of [{ id: 'c2' }, { format: 2 }, { prefixLengths: { geohash: 3, quadtile: 9 } }])
-      await assert.rejects(verifyClusterDocument(node(), { ...cluster, ...other }), {
+      await assert.rejects(async () => requireSameCluster(existing, { ...cluster, ...other }), {
         code: otherCluster.code,
       });
   });

@@ -1,8 +1,8 @@
 import {
   type CoordinationStore,
   compareAndSet,
-  firstKeyValue,
   parseJsonValue,
+  readKey,
   type StoredValue,
 } from '../../coordination/index.js';
 
@@ -51,8 +51,7 @@ export async function readSchema(
   store: CoordinationStore,
   id: string,
 ): Promise<StoredCollectionSchema | undefined> {
-  const { gets } = await store.read([{ key: schemaKey(id) }]);
-  const kv = firstKeyValue(gets[0]!);
+  const kv = await readKey(store, schemaKey(id));
   return kv && decodeSchema(kv);
 }
 

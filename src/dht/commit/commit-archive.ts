@@ -5,6 +5,7 @@
  * checkpoint.
  */
 import { mapConcurrent } from '../../async/index.js';
+import { parseJsonOr } from '../../json-text.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
 import { archivedEntryDamaged, conflictingWriter } from '../errors.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
@@ -93,12 +94,9 @@ export function readArchived(objects: ObjectStore, numbers: number[]): Promise<C
 async function readArchivedEntry(objects: ObjectStore, seq: number): Promise<CommittedEntry> {
   const name = archivedEntryName(seq);
   const text = (await objects.get(name)).toString();
-  let entry: Partial<CommittedEntry>;
-  try {
-    entry = JSON.parse(text) as Partial<CommittedEntry>;
-  } catch (error) {
-    throw archivedEntryDamaged.because(error, name, 'it is not JSON');
-  }
+  const entry = parseJsonOr<Partial<CommittedEntry>>(text, (cause) =>
+    archivedEntryDamaged.because(cause, name, 'it is not JSON'),
+  );
   const { segment, slots, claim, fence } = entry;
   if (entry.seq !== seq || typeof segment !== 'string' || typeof slots !== 'string')
     throw archivedEntryDamaged(name, 'it is the entry of another number');

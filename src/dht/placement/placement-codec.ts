@@ -2,6 +2,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
 import { type GridName, grids } from '../../grid/index.js';
+import { parseJsonOr } from '../../json-text.js';
 import { badPlacement } from '../errors.js';
 import {
   type Owner,
@@ -65,12 +66,10 @@ export function decodePlacement(text: string): Placement {
 }
 
 function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  } catch (error) {
-    throw badPlacement.because(error, `it is not JSON (${messageOf(error)})`);
-  }
+  const value = parseJsonOr<Record<string, unknown> | null>(text, (cause) =>
+    badPlacement.because(cause, `it is not JSON (${messageOf(cause)})`),
+  );
+  if (typeof value === 'object' && value !== null) return value;
   throw badPlacement('it is not a JSON object');
 }
 

@@ -1,6 +1,6 @@
 import {
   type CoordinationStore,
-  firstKeyValue,
+  readKey,
   type StoredValue,
   type Watch,
   watchLoop,
@@ -9,12 +9,11 @@ import {
 export const PLACEMENT_KEY = 'placement';
 
 /** The stored placement document. Undefined before the first node. A serializable read may be slightly stale, but works without a majority of the etcd servers. */
-export async function readPlacement(
+export function readPlacement(
   store: CoordinationStore,
   options: { serializable?: boolean; timeoutMs?: number } = {},
 ): Promise<StoredValue | undefined> {
-  const { gets } = await store.read([{ key: PLACEMENT_KEY }], options);
-  return firstKeyValue(gets[0]!);
+  return readKey(store, PLACEMENT_KEY, options);
 }
 
 /** Calls `onChange` with the placement at the start and whenever it has a new revision. */

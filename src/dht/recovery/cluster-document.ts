@@ -1,9 +1,4 @@
-import {
-  type CoordinationStore,
-  compareAndSet,
-  firstKeyValue,
-  parseJsonValue,
-} from '../../coordination/index.js';
+import { type CoordinationStore, compareAndSet, parseJsonValue, readKey } from '../../coordination/index.js';
 import { otherCluster } from '../errors.js';
 import type { PrefixLengths } from '../placement/index.js';
 
@@ -16,23 +11,19 @@ export interface ClusterDocument {
   prefixLengths: PrefixLengths;
 }
 
-const KEY = 'cluster';
+export const CLUSTER_KEY = 'cluster';
+const FIELDS: (keyof ClusterDocument)[] = ['id', 'format', 'prefixLengths'];
 
-/** The id of the cluster in a coordination store; undefined if it has none. */
-export async function readClusterId(store: CoordinationStore): Promise<string | undefined> {
-  const { gets } = await store.read([{ key: KEY }]);
-  const kv = firstKeyValue(gets[0]!);
-  return kv && parseJsonValue<ClusterDocument>(kv, ['id']).id;
+/** The cluster of a coordination store; undefined if it has none. */
+export async function readCluster(store: CoordinationStore): Promise<ClusterDocument | undefined> {
+  const kv = await readKey(store, CLUSTER_KEY);
+  return kv && parseJsonValue<ClusterDocument>(kv, FIELDS);
 }
 
-/** Creates the document of a new cluster, or compares it with the existing one: TW_DHT_OTHER_CLUSTER. */
-export async function verifyClusterDocument(
-  store: CoordinationStore,
-  wanted: ClusterDocument,
-): Promise<void> {
-  const existing = await createClusterIfAbsent(store, wanted);
-  if (describeCluster(existing) !== describeCluster(wanted))
-    throw otherCluster(describeCluster(existing), describeCluster(wanted));
+/** Throws TW_DHT_OTHER_CLUSTER if the properties of a cluster are not the wanted ones. */
+export function requireSameCluster(existing: ClusterDocument, wanted: ClusterDocument): void {
+  const [found, text] = [describeCluster(existing), describeCluster(wanted)];
+  if (found !== text) throw otherCluster(found, text);
 }
 
 /** The document of the existing cluster; `proposed` is stored if there is none. One of several concurrent calls wins. */
@@ -40,8 +31,9 @@ export async function createClusterIfAbsent(
   store: CoordinationStore,
   proposed: ClusterDocument,
 ): Promise<ClusterDocument> {
-  const { current } = await compareAndSet(store, { key: KEY, value: JSON.stringify(proposed), revision: 0 });
-  return parseJsonValue<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
+  const value = JSON.stringify(proposed);
+  const { current } = await compareAndSet(store, { key: CLUSTER_KEY, value, revision: 0 });
+  return parseJsonValue<ClusterDocument>(current!, FIELDS);
 }
 
 function describeCluster({ id, format, prefixLengths }: ClusterDocument): string {

@@ -34,13 +34,12 @@ import {
   otherCluster,
 } from '../errors.js';
 import { requireNoHeartbeats } from '../membership/index.js';
-import type { ClusterDocument } from './cluster-document.js';
+import { CLUSTER_KEY, type ClusterDocument } from './cluster-document.js';
 import { type ClusterIdentity, FORMAT, readIdentity } from './cluster-identity.js';
 import { epochPut, startEpoch } from './recovery-epoch.js';
 
 /** This key exists while a restore writes the keys; its value is the id of the cluster. */
 const RESTORING_KEY = 'restoring';
-const CLUSTER_KEY = 'cluster';
 const MEMBER_KEYS = prefixRange('members/');
 /** The range of all keys of a cluster, which begin with letters. */
 const ALL_KEYS = { key: ' ', end: '~' };

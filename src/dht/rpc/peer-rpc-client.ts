@@ -9,6 +9,7 @@ import {
   type TilewrightError,
 } from '../../errors.js';
 import { type Check, messageCheck } from '../../json-schema.js';
+import { parseJsonOr } from '../../json-text.js';
 import { peerFailed } from '../errors.js';
 import { ClockOffsets, TIME_HEADER } from './clock-offsets.js';
 import { limitConnectTime } from './connect-timeout.js';
@@ -127,15 +128,10 @@ export class PeerClient {
 }
 
 function parseResponse<T>(bytes: Buffer, check: Check): T {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(bytes.toString());
-  } catch (error) {
-    throw new Error('its answer is not JSON', { cause: error });
-  }
+  const answer = parseJsonOr<T>(bytes.toString(), (cause) => new Error('its answer is not JSON', { cause }));
   const fault = check(answer);
   if (fault !== undefined) throw new Error(`its answer is invalid: ${fault}`);
-  return answer as T;
+  return answer;
 }
 
 const checkError = messageCheck(ERROR_DOCUMENT_SCHEMA);

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJsonOr } from '../../json-text.js';
 import { Catalogue } from '../catalogue/index.js';
 import {
   dataFolderIsStore,
@@ -41,12 +42,9 @@ export interface LockInfo {
 /** The lock file of a folder; undefined if it does not exist or this user may not read it. */
 export async function readLock(dir: string): Promise<LockInfo | undefined> {
   const text = await readOptional(join(dir, 'lock'), ['ENOENT', 'ENOTDIR', 'EACCES']);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as LockInfo;
-  } catch (error) {
-    throw storageCorrupt.because(error, 'the file lock', dir);
-  }
+  return text === undefined
+    ? undefined
+    : parseJsonOr<LockInfo>(text, (cause) => storageCorrupt.because(cause, 'the file lock', dir));
 }
 
 /**
@@ -146,13 +144,10 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const file = join(dir, 'node.json');
   const text = await readOptional(file, ['ENOENT']);
   if (text === undefined) return undefined;
-  let parsed: { id?: unknown; format?: unknown; created?: unknown } | null;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw storageFormat.because(error, file, 'no JSON');
-  }
-  const { format, id, created } = parsed ?? {};
+  const { format, id, created } =
+    parseJsonOr<Record<string, unknown> | null>(text, (cause) =>
+      storageFormat.because(cause, file, 'no JSON'),
+    ) ?? {};
   if (typeof format !== 'number' || !READABLE_FORMATS.includes(format))
     throw storageFormat(file, `format ${JSON.stringify(format)}`);
   if (typeof id !== 'string' || typeof created !== 'string')
