@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { type GridName, grids } from '../../grid/index.js';
 import { sceneKey, type Table } from '../catalogue/index.js';
 import type { Cursor } from '../column-index/index.js';
-import { storageCorrupt } from '../errors.js';
 import {
   checksumOf,
   fileChunks,
@@ -301,12 +300,8 @@ class Verification {
 
   /** A record; undefined if it is missing or damaged. A damaged one is reported when its table is read. */
   private async readIntact<T>(table: Table<T>, key: string): Promise<T | undefined> {
-    try {
-      return await table.get(key);
-    } catch (error) {
-      if (storageCorrupt.is(error)) return undefined;
-      throw error;
-    }
+    const [scanned] = await table.scanMany([key]);
+    return scanned?.record;
   }
 
   private problem(kind: Problem['kind'], what: string): void {

@@ -1,14 +1,7 @@
 /** Deletes scenes, tiles and collections, and updates collections. Each commit leaves a consistent state. */
 import { type Catalogue, sceneKey } from '../catalogue/index.js';
 import { type Commit, type LockManager, type RecordEdit, type WriteLock, withLock } from '../commit/index.js';
-import {
-  collectionFixed,
-  collectionNotFound,
-  sceneBusy,
-  sceneNotFound,
-  storageCorrupt,
-  tileNotFound,
-} from '../errors.js';
+import { collectionFixed, collectionNotFound, sceneBusy, sceneNotFound, tileNotFound } from '../errors.js';
 import { type TileVersion, tileId } from '../files/index.js';
 import type { CollectionRecord, TileRecord } from '../records/index.js';
 import { textureDeletions } from './texture-write.js';
@@ -61,13 +54,11 @@ export async function tilesOfScene(
   { id, grid }: CollectionRecord,
   sceneId: string,
 ): Promise<TileVersion[]> {
-  try {
-    const scene = await catalogue.scenes.get(sceneKey(id, sceneId));
-    if (!scene) return [];
-    const { geocodes, version } = scene;
+  const [scene] = await catalogue.scenes.scanMany([sceneKey(id, sceneId)]);
+  if (!scene) return [];
+  if (scene.record) {
+    const { geocodes, version } = scene.record;
     return geocodes.map((geocode) => ({ id: tileId(id, sceneId, grid, geocode), grid, geocode, version }));
-  } catch (error) {
-    if (!storageCorrupt.is(error)) throw error;
   }
   const tiles: TileVersion[] = [];
   for await (const { record } of catalogue.tiles.scan({ prefix: `${id}_${sceneId}_` }))

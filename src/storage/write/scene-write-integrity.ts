@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/index.js';
-import { storageCorrupt } from '../errors.js';
 import { isIntact, onDisk, tileFile } from '../files/index.js';
 import type { ObjectStore } from '../object-store/index.js';
 import type { SceneRecord, TileRecord } from '../records/index.js';
@@ -17,10 +16,8 @@ export async function isSceneIntact(
   idOf: (geocode: string) => string,
 ): Promise<boolean> {
   for (const geocode of scene.geocodes) {
-    const tile = await tiles.get(idOf(geocode)).catch((error) => {
-      if (storageCorrupt.is(error)) return undefined;
-      throw error;
-    });
+    const [scanned] = await tiles.scanMany([idOf(geocode)]);
+    const tile = scanned?.record;
     if (tile?.version !== scene.version || !(await hasIntactFiles(dir, tile))) return false;
   }
   return true;
