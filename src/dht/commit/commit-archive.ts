@@ -86,8 +86,9 @@ export async function listArchived(objects: ObjectStore): Promise<number[]> {
   return numbers;
 }
 
-/** Reads archived entries. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
-export function readArchived(objects: ObjectStore, numbers: number[]): Promise<CommittedEntry[]> {
+/** Reads the archived entries after number `since` up to `last`. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
+export function readArchived(objects: ObjectStore, since: number, last: number): Promise<CommittedEntry[]> {
+  const numbers = Array.from({ length: last - since }, (_, i) => since + 1 + i);
   return mapConcurrent(numbers, CONCURRENCY, (seq) => readArchivedEntry(objects, seq));
 }
 

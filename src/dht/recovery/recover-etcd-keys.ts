@@ -184,11 +184,7 @@ async function readStored(objects: ObjectStore): Promise<StoredLog> {
   const known = new Set(numbers);
   for (let next = seq + 1; next <= last; next++)
     if (!known.has(next)) throw logArchiveIncomplete(objects.url, next, last);
-  const commits = await readArchived(
-    objects,
-    numbers.filter((number) => number > seq),
-  );
-  return { ...stored, commits };
+  return { ...stored, commits: await readArchived(objects, seq, last) };
 }
 
 /** The schemas of all collections. Reads the header of every part and segment, so that a missing one is noticed now. */
