@@ -210,7 +210,7 @@ export class Cluster {
    * restore).
    */
   get isReady(): boolean {
-    if (this.options.storage.writeError !== undefined) return false;
+    if (this.options.storage.catalogue.writeError !== undefined) return false;
     return this.placement.slots.every((owners, slot) => {
       const state = owners.find(({ node }) => node === this.self)?.state;
       const isElsewhere = owners.some((owner) => owner.state !== 'initializing');

@@ -190,10 +190,10 @@ test('after any deliveries, deletions and restorations, a run leaves every tile 
       await storeScene(cluster.storage, delivery(one.scene, second), deriveTiles);
       delivered.set(one.scene, second);
     } else if (one.kind === 'delete') {
-      if (delivered.delete(one.scene)) await cluster.storage.deleteScene('test', `s${one.scene}`);
+      if (delivered.delete(one.scene)) await cluster.storage.collections.deleteScene('test', `s${one.scene}`);
     } else if (one.kind === 'delete derived') {
       const tiles = await derived(cluster.storage);
-      if (tiles.length > 0) await cluster.storage.deleteTile(tiles[one.nth % tiles.length]!.id);
+      if (tiles.length > 0) await cluster.storage.collections.deleteTile(tiles[one.nth % tiles.length]!.id);
     } else await cluster.restore();
   };
 
@@ -235,7 +235,7 @@ test('deleting an input derives a different tile from the others; restoring it d
   const { storage, workers } = await single(t);
   for (const number of [0, 1, 2]) await storeScene(storage, delivery(number, 1));
   const [before] = await derivedBy(await fill(storage, workers), storage);
-  await storage.deleteScene('test', before!.derivedFrom.at(-1)!.split('_')[1]!);
+  await storage.collections.deleteScene('test', before!.derivedFrom.at(-1)!.split('_')[1]!);
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 1, unchanged: 0, removed: 0 });
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 0, unchanged: 1, removed: 0 });
   const { id } = before!;

@@ -60,7 +60,7 @@ test('concurrent jobs create a collection with one grid, one precision and one n
     });
     for (const { status, error } of await Promise.all(runs))
       assert.equal(status, 'successful', error?.message);
-    const [{ pixelSizes, precision }] = await toArray(storage.collections());
+    const [{ pixelSizes, precision }] = await toArray(storage.catalogue.collections.values());
     const sizes = pixelSizes?.flat().map(({ x }) => x) ?? [];
     for (const [i, size] of sizes.entries())
       for (const other of sizes.slice(i + 1))
@@ -134,7 +134,7 @@ test('a collection of an older version keeps the sizes of its tiles', async (t) 
   const path = await scene(folder, 's', 10.1);
   await ingest(node, { href: path, ...at });
   // The record of a version that knew no pixel sizes: its tiles have the measured ones.
-  await storage.updateCollection('old', ({ pixelSizes: _, ...record }) => record);
+  await storage.collections.update('old', ({ pixelSizes: _, ...record }) => record);
   const [given] = await describeScenes(path, at);
   const { scene: planned, collection } = await planSceneTiles(storage, given, at);
   assert.deepEqual(planned.groups, given.groups);

@@ -215,7 +215,7 @@ test('verify reports nothing while scenes are written, replaced, deleted, undone
     for (let n = 0; n < 60; n++) {
       const scene = `s${n % 3}`;
       await writeScene(storage, scene, n);
-      if (n % 4 === 0) await storage.deleteScene(COLLECTION.id, scene);
+      if (n % 4 === 0) await storage.collections.deleteScene(COLLECTION.id, scene);
       const write = await storage.beginScene(COLLECTION, 'undone', cellsOf(n));
       await stageTile(write, n, cellsOf(n)[0]!);
       if (n % 2) await write.publish([cellsOf(n)[0]!]);

@@ -4,7 +4,6 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import {
-  type Catalogue,
   type CountedLockManager,
   collectionBusy,
   type Storage,
@@ -43,10 +42,6 @@ export class ClusterLockManager implements CountedLockManager {
 
   get prefixLengths(): PrefixLengths {
     return this.options.prefixLengths;
-  }
-
-  get catalogue(): Catalogue {
-    return this.options.storage.catalogue;
   }
 
   /** When the lock is granted, the last committed state of the scene is applied locally. */

@@ -147,7 +147,7 @@ class FolderImport {
 
   async run(): Promise<ImportReport> {
     const { storage } = this.options;
-    const collections = await toArray(storage.collections());
+    const collections = await toArray(storage.catalogue.collections.values());
     await this.requireSameCells(collections);
     for (const collection of collections) {
       await this.importCollection(collection);

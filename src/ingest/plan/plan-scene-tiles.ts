@@ -48,7 +48,7 @@ export async function planSceneTiles(
     const fixed = existing.grid === grid.name ? existing.precision : undefined;
     const precision = options.precision ?? fixed ?? scenePrecision(given, grid);
     await storage.collectionFor({ ...given.collection, id, grid: grid.name, precision });
-    const collection = options.dryRun ? amend(existing) : await storage.updateCollection(id, amend);
+    const collection = options.dryRun ? amend(existing) : await storage.collections.update(id, amend);
     if (options.dryRun) dry.set(id, collection);
     const scene = matchScenePixelSizes(given, collection);
     return { scene, collection, grid, notes: planNotes(scene, collection, grid) };

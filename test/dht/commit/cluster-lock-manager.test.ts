@@ -16,23 +16,23 @@ test('a collection is not deleted while another node writes a scene of it, and g
   await writeScene(a.storage, 's1', 1);
 
   const write = await a.storage.beginScene(COLLECTION, 's2', cellsOf(2));
-  await assert.rejects(b.storage.deleteCollection(id), { code: 'TW_STORAGE_SCENE_BUSY' });
+  await assert.rejects(b.storage.collections.delete(id), { code: 'TW_STORAGE_SCENE_BUSY' });
   await write.abort();
 
   // A deletion that ends before it has deleted anything.
   const claim = await b.cluster.locks.lockCollection(id);
   await assert.rejects(writeScene(a.storage, 's2', 2), { code: 'TW_STORAGE_COLLECTION_BUSY' });
   await assert.rejects(
-    a.storage.updateCollection(id, (record) => ({ ...record, title: 'changed' })),
+    a.storage.collections.update(id, (record) => ({ ...record, title: 'changed' })),
     {
       code: 'TW_STORAGE_COLLECTION_BUSY',
     },
   );
   await claim.release();
   await writeScene(a.storage, 's2', 2);
-  await a.storage.updateCollection(id, (record) => ({ ...record, title: 'changed' }));
+  await a.storage.collections.update(id, (record) => ({ ...record, title: 'changed' }));
 
-  assert.equal(await b.storage.deleteCollection(id), cellsOf(1).length + cellsOf(2).length);
+  assert.equal(await b.storage.collections.delete(id), cellsOf(1).length + cellsOf(2).length);
   await a.cluster.replica.catchUp();
   assert.equal(await a.storage.getCollection(id), undefined);
   assert.equal(a.storage.index.size, 0);
@@ -117,7 +117,7 @@ test('a commit that was built from a collection which is then deleted fails', as
       if (!(await b.storage.getCollection(id))) throw collectionNotFound(id);
       if (++builds === (name === 'shared' ? 2 : 1)) {
         await (name === 'scene' ? b.cluster.revokeLocksOf('b') : undefined);
-        await a.storage.deleteCollection(id);
+        await a.storage.collections.delete(id);
       }
       return { added: [tile] };
     });

@@ -138,10 +138,11 @@ const STEPS: ((node: Node, expected: Expected, where: SharedStores) => Promise<v
   (node, expected) => expected.after(['scene s2'], 3, () => deliver(node, 's2', 3)),
   ({ log }, expected, { objects }) =>
     expected.after([], 0, () => writeLogCheckpoint({ log, objects, prefixLengths })),
-  (node, expected) => expected.after(['scene s2'], 0, () => node.storage.deleteScene(COLLECTION.id, 's2')),
+  (node, expected) =>
+    expected.after(['scene s2'], 0, () => node.storage.collections.deleteScene(COLLECTION.id, 's2')),
   ({ storage }, expected) =>
     expected.after([], 0, () =>
-      storage.updateCollection(COLLECTION.id, (record) => ({ ...record, title: 'amended' })),
+      storage.collections.update(COLLECTION.id, (record) => ({ ...record, title: 'amended' })),
     ),
   (node, expected) => derive(node, 10, expected),
   (node, expected) => expected.after(['scene scene-0'], 5, () => deliver(node, 'scene-0', 5)),

@@ -52,9 +52,9 @@ test('the sizes of slots follow scenes that are added, replaced and deleted, and
     () => writeDerived(storage, 4),
     () => replica.dropSlots(slots.slice(0, 2)),
     () => writeScene(storage, 's2', 5),
-    () => storage.deleteScene(COLLECTION.id, 's1'),
+    () => storage.collections.deleteScene(COLLECTION.id, 's1'),
     () => replica.loadSlots(slots),
-    () => storage.deleteCollection(COLLECTION.id),
+    () => storage.collections.delete(COLLECTION.id),
   ]) {
     await work();
     await same();

@@ -62,7 +62,7 @@ async function folderWithLog(t: TestContext): Promise<string> {
   await storage.close();
   const again = await Storage.open(dir);
   await writeScene(again, 'a', 12);
-  await again.deleteScene(COLLECTION.id, 'b');
+  await again.collections.deleteScene(COLLECTION.id, 'b');
   await closeAsKilled(again);
   return dir;
 }

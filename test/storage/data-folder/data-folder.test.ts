@@ -174,7 +174,7 @@ test('without room for a snapshot of the index, only the next start takes longer
   await writeFile(ballast, Buffer.alloc(1_500_000));
   const warned = once(process, 'warning');
   // Deletions succeed; the snapshot that they make due does not.
-  await storage.deleteScene(COLLECTION.id, 'a');
+  await storage.collections.deleteScene(COLLECTION.id, 'a');
   await storage.close();
   const [warning] = await warned;
   assert.match(warning.message, /no snapshot of the index.*reserve/);

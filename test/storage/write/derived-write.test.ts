@@ -55,11 +55,11 @@ test('a derived tile is deleted alone, survives its scene, and is deleted with i
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
   const [gone, ...kept] = derivedIds(1);
-  await storage.deleteTile(gone!);
-  await storage.deleteScene(COLLECTION.id, 'scene-0');
+  await storage.collections.deleteTile(gone!);
+  await storage.collections.deleteScene(COLLECTION.id, 'scene-0');
   assert.equal(storage.index.size, kept.length);
   await writeScene(storage, 'scene-0', 4);
-  await storage.deleteCollection(COLLECTION.id);
+  await storage.collections.delete(COLLECTION.id);
   assert.equal(storage.index.size, 0);
   await storage.collectOldVersions();
   assert.equal((await verify(storage)).problemCount, 0);

@@ -54,7 +54,11 @@ export async function collectionRoutes(
     },
     async (request) => {
       const base = baseUrl(request);
-      const { page, links } = toPage(request, await toArray(storage.collections()), request.query);
+      const { page, links } = toPage(
+        request,
+        await toArray(storage.catalogue.collections.values()),
+        request.query,
+      );
       return {
         ...(await describe(page, base)),
         links: [
