@@ -51,6 +51,7 @@ export {
   type DiskReserve,
   derivedTileId,
   FILE_NAME_SCHEMA,
+  filesOf,
   firstVersionAt,
   fsyncPath,
   type ModelFileLocation,

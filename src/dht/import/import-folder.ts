@@ -222,7 +222,7 @@ class FolderImport {
       if (!scanned) throw importFileDamaged(ids[i]!, 'it has no record');
       return scanned.record;
     });
-    await this.files.requireTiles(own);
+    await this.files.require(own);
     if (!dryRun)
       await withLock(
         this.acquireLock(() => this.locks.lockScene(collection.id, scene.id)),
@@ -264,8 +264,7 @@ class FolderImport {
       for (const tile of own) {
         const known = present.get(tile.id);
         if (!known) {
-          if (await this.reportDamage(`tile ${tile.id}`, () => this.files.requireTiles([tile])))
-            fresh.push(tile);
+          if (await this.reportDamage(`tile ${tile.id}`, () => this.files.require([tile]))) fresh.push(tile);
           continue;
         }
         if (isSameTile(known, tile)) tiles.present++;
@@ -305,12 +304,12 @@ class FolderImport {
       return;
     }
     const versions = versionsOf(own);
-    for (const version of versions) await this.files.requireModel(version);
+    await this.files.require(versions);
     if (!dryRun)
       await withLock(this.locks.lockShared(), async (lock) => {
         // New names, the oldest first, because garbage collection may be about to remove the files of an interrupted import.
         const names = versions.map(newVersion).reverse();
-        for (const [i, version] of versions.entries()) await this.files.uploadModel(version, names[i]!);
+        for (const [i, version] of versions.entries()) await this.files.upload([version], names[i]!);
         const record = modelRecordOf(versions.map((version, i) => ({ ...version, version: names[i]! })));
         await lock.commit(async () =>
           (await this.view.models.get(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
@@ -320,7 +319,7 @@ class FolderImport {
   }
 
   private uploadTiles(tiles: TileRecord[], version: string): Promise<void> {
-    return this.files.uploadTiles(tiles, version, () => this.reportProgress(1));
+    return this.files.upload(tiles, version, () => this.reportProgress(1));
   }
 
   /** Waits while another node holds the lock. */

@@ -7,19 +7,18 @@ import type { Cursor } from '../column-index/index.js';
 import {
   checksumOf,
   fileChunks,
+  filesOf,
   isMissingFile,
-  modelFile,
   modelFolder,
   modelId,
   onDisk,
   orIfMissing,
   stagingPath,
-  tileFile,
   tileFolder,
   tileId,
   VERSION_DEPTH,
 } from '../files/index.js';
-import type { SceneRecord, TileRecord } from '../records/index.js';
+import type { ModelVersionRecord, SceneRecord, TileRecord } from '../records/index.js';
 import type { Storage } from '../storage.js';
 import { versionsOf } from '../write/index.js';
 import { type ExpectedFile, ObjectVerifier } from './verify-objects.js';
@@ -136,8 +135,7 @@ class Verification {
           const now = await this.readIntact(models, model.id);
           return now !== undefined && versionsOf(now).some((one) => one.version === version.version);
         };
-        for (const { name, bytes, crc32 } of version.files)
-          await this.file({ path: modelFile(version, name), bytes, crc32, record, isCurrent });
+        for (const file of filesOf(version)) await this.file({ ...file, record, isCurrent });
       }
     });
     if (this.objects) {
@@ -161,8 +159,7 @@ class Verification {
   private async tile(tile: TileRecord): Promise<void> {
     const isCurrent = async () => (await this.readIntactTile(tile.id))?.version === tile.version;
     const record = `tiles ${tile.id}`;
-    for (const { name, bytes, crc32 } of tile.groups)
-      await this.file({ path: tileFile(tile, name), bytes, crc32, record, isCurrent });
+    for (const file of filesOf(tile)) await this.file({ ...file, record, isCurrent });
     if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
       this.problem('no-scene', `tiles ${tile.id}`);
     if (!this.storage.index.agrees(tile)) await this.verifyIndexed(tile.id);
@@ -240,7 +237,7 @@ class Verification {
     const { pending, superseded } = this.storage.catalogue;
     const staging = stagingPath('');
     if (await pending.has(path.endsWith(staging) ? path.slice(0, -staging.length) : path)) return;
-    const files = await this.filesOf(path);
+    const files = await this.namedFiles(path);
     if (!files) {
       if (!(await superseded.has(path))) await this.orphan(path);
       return;
@@ -278,12 +275,11 @@ class Verification {
   }
 
   /** The files in the record that names this version folder; undefined if no record does. */
-  private async filesOf(path: string): Promise<Set<string> | undefined> {
+  private async namedFiles(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
       const tile = await this.readIntactTile(names[4]);
-      if (!tile || tileFolder(tile) !== path) return undefined;
-      return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
+      return tile && tileFolder(tile) === path ? pathsOf(tile) : undefined;
     }
     const [, model, collection, gridName, geocode] = names;
     const grid = grids.find(({ name }) => name === gridName);
@@ -291,7 +287,7 @@ class Verification {
     const id = modelId(model, collection, grid.name, geocode);
     const record = await this.readIntact(this.storage.catalogue.models, id);
     const version = record && versionsOf(record).find((one) => modelFolder(one) === path);
-    return version && new Set(version.files.map((file) => modelFile(version, file.name)));
+    return version && pathsOf(version);
   }
 
   private readIntactTile(id: string): Promise<TileRecord | undefined> {
@@ -309,3 +305,5 @@ class Verification {
     if (this.report.problems.length < MAX_LISTED) this.report.problems.push({ kind, what });
   }
 }
+
+const pathsOf = (record: TileRecord | ModelVersionRecord) => new Set(filesOf(record).map(({ path }) => path));
