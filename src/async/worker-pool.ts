@@ -156,17 +156,15 @@ export class WorkerPool<Task, Result> {
     }
   }
 
-  private scheduleSpawn(): void {
-    this.spawnTimer = undefined;
-    this.dispatch();
-  }
-
   /** Starts a thread. Returns undefined if all threads exist, or if the newest one is still starting up. */
   private spawn(): PoolWorker<Task, Result> | undefined {
     if (this.workers.size >= this.threads) return undefined;
     const delayMs = this.lastSpawnedAt + SPAWN_INTERVAL_MS - performance.now();
     if (delayMs > 0 && this.workers.size > 0) {
-      this.spawnTimer ??= setTimeout(() => this.scheduleSpawn(), delayMs);
+      this.spawnTimer ??= setTimeout(() => {
+        this.spawnTimer = undefined;
+        this.dispatch();
+      }, delayMs);
       return undefined;
     }
     this.lastSpawnedAt = performance.now();

@@ -147,10 +147,6 @@ export class Storage {
 
   // Collections
 
-  getCollection(id: string): Promise<CollectionRecord | undefined> {
-    return this.catalogue.collections.get(id);
-  }
-
   /**
    * The collection of this id, or, if it does not exist, the record that its first scene will commit. That commit fixes grid
    * and precision: others are refused with TW_STORAGE_COLLECTION_FIXED.
@@ -158,7 +154,7 @@ export class Storage {
   async collectionFor(wanted: NewCollection): Promise<CollectionRecord> {
     checkedName('collection id', wanted.id);
     checkedName('grid', wanted.grid);
-    const existing = await this.getCollection(wanted.id);
+    const existing = await this.catalogue.collections.get(wanted.id);
     return existing ? requireSameCells(existing, wanted) : { ...wanted, createdAt: Date.now() };
   }
 
@@ -212,10 +208,6 @@ export class Storage {
   }
 
   // Tiles
-
-  getTile(id: string): Promise<TileRecord | undefined> {
-    return this.catalogue.tiles.get(id);
-  }
 
   /**
    * Records of these ids in this order, without deleted and damaged ones. With `seq` they are as of that commit of the cluster, as of

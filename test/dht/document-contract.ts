@@ -8,7 +8,7 @@ import {
   createClusterIfAbsent,
   readCluster,
   requireSameCluster,
-} from '../../src/dht/recovery/cluster-document.js';
+} from '../../src/dht/recovery/cluster-identity.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
 import { eventually } from '../support/eventually.js';
 

@@ -109,7 +109,7 @@ test('a flipped byte in a record is detected, the rest remains usable, and the s
   assert.match(storage.damaged[0]!.message, new RegExp(tileKey('a', 7)));
   assert.equal(storage.index.size, 2 * cellsOf(7).length - 1);
   const corrupt = { code: 'TW_STORAGE_CORRUPT' };
-  await assert.rejects(storage.getTile(tileKey('a', 7)), {
+  await assert.rejects(storage.catalogue.tiles.get(tileKey('a', 7)), {
     ...corrupt,
     message: new RegExp(tileKey('a', 7)),
   });
@@ -152,7 +152,7 @@ test('no flipped byte in a table file of LevelDB is returned as an intact record
     try {
       storage = await Storage.open(dir);
       for (const key of sound.keys()) {
-        const tile = await storage.getTile(key);
+        const tile = await storage.catalogue.tiles.get(key);
         if (tile) assert.deepEqual(tile, sound.get(key));
       }
       if ((await verify(storage)).problemCount > 0) found++;

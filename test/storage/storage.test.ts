@@ -72,7 +72,7 @@ test('no part of a scene is visible before its commit', async (t) => {
   await write.publish(['9q8yy', '9q8yz']);
   assert.equal(storage.index.size, 0);
   assert.equal(await storage.getScene(COLLECTION.id, 'a'), undefined);
-  assert.equal(await storage.getTile(write.tileId('9q8yy')), undefined);
+  assert.equal(await storage.catalogue.tiles.get(write.tileId('9q8yy')), undefined);
   assert.deepEqual(await storageProblems(storage), [], 'what is being written is no orphan');
 
   const tiles = ['9q8yy', '9q8yz'].map((cell) => tileRecord(write, 1, cell));
@@ -183,7 +183,7 @@ test('a collection is updated, except for its cells, serially', async (t) => {
     }));
   await Promise.all([10, 20, 60].map(add));
   assert.deepEqual(
-    (await storage.getCollection(id))?.pixelSizes?.flat().map(({ x }) => x),
+    (await storage.catalogue.collections.get(id))?.pixelSizes?.flat().map(({ x }) => x),
     [10, 20, 60],
   );
   await assert.rejects(
@@ -198,9 +198,9 @@ test('a collection is updated, except for its cells, serially', async (t) => {
 
 test('the first scene fixes grid and precision of a collection', async (t) => {
   const storage = await openStorage(t);
-  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  assert.equal(await storage.catalogue.collections.get(COLLECTION.id), undefined);
   await writeScene(storage, 'first', 1);
-  assert.equal((await storage.getCollection(COLLECTION.id))?.title, COLLECTION.title);
+  assert.equal((await storage.catalogue.collections.get(COLLECTION.id))?.title, COLLECTION.title);
   const again = await storage.collectionFor({ ...COLLECTION, title: 'other words' });
   assert.equal(again.title, COLLECTION.title);
   for (const other of [{ precision: 6 }, { grid: 'quadtile', precision: 12 } as const])
@@ -394,7 +394,7 @@ test('a tile, scene or collection is deleted with its files, and others stay', a
   assert.deepEqual((await storage.getScene(COLLECTION.id, 'a_b'))?.geocodes, [...cellsOf(n)].sort());
   await open.commit(factsOf(n), [tileRecord(open, n, '9q8yy')]);
   assert.equal(await storage.collections.delete(COLLECTION.id), cellsOf(n).length + 1);
-  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  assert.equal(await storage.catalogue.collections.get(COLLECTION.id), undefined);
   await storage.collectOldVersions();
   assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
   assert.equal(storage.index.size, 1);

@@ -48,7 +48,7 @@ export class ClusterLockManager implements CountedLockManager {
   async lockScene(collection: string, scene: string): Promise<WriteLock> {
     const { coordination } = this.options;
     await requireUnlocked(coordination, collectionLockName(collection), () => collectionBusy(collection));
-    return this.acquireAndCatchUp(`scene/${collection}/${scene}`, { collection });
+    return this.acquireAndCatchUp(`scene/${collection}/${scene}`, collection);
   }
 
   /** When the lock is granted, no commit that adds to the collection can follow, and all earlier ones are applied locally. */
@@ -58,8 +58,9 @@ export class ClusterLockManager implements CountedLockManager {
     await requireUnlocked(coordination, prefix, ({ name }) =>
       sceneBusy(collection, name.slice(prefix.length)),
     );
-    const first = () => this.deleteSchema(collection);
-    return this.acquireAndCatchUp(collectionLockName(collection), { collection, first });
+    return this.acquireAndCatchUp(collectionLockName(collection), collection, () =>
+      this.deleteSchema(collection),
+    );
   }
 
   lockShared(): Promise<WriteLock> {
@@ -69,11 +70,12 @@ export class ClusterLockManager implements CountedLockManager {
   /** When this resolves, everything that was committed before the lock, and before the end of `first`, is applied locally. */
   private async acquireAndCatchUp(
     name: string,
-    { collection, first }: { collection: string; first?: () => Promise<unknown> },
+    collection: string,
+    first = async () => {},
   ): Promise<WriteLock> {
     const lock = await this.acquire(name, collection);
     try {
-      await first?.();
+      await first();
       await this.options.replica.catchUp();
       return lock;
     } catch (error) {

@@ -6,7 +6,6 @@ import { type CoordinationStore, outcomeUnknown } from '../../coordination/index
 import { messageOf } from '../../errors.js';
 import type { ClusterMetrics } from '../../metrics/index.js';
 import {
-  type Catalogue,
   type CatalogueChange,
   type CollectionRecord,
   type Commit,
@@ -80,10 +79,6 @@ export class Committer {
   constructor(private readonly options: CommitterOptions) {
     this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     this.archive = new LogArchive(options.log, options.objects);
-  }
-
-  private get catalogue(): Catalogue {
-    return this.options.storage.catalogue;
   }
 
   /**
@@ -209,7 +204,7 @@ export class Committer {
     id: string,
     key: StoredCollectionSchema | undefined,
   ): Promise<KeyRevision | 'changed'> {
-    const { coordination } = this.options;
+    const { coordination, storage } = this.options;
     const change = edits.find(isCollectionEdit);
     if (change?.record === null) {
       if (!key) return revisionOf(id, undefined);
@@ -217,7 +212,7 @@ export class Committer {
       return 'changed';
     }
     if (!change && key) return revisionOf(id, key);
-    const existing = key ? undefined : await this.catalogue.collections.get(id);
+    const existing = key ? undefined : await storage.catalogue.collections.get(id);
     if (existing) {
       await this.recreateSchema(existing);
       return 'changed';

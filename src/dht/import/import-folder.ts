@@ -169,7 +169,7 @@ class FolderImport {
   private async requireSameCells(collections: CollectionRecord[]): Promise<void> {
     const differing: string[] = [];
     for (const own of collections) {
-      const other = await this.view.getCollection(own.id);
+      const other = await this.view.catalogue.collections.get(own.id);
       const difference = other && cellDifference(own, other);
       if (difference) differing.push(`${own.id} (${difference})`);
     }
@@ -180,7 +180,7 @@ class FolderImport {
   private async importCollection(own: CollectionRecord): Promise<void> {
     const { collections } = this.report;
     const missing = async () => {
-      const known = await this.view.getCollection(own.id);
+      const known = await this.view.catalogue.collections.get(own.id);
       if (!known) return own;
       const difference = cellDifference(own, known);
       if (difference) throw importCellsDiffer([`${own.id} (${difference})`]);

@@ -34,8 +34,13 @@ import {
   otherCluster,
 } from '../errors.js';
 import { requireNoHeartbeats } from '../membership/index.js';
-import { CLUSTER_KEY, type ClusterDocument } from './cluster-document.js';
-import { type ClusterIdentity, FORMAT, readIdentity } from './cluster-identity.js';
+import {
+  CLUSTER_KEY,
+  type ClusterDocument,
+  type ClusterIdentity,
+  FORMAT,
+  readIdentity,
+} from './cluster-identity.js';
 import { epochPut, startEpoch } from './recovery-epoch.js';
 
 /** This key exists while a restore writes the keys; its value is the id of the cluster. */

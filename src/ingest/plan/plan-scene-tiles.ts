@@ -41,7 +41,7 @@ export async function planSceneTiles(
   dry = new Map<string, CollectionRecord>(),
 ): Promise<ScenePlan> {
   const id = options.collection ?? given.collection.id;
-  const existing = dry.get(id) ?? (await storage.getCollection(id));
+  const existing = dry.get(id) ?? (await storage.catalogue.collections.get(id));
   const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
   const amend = (record: CollectionRecord) => mergeCollectionFacts(record, given);
   if (existing) {

@@ -21,8 +21,7 @@ import {
 import type { ModelVersionRecord, SceneRecord, TileRecord } from '../records/index.js';
 import type { Storage } from '../storage.js';
 import { versionsOf } from '../write/index.js';
-import { type ExpectedFile, ObjectVerifier } from './verify-objects.js';
-import type { Problem } from './verify-problem.js';
+import { type ExpectedFile, ObjectVerifier, type Problem } from './verify-objects.js';
 
 /** Maximum number of listed problems, and of listed orphans; all are counted. */
 const MAX_LISTED = 10_000;

@@ -34,7 +34,7 @@ test('a collection is not deleted while another node writes a scene of it, and g
 
   assert.equal(await b.storage.collections.delete(id), cellsOf(1).length + cellsOf(2).length);
   await a.cluster.replica.catchUp();
-  assert.equal(await a.storage.getCollection(id), undefined);
+  assert.equal(await a.storage.catalogue.collections.get(id), undefined);
   assert.equal(a.storage.index.size, 0);
   await writeScene(a.storage, 's3', 3);
   await b.cluster.replica.catchUp();
@@ -72,7 +72,7 @@ test('a first ingest that failed does not fix the cells of its collection', asyn
     { grid: 'geohash', precision: 5 },
   );
   await commitEmptyScene(b, { ...COLLECTION, precision: 6 });
-  assert.equal((await b.storage.getCollection(COLLECTION.id))?.precision, 6);
+  assert.equal((await b.storage.catalogue.collections.get(COLLECTION.id))?.precision, 6);
   await assert.rejects(commitEmptyScene(b, COLLECTION), { code: 'TW_STORAGE_COLLECTION_FIXED' });
 });
 
@@ -114,7 +114,7 @@ test('a commit that was built from a collection which is then deleted fails', as
     const tile = { ...(await b.storage.getTiles([`${id}_scene-0_g${cellsOf(1)[0]}`]))[0]!, id: `${id}_x` };
     let builds = 0;
     const commit = claim.commit(async () => {
-      if (!(await b.storage.getCollection(id))) throw collectionNotFound(id);
+      if (!(await b.storage.catalogue.collections.get(id))) throw collectionNotFound(id);
       if (++builds === (name === 'shared' ? 2 : 1)) {
         await (name === 'scene' ? b.cluster.revokeLocksOf('b') : undefined);
         await a.storage.collections.delete(id);

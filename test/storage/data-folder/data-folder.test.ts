@@ -153,13 +153,14 @@ test('a full catalogue refuses writes until it is opened again, and loses nothin
   }, full);
   execFileSync('mount', ['-o', 'remount,size=32m', dir]);
   await assert.rejects(put(storage, big(acknowledged)), full, 'what is on disk is not known');
-  assert.equal((await storage.getCollection('c0'))?.id, 'c0', 'reading goes on');
+  assert.equal((await storage.catalogue.collections.get('c0'))?.id, 'c0', 'reading goes on');
   await storage.close();
 
   const again = await Storage.open(dir);
   t.diagnostic(`${acknowledged} records were acknowledged before the disk was full`);
   assert.ok(acknowledged > 50);
-  for (let n = 0; n < acknowledged; n++) assert.ok(await again.getCollection(`c${n}`), `record ${n}`);
+  for (let n = 0; n < acknowledged; n++)
+    assert.ok(await again.catalogue.collections.get(`c${n}`), `record ${n}`);
   await put(again, big(acknowledged));
   assert.deepEqual(await storageProblems(again), []);
   await again.close();

@@ -58,7 +58,7 @@ export async function sceneRoutes(
     },
     async (request) => {
       const { id } = request.params;
-      if (!(await storage.getCollection(id))) throw resourceNotFound(`collection ${id}`);
+      if (!(await storage.catalogue.collections.get(id))) throw resourceNotFound(`collection ${id}`);
       const { token } = request.query;
       if (token !== undefined && !SCENE_ID.test(token)) throw badPagingToken(token);
       const limit = parseLimit(request.query);
@@ -99,7 +99,7 @@ export async function sceneRoutes(
     write('Deletes a tile'),
     async (request, reply) => {
       const { id, itemId } = request.params;
-      const get = (tile: string) => (cluster ? finder.get(tile) : storage.getTile(tile));
+      const get = (tile: string) => (cluster ? finder.get(tile) : storage.catalogue.tiles.get(tile));
       const tile = await get(itemId);
       if (tile?.collection !== id) throw noItem(itemId, id, tile);
       await storage.collections.deleteTile(itemId, get);

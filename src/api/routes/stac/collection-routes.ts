@@ -10,7 +10,7 @@ import { jsonResponse } from '../../schemas/index.js';
 
 /** Throws TW_API_NOT_FOUND. */
 export async function requireCollection(storage: Storage, id: string): Promise<CollectionRecord> {
-  const found = await storage.getCollection(id);
+  const found = await storage.catalogue.collections.get(id);
   if (!found) throw resourceNotFound(`collection ${id}`);
   return found;
 }
