@@ -125,10 +125,7 @@ export class Committer {
       else throw collectionConflict(id ?? held.name);
     }
     // This error must not look as if nothing had been committed.
-    if (also.length > 0)
-      await storage.catalogue.write(also).catch((error) => {
-        throw localApplyFailed.because(error, held.name, storage.dir, messageOf(error));
-      });
+    if (also.length > 0) await this.locally(held.name, storage.catalogue.write(also));
   }
 
   /** Returns false if a key that the commit relies on has changed since it was read. */
@@ -162,16 +159,16 @@ export class Committer {
     const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
     // If this fails, the watch of the log reads the entry again, meets the same error and reports it.
     replica.applyOwn(committed).catch(() => undefined);
-    await Promise.all([this.archiveEntry(committed), this.applyLocally(committed)]);
+    const applied = replica.waitForCommit(seq, 2 * this.timeoutMs);
+    await Promise.all([this.archiveEntry(committed), this.locally(held.name, applied)]);
     this.options.metrics?.commitSeconds.observe((performance.now() - startedAt) / 1e3);
     return true;
   }
 
-  /** Throws TW_DHT_NOT_NOTED if this node cannot apply the commit. */
-  private async applyLocally({ seq, claim }: CommittedEntry): Promise<void> {
-    const { replica, storage } = this.options;
-    await replica.waitForCommit(seq, 2 * this.timeoutMs).catch((error) => {
-      throw localApplyFailed.because(error, claim, storage.dir, messageOf(error));
+  /** Waits for a step after the commit. Throws TW_DHT_NOT_NOTED if this node cannot do it. */
+  private async locally(claim: string, step: Promise<void>): Promise<void> {
+    await step.catch((error) => {
+      throw localApplyFailed.because(error, claim, this.options.storage.dir, messageOf(error));
     });
   }
 

@@ -152,18 +152,12 @@ function nextPlacement(
   changed: readonly (readonly Owner[])[],
 ): Placement {
   const slots = placement.slots.map((owners, slot) =>
-    areEqual(owners, changed[slot]!) ? owners : changed[slot]!,
+    isDeepStrictEqual(owners, changed[slot]!) ? owners : changed[slot]!,
   );
   const isSame =
     isDeepStrictEqual(nodes, placement.nodes) &&
     slots.every((owners, slot) => owners === placement.slots[slot]);
   return isSame ? placement : { ...placement, version: placement.version + 1, nodes, slots };
-}
-
-function areEqual(a: readonly Owner[], b: readonly Owner[]): boolean {
-  return (
-    a.length === b.length && a.every(({ node, state }, i) => node === b[i]!.node && state === b[i]!.state)
-  );
 }
 
 /** Inserts a node, or replaces the node with the same id; the result is sorted by id. */

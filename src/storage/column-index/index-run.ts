@@ -165,18 +165,16 @@ export class IndexRun {
   /** Marks a present row, or changes the mark of a row that is kept for undo. */
   mark(row: number, mark: Mark): void {
     if (this.removed[row] === KEPT_FOR_UNDO) this.keptForUndo--;
-    else if (!this.isFoundByCell(row)) this.forgetId(row);
+    else if (!this.isFoundByCell(row)) {
+      const id = this.idOf(row);
+      // Another row may have the same id by now.
+      if (this.byId.get(id) === row) this.byId.delete(id);
+    }
     this.removed[row] = mark;
     if (mark === OBSOLETE) this.obsolete++;
     else this.keptForUndo++;
     this.hasGaps = true;
     this.marked?.push(row);
-  }
-
-  /** Keeps the entry if another row has the same id by now. */
-  private forgetId(row: number): void {
-    const id = this.idOf(row);
-    if (this.byId.get(id) === row) this.byId.delete(id);
   }
 
   // Reading

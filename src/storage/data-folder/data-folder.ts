@@ -13,7 +13,7 @@ import {
   storageFormat,
   storageLocked,
 } from '../errors.js';
-import { fsyncPath, makeFolderDurably, onDisk, writeFileDurably } from '../files/index.js';
+import { fsyncPath, makeFolderDurably, onDisk, orIfMissing, writeFileDurably } from '../files/index.js';
 
 /** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
 const FORMAT = 2;
@@ -41,7 +41,9 @@ export interface LockInfo {
 
 /** The lock file of a folder; undefined if it does not exist or this user may not read it. */
 export async function readLock(dir: string): Promise<LockInfo | undefined> {
-  const text = await readOptional(join(dir, 'lock'), ['ENOENT', 'ENOTDIR', 'EACCES']);
+  const text = await readText(join(dir, 'lock')).catch((error) => {
+    if (error.code !== 'EACCES') throw error;
+  });
   return text === undefined
     ? undefined
     : parseJsonOr<LockInfo>(text, (cause) => storageCorrupt.because(cause, 'the file lock', dir));
@@ -67,8 +69,7 @@ export class DataFolder {
     await onDisk(dir, async () => {
       await makeFolderDurably(dir);
       await readIdentity(dir);
-      if ((await readOptional(join(dir, 'cluster.json'), ['ENOENT'])) !== undefined)
-        throw dataFolderIsStore(dir);
+      if ((await readText(join(dir, 'cluster.json'))) !== undefined) throw dataFolderIsStore(dir);
     });
     const catalogue = await openCatalogue(dir);
     try {
@@ -109,7 +110,7 @@ export class DataFolder {
 
 async function openCatalogue(dir: string): Promise<Catalogue> {
   const marker = join(dir, DAMAGED_MARKER);
-  if ((await readOptional(marker, ['ENOENT'])) !== undefined) throw storageDamaged(dir, marker);
+  if ((await readText(marker)) !== undefined) throw storageDamaged(dir, marker);
   const isNew = (await readIdentity(dir)) === undefined;
   if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
   try {
@@ -132,7 +133,7 @@ const DAMAGED_MARKER = 'damaged';
  * leftovers of an interrupted ingest and be removed, so the folder is not used until somebody has examined it.
  */
 async function refuseLostRecords(dir: string, marker: string, catalogue: Catalogue): Promise<void> {
-  const log = await readOptional(join(dir, 'catalogue', 'LOG'), ['ENOENT']);
+  const log = await readText(join(dir, 'catalogue', 'LOG'));
   const lost = log?.split('\n').find((line) => /dropping \d+ bytes|Corruption:/.test(line));
   if (lost === undefined) return;
   await writeFileDurably(marker, Buffer.from(`${lost}\n`));
@@ -142,7 +143,7 @@ async function refuseLostRecords(dir: string, marker: string, catalogue: Catalog
 
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const file = join(dir, 'node.json');
-  const text = await readOptional(file, ['ENOENT']);
+  const text = await readText(file);
   if (text === undefined) return undefined;
   const { format, id, created } =
     parseJsonOr<Record<string, unknown> | null>(text, (cause) =>
@@ -172,12 +173,5 @@ function writeLock(dir: string, info: LockInfo): Promise<void> {
   return writeFileDurably(join(dir, 'lock'), `${JSON.stringify(info)}\n`, 0o600);
 }
 
-/** The text of a file, or undefined if reading fails with one of the codes `absent`. */
-async function readOptional(file: string, absent: string[]): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (absent.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
-  }
-}
+/** The text of a file; undefined if it does not exist. */
+const readText = (file: string) => orIfMissing(readFile(file, 'utf8'), undefined);

@@ -1,6 +1,6 @@
 /** A tile store in a folder: local, or on a mount (NFS, Lustre, CephFS ...) that all nodes of a cluster share. */
 import { randomUUID } from 'node:crypto';
-import { access, link, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { access, link, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -68,9 +68,7 @@ export class FsStore implements ObjectStore {
   static async open(root: string): Promise<FsStore> {
     const store = new FsStore(root);
     try {
-      await mkdir(store.temporaries).catch((error) => {
-        if (error.code !== 'EEXIST') throw error;
-      });
+      await makeMissing(store.temporaries, root);
       await store.removeLeftovers();
     } catch (error) {
       if (isMissingFile(error))

@@ -208,21 +208,19 @@ export class PersistentIndex {
   /** Compacts and saves the index in the background. An error is kept in `snapshotError`, and the next commit tries again. */
   private scheduleMaintenance(): void {
     if (this.maintenance || !(this.isDue || this.index.needsCompaction)) return;
-    this.maintenance = this.maintain().then(
-      () => {
-        this.snapshotError = undefined;
-        this.maintenance = undefined;
-      },
-      (error) => {
-        this.snapshotError = error;
-        this.maintenance = undefined;
-      },
-    );
+    this.maintenance = this.maintain().finally(() => {
+      this.maintenance = undefined;
+    });
   }
 
   private async maintain(): Promise<void> {
-    await this.index.compact();
-    if (this.isDue) await this.save();
+    try {
+      await this.index.compact();
+      if (this.isDue) await this.save();
+      this.snapshotError = undefined;
+    } catch (error) {
+      this.snapshotError = error;
+    }
   }
 
   /** Writes a snapshot of the current index, then removes the log records that it makes superfluous. */
