@@ -10,7 +10,6 @@ import {
   sceneBusy,
   type WriteLock,
 } from '../../storage/index.js';
-import type { PrefixLengths } from '../placement/index.js';
 import { deleteSchema, readSchema } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';
 import { nextFenceInEpoch } from './epoch-fence.js';
@@ -38,10 +37,6 @@ export class ClusterLockManager implements CountedLockManager {
 
   constructor(private readonly options: ClusterLockManagerOptions) {
     this.committer = new Committer(options);
-  }
-
-  get prefixLengths(): PrefixLengths {
-    return this.options.prefixLengths;
   }
 
   /** When the lock is granted, the last committed state of the scene is applied locally. */

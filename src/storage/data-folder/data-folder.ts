@@ -58,7 +58,7 @@ export class DataFolder {
     readonly dir: string,
     readonly node: NodeIdentity,
     readonly catalogue: Catalogue,
-    private info: LockInfo,
+    public lock: LockInfo,
   ) {}
 
   /**
@@ -88,14 +88,10 @@ export class DataFolder {
     }
   }
 
-  get lock(): LockInfo {
-    return this.info;
-  }
-
   /** Publishes the URL at which this process serves the folder. */
   async announce(url: string): Promise<void> {
-    this.info = { ...this.info, url };
-    await onDisk(this.dir, () => writeLock(this.dir, this.info));
+    this.lock = { ...this.lock, url };
+    await onDisk(this.dir, () => writeLock(this.dir, this.lock));
   }
 
   /** Removes the lock file first: once LevelDB's lock is free, another process may write its own. */
