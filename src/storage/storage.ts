@@ -164,7 +164,7 @@ export class Storage {
     return this.catalogue.scenes.get(sceneKey(collection, scene));
   }
 
-  /** The scenes of a collection with their ids, and errors of damaged records; at most `limit` scenes, and only those after the id `after`. */
+  /** The scenes of a collection with their ids, also damaged ones; at most `limit` scenes, and only those after the id `after`. */
   async *scanScenes(
     collection: string,
     after?: string,

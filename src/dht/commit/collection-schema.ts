@@ -26,8 +26,8 @@ const PREFIX = 'collections/';
 export const schemaKey = (id: string) => PREFIX + id;
 
 /**
- * Stores a schema (for a new band group, for example) unless it has changed; `revision` 0 requires that the collection has none. `current` is
- * the schema afterwards.
+ * Stores a schema (for a new band group, for example) unless it has changed; `revision` 0 requires that the collection has none.
+ * `current` is the schema afterwards.
  */
 export async function updateSchema(
   store: CoordinationStore,

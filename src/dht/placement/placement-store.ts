@@ -8,7 +8,10 @@ import {
 
 export const PLACEMENT_KEY = 'placement';
 
-/** The stored placement document. Undefined before the first node. A serializable read may be slightly stale, but works without a majority of the etcd servers. */
+/**
+ * The stored placement document; undefined before the first node. A serializable read may be slightly stale, but works without a majority
+ * of the etcd servers.
+ */
 export function readPlacement(
   store: CoordinationStore,
   options: { serializable?: boolean; timeoutMs?: number } = {},
