@@ -1,4 +1,4 @@
-/** Deletes scenes, tiles and collections, and updates collections. Each commit leaves a consistent state. */
+/** Changes of collections, scenes and tiles that exist: deletions, and new records of collections. */
 import { type Catalogue, sceneKey } from '../catalogue/index.js';
 import { type Commit, type LockManager, type RecordEdit, type WriteLock, withLock } from '../commit/index.js';
 import { collectionFixed, collectionNotFound, sceneBusy, sceneNotFound, tileNotFound } from '../errors.js';
