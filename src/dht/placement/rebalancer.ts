@@ -231,8 +231,8 @@ export class Rebalancer {
 
   /** The number of zones of a slot if `node` is at `position`. */
   private zonesWith(held: readonly number[], position: number, node: number): number {
-    const holders = held.with(position, node).filter((holder) => holder !== UNASSIGNED);
-    return new Set(holders.map((holder) => this.zoneOf[holder])).size;
+    const holders = held.map((holder, i) => (i === position ? node : holder));
+    return new Set(holders.filter((one) => one !== UNASSIGNED).map((one) => this.zoneOf[one])).size;
   }
 
   /** True if both are nodes in the same zone. */
