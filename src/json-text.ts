@@ -9,6 +9,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Parses JSON that a program wrote. Throws the error that `fail` makes from the SyntaxError. */
+export function parseJsonOr<T>(text: string, fail: (cause: unknown) => Error): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw fail(error);
+  }
+}
+
 const SPACE = /[ \t\n\r]*/y;
 /** The characters between two escapes. Control characters must be escaped. */
 const PLAIN = /[ !#-[\]-\uffff]*/y;

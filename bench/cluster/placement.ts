@@ -2,18 +2,16 @@
  * `placement`: how evenly tiles are distributed over nodes, and how many bytes move when a node joins or leaves, compared with hashing.
  * Less is better.
  */
+import { type Placement, rebalance, SLOTS } from '../../src/dht/index.js';
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
   decodePlacement,
   emptyPlacement,
   encodePlacement,
-  type Placement,
-  rebalance,
   removeNode,
-  SLOTS,
   slotOf,
-} from '../../src/dht/index.js';
+} from '../../src/dht/placement/index.js';
 import { cellBbox, geohash } from '../../src/grid/index.js';
 import { PreparedGeometry } from '../../src/query/geometry/prepared-geometry.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';

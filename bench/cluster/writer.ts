@@ -7,7 +7,8 @@ import { ClusterLockManager } from '../../src/dht/commit/commit-lock-manager.js'
 import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { openClusterIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import { Replica } from '../../src/dht/replication/replica.js';
-import { type LockManager, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
+import type { LockManager } from '../../src/storage/commit/index.js';
+import { type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
 import { type Place, storeOf } from './servers.js';
 
 export interface Writer {

@@ -138,7 +138,7 @@ async function withoutCache(
   const owners = localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
   const imagery = new ImageService({ storage, finder, owners, cores, cacheBytes: 0 });
-  const collection = (await storage.getCollection(tile.collection))!;
+  const collection = (await storage.catalogue.collections.get(tile.collection))!;
   const times: number[] = [];
   try {
     for (const at of [tiles[0], ...tiles]) {

@@ -133,7 +133,7 @@ async function oneRound(
   const bilinear = await spend(warpAll('bilinear', true, false));
   const kept = await warpAll('bilinear', true, true)();
   const write = await spend(async () =>
-    total(await Promise.all(Array.from({ length: pool.size }, () => pool.run({ kind: 'write', folder })))),
+    total(await Promise.all(Array.from({ length: pool.threads }, () => pool.run({ kind: 'write', folder })))),
   );
   if (write.value.tiles !== kept.tiles) throw new Error('not all tiles were written');
   return {

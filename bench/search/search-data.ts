@@ -2,9 +2,9 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cellBbox, geohash } from '../../src/grid/index.js';
+import { DataFolder } from '../../src/storage/data-folder/index.js';
 import {
   type CollectionRecord,
-  DataFolder,
   type GroupRecord,
   Storage,
   type TileRecord,

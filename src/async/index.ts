@@ -5,7 +5,6 @@
 
 export { backOff } from './backoff.js';
 export { copyToSharedMemory } from './copy-to-shared-memory.js';
-export { workerDied, workerStuck } from './errors.js';
 export { mapConcurrent } from './map-concurrent.js';
 export { PeriodicTask } from './periodic-task.js';
 export { raceAbort } from './race-abort.js';

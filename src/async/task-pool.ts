@@ -13,31 +13,12 @@ type ResultOf<Handlers extends TaskHandlers, Kind extends keyof Handlers> = Awai
 >;
 
 /** A `WorkerPool` whose module calls `handleTasksByKind` with functions of the type `Handlers`. */
-export class TaskPool<Handlers extends TaskHandlers> {
-  private readonly pool: WorkerPool<unknown, unknown>;
-
-  constructor(module: URL, threads: number) {
-    this.pool = new WorkerPool(module, threads);
-  }
-
-  get threads(): number {
-    return this.pool.size;
-  }
-
-  /** Rejects as `WorkerPool.run` does. */
-  run<Kind extends keyof Handlers>(
+export class TaskPool<Handlers extends TaskHandlers> extends WorkerPool<unknown, unknown> {
+  override run<Kind extends keyof Handlers>(
     task: TaskOf<Handlers, Kind>,
     options?: RunOptions,
   ): Promise<ResultOf<Handlers, Kind>> {
-    return this.pool.run(task, options) as Promise<ResultOf<Handlers, Kind>>;
-  }
-
-  endThreads(): Promise<void> {
-    return this.pool.endThreads();
-  }
-
-  close(): Promise<void> {
-    return this.pool.close();
+    return super.run(task, options) as Promise<ResultOf<Handlers, Kind>>;
   }
 }
 

@@ -79,10 +79,10 @@ const ABORT_GRACE_MS = 30_000;
 const MAX_WASM_BYTES = 128 * 2 ** 20;
 
 /**
- * Runs tasks on up to `size` threads, each of which loads the module at `module`, which must call `handleTasks`.
+ * Runs tasks on at most `threads` threads, each of which loads the module at `module`, which must call `handleTasks`.
  *
  * Invariants: A thread has at most one task. Tasks start in the order of the calls and wait only while all threads are busy. While
- * tasks wait, another thread is started every SPAWN_INTERVAL_MS until there are `size`. A thread lives until `close` or
+ * tasks wait, another thread is started every SPAWN_INTERVAL_MS until there are `threads`. A thread lives until `close` or
  * `endThreads`, and is replaced if it ends or exceeds MAX_WASM_BYTES. A promise of `run` settles only when no thread works on its
  * task any more. An idle pool does not keep the process alive.
  */
@@ -96,7 +96,7 @@ export class WorkerPool<Task, Result> {
 
   constructor(
     private readonly module: URL,
-    readonly size: number,
+    readonly threads: number,
     private readonly timeLimitMs = MAX_TASK_MS,
   ) {}
 
@@ -156,17 +156,15 @@ export class WorkerPool<Task, Result> {
     }
   }
 
-  private scheduleSpawn(): void {
-    this.spawnTimer = undefined;
-    this.dispatch();
-  }
-
-  /** Starts a thread. Returns undefined if `size` threads exist, or if the newest one is still starting up. */
+  /** Starts a thread. Returns undefined if all threads exist, or if the newest one is still starting up. */
   private spawn(): PoolWorker<Task, Result> | undefined {
-    if (this.workers.size >= this.size) return undefined;
+    if (this.workers.size >= this.threads) return undefined;
     const delayMs = this.lastSpawnedAt + SPAWN_INTERVAL_MS - performance.now();
     if (delayMs > 0 && this.workers.size > 0) {
-      this.spawnTimer ??= setTimeout(() => this.scheduleSpawn(), delayMs);
+      this.spawnTimer ??= setTimeout(() => {
+        this.spawnTimer = undefined;
+        this.dispatch();
+      }, delayMs);
       return undefined;
     }
     this.lastSpawnedAt = performance.now();

@@ -152,7 +152,7 @@ async function useLocalPaths(
 ): Promise<void> {
   const items = answer?.features ?? (answer?.type === 'Feature' ? [answer as Item] : []);
   for (const { id, assets } of items) {
-    const tile = await node.storage.getTile(id);
+    const tile = await node.storage.catalogue.tiles.get(id);
     if (!tile) continue;
     for (const [name, asset] of Object.entries(assets)) {
       if (tile.groups.some((group) => group.name === name))

@@ -114,6 +114,15 @@ export function prefixRange(prefix: string): Required<KeyRange> {
   };
 }
 
+/** The key `key`; undefined if it is absent. */
+export async function readKey(
+  store: CoordinationStore,
+  key: string,
+  options?: CallOptions & { serializable?: boolean },
+): Promise<KeyValue | undefined> {
+  return firstKeyValue((await store.read([{ key }], options)).gets[0]!);
+}
+
 /** The key of a `get` of a single key. */
 export function firstKeyValue(result: RangeResult): KeyValue | undefined {
   return result.kvs[0];

@@ -1,7 +1,7 @@
 /**
  * A small replicated key-value store with revisions, transactions, leases and watches: etcd for a cluster, LevelDB for a single process.
  * Invariant: a transaction compares something that it changes, so a repeated attempt takes effect at most once. Knows nothing of slots or
- * jobs. Imports the parts `async`, `metrics` (types) and `storage`.
+ * jobs. Imports the parts `async`, `metrics` and `storage`.
  */
 
 export { compareAndSet } from './compare-and-set.js';
@@ -13,6 +13,7 @@ export {
   type Operation,
   prefixRange,
   type RangeResult,
+  readKey,
   type StoredValue,
   type Transaction,
   type Watch,
@@ -23,6 +24,6 @@ export { EtcdStore } from './etcd/index.js';
 export { parseJsonValue } from './json-value.js';
 export { Lease } from './lease.js';
 export { LevelStore } from './level-coordination-store.js';
-export { MeasuredKvStore } from './measured-coordination-store.js';
+export { measuredKvStore } from './measured-coordination-store.js';
 export { scanPrefix } from './prefix-scan.js';
 export { watchLoop } from './watch-loop.js';

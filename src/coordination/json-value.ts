@@ -1,5 +1,6 @@
 /** JSON values in the coordination store. */
 
+import { parseJsonOr } from '../json-text.js';
 import type { KeyValue } from './coordination-store.js';
 import { documentDamaged } from './errors.js';
 
@@ -8,12 +9,8 @@ export function parseJsonValue<T extends object>(
   { key, value }: Pick<KeyValue, 'key' | 'value'>,
   required: (keyof T & string)[],
 ): T {
-  try {
-    const document: unknown = JSON.parse(value);
-    if (typeof document === 'object' && document !== null && required.every((field) => field in document))
-      return document as T;
-  } catch (error) {
-    throw documentDamaged.because(error, key);
-  }
+  const document = parseJsonOr<T | null>(value, (cause) => documentDamaged.because(cause, key));
+  if (typeof document === 'object' && document !== null && required.every((field) => field in document))
+    return document;
   throw documentDamaged(key);
 }

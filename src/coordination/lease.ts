@@ -17,7 +17,8 @@ import { leaseGone } from './errors.js';
 export class Lease {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
-  private renewedAt = Date.now();
+  /** Time of the last confirmed renewal, ms since 1970. */
+  lastRenewedAt = Date.now();
   private ended = false;
 
   private constructor(
@@ -39,11 +40,6 @@ export class Lease {
   /** Aborted when the lease is lost. */
   get lost(): AbortSignal {
     return this.controller.signal;
-  }
-
-  /** Time of the last confirmed renewal, ms since 1970. */
-  get lastRenewedAt(): number {
-    return this.renewedAt;
   }
 
   /** Stops renewing the lease and revokes it. If the store cannot revoke it, the lease expires by itself. */
@@ -71,7 +67,7 @@ export class Lease {
       try {
         if (!(await this.store.keepAlive(this.id, { timeoutMs: this.intervalMs })))
           return this.onLost(leaseGone(`lease ${this.id}`));
-        this.renewedAt = Date.now();
+        this.lastRenewedAt = Date.now();
         if (!this.ended) this.schedule();
         return;
       } catch (error) {

@@ -131,7 +131,7 @@ export class Cluster {
    * `signal`.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
-    const { storage, objects, coordination, member, metrics, signal, onFailure } = options;
+    const { storage, objects, coordination, member, signal, onFailure } = options;
     const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
@@ -143,16 +143,7 @@ export class Cluster {
     const restore = await readEpoch(coordination);
     const epochId = restore?.id;
     const epoch = await epochNumber(restore, objects);
-    const replica = await Replica.open({
-      storage,
-      objects,
-      log,
-      cluster: id,
-      prefixLengths,
-      onFailure,
-      ...(epochId !== undefined && { epochId }),
-      ...(metrics && { metrics }),
-    });
+    const replica = await Replica.open({ ...options, log, cluster: id, prefixLengths, epochId });
     const cluster = new Cluster(options, id, replica, log, prefixLengths, epochId);
     cluster.membership = await Membership.join(coordination, member, {
       lost: () => onFailure(new Error(`node ${member.id} has lost its lease in etcd; it rejoins by itself`)),
@@ -167,15 +158,12 @@ export class Cluster {
       // No other process has the id of this node, so every lock with it is from a dead process.
       await revokeLocksOf(coordination, isOwnedBy(member.id));
       cluster.locks = new ClusterLockManager({
-        storage,
-        objects,
-        coordination,
+        ...options,
         log,
         replica,
         prefixLengths,
         ownerLabel: ownerLabel(member),
         epoch,
-        ...(metrics && { metrics }),
       });
       storage.enterCluster(cluster.locks, objects, onFailure);
       await replica.catchUp();
@@ -222,7 +210,7 @@ export class Cluster {
    * restore).
    */
   get isReady(): boolean {
-    if (this.options.storage.writeError !== undefined) return false;
+    if (this.options.storage.catalogue.writeError !== undefined) return false;
     return this.placement.slots.every((owners, slot) => {
       const state = owners.find(({ node }) => node === this.self)?.state;
       const isElsewhere = owners.some((owner) => owner.state !== 'initializing');

@@ -9,22 +9,15 @@ export { FailureDetector, nodeStats, STATS_PATH } from './membership/index.js';
 export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-dht-cluster.js';
 export {
   ALL_SLOTS,
-  addNode,
   cellSlotLookup,
-  DEFAULT_PREFIX_LENGTHS,
-  decodePlacement,
-  emptyPlacement,
-  encodePlacement,
   locate,
   type OwnerState,
   type Placement,
   type PlacementDiff,
   readableOwners,
   rebalance,
-  removeNode,
   SLOTS,
   SlotSet,
-  slotOf,
   targetFractions,
 } from './placement/index.js';
 export {

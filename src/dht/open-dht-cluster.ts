@@ -1,11 +1,11 @@
 /** Builds the parts of a cluster node from its configuration. */
 import { join } from 'node:path';
-import { type CoordinationStore, EtcdStore, LevelStore, MeasuredKvStore } from '../coordination/index.js';
+import { type CoordinationStore, EtcdStore, LevelStore, measuredKvStore } from '../coordination/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
 import { plural } from '../plural.js';
 import {
-  MeasuredStore,
   makeFolderDurably,
+  measuredStore,
   type ObjectStore,
   openObjectStore,
   type Storage,
@@ -62,28 +62,14 @@ const OWNERS_OF_SINGLE_NODE = 1;
 const DEFAULT_OWNERS = 2;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
-  const {
-    store,
-    etcd,
-    name,
-    advertise: url,
-    zone,
-    weight,
-    secret,
-    grace: gracePeriodMs,
-    metrics,
-    signal,
-    software,
-    onStatus,
-    onFailure,
-  } = config;
+  const { store, etcd, name, zone, weight, secret, metrics, signal, software, onStatus, onFailure } = config;
   const opened = await openObjectStore(store);
-  const objects = metrics ? new MeasuredStore(opened, metrics.store) : opened;
+  const objects = metrics ? measuredStore(opened, metrics.store) : opened;
   const isSingle = etcd.length === 0;
   const ownOrEtcd = isSingle ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
-  const coordination = metrics?.etcd ? new MeasuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
+  const coordination = metrics?.etcd ? measuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
   const { id } = storage.folder.node;
-  const member = { id, url, zone, weight, software, format: DOCUMENT_FORMAT };
+  const member = { id, url: config.advertise, zone, weight, software, format: DOCUMENT_FORMAT };
   const owners = isSingle ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
   const peers = new PeerClient(secret, onFailure);
   const closeRest = async () => {
@@ -104,9 +90,9 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       coordinationLabel: isSingle ? `the single node ${id} without --etcd` : etcdLabel(name),
       peers,
       owners,
-      ...(gracePeriodMs !== undefined && { gracePeriodMs }),
-      ...(metrics && { metrics }),
-      ...(signal && { signal }),
+      gracePeriodMs: config.grace,
+      metrics,
+      signal,
       onStatus,
       onFailure,
     });
@@ -166,10 +152,7 @@ export async function restoreCluster({
   const objects = await openObjectStore(store);
   const coordination = new EtcdStore(etcd, name);
   try {
-    return await restoreCoordination(coordination, objects, {
-      coordinationLabel: etcdLabel(name),
-      ...(onWait && { onWait }),
-    });
+    return await restoreCoordination(coordination, objects, { coordinationLabel: etcdLabel(name), onWait });
   } finally {
     await coordination.close();
     objects.close();

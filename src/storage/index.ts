@@ -1,6 +1,6 @@
 /**
  * The store of one node: `Storage` opens a data folder and gives access to records, files and the column index. Invariant: all changes go
- * through `CommitApplier`, so a search sees a scene completely or not at all. Imports the parts `async`, `grid`, `metrics` (types) and
+ * through `CommitApplier`, so a search sees a scene completely or not at all. Imports the parts `async`, `grid`, `metrics` and
  * `raster`.
  */
 export { type PinnedTile, pinTiles } from './cache/index.js';
@@ -10,8 +10,6 @@ export {
   ColumnIndex,
   type Cursor,
   compareCursors,
-  type IndexPage,
-  type IndexQuery,
   type IndexRun,
   isWithin,
   mergeRanges,
@@ -27,18 +25,16 @@ export {
   byCollection,
   type Commit,
   type CountedLockManager,
-  type LockManager,
   REPLICATED_TABLES,
   type RecordEdit,
   supersededFolders,
   type WriteLock,
+  withLock,
 } from './commit/index.js';
-export { DataFolder, readLock } from './data-folder/index.js';
+export { readLock } from './data-folder/index.js';
 export {
   collectionBusy,
-  collectionFixed,
   commitTooOld,
-  modelDamaged,
   modelNotFound,
   modelVersionNotFound,
   sceneBusy,
@@ -55,6 +51,7 @@ export {
   type DiskReserve,
   derivedTileId,
   FILE_NAME_SCHEMA,
+  filesOf,
   firstVersionAt,
   fsyncPath,
   type ModelFileLocation,
@@ -63,6 +60,7 @@ export {
   modelFolder,
   modelId,
   newVersion,
+  orIfMissing,
   readModelFile,
   redactDataFolder,
   type TileVersion,
@@ -75,14 +73,11 @@ export {
   writeFileSynced,
 } from './files/index.js';
 export {
-  type Cancellable,
   type Content,
-  MeasuredStore,
+  measuredStore,
   type ObjectInfo,
   type ObjectStore,
   openObjectStore,
-  type PutOptions,
-  type ReadOptions,
   requireDisjoint,
 } from './object-store/index.js';
 export {
@@ -97,17 +92,15 @@ export {
   TIME_SCHEMA,
   TileBatch,
   type TileSchema,
-  type WavelengthRange,
   wavelengthRange,
 } from './records/index.js';
 export * from './records/records.js';
-export { type NewCollection, Storage, type StorageOptions } from './storage.js';
+export { type NewCollection, Storage } from './storage.js';
 export { type VerifyOptions, type VerifyReport, verify } from './verify/index.js';
 export {
   bestVersion,
   DerivedWrite,
   modelRecordOf,
-  type NewModel,
   type ObsoleteTile,
   requireSameCells,
   SceneWrite,

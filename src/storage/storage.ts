@@ -22,19 +22,14 @@ import type {
   TileRecord,
 } from './records/index.js';
 import {
+  CollectionStore,
   DerivedWrite,
-  deleteCollection,
-  deleteScene,
-  deleteTile,
-  type GetTile,
   isSceneInStore,
   isSceneIntact,
   ModelStore,
   requireSameCells,
   SceneWrite,
   TextureStore,
-  tilesOfCollection,
-  updateCollection,
 } from './write/index.js';
 
 /** Time for which the files of a replaced version stay for clients that have found them in a search. */
@@ -71,6 +66,8 @@ export interface StorageOptions {
 export class Storage {
   /** Check it before large writes. Scene writes check it themselves. */
   readonly reserve: DiskReserve;
+  /** Changes of collections, scenes and tiles that exist. */
+  readonly collections: CollectionStore;
   readonly models: ModelStore;
   readonly textures: TextureStore;
   /** Folders for temporary files, such as uploads. */
@@ -97,6 +94,7 @@ export class Storage {
       this.versionGc.schedule();
     });
     this.locks = new LocalLockManager(this.commitApplier);
+    this.collections = new CollectionStore(catalogue, () => this.locks);
     this.models = new ModelStore(
       folder,
       () => this.locks,
@@ -149,14 +147,6 @@ export class Storage {
 
   // Collections
 
-  getCollection(id: string): Promise<CollectionRecord | undefined> {
-    return this.catalogue.collections.get(id);
-  }
-
-  collections(): AsyncGenerator<CollectionRecord> {
-    return this.catalogue.collections.values();
-  }
-
   /**
    * The collection of this id, or, if it does not exist, the record that its first scene will commit. That commit fixes grid
    * and precision: others are refused with TW_STORAGE_COLLECTION_FIXED.
@@ -164,31 +154,8 @@ export class Storage {
   async collectionFor(wanted: NewCollection): Promise<CollectionRecord> {
     checkedName('collection id', wanted.id);
     checkedName('grid', wanted.grid);
-    const existing = await this.getCollection(wanted.id);
+    const existing = await this.catalogue.collections.get(wanted.id);
     return existing ? requireSameCells(existing, wanted) : { ...wanted, createdAt: Date.now() };
-  }
-
-  /**
-   * Replaces the record of an existing collection by the result of `amend`, which keeps grid and precision. Durable when it resolves.
-   * Throws TW_STORAGE_NO_COLLECTION.
-   */
-  updateCollection(
-    id: string,
-    amend: (record: CollectionRecord) => CollectionRecord,
-  ): Promise<CollectionRecord> {
-    return updateCollection(this.locks, id, amend);
-  }
-
-  /**
-   * Deletes a collection with its scenes and tiles; models stay. `tilesLeft` returns the tiles that no scene names, if other
-   * nodes have some of them. Returns the number of deleted tiles. Throws TW_STORAGE_NO_COLLECTION, and TW_STORAGE_SCENE_BUSY
-   * while one of its scenes is being written.
-   */
-  deleteCollection(
-    id: string,
-    tilesLeft: () => AsyncIterable<TileRecord> = () => tilesOfCollection(this.catalogue, id),
-  ): Promise<number> {
-    return deleteCollection(this.locks, id, tilesLeft);
   }
 
   // Scenes
@@ -197,11 +164,7 @@ export class Storage {
     return this.catalogue.scenes.get(sceneKey(collection, scene));
   }
 
-  scenes(collection: string): AsyncGenerator<SceneRecord> {
-    return this.catalogue.scenes.values({ prefix: sceneKey(collection, '') });
-  }
-
-  /** Like `scenes`, with ids, but continues after a damaged record; at most `limit` scenes, and only those after the id `after`. */
+  /** The scenes of a collection with their ids, also damaged ones; at most `limit` scenes, and only those after the id `after`. */
   async *scanScenes(
     collection: string,
     after?: string,
@@ -244,19 +207,7 @@ export class Storage {
       : isSceneIntact(dir, catalogue, scene, idOf);
   }
 
-  /**
-   * Deletes a scene and returns the number of deleted tiles; those derived from them stay. Throws TW_STORAGE_NO_COLLECTION,
-   * TW_STORAGE_NO_SCENE, and TW_STORAGE_SCENE_BUSY while the scene is being written, so the result does not depend on timing.
-   */
-  deleteScene(collection: string, scene: string): Promise<number> {
-    return deleteScene(this.locks, collection, scene);
-  }
-
   // Tiles
-
-  getTile(id: string): Promise<TileRecord | undefined> {
-    return this.catalogue.tiles.get(id);
-  }
 
   /**
    * Records of these ids in this order, without deleted and damaged ones. With `seq` they are as of that commit of the cluster, as of
@@ -296,14 +247,6 @@ export class Storage {
   /** Absolute path of the file of one band group. Throws TW_STORAGE_BAD_NAME. */
   tilePath(tile: TileVersion, group: string): string {
     return join(this.dir, tileFile(tile, group));
-  }
-
-  /**
-   * Deletes a tile. `get` returns its record, which another node may have. Throws TW_STORAGE_NO_TILE, and TW_STORAGE_SCENE_BUSY while
-   * the tile's scene is being written.
-   */
-  deleteTile(id: string, get: GetTile = (tile) => this.getTile(tile)): Promise<void> {
-    return deleteTile(this.locks, id, get);
   }
 
   /** Begins to write derived tiles. The caller ends the write by `close`. */
@@ -385,15 +328,6 @@ export class Storage {
 
   // Maintenance
 
-  /**
-   * Removes results of jobs, and state of resumable work, that were last changed before the time `before` (ms since 1970), unless
-   * `isKept` returns true for their job.
-   */
-  async removeExpired(before: number, isKept: (job: string) => Promise<boolean>): Promise<void> {
-    await this.results.expire(before, isKept);
-    await this.scratch.expire(before, isKept);
-  }
-
   async stats(): Promise<StorageStats> {
     const { collections, scenes, models } = this.catalogue;
     return {
@@ -403,13 +337,8 @@ export class Storage {
       models: await count(models.keys()),
       sweepError: messageOrNull(this.versionGc.lastError),
       snapshotError: messageOrNull(this.persistentIndex.snapshotError),
-      writeError: messageOrNull(this.writeError),
+      writeError: messageOrNull(this.catalogue.writeError),
     };
-  }
-
-  /** Error of a failed write, after which no others are accepted until the next open; undefined if none has failed. */
-  get writeError(): unknown {
-    return this.catalogue.writeError;
   }
 
   /** Removes the files of versions that were replaced longer ago than the delay. A timer does the same. */

@@ -86,7 +86,7 @@ test('missing items, items that are being written, and requests without permissi
   assert.equal((await node.server.inject('/collections/none/scenes')).statusCode, 404);
   assert.equal((await node.server.inject('/collections/test/scenes/x')).statusCode, 404);
 
-  const collection = await node.storage.getCollection('test');
+  const collection = await node.storage.catalogue.collections.get('test');
   assert.ok(collection);
   const write = await node.storage.beginScene(collection, tile.scene, [tile.geocode]);
   for (const url of [`items/${tile.id}`, `scenes/${tile.scene}`, ''])

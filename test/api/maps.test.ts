@@ -93,7 +93,7 @@ test('pictures over HTTP', async (t) => {
   });
 
   await t.test('TileJSON has a centre, and an attribution with the years of the scenes', async () => {
-    const record = (await node.storage.getCollection('test'))!;
+    const record = (await node.storage.catalogue.collections.get('test'))!;
     const { catalogue } = node.storage;
     await catalogue.write([catalogue.collections.set('test', { ...record, attribution: 'Seen in [year]' })]);
     const json = (await get('/xyz/test/tilejson.json')).json();

@@ -8,11 +8,7 @@ import { coordinationUnavailable, EtcdStore, outcomeUnknown } from '../../src/co
 import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { acquireLock, type FencedLock } from '../../src/dht/commit/fenced-commit-lock.js';
 import { listMembers, type Member, Membership, watchMembers } from '../../src/dht/membership/membership.js';
-import {
-  compareAndSwapPlacement,
-  readPlacement,
-  watchPlacement,
-} from '../../src/dht/placement/placement-store.js';
+import { PLACEMENT_KEY, readPlacement, watchPlacement } from '../../src/dht/placement/placement-store.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
@@ -129,7 +125,7 @@ withThree(
   async ({ etcd, node }) => {
     const stores = [node(0), node(1), node(2)];
     const logs = stores.map((store) => new CommitLog(store));
-    await compareAndSwapPlacement(stores[0]!, 0, 'before');
+    await compareAndSet(stores[0]!, { key: PLACEMENT_KEY, value: 'before', revision: 0 });
     const claims: FencedLock[] = [];
     const acknowledged = new Map<string, number>();
     for (const [i, store] of stores.entries()) {
@@ -144,7 +140,7 @@ withThree(
 
     for (const store of stores) {
       const placement = await readPlacement(store, { serializable: true });
-      assert.equal(placement?.text, 'before');
+      assert.equal(placement?.value, 'before');
       await assert.rejects(store.read([{ key: 'x' }], { timeoutMs: 1000 }), {
         code: coordinationUnavailable.code,
         message: /nothing was written/,
@@ -208,17 +204,25 @@ withThree(
     const texts: string[] = [];
     const watch = watchPlacement(
       watcher,
-      ({ text }) => texts.push(text),
+      ({ value }) => texts.push(value),
       () => undefined,
     );
-    let { current } = await compareAndSwapPlacement(writer, 0, 'one');
+    let { current } = await compareAndSet(writer, { key: PLACEMENT_KEY, value: 'one', revision: 0 });
     await eventually('the first', () => texts.includes('one'));
     await etcd.pause(0);
     for (const text of ['two', 'three'])
-      ({ current } = await compareAndSwapPlacement(writer, current!.revision, text));
-    await etcd.ask(1, 'kv/compaction', { revision: `${current!.revision}` });
+      ({ current } = await compareAndSet(writer, {
+        key: PLACEMENT_KEY,
+        value: text,
+        revision: current!.modRevision,
+      }));
+    await etcd.ask(1, 'kv/compaction', { revision: `${current!.modRevision}` });
     await eventually('what was missed', () => texts.at(-1) === 'three');
-    ({ current } = await compareAndSwapPlacement(writer, current!.revision, 'four'));
+    ({ current } = await compareAndSet(writer, {
+      key: PLACEMENT_KEY,
+      value: 'four',
+      revision: current!.modRevision,
+    }));
     await eventually('what comes after', () => texts.at(-1) === 'four');
     etcd.resume(0);
     watch.close();

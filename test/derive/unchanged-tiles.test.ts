@@ -164,7 +164,7 @@ test('after any deliveries, deletions and restorations, a run leaves every tile 
       }
       const ids = new Set<string>();
       for (const tile of await derived(scratch)) {
-        const own = await cluster.storage.getTile(tile.id);
+        const own = await cluster.storage.catalogue.tiles.get(tile.id);
         assert.ok(own, tile.id);
         assert.deepEqual(await contentOf(cluster.storage, own), await contentOf(scratch, tile));
         ids.add(tile.id);
@@ -190,10 +190,10 @@ test('after any deliveries, deletions and restorations, a run leaves every tile 
       await storeScene(cluster.storage, delivery(one.scene, second), deriveTiles);
       delivered.set(one.scene, second);
     } else if (one.kind === 'delete') {
-      if (delivered.delete(one.scene)) await cluster.storage.deleteScene('test', `s${one.scene}`);
+      if (delivered.delete(one.scene)) await cluster.storage.collections.deleteScene('test', `s${one.scene}`);
     } else if (one.kind === 'delete derived') {
       const tiles = await derived(cluster.storage);
-      if (tiles.length > 0) await cluster.storage.deleteTile(tiles[one.nth % tiles.length]!.id);
+      if (tiles.length > 0) await cluster.storage.collections.deleteTile(tiles[one.nth % tiles.length]!.id);
     } else await cluster.restore();
   };
 
@@ -235,16 +235,16 @@ test('deleting an input derives a different tile from the others; restoring it d
   const { storage, workers } = await single(t);
   for (const number of [0, 1, 2]) await storeScene(storage, delivery(number, 1));
   const [before] = await derivedBy(await fill(storage, workers), storage);
-  await storage.deleteScene('test', before!.derivedFrom.at(-1)!.split('_')[1]!);
+  await storage.collections.deleteScene('test', before!.derivedFrom.at(-1)!.split('_')[1]!);
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 1, unchanged: 0, removed: 0 });
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 0, unchanged: 1, removed: 0 });
   const { id } = before!;
   // A tile whose input was deleted stays until it is deleted itself, but the next command does not reuse it.
-  assert.deepEqual(await storage.getTile(id), before);
+  assert.deepEqual(await storage.catalogue.tiles.get(id), before);
   for (const number of [0, 1, 2])
     if (!(await storage.getScene('test', `s${number}`))) await storeScene(storage, delivery(number, 1));
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 1, unchanged: 0, removed: 0 });
-  const after = await storage.getTile(id);
+  const after = await storage.catalogue.tiles.get(id);
   assert.notEqual(after!.inputsDigest, before!.inputsDigest);
   assert.deepEqual(await contentOf(storage, after!), await contentOf(storage, before!));
 });

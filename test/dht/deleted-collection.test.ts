@@ -66,7 +66,7 @@ test('textures that are committed after the deletion are left out', async (t) =>
   const b = await interleave(
     t,
     async (a) => assert.equal(await a.storage.textures.put(await texturesOf(a)), 0),
-    ({ storage }) => storage.deleteCollection(COLLECTION.id),
+    ({ storage }) => storage.collections.delete(COLLECTION.id),
   );
   await assertNothingLeft(b);
 });
@@ -78,7 +78,7 @@ test('a texture is left out if another node deletes its tile before the commit',
       const textures = await texturesOf(a);
       assert.equal(await a.storage.textures.put(textures), textures.length - 1);
     },
-    ({ storage }) => storage.deleteTile(TILE),
+    ({ storage }) => storage.collections.deleteTile(TILE),
   );
   await b.cluster.replica.catchUp();
   const left = (await toArray(b.storage.textures.list(COLLECTION.id))).map(({ tile }) => tile);
@@ -88,7 +88,7 @@ test('a texture is left out if another node deletes its tile before the commit',
 test('a deletion also deletes the textures that another node stores before its commit', async (t) => {
   const b = await interleave(
     t,
-    ({ storage }) => storage.deleteScene(COLLECTION.id, 's'),
+    ({ storage }) => storage.collections.deleteScene(COLLECTION.id, 's'),
     async (b) => assert.ok((await b.storage.textures.put(await texturesOf(b))) > 0),
   );
   await b.cluster.replica.catchUp();
@@ -103,7 +103,7 @@ test('a tile is deleted under a lock that was acquired at the same time as the l
   // The deletion has found no locks on scenes, and acquires its own.
   const coordination = hooked(where.coordination, 'grantLease', async () => {
     if (!isDue || outcome) return;
-    outcome = a.storage.deleteTile(TILE).then(
+    outcome = a.storage.collections.deleteTile(TILE).then(
       () => undefined,
       (error) => error.code,
     );
@@ -120,7 +120,7 @@ test('a tile is deleted under a lock that was acquired at the same time as the l
   assert.ok(cellsOf(1).length > 1, 'the scene keeps a record');
   await writeScene(a.storage, 's', 1);
   isDue = true;
-  await b.storage.deleteCollection(COLLECTION.id);
+  await b.storage.collections.delete(COLLECTION.id);
   deleted.open();
   assert.equal(await outcome, 'TW_STORAGE_NO_TILE');
   await assertNothingLeft(b);

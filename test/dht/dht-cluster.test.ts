@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { compareAndSet } from '../../src/coordination/index.js';
 import { LevelStore } from '../../src/coordination/level-coordination-store.js';
 import { Cluster } from '../../src/dht/cluster.js';
 import { archivedEntryName } from '../../src/dht/commit/commit-archive.js';
@@ -10,7 +11,7 @@ import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { readableOwners } from '../../src/dht/placement/placement.js';
 import { removeNode } from '../../src/dht/placement/placement-changes.js';
 import { decodePlacement, encodePlacement } from '../../src/dht/placement/placement-codec.js';
-import { compareAndSwapPlacement, readPlacement } from '../../src/dht/placement/placement-store.js';
+import { PLACEMENT_KEY, readPlacement } from '../../src/dht/placement/placement-store.js';
 import { SLOTS, slotOf } from '../../src/dht/placement/slots.js';
 import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
@@ -190,9 +191,17 @@ test('a node that was considered dead rejoins by itself', async (t) => {
   await until('two nodes', isSettled([a, b], 2));
   await writeScene(a.storage, 's1', 1);
   const stored = (await readPlacement(where.coordination))!;
-  const without = encodePlacement(removeNode(decodePlacement(stored.text), 'b'));
-  assert.ok((await compareAndSwapPlacement(where.coordination, stored.revision, without)).swapped);
-  await until('b is gone', () => a.cluster.placement.version > decodePlacement(stored.text).version);
+  const without = encodePlacement(removeNode(decodePlacement(stored.value), 'b'));
+  assert.ok(
+    (
+      await compareAndSet(where.coordination, {
+        key: PLACEMENT_KEY,
+        value: without,
+        revision: stored.modRevision,
+      })
+    ).set,
+  );
+  await until('b is gone', () => a.cluster.placement.version > decodePlacement(stored.value).version);
   await until('two nodes again', isSettled([a, b], 2));
   await assertAnswered([a, b], new Map([['s1', 1]]));
 });

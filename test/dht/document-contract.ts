@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { documentDamaged } from '../../src/coordination/index.js';
-import {
-  createSchemaIfAbsent,
-  deleteSchema,
-  readSchema,
-  updateSchema,
-} from '../../src/dht/commit/collection-schema.js';
+import { compareAndSet, documentDamaged, type StoredValue } from '../../src/coordination/index.js';
+import { deleteSchema, readSchema, updateSchema } from '../../src/dht/commit/collection-schema.js';
 import { otherCluster } from '../../src/dht/index.js';
+import { PLACEMENT_KEY, readPlacement, watchPlacement } from '../../src/dht/placement/placement-store.js';
 import {
-  compareAndSwapPlacement,
-  readPlacement,
-  type StoredPlacement,
-  watchPlacement,
-} from '../../src/dht/placement/placement-store.js';
-import { verifyClusterDocument } from '../../src/dht/recovery/cluster-document.js';
+  createClusterIfAbsent,
+  readCluster,
+  requireSameCluster,
+} from '../../src/dht/recovery/cluster-identity.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
 import { eventually } from '../support/eventually.js';
 
@@ -23,35 +17,42 @@ export function documentContract(open: OpenStore): void {
     const node = await open(t);
     const store = node();
     assert.equal(await readPlacement(store), undefined);
-    const reported: StoredPlacement[] = [];
+    const reported: StoredValue[] = [];
     const watch = watchPlacement(node(), (placement) => reported.push(placement), assert.ifError);
     const race = (revision: number, texts: string[]) =>
-      Promise.all(texts.map((text) => compareAndSwapPlacement(node(), revision, text)));
+      Promise.all(
+        texts.map((text) => compareAndSet(node(), { key: PLACEMENT_KEY, value: text, revision: revision })),
+      );
     for (const round of [1, 2, 3]) {
       const before = await readPlacement(store);
-      const swaps = await race(before?.revision ?? 0, [`${round} a`, `${round} b`, `${round} c`]);
-      assert.equal(swaps.filter(({ swapped }) => swapped).length, 1);
+      const swaps = await race(before?.modRevision ?? 0, [`${round} a`, `${round} b`, `${round} c`]);
+      assert.equal(swaps.filter(({ set }) => set).length, 1);
       const now = await readPlacement(store, { serializable: true });
-      const won = swaps.find(({ swapped }) => swapped)!;
-      assert.deepEqual(won.current, now);
-      for (const { current } of swaps) assert.deepEqual(current, now);
+      const won = swaps.find(({ set }) => set)!;
+      for (const { current } of [won, ...swaps])
+        assert.deepEqual([current?.value, current?.modRevision], [now?.value, now?.modRevision]);
     }
     const last = await readPlacement(store);
-    await eventually('the last placement', () => reported.at(-1)?.revision === last!.revision);
+    await eventually('the last placement', () => reported.at(-1)?.modRevision === last!.modRevision);
     assert.deepEqual(reported.at(-1), last);
     watch.close();
-    assert.equal((await compareAndSwapPlacement(store, last!.revision - 1, 'old')).swapped, false);
-    assert.equal((await compareAndSwapPlacement(store, 0, 'new')).swapped, false);
+    assert.equal(
+      (await compareAndSet(store, { key: PLACEMENT_KEY, value: 'old', revision: last!.modRevision - 1 })).set,
+      false,
+    );
+    assert.equal((await compareAndSet(store, { key: PLACEMENT_KEY, value: 'new', revision: 0 })).set, false);
   });
 
   test('the schema of a collection is created by the first node, changed by compare-and-set, and deleted', async (t) => {
     const node = await open(t);
     const store = node();
     const wanted = [3, 4, 5].map((precision) => ({ grid: 'geohash', precision }));
-    const keys = await Promise.all(wanted.map((fixed) => createSchemaIfAbsent(node(), 'naip', fixed)));
+    const keys = await Promise.all(
+      wanted.map((fixed) => updateSchema(node(), { id: 'naip', revision: 0 }, fixed)),
+    );
     const key = (await readSchema(store, 'naip'))!;
-    for (const one of keys) assert.deepEqual(one, key);
-    await createSchemaIfAbsent(store, 'other', wanted[0]!);
+    for (const { current } of keys) assert.deepEqual(current, key);
+    await updateSchema(store, { id: 'other', revision: 0 }, wanted[0]!);
     assert.equal((await readSchema(store, 'other'))!.id, 'other');
 
     const fixed = { ...key.schema, groups: ['1m'] };
@@ -70,10 +71,12 @@ export function documentContract(open: OpenStore): void {
   test('a cluster cannot be joined with other settings', async (t) => {
     const node = await open(t);
     const cluster = { id: 'c1', format: 1, prefixLengths: { geohash: 4, quadtile: 9 } };
-    await verifyClusterDocument(node(), cluster);
-    await verifyClusterDocument(node(), { ...cluster, prefixLengths: { quadtile: 9, geohash: 4 } });
+    const existing = await createClusterIfAbsent(node(), cluster);
+    assert.deepEqual(await createClusterIfAbsent(node(), { ...cluster, id: 'c2' }), existing);
+    assert.deepEqual(await readCluster(node()), existing);
+    requireSameCluster(existing, { ...cluster, prefixLengths: { quadtile: 9, geohash: 4 } });
     for (const other of [{ id: 'c2' }, { format: 2 }, { prefixLengths: { geohash: 3, quadtile: 9 } }])
-      await assert.rejects(verifyClusterDocument(node(), { ...cluster, ...other }), {
+      await assert.rejects(async () => requireSameCluster(existing, { ...cluster, ...other }), {
         code: otherCluster.code,
       });
   });

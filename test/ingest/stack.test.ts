@@ -60,7 +60,7 @@ test('concurrent jobs create a collection with one grid, one precision and one n
     });
     for (const { status, error } of await Promise.all(runs))
       assert.equal(status, 'successful', error?.message);
-    const [{ pixelSizes, precision }] = await toArray(storage.collections());
+    const [{ pixelSizes, precision }] = await toArray(storage.catalogue.collections.values());
     const sizes = pixelSizes?.flat().map(({ x }) => x) ?? [];
     for (const [i, size] of sizes.entries())
       for (const other of sizes.slice(i + 1))
@@ -83,7 +83,7 @@ test('a dry run plans each scene in the collection that earlier scenes would cre
   const node = await testNode(t, join(folder, 'data'));
   const inputs = { href: folder, collection: 'two', datetime: day(1) };
   const dry = await ingest(node, { ...inputs, dryRun: true });
-  assert.equal(await node.storage.getCollection('two'), undefined);
+  assert.equal(await node.storage.catalogue.collections.get('two'), undefined);
   const real = await ingest(node, inputs);
   const [fine, coarse] = real.scenes.map(({ tiles }) => tiles);
   assert.ok(coarse > 4 * fine, `${fine} and ${coarse}`);
@@ -112,7 +112,10 @@ test('some bands of a known product stack with the complete product that follows
     shapes.set(geocode, (shapes.get(geocode) ?? new Set()).add(`${width} x ${height}`));
   }
   for (const [geocode, sizes] of shapes) assert.equal(sizes.size, 1, `${geocode}: ${[...sizes].join()}`);
-  assert.deepEqual((await node.storage.getCollection('sentinel-2-l1c'))?.pixelSizes?.[0]?.length, 3);
+  assert.deepEqual(
+    (await node.storage.catalogue.collections.get('sentinel-2-l1c'))?.pixelSizes?.[0]?.length,
+    3,
+  );
 });
 
 test('info lists the pixel sizes of the tiles, not all of the product', async (t) => {
@@ -134,12 +137,12 @@ test('a collection of an older version keeps the sizes of its tiles', async (t) 
   const path = await scene(folder, 's', 10.1);
   await ingest(node, { href: path, ...at });
   // The record of a version that knew no pixel sizes: its tiles have the measured ones.
-  await storage.updateCollection('old', ({ pixelSizes: _, ...record }) => record);
+  await storage.collections.update('old', ({ pixelSizes: _, ...record }) => record);
   const [given] = await describeScenes(path, at);
   const { scene: planned, collection } = await planSceneTiles(storage, given, at);
   assert.deepEqual(planned.groups, given.groups);
   assert.deepEqual(collection.pixelSizes, [[given.groups[0].resolution]]);
-  assert.deepEqual((await storage.getCollection('old'))?.pixelSizes, collection.pixelSizes);
+  assert.deepEqual((await storage.catalogue.collections.get('old'))?.pixelSizes, collection.pixelSizes);
 });
 
 test('a later scene adds the notices of its product to a collection of an older version', async (t) => {
@@ -157,16 +160,16 @@ test('a later scene adds the notices of its product to a collection of an older 
   const product = { ...given, collection: { ...given.collection, ...notices } };
   const dry = await planSceneTiles(storage, product, { dryRun: true });
   assert.equal(dry.collection.attribution, 'Kelvin [year]');
-  assert.equal((await storage.getCollection('kelvin'))?.attribution, undefined);
+  assert.equal((await storage.catalogue.collections.get('kelvin'))?.attribution, undefined);
   // A scene of another product in this collection adds no notices.
   await planSceneTiles(
     storage,
     { ...product, collection: { ...product.collection, id: 'other' } },
     { collection: 'kelvin' },
   );
-  assert.equal((await storage.getCollection('kelvin'))?.attribution, undefined);
+  assert.equal((await storage.catalogue.collections.get('kelvin'))?.attribution, undefined);
   await planSceneTiles(storage, product, {});
-  const { attribution, providers, licenseUrl } = (await storage.getCollection('kelvin'))!;
+  const { attribution, providers, licenseUrl } = (await storage.catalogue.collections.get('kelvin'))!;
   assert.deepEqual({ attribution, providers, licenseUrl }, notices);
   // Existing notices do not change.
   await planSceneTiles(
@@ -174,7 +177,7 @@ test('a later scene adds the notices of its product to a collection of an older 
     { ...product, collection: { ...product.collection, attribution: 'New' } },
     {},
   );
-  assert.equal((await storage.getCollection('kelvin'))?.attribution, 'Kelvin [year]');
+  assert.equal((await storage.catalogue.collections.get('kelvin'))?.attribution, 'Kelvin [year]');
 });
 
 test('the command prints the cells of a new collection, refuses others, and warns of coarse pixels once', async (t) => {

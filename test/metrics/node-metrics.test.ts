@@ -4,9 +4,13 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { coordinationUnavailable, MeasuredKvStore } from '../../src/coordination/index.js';
+import {
+  type CoordinationStore,
+  coordinationUnavailable,
+  measuredKvStore,
+} from '../../src/coordination/index.js';
 import { NodeMetrics } from '../../src/metrics/index.js';
-import { MeasuredStore, type ObjectStore, storeNotFound } from '../../src/storage/index.js';
+import { measuredStore, type ObjectStore, storeNotFound } from '../../src/storage/index.js';
 import { parsePrometheus } from '../support/prometheus.js';
 
 const samplesOf = async (metrics: NodeMetrics) => parsePrometheus(await metrics.text());
@@ -34,7 +38,7 @@ test('nodes of one process count by themselves', async () => {
 test('calls are measured; answers and aborted calls are not errors', async () => {
   const metrics = new NodeMetrics();
   const { store: calls, etcd } = metrics.cluster({ hasEtcd: true });
-  const store = new MeasuredStore(faultyStore(), calls);
+  const store = measuredStore(faultyStore(), calls);
   await store.get('there');
   await assert.rejects(store.get('missing'), { code: 'TW_STORE_NOT_FOUND' });
   await assert.rejects(store.get('broken'), /no connection/);
@@ -42,12 +46,12 @@ test('calls are measured; answers and aborted calls are not errors', async () =>
   const names: string[] = [];
   for await (const { name } of store.list('a/')) names.push(name);
   assert.deepEqual(names, ['a/0', 'a/1', 'a/2']);
-  const coordination = new MeasuredKvStore(
+  const coordination = measuredKvStore(
     {
       read: async () => {
         throw coordinationUnavailable('a read', 'etcd', 'test');
       },
-    } as unknown as MeasuredKvStore,
+    } as unknown as CoordinationStore,
     etcd!,
   );
   await assert.rejects(coordination.read([]));

@@ -109,7 +109,7 @@ test('a flipped byte in a record is detected, the rest remains usable, and the s
   assert.match(storage.damaged[0]!.message, new RegExp(tileKey('a', 7)));
   assert.equal(storage.index.size, 2 * cellsOf(7).length - 1);
   const corrupt = { code: 'TW_STORAGE_CORRUPT' };
-  await assert.rejects(storage.getTile(tileKey('a', 7)), {
+  await assert.rejects(storage.catalogue.tiles.get(tileKey('a', 7)), {
     ...corrupt,
     message: new RegExp(tileKey('a', 7)),
   });
@@ -152,7 +152,7 @@ test('no flipped byte in a table file of LevelDB is returned as an intact record
     try {
       storage = await Storage.open(dir);
       for (const key of sound.keys()) {
-        const tile = await storage.getTile(key);
+        const tile = await storage.catalogue.tiles.get(key);
         if (tile) assert.deepEqual(tile, sound.get(key));
       }
       if ((await verify(storage)).problemCount > 0) found++;
@@ -215,7 +215,7 @@ test('verify reports nothing while scenes are written, replaced, deleted, undone
     for (let n = 0; n < 60; n++) {
       const scene = `s${n % 3}`;
       await writeScene(storage, scene, n);
-      if (n % 4 === 0) await storage.deleteScene(COLLECTION.id, scene);
+      if (n % 4 === 0) await storage.collections.deleteScene(COLLECTION.id, scene);
       const write = await storage.beginScene(COLLECTION, 'undone', cellsOf(n));
       await stageTile(write, n, cellsOf(n)[0]!);
       if (n % 2) await write.publish([cellsOf(n)[0]!]);

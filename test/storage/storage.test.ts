@@ -5,12 +5,12 @@ import { type TestContext, test } from 'node:test';
 import {
   bestVersion,
   type ModelRecord,
-  type NewModel,
   newVersion,
   Storage,
   verify,
   versionsOf,
 } from '../../src/storage/index.js';
+import type { NewModel } from '../../src/storage/write/index.js';
 import { atEnd } from '../support/at-end.js';
 import { storageProblems } from '../support/storage-problems.js';
 import {
@@ -72,7 +72,7 @@ test('no part of a scene is visible before its commit', async (t) => {
   await write.publish(['9q8yy', '9q8yz']);
   assert.equal(storage.index.size, 0);
   assert.equal(await storage.getScene(COLLECTION.id, 'a'), undefined);
-  assert.equal(await storage.getTile(write.tileId('9q8yy')), undefined);
+  assert.equal(await storage.catalogue.tiles.get(write.tileId('9q8yy')), undefined);
   assert.deepEqual(await storageProblems(storage), [], 'what is being written is no orphan');
 
   const tiles = ['9q8yy', '9q8yz'].map((cell) => tileRecord(write, 1, cell));
@@ -81,7 +81,7 @@ test('no part of a scene is visible before its commit', async (t) => {
   assert.deepEqual(await storage.getScene(COLLECTION.id, 'a'), scene);
   assert.deepEqual(await storage.getTiles([tiles[1]!.id, 'gone', tiles[0]!.id]), [tiles[1], tiles[0]]);
   assert.deepEqual(
-    (await collect(storage.scenes(COLLECTION.id))).map((s) => s.id),
+    (await collect(storage.catalogue.scenes.values({ prefix: `${COLLECTION.id}/` }))).map((s) => s.id),
     ['a'],
   );
   assert.deepEqual(await collect(storage.catalogue.pending.keys()), []);
@@ -177,30 +177,30 @@ test('a collection is updated, except for its cells, serially', async (t) => {
   await writeScene(storage, 'first', 1);
   const { id } = COLLECTION;
   const add = (x: number) =>
-    storage.updateCollection(id, ({ pixelSizes = [], ...record }) => ({
+    storage.collections.update(id, ({ pixelSizes = [], ...record }) => ({
       ...record,
       pixelSizes: [...pixelSizes, [{ x, y: x }]],
     }));
   await Promise.all([10, 20, 60].map(add));
   assert.deepEqual(
-    (await storage.getCollection(id))?.pixelSizes?.flat().map(({ x }) => x),
+    (await storage.catalogue.collections.get(id))?.pixelSizes?.flat().map(({ x }) => x),
     [10, 20, 60],
   );
   await assert.rejects(
-    storage.updateCollection(id, (record) => ({ ...record, precision: 3 })),
+    storage.collections.update(id, (record) => ({ ...record, precision: 3 })),
     { code: 'TW_STORAGE_COLLECTION_FIXED' },
   );
   await assert.rejects(
-    storage.updateCollection('absent', (record) => record),
+    storage.collections.update('absent', (record) => record),
     { code: 'TW_STORAGE_NO_COLLECTION' },
   );
 });
 
 test('the first scene fixes grid and precision of a collection', async (t) => {
   const storage = await openStorage(t);
-  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  assert.equal(await storage.catalogue.collections.get(COLLECTION.id), undefined);
   await writeScene(storage, 'first', 1);
-  assert.equal((await storage.getCollection(COLLECTION.id))?.title, COLLECTION.title);
+  assert.equal((await storage.catalogue.collections.get(COLLECTION.id))?.title, COLLECTION.title);
   const again = await storage.collectionFor({ ...COLLECTION, title: 'other words' });
   assert.equal(again.title, COLLECTION.title);
   for (const other of [{ precision: 6 }, { grid: 'quadtile', precision: 12 } as const])
@@ -364,12 +364,18 @@ test('a tile, scene or collection is deleted with its files, and others stay', a
   await other.publish(['9q8yy']);
   await other.commit(factsOf(n), [tileRecord(other, n, '9q8yy')]);
 
-  await storage.deleteTile(idsOf('a', n)[0]!);
+  await storage.collections.deleteTile(idsOf('a', n)[0]!);
   assert.deepEqual((await storage.getScene(COLLECTION.id, 'a'))?.geocodes, cellsOf(n).slice(1).sort());
-  await assert.rejects(storage.deleteTile(idsOf('a', n)[0]!), { code: 'TW_STORAGE_NO_TILE', status: 404 });
-  assert.equal(await storage.deleteScene(COLLECTION.id, 'a'), cellsOf(n).length - 1);
-  await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), { code: 'TW_STORAGE_NO_SCENE', status: 404 });
-  for (const id of idsOf('c', n)) await storage.deleteTile(id);
+  await assert.rejects(storage.collections.deleteTile(idsOf('a', n)[0]!), {
+    code: 'TW_STORAGE_NO_TILE',
+    status: 404,
+  });
+  assert.equal(await storage.collections.deleteScene(COLLECTION.id, 'a'), cellsOf(n).length - 1);
+  await assert.rejects(storage.collections.deleteScene(COLLECTION.id, 'a'), {
+    code: 'TW_STORAGE_NO_SCENE',
+    status: 404,
+  });
+  for (const id of idsOf('c', n)) await storage.collections.deleteTile(id);
   assert.equal(await storage.getScene(COLLECTION.id, 'c'), undefined, 'the last tile takes the scene along');
   await storage.collectOldVersions();
   assert.deepEqual(
@@ -381,14 +387,14 @@ test('a tile, scene or collection is deleted with its files, and others stay', a
   const open = await storage.beginScene(COLLECTION, 'late', ['9q8yy']);
   await stageTile(open, n, '9q8yy');
   await open.publish(['9q8yy']);
-  await assert.rejects(storage.deleteCollection(COLLECTION.id), {
+  await assert.rejects(storage.collections.delete(COLLECTION.id), {
     code: 'TW_STORAGE_SCENE_BUSY',
     status: 409,
   });
   assert.deepEqual((await storage.getScene(COLLECTION.id, 'a_b'))?.geocodes, [...cellsOf(n)].sort());
   await open.commit(factsOf(n), [tileRecord(open, n, '9q8yy')]);
-  assert.equal(await storage.deleteCollection(COLLECTION.id), cellsOf(n).length + 1);
-  assert.equal(await storage.getCollection(COLLECTION.id), undefined);
+  assert.equal(await storage.collections.delete(COLLECTION.id), cellsOf(n).length + 1);
+  assert.equal(await storage.catalogue.collections.get(COLLECTION.id), undefined);
   await storage.collectOldVersions();
   assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
   assert.equal(storage.index.size, 1);
@@ -401,10 +407,10 @@ test('a scene can be deleted before and after it is written again, but not at th
   await writeScene(storage, 'a', 7);
   const busy = { code: 'TW_STORAGE_SCENE_BUSY', status: 409 };
   const write = await storage.beginScene(COLLECTION, 'a', cellsOf(7));
-  await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), busy);
-  await assert.rejects(storage.deleteTile(idsOf('a', 7)[0]!), busy);
+  await assert.rejects(storage.collections.deleteScene(COLLECTION.id, 'a'), busy);
+  await assert.rejects(storage.collections.deleteTile(idsOf('a', 7)[0]!), busy);
   await write.abort();
-  assert.equal(await storage.deleteScene(COLLECTION.id, 'a'), cellsOf(7).length);
+  assert.equal(await storage.collections.deleteScene(COLLECTION.id, 'a'), cellsOf(7).length);
   await writeScene(storage, 'a', 7);
   assert.equal(storage.index.size, cellsOf(7).length, 'a deleted scene comes back');
 });

@@ -49,7 +49,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     for (const { warnings } of ingest.scenes)
       for (const warning of warnings) logToStderr(`     note: ${warning}`);
     for (const { message, code } of ingest.failed) logToStderr(`error: ${message} [${code}]`);
-    const collection = ingest.collection && (await node.storage.getCollection(ingest.collection));
+    const collection = ingest.collection && (await node.storage.catalogue.collections.get(ingest.collection));
     if (!collection) {
       process.exitCode = 1;
       return;

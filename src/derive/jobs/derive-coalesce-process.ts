@@ -61,7 +61,7 @@ async function coalesce(
   job: JobContext,
 ): Promise<DeriveResults> {
   const { storage } = context;
-  if (!(await storage.getCollection(to))) throw unknownCollection(to);
+  if (!(await storage.catalogue.collections.get(to))) throw unknownCollection(to);
   const { bbox, intersects, geocode, recurse, datetime, ...others } = filter;
   const place = { bbox, intersects, geocode, recurse, datetime };
   const targets = parseFilter({ ...place, collections: [to], source: 'raw' });

@@ -1,8 +1,8 @@
 import {
   type CoordinationStore,
   compareAndSet,
-  firstKeyValue,
   parseJsonValue,
+  readKey,
   type StoredValue,
 } from '../../coordination/index.js';
 
@@ -25,16 +25,10 @@ const PREFIX = 'collections/';
 /** The key of a collection, for transactions that compare it. */
 export const schemaKey = (id: string) => PREFIX + id;
 
-/** Stores the schema of a new collection; returns the existing schema if there is one. */
-export async function createSchemaIfAbsent(
-  store: CoordinationStore,
-  id: string,
-  schema: CollectionSchema,
-): Promise<StoredCollectionSchema> {
-  return (await updateSchema(store, { id, revision: 0 }, schema)).current!;
-}
-
-/** Replaces a schema (for a new band group, for example) unless it has changed; `current` is the schema afterwards. */
+/**
+ * Stores a schema (for a new band group, for example) unless it has changed; `revision` 0 requires that the collection has none.
+ * `current` is the schema afterwards.
+ */
 export async function updateSchema(
   store: CoordinationStore,
   { id, revision }: Pick<StoredCollectionSchema, 'id' | 'revision'>,
@@ -57,8 +51,7 @@ export async function readSchema(
   store: CoordinationStore,
   id: string,
 ): Promise<StoredCollectionSchema | undefined> {
-  const { gets } = await store.read([{ key: schemaKey(id) }]);
-  const kv = firstKeyValue(gets[0]!);
+  const kv = await readKey(store, schemaKey(id));
   return kv && decodeSchema(kv);
 }
 

@@ -5,6 +5,7 @@
  * checkpoint.
  */
 import { mapConcurrent } from '../../async/index.js';
+import { parseJsonOr } from '../../json-text.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
 import { archivedEntryDamaged, conflictingWriter } from '../errors.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
@@ -85,20 +86,18 @@ export async function listArchived(objects: ObjectStore): Promise<number[]> {
   return numbers;
 }
 
-/** Reads archived entries. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
-export function readArchived(objects: ObjectStore, numbers: number[]): Promise<CommittedEntry[]> {
+/** Reads the archived entries after number `since` up to `last`. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
+export function readArchived(objects: ObjectStore, since: number, last: number): Promise<CommittedEntry[]> {
+  const numbers = Array.from({ length: last - since }, (_, i) => since + 1 + i);
   return mapConcurrent(numbers, CONCURRENCY, (seq) => readArchivedEntry(objects, seq));
 }
 
 async function readArchivedEntry(objects: ObjectStore, seq: number): Promise<CommittedEntry> {
   const name = archivedEntryName(seq);
   const text = (await objects.get(name)).toString();
-  let entry: Partial<CommittedEntry>;
-  try {
-    entry = JSON.parse(text) as Partial<CommittedEntry>;
-  } catch (error) {
-    throw archivedEntryDamaged.because(error, name, 'it is not JSON');
-  }
+  const entry = parseJsonOr<Partial<CommittedEntry>>(text, (cause) =>
+    archivedEntryDamaged.because(cause, name, 'it is not JSON'),
+  );
   const { segment, slots, claim, fence } = entry;
   if (entry.seq !== seq || typeof segment !== 'string' || typeof slots !== 'string')
     throw archivedEntryDamaged(name, 'it is the entry of another number');

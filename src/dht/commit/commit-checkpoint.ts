@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { mapConcurrent } from '../../async/index.js';
+import { parseJsonOr } from '../../json-text.js';
 import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../../storage/index.js';
 import { manifestDamaged } from '../errors.js';
 import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/index.js';
@@ -44,13 +45,9 @@ export async function readManifest(
 ): Promise<Manifest> {
   if (!checkpoint) return new Array<null>(PART_COUNT).fill(null);
   const { manifest: name } = checkpoint;
-  const bytes = await objects.get(name);
-  let manifest: unknown;
-  try {
-    manifest = JSON.parse(bytes.toString());
-  } catch (error) {
-    throw manifestDamaged.because(error, name, 'it is not JSON');
-  }
+  const manifest = parseJsonOr<unknown>((await objects.get(name)).toString(), (cause) =>
+    manifestDamaged.because(cause, name, 'it is not JSON'),
+  );
   const isManifest =
     Array.isArray(manifest) &&
     manifest.length === PART_COUNT &&

@@ -4,14 +4,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import {
-  type Catalogue,
   type CountedLockManager,
   collectionBusy,
   type Storage,
   sceneBusy,
   type WriteLock,
 } from '../../storage/index.js';
-import type { PrefixLengths } from '../placement/index.js';
 import { deleteSchema, readSchema } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';
 import { nextFenceInEpoch } from './epoch-fence.js';
@@ -41,19 +39,11 @@ export class ClusterLockManager implements CountedLockManager {
     this.committer = new Committer(options);
   }
 
-  get prefixLengths(): PrefixLengths {
-    return this.options.prefixLengths;
-  }
-
-  get catalogue(): Catalogue {
-    return this.options.storage.catalogue;
-  }
-
   /** When the lock is granted, the last committed state of the scene is applied locally. */
   async lockScene(collection: string, scene: string): Promise<WriteLock> {
     const { coordination } = this.options;
     await requireUnlocked(coordination, collectionLockName(collection), () => collectionBusy(collection));
-    return this.acquireAndCatchUp(`scene/${collection}/${scene}`, { collection });
+    return this.acquireAndCatchUp(`scene/${collection}/${scene}`, collection);
   }
 
   /** When the lock is granted, no commit that adds to the collection can follow, and all earlier ones are applied locally. */
@@ -63,8 +53,9 @@ export class ClusterLockManager implements CountedLockManager {
     await requireUnlocked(coordination, prefix, ({ name }) =>
       sceneBusy(collection, name.slice(prefix.length)),
     );
-    const first = () => this.deleteSchema(collection);
-    return this.acquireAndCatchUp(collectionLockName(collection), { collection, first });
+    return this.acquireAndCatchUp(collectionLockName(collection), collection, () =>
+      this.deleteSchema(collection),
+    );
   }
 
   lockShared(): Promise<WriteLock> {
@@ -74,11 +65,12 @@ export class ClusterLockManager implements CountedLockManager {
   /** When this resolves, everything that was committed before the lock, and before the end of `first`, is applied locally. */
   private async acquireAndCatchUp(
     name: string,
-    { collection, first }: { collection: string; first?: () => Promise<unknown> },
+    collection: string,
+    first = async () => {},
   ): Promise<WriteLock> {
     const lock = await this.acquire(name, collection);
     try {
-      await first?.();
+      await first();
       await this.options.replica.catchUp();
       return lock;
     } catch (error) {

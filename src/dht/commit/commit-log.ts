@@ -9,6 +9,7 @@ import {
   outcomeUnknown,
   parseJsonValue,
   type RangeResult,
+  readKey,
   retryUntilAnswered,
   type Transaction,
   type Watch,
@@ -201,8 +202,7 @@ export class CommitLog {
   }
 
   async readCheckpoint(): Promise<StoredCheckpoint | undefined> {
-    const { gets } = await this.store.read([{ key: CHECKPOINT }]);
-    const kv = firstKeyValue(gets[0]!);
+    const kv = await readKey(this.store, CHECKPOINT);
     return kv && decodeCheckpoint(kv);
   }
 
@@ -254,8 +254,7 @@ export class CommitLog {
   }
 
   private async readHead(timeoutMs: number): Promise<Head> {
-    const { gets } = await this.store.read([{ key: HEAD }], { timeoutMs });
-    const head = headOf(firstKeyValue(gets[0]!));
+    const head = headOf(await readKey(this.store, HEAD, { timeoutMs }));
     this.onHead(head);
     return head;
   }

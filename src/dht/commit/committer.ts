@@ -6,7 +6,6 @@ import { type CoordinationStore, outcomeUnknown } from '../../coordination/index
 import { messageOf } from '../../errors.js';
 import type { ClusterMetrics } from '../../metrics/index.js';
 import {
-  type Catalogue,
   type CatalogueChange,
   type CollectionRecord,
   type Commit,
@@ -17,13 +16,7 @@ import {
 } from '../../storage/index.js';
 import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
 import { type PrefixLengths, SlotSet } from '../placement/index.js';
-import {
-  createSchemaIfAbsent,
-  deleteSchema,
-  type StoredCollectionSchema,
-  schemaKey,
-  updateSchema,
-} from './collection-schema.js';
+import { deleteSchema, type StoredCollectionSchema, schemaKey, updateSchema } from './collection-schema.js';
 import { LogArchive } from './commit-archive.js';
 import { segmentName } from './commit-checkpoint.js';
 import type { CommitConditions, CommitLog, CommittedEntry, KeyRevision, LogEntry } from './commit-log.js';
@@ -88,10 +81,6 @@ export class Committer {
     this.archive = new LogArchive(options.log, options.objects);
   }
 
-  private get catalogue(): Catalogue {
-    return this.options.storage.catalogue;
-  }
-
   /**
    * Finds the outcome of the last commit under `held` if it is unknown, and appends its entry if that has not happened yet. Throws
    * TW_DHT_OUTCOME_UNKNOWN and TW_DHT_COORDINATION_UNAVAILABLE if etcd still does not answer, TW_DHT_CLAIM_LOST.
@@ -136,10 +125,7 @@ export class Committer {
       else throw collectionConflict(id ?? held.name);
     }
     // This error must not look as if nothing had been committed.
-    if (also.length > 0)
-      await storage.catalogue.write(also).catch((error) => {
-        throw localApplyFailed.because(error, held.name, storage.dir, messageOf(error));
-      });
+    if (also.length > 0) await this.locally(held.name, storage.catalogue.write(also));
   }
 
   /** Returns false if a key that the commit relies on has changed since it was read. */
@@ -173,16 +159,16 @@ export class Committer {
     const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
     // If this fails, the watch of the log reads the entry again, meets the same error and reports it.
     replica.applyOwn(committed).catch(() => undefined);
-    await Promise.all([this.archiveEntry(committed), this.applyLocally(committed)]);
+    const applied = replica.waitForCommit(seq, 2 * this.timeoutMs);
+    await Promise.all([this.archiveEntry(committed), this.locally(held.name, applied)]);
     this.options.metrics?.commitSeconds.observe((performance.now() - startedAt) / 1e3);
     return true;
   }
 
-  /** Throws TW_DHT_NOT_NOTED if this node cannot apply the commit. */
-  private async applyLocally({ seq, claim }: CommittedEntry): Promise<void> {
-    const { replica, storage } = this.options;
-    await replica.waitForCommit(seq, 2 * this.timeoutMs).catch((error) => {
-      throw localApplyFailed.because(error, claim, storage.dir, messageOf(error));
+  /** Waits for a step after the commit. Throws TW_DHT_NOT_NOTED if this node cannot do it. */
+  private async locally(claim: string, step: Promise<void>): Promise<void> {
+    await step.catch((error) => {
+      throw localApplyFailed.because(error, claim, this.options.storage.dir, messageOf(error));
     });
   }
 
@@ -215,7 +201,7 @@ export class Committer {
     id: string,
     key: StoredCollectionSchema | undefined,
   ): Promise<KeyRevision | 'changed'> {
-    const { coordination } = this.options;
+    const { coordination, storage } = this.options;
     const change = edits.find(isCollectionEdit);
     if (change?.record === null) {
       if (!key) return revisionOf(id, undefined);
@@ -223,7 +209,7 @@ export class Committer {
       return 'changed';
     }
     if (!change && key) return revisionOf(id, key);
-    const existing = key ? undefined : await this.catalogue.collections.get(id);
+    const existing = key ? undefined : await storage.catalogue.collections.get(id);
     if (existing) {
       await this.recreateSchema(existing);
       return 'changed';
@@ -243,7 +229,7 @@ export class Committer {
   private async recreateSchema({ id, grid, precision }: CollectionRecord): Promise<void> {
     const { coordination } = this.options;
     await requireUnlocked(coordination, collectionLockName(id), () => collectionBusy(id));
-    await createSchemaIfAbsent(coordination, id, { grid, precision });
+    await updateSchema(coordination, { id, revision: 0 }, { grid, precision });
   }
 }
 

@@ -48,7 +48,8 @@ export interface LockState {
  * key does not work, because a lock that follows a committed one replaces its key.)
  */
 export class FencedLock {
-  private hasEnded = false;
+  /** True after the only commit of the lock. */
+  isCommitted = false;
 
   constructor(
     readonly name: string,
@@ -62,19 +63,14 @@ export class FencedLock {
     return this.lease.lost;
   }
 
-  /** True after the only commit of the lock. */
-  get isCommitted(): boolean {
-    return this.hasEnded;
-  }
-
   /** Releases the lock if it was not committed. */
   async release(): Promise<void> {
-    if (!this.hasEnded) await this.lease.revoke();
+    if (!this.isCommitted) await this.lease.revoke();
   }
 
   /** Called after the commit, which has detached the key from the lease; the lease then expires. */
   markCommitted(): void {
-    this.hasEnded = true;
+    this.isCommitted = true;
     this.lease.stopRenewing();
   }
 }

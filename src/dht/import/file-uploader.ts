@@ -3,11 +3,11 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import {
+  filesOf,
   type ModelVersionRecord,
-  modelFile,
   type ObjectStore,
+  orIfMissing,
   type TileRecord,
-  tileFile,
 } from '../../storage/index.js';
 import { importFileDamaged } from '../errors.js';
 
@@ -26,46 +26,33 @@ export class FileUploader {
   ) {}
 
   /** Checks that all files exist with their recorded sizes. Throws TW_DHT_MOVE_IN_FILE. */
-  async requireTiles(tiles: TileRecord[]): Promise<void> {
-    const files = tiles.flatMap((tile) => tile.groups.map(({ name, bytes }) => ({ tile, name, bytes })));
-    await mapConcurrent(files, CONCURRENCY, ({ tile, name, bytes }) =>
-      requireSize(join(this.dir, tileFile(tile, name)), bytes),
+  async require(records: (TileRecord | ModelVersionRecord)[]): Promise<void> {
+    await mapConcurrent(records.flatMap(filesOf), CONCURRENCY, ({ path, bytes }) =>
+      requireSize(join(this.dir, path), bytes),
     );
   }
 
-  /** Checks the files of a version of a model. Throws TW_DHT_MOVE_IN_FILE. */
-  async requireModel(model: ModelVersionRecord): Promise<void> {
-    for (const { name, bytes } of model.files)
-      await requireSize(join(this.dir, modelFile(model, name)), bytes);
-  }
-
-  /** Throws TW_STORE_CORRUPT if a file does not match its checksum. `onTile` is called once for each tile. */
-  async uploadTiles(tiles: TileRecord[], version: string, onTile: () => void): Promise<void> {
-    const files = tiles.flatMap((tile) => tile.groups.map((group) => ({ tile, group })));
-    await mapConcurrent(files, CONCURRENCY, async ({ tile, group: { name, bytes, crc32 } }) => {
-      await this.upload(tileFile(tile, name), tileFile({ ...tile, version }, name), bytes, crc32);
-      if (name === tile.groups[0]!.name) onTile();
+  /** Throws TW_STORE_CORRUPT if a file does not match its checksum. `onRecord` is called once for each record. */
+  async upload(
+    records: (TileRecord | ModelVersionRecord)[],
+    version: string,
+    onRecord = () => {},
+  ): Promise<void> {
+    const files = records.flatMap((record) => {
+      const targets = filesOf({ ...record, version });
+      return filesOf(record).map((file, i) => ({ ...file, to: targets[i]!.path, isFirst: i === 0 }));
     });
-  }
-
-  /** Uploads the files of a version of a model. Throws TW_STORE_CORRUPT. */
-  async uploadModel(model: ModelVersionRecord, version: string): Promise<void> {
-    for (const { name, bytes, crc32 } of model.files)
-      await this.upload(modelFile(model, name), modelFile({ ...model, version }, name), bytes, crc32);
-  }
-
-  private async upload(from: string, to: string, bytes: number, crc32: number): Promise<void> {
-    this.signal?.throwIfAborted();
-    const options = { crc32, ...(this.signal && { signal: this.signal }) };
-    await this.objects.put(to, { file: join(this.dir, from) }, options);
-    this.bytes += bytes;
+    await mapConcurrent(files, CONCURRENCY, async ({ path, to, bytes, crc32, isFirst }) => {
+      this.signal?.throwIfAborted();
+      await this.objects.put(to, { file: join(this.dir, path) }, { crc32, signal: this.signal });
+      this.bytes += bytes;
+      if (isFirst) onRecord();
+    });
   }
 }
 
 async function requireSize(path: string, bytes: number): Promise<void> {
-  const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw importFileDamaged(path, 'it is missing');
-    throw error;
-  });
-  if (stats.size !== bytes) throw importFileDamaged(path, `it has ${stats.size} bytes instead of ${bytes}`);
+  const info = await orIfMissing(stat(path), undefined);
+  if (!info) throw importFileDamaged(path, 'it is missing');
+  if (info.size !== bytes) throw importFileDamaged(path, `it has ${info.size} bytes instead of ${bytes}`);
 }

@@ -21,10 +21,11 @@ import {
   tileId,
   versionsOf,
   type WriteLock,
+  withLock,
 } from '../../storage/index.js';
 import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit/index.js';
 import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } from '../errors.js';
-import { slotOfCell } from '../placement/index.js';
+import { type PrefixLengths, slotOfCell } from '../placement/index.js';
 import { epochNumber, openExistingCluster, readEpoch } from '../recovery/index.js';
 import { Replica } from '../replication/index.js';
 import { FileUploader } from './file-uploader.js';
@@ -104,7 +105,7 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
       const shared = { coordination, log, objects, replica, prefixLengths };
       const epoch = await epochNumber(await readEpoch(coordination), objects);
       const locks = new ClusterLockManager({ storage: source, ownerLabel, ...shared, epoch });
-      return await new FolderImport(options, id, view, replica, locks).run();
+      return await new FolderImport(options, id, prefixLengths, view, replica, locks).run();
     } finally {
       await replica.close();
     }
@@ -123,6 +124,7 @@ class FolderImport {
   constructor(
     private readonly options: ImportOptions,
     cluster: string,
+    private readonly prefixLengths: PrefixLengths,
     /** The records of the cluster. */
     private readonly view: Storage,
     private readonly replica: Replica,
@@ -146,7 +148,7 @@ class FolderImport {
 
   async run(): Promise<ImportReport> {
     const { storage } = this.options;
-    const collections = await toArray(storage.collections());
+    const collections = await toArray(storage.catalogue.collections.values());
     await this.requireSameCells(collections);
     for (const collection of collections) {
       await this.importCollection(collection);
@@ -168,7 +170,7 @@ class FolderImport {
   private async requireSameCells(collections: CollectionRecord[]): Promise<void> {
     const differing: string[] = [];
     for (const own of collections) {
-      const other = await this.view.getCollection(own.id);
+      const other = await this.view.catalogue.collections.get(own.id);
       const difference = other && cellDifference(own, other);
       if (difference) differing.push(`${own.id} (${difference})`);
     }
@@ -179,7 +181,7 @@ class FolderImport {
   private async importCollection(own: CollectionRecord): Promise<void> {
     const { collections } = this.report;
     const missing = async () => {
-      const known = await this.view.getCollection(own.id);
+      const known = await this.view.catalogue.collections.get(own.id);
       if (!known) return own;
       const difference = cellDifference(own, known);
       if (difference) throw importCellsDiffer([`${own.id} (${difference})`]);
@@ -193,7 +195,7 @@ class FolderImport {
     }
     collections.moved++;
     if (this.report.dryRun) return;
-    await this.withLock(this.locks.lockShared(), (lock) =>
+    await withLock(this.locks.lockShared(), (lock) =>
       lock.commit(async () => {
         const record = await missing();
         return record ? { edits: [{ table: 'collections', key: own.id, record }] } : {};
@@ -221,9 +223,9 @@ class FolderImport {
       if (!scanned) throw importFileDamaged(ids[i]!, 'it has no record');
       return scanned.record;
     });
-    await this.files.requireTiles(own);
+    await this.files.require(own);
     if (!dryRun)
-      await this.withLock(
+      await withLock(
         this.acquireLock(() => this.locks.lockScene(collection.id, scene.id)),
         async (lock) => {
           const { version } = lock;
@@ -255,7 +257,7 @@ class FolderImport {
     for (let at = 0; at < ids.length; at += BATCH_TILES) {
       const own = await storage.getTiles(ids.slice(at, at + BATCH_TILES));
       // Loads the slots of these tiles into the view, which then shows the tiles that the cluster has.
-      await this.replica.loadSlots(new Set(own.map((tile) => slotOfCell(tile, this.locks.prefixLengths))));
+      await this.replica.loadSlots(new Set(own.map((tile) => slotOfCell(tile, this.prefixLengths))));
       const present = new Map(
         (await this.view.getTiles(own.map(({ id }) => id))).map((tile) => [tile.id, tile]),
       );
@@ -263,8 +265,7 @@ class FolderImport {
       for (const tile of own) {
         const known = present.get(tile.id);
         if (!known) {
-          if (await this.reportDamage(`tile ${tile.id}`, () => this.files.requireTiles([tile])))
-            fresh.push(tile);
+          if (await this.reportDamage(`tile ${tile.id}`, () => this.files.require([tile]))) fresh.push(tile);
           continue;
         }
         if (isSameTile(known, tile)) tiles.present++;
@@ -281,7 +282,7 @@ class FolderImport {
 
   /** Imports derived tiles of one collection. The lock protects their files from garbage collection until its only commit. */
   private async importDerivedOf(own: TileRecord[]): Promise<void> {
-    await this.withLock(this.locks.lockShared(), async (lock) => {
+    await withLock(this.locks.lockShared(), async (lock) => {
       const { version } = lock;
       const sent: TileRecord[] = [];
       for (const tile of own)
@@ -304,12 +305,12 @@ class FolderImport {
       return;
     }
     const versions = versionsOf(own);
-    for (const version of versions) await this.files.requireModel(version);
+    await this.files.require(versions);
     if (!dryRun)
-      await this.withLock(this.locks.lockShared(), async (lock) => {
+      await withLock(this.locks.lockShared(), async (lock) => {
         // New names, the oldest first, because garbage collection may be about to remove the files of an interrupted import.
         const names = versions.map(newVersion).reverse();
-        for (const [i, version] of versions.entries()) await this.files.uploadModel(version, names[i]!);
+        for (const [i, version] of versions.entries()) await this.files.upload([version], names[i]!);
         const record = modelRecordOf(versions.map((version, i) => ({ ...version, version: names[i]! })));
         await lock.commit(async () =>
           (await this.view.models.get(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
@@ -319,7 +320,7 @@ class FolderImport {
   }
 
   private uploadTiles(tiles: TileRecord[], version: string): Promise<void> {
-    return this.files.uploadTiles(tiles, version, () => this.reportProgress(1));
+    return this.files.upload(tiles, version, () => this.reportProgress(1));
   }
 
   /** Waits while another node holds the lock. */
@@ -331,15 +332,6 @@ class FolderImport {
       } catch (error) {
         if (!lockHeld.is(error) || performance.now() - startedAt > LOCK_TIMEOUT_MS) throw error;
       }
-    }
-  }
-
-  private async withLock(lock: Promise<WriteLock>, work: (lock: WriteLock) => Promise<void>): Promise<void> {
-    const held = await lock;
-    try {
-      await work(held);
-    } finally {
-      await held.release();
     }
   }
 

@@ -4,7 +4,13 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lastNode, unknownNode } from '../errors.js';
-import { isHandoverComplete, type Owner, type Placement, type PlacementNode } from './placement.js';
+import {
+  isHandoverComplete,
+  type Owner,
+  type Placement,
+  type PlacementNode,
+  stayingOwners,
+} from './placement.js';
 import { Rebalancer, UNASSIGNED } from './rebalancer.js';
 
 export type NewNode = Omit<PlacementNode, 'draining'>;
@@ -23,7 +29,7 @@ export function addNode(placement: Placement, { id, zone, weight }: NewNode, byt
   const isActive = known?.draining === false;
   if (isActive && known.zone === zone && known.weight === weight) return placement;
   return reassign(placement, withNode(placement.nodes, { id, zone, weight, draining: false }), bytes, {
-    ownersToKeep: known?.draining ? ownersWithResumed(id) : remainingOwners,
+    ownersToKeep: known?.draining ? ownersWithResumed(id) : stayingOwners,
     mayReceive: isActive ? () => true : (one) => one === id,
   });
 }
@@ -71,13 +77,10 @@ export function releaseSlots(placement: Placement, node: string, slots: Iterable
 
 type OwnersToKeep = (owners: readonly Owner[]) => string[];
 
-const remainingOwners: OwnersToKeep = (owners) =>
-  owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
-
 /** A node that is leaving a slot gets it back from an owner that has not loaded it. */
 function ownersWithResumed(node: string): OwnersToKeep {
   return (owners) => {
-    const ids = remainingOwners(owners);
+    const ids = stayingOwners(owners);
     const replaced = owners.find(({ state }) => state === 'initializing')?.node;
     const isLeaving = owners.some((owner) => owner.node === node && owner.state === 'leaving');
     return isLeaving ? ids.map((id) => (id === replaced ? node : id)) : ids;
@@ -96,7 +99,7 @@ function reassign(
   placement: Placement,
   nodes: readonly PlacementNode[],
   bytes: BytesBySlot,
-  { ownersToKeep = remainingOwners, mayReceive = () => false }: ChangeOptions = {},
+  { ownersToKeep = stayingOwners, mayReceive = () => false }: ChangeOptions = {},
 ): Placement {
   const active = nodes.filter((node) => !node.draining);
   const numbers = new Map(active.map(({ id }, number) => [id, number]));
@@ -149,18 +152,12 @@ function nextPlacement(
   changed: readonly (readonly Owner[])[],
 ): Placement {
   const slots = placement.slots.map((owners, slot) =>
-    areEqual(owners, changed[slot]!) ? owners : changed[slot]!,
+    isDeepStrictEqual(owners, changed[slot]!) ? owners : changed[slot]!,
   );
   const isSame =
     isDeepStrictEqual(nodes, placement.nodes) &&
     slots.every((owners, slot) => owners === placement.slots[slot]);
   return isSame ? placement : { ...placement, version: placement.version + 1, nodes, slots };
-}
-
-function areEqual(a: readonly Owner[], b: readonly Owner[]): boolean {
-  return (
-    a.length === b.length && a.every(({ node, state }, i) => node === b[i]!.node && state === b[i]!.state)
-  );
 }
 
 /** Inserts a node, or replaces the node with the same id; the result is sorted by id. */

@@ -2,6 +2,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
 import { type GridName, grids } from '../../grid/index.js';
+import { parseJsonOr } from '../../json-text.js';
 import { badPlacement } from '../errors.js';
 import {
   type Owner,
@@ -9,6 +10,7 @@ import {
   type Placement,
   type PlacementNode,
   replicationTarget,
+  stayingOwners,
 } from './placement.js';
 import { SLOTS } from './slots.js';
 
@@ -64,12 +66,10 @@ export function decodePlacement(text: string): Placement {
 }
 
 function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  } catch (error) {
-    throw badPlacement.because(error, `it is not JSON (${messageOf(error)})`);
-  }
+  const value = parseJsonOr<Record<string, unknown> | null>(text, (cause) =>
+    badPlacement.because(cause, `it is not JSON (${messageOf(cause)})`),
+  );
+  if (typeof value === 'object' && value !== null) return value;
   throw badPlacement('it is not a JSON object');
 }
 
@@ -129,7 +129,7 @@ function validate({ version, prefixLengths, owners, nodes, slots }: Placement): 
   slots.forEach((all, slot) => {
     if (checked.has(all)) return;
     checked.add(all);
-    const staying = all.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
+    const staying = stayingOwners(all);
     if (new Set(all.map(({ node }) => node)).size < all.length)
       throw badPlacement(`slot ${slot} has a node twice`);
     if (all.slice(0, staying.length).some(({ state }) => state === 'leaving'))

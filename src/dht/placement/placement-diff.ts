@@ -1,5 +1,5 @@
 /** The difference between two placements, in slots and bytes. */
-import { type Owner, type Placement, replicationTarget } from './placement.js';
+import { type Placement, replicationTarget, stayingOwners } from './placement.js';
 import type { BytesBySlot } from './placement-changes.js';
 import { targetShares } from './target-shares.js';
 
@@ -86,9 +86,6 @@ export function targetFractions({ nodes, owners }: Placement): Map<string, numbe
   const shares = targetShares(active, copies);
   return new Map(active.map(({ id }, i) => [id, shares[i]! / copies]));
 }
-
-const stayingOwners = (owners: readonly Owner[]) =>
-  owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
 
 function deviation(nodes: readonly NodeDiff[], bytesOf: (node: NodeDiff) => number): number {
   const each = nodes.filter(({ share }) => share > 0).map((node) => bytesOf(node) / node.share);

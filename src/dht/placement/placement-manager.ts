@@ -1,10 +1,10 @@
 /** The shared placement, as this node knows and changes it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CoordinationStore } from '../../coordination/index.js';
+import { type CoordinationStore, compareAndSet, type StoredValue } from '../../coordination/index.js';
 import type { Placement } from './placement.js';
 import type { BytesBySlot } from './placement-changes.js';
 import { decodePlacement, encodePlacement } from './placement-codec.js';
-import { compareAndSwapPlacement, readPlacement, type StoredPlacement } from './placement-store.js';
+import { PLACEMENT_KEY, readPlacement } from './placement-store.js';
 
 /** Minimum time between two changes by one node. */
 export const MIN_UPDATE_INTERVAL_MS = 1000;
@@ -22,17 +22,13 @@ export interface PlacementManagerOptions {
 
 /** Invariants: versions only grow; a change is computed from the stored document and replaces exactly that one. */
 export class PlacementManager {
-  private latest: Placement | undefined;
+  /** The newest known placement; undefined until one is known. */
+  current: Placement | undefined;
   private changedAt = -Infinity;
   /** The last parsed document: the same text arrives from a change and from the watch. */
   private lastParsed: { text: string; placement: Placement } | undefined;
 
   constructor(private readonly options: PlacementManagerOptions) {}
-
-  /** The newest known placement; undefined until one is known. */
-  get current(): Placement | undefined {
-    return this.latest;
-  }
 
   /** True if a change need not wait now. */
   get canUpdateNow(): boolean {
@@ -40,17 +36,17 @@ export class PlacementManager {
   }
 
   /** Adopts a stored placement if it is newer. */
-  onStored({ text }: StoredPlacement): void {
-    const placement = this.parse(text);
-    if (this.latest && placement.version <= this.latest.version) return;
-    this.latest = placement;
+  onStored({ value }: StoredValue): void {
+    const placement = this.parse(value);
+    if (this.current && placement.version <= this.current.version) return;
+    this.current = placement;
     this.options.onChange();
   }
 
   /** Makes a change that depends on the sizes of slots; nodes are asked for them only if something changes. */
   async updateWithSlotSizes(change: (placement: Placement, bytes?: BytesBySlot) => Placement): Promise<void> {
     const stored = await readPlacement(this.options.coordination);
-    const before = stored && this.parse(stored.text);
+    const before = stored && this.parse(stored.value);
     const isSame = before !== undefined && change(before) === before;
     const bytes = isSame || !stored ? undefined : await this.options.bytes();
     await this.update((placement) => change(placement, bytes));
@@ -63,15 +59,16 @@ export class PlacementManager {
     if (delayMs > 0) await sleep(delayMs, undefined, { signal });
     let stored = await readPlacement(coordination);
     for (;;) {
-      const before = stored ? this.parse(stored.text) : empty;
+      const before = stored ? this.parse(stored.value) : empty;
       const after = change(before);
       if (after === before && stored) {
         this.onStored(stored);
         return;
       }
-      const text = encodePlacement(after);
-      const { swapped, current } = await compareAndSwapPlacement(coordination, stored?.revision ?? 0, text);
-      if (swapped) {
+      const value = encodePlacement(after);
+      const revision = stored?.modRevision ?? 0;
+      const { set, current } = await compareAndSet(coordination, { key: PLACEMENT_KEY, value, revision });
+      if (set) {
         this.changedAt = performance.now();
         this.onStored(current!);
         return;

@@ -72,6 +72,10 @@ export function readableOwners(owners: readonly Owner[]): Owner[] {
   return [...of('available'), ...of('leaving')];
 }
 
+/** The owners of a slot without leaving ones. */
+export const stayingOwners = (owners: readonly Owner[]): string[] =>
+  owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
+
 /** True if the leaving owners of a slot are no longer needed: it has other owners, and all of them have loaded it. */
 export function isHandoverComplete(owners: readonly Owner[]): boolean {
   const staying = owners.filter(({ state }) => state !== 'leaving');

@@ -231,14 +231,8 @@ export class Rebalancer {
 
   /** The number of zones of a slot if `node` is at `position`. */
   private zonesWith(held: readonly number[], position: number, node: number): number {
-    const at = (i: number) => (i === position ? node : held[i]!);
-    let zones = 0;
-    for (let i = 0; i < held.length; i++) {
-      let isFirst = at(i) !== UNASSIGNED;
-      for (let j = 0; j < i && isFirst; j++) isFirst = !this.areInOneZone(at(i), at(j));
-      if (isFirst) zones++;
-    }
-    return zones;
+    const holders = held.map((holder, i) => (i === position ? node : holder));
+    return new Set(holders.filter((one) => one !== UNASSIGNED).map((one) => this.zoneOf[one])).size;
   }
 
   /** True if both are nodes in the same zone. */

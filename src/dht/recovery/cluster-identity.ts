@@ -6,18 +6,19 @@
  * store. Nodes with any other coordination store are refused, because both would number commits and overwrite the commits of each other.
  */
 import { randomUUID } from 'node:crypto';
-import type { CoordinationStore } from '../../coordination/index.js';
+import { type CoordinationStore, compareAndSet, parseJsonValue, readKey } from '../../coordination/index.js';
+import { parseJsonOr } from '../../json-text.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
 import { type CommitLog, listArchived, MANIFESTS_FOLDER, seqOfObject } from '../commit/index.js';
 import {
   clusterDocumentDamaged,
   logBehindStore,
   noCluster,
+  otherCluster,
   otherCoordination,
   storeNotEmpty,
 } from '../errors.js';
 import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/index.js';
-import { createClusterIfAbsent, readClusterId, verifyClusterDocument } from './cluster-document.js';
 import { latestRestore, readEpoch } from './recovery-epoch.js';
 
 /** The format of the values in the coordination store and of the objects in the tile store. */
@@ -47,7 +48,7 @@ export async function openClusterIdentity(
     await requireCoordination(objects, coordination, known);
     return known;
   }
-  if ((await readClusterId(coordination)) === undefined) await requireUnused(objects);
+  if (!(await readCluster(coordination))) await requireUnused(objects);
   const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: DEFAULT_PREFIX_LENGTHS };
   const { id, prefixLengths } = await createClusterIfAbsent(coordination, proposed);
   const { head } = await log.readSince(0, 1);
@@ -71,11 +72,11 @@ async function requireCoordination(
   { id, prefixLengths, coordination: first }: ClusterIdentity,
 ): Promise<void> {
   const newest = await latestRestore(objects);
-  const known = await readClusterId(coordination);
+  const known = await readCluster(coordination);
   const isAbandoned = newest !== undefined && (await readEpoch(coordination))?.id !== newest.id;
-  if (known !== id || isAbandoned)
-    throw otherCoordination(objects.url, id, newest?.coordination ?? first, known);
-  await verifyClusterDocument(coordination, { id, format: FORMAT, prefixLengths });
+  if (known?.id !== id || isAbandoned)
+    throw otherCoordination(objects.url, id, newest?.coordination ?? first, known?.id);
+  requireSameCluster(known, { id, format: FORMAT, prefixLengths });
 }
 
 /** Folders of the tile store from which garbage collection removes everything that no commit refers to. */
@@ -91,19 +92,12 @@ async function requireUnused(objects: ObjectStore): Promise<void> {
 /** The identity in `cluster.json`; undefined if the store has none yet. TW_DHT_STORE_IDENTITY. */
 export async function readIdentity(objects: ObjectStore): Promise<ClusterIdentity | undefined> {
   if (!(await objects.head(IDENTITY_OBJECT))) return undefined;
-  return parseIdentity(await objects.get(IDENTITY_OBJECT), objects.url);
-}
-
-function parseIdentity(bytes: Buffer, url: string): ClusterIdentity {
-  let identity: Partial<ClusterIdentity>;
-  try {
-    identity = JSON.parse(bytes.toString()) as Partial<ClusterIdentity>;
-  } catch (error) {
-    throw clusterDocumentDamaged.because(error, url, 'it is not JSON');
-  }
-  const { id, prefixLengths, coordination } = identity;
+  const text = (await objects.get(IDENTITY_OBJECT)).toString();
+  const { id, prefixLengths, coordination } = parseJsonOr<Partial<ClusterIdentity>>(text, (cause) =>
+    clusterDocumentDamaged.because(cause, objects.url, 'it is not JSON'),
+  );
   if (typeof id !== 'string' || !prefixLengths)
-    throw clusterDocumentDamaged(url, 'it has no id or no prefix lengths');
+    throw clusterDocumentDamaged(objects.url, 'it has no id or no prefix lengths');
   return { id, prefixLengths, ...(coordination !== undefined && { coordination }) };
 }
 
@@ -127,4 +121,43 @@ export async function openExistingCluster(
   const identity = await openClusterIdentity(objects, coordination, log);
   await requireLogCoversStore(log, objects);
   return identity;
+}
+
+/** The properties of a cluster that never change. */
+export interface ClusterDocument {
+  id: string;
+  /** The format of the values in the coordination store and of the objects in the tile store. */
+  format: number;
+  /** Number of leading characters of a geocode that determine its slot, by grid. */
+  prefixLengths: PrefixLengths;
+}
+
+export const CLUSTER_KEY = 'cluster';
+const FIELDS: (keyof ClusterDocument)[] = ['id', 'format', 'prefixLengths'];
+
+/** The cluster of a coordination store; undefined if it has none. */
+export async function readCluster(store: CoordinationStore): Promise<ClusterDocument | undefined> {
+  const kv = await readKey(store, CLUSTER_KEY);
+  return kv && parseJsonValue<ClusterDocument>(kv, FIELDS);
+}
+
+/** Throws TW_DHT_OTHER_CLUSTER if the properties of a cluster are not the wanted ones. */
+export function requireSameCluster(existing: ClusterDocument, wanted: ClusterDocument): void {
+  const [found, text] = [describeCluster(existing), describeCluster(wanted)];
+  if (found !== text) throw otherCluster(found, text);
+}
+
+/** The document of the existing cluster; `proposed` is stored if there is none. One of several concurrent calls wins. */
+export async function createClusterIfAbsent(
+  store: CoordinationStore,
+  proposed: ClusterDocument,
+): Promise<ClusterDocument> {
+  const value = JSON.stringify(proposed);
+  const { current } = await compareAndSet(store, { key: CLUSTER_KEY, value, revision: 0 });
+  return parseJsonValue<ClusterDocument>(current!, FIELDS);
+}
+
+function describeCluster({ id, format, prefixLengths }: ClusterDocument): string {
+  const lengths = Object.entries(prefixLengths).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `${id} (format ${format}, prefixes ${lengths.map(([grid, length]) => `${grid} ${length}`).join(', ')})`;
 }

@@ -34,13 +34,17 @@ import {
   otherCluster,
 } from '../errors.js';
 import { requireNoHeartbeats } from '../membership/index.js';
-import type { ClusterDocument } from './cluster-document.js';
-import { type ClusterIdentity, FORMAT, readIdentity } from './cluster-identity.js';
+import {
+  CLUSTER_KEY,
+  type ClusterDocument,
+  type ClusterIdentity,
+  FORMAT,
+  readIdentity,
+} from './cluster-identity.js';
 import { epochPut, startEpoch } from './recovery-epoch.js';
 
 /** This key exists while a restore writes the keys; its value is the id of the cluster. */
 const RESTORING_KEY = 'restoring';
-const CLUSTER_KEY = 'cluster';
 const MEMBER_KEYS = prefixRange('members/');
 /** The range of all keys of a cluster, which begin with letters. */
 const ALL_KEYS = { key: ' ', end: '~' };
@@ -185,11 +189,7 @@ async function readStored(objects: ObjectStore): Promise<StoredLog> {
   const known = new Set(numbers);
   for (let next = seq + 1; next <= last; next++)
     if (!known.has(next)) throw logArchiveIncomplete(objects.url, next, last);
-  const commits = await readArchived(
-    objects,
-    numbers.filter((number) => number > seq),
-  );
-  return { ...stored, commits };
+  return { ...stored, commits: await readArchived(objects, seq, last) };
 }
 
 /** The schemas of all collections. Reads the header of every part and segment, so that a missing one is noticed now. */

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { toArray } from '../../async/index.js';
-import { type CoordinationStore, firstKeyValue, parseJsonValue } from '../../coordination/index.js';
+import { type CoordinationStore, parseJsonValue, readKey } from '../../coordination/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 
 const EPOCH_KEY = 'restored';
@@ -30,8 +30,7 @@ interface EpochDocument {
  * now belong to other commits.
  */
 export async function readEpoch(coordination: CoordinationStore): Promise<EpochDocument | undefined> {
-  const { gets } = await coordination.read([{ key: EPOCH_KEY }]);
-  const kv = firstKeyValue(gets[0]!);
+  const kv = await readKey(coordination, EPOCH_KEY);
   return kv && parseJsonValue<EpochDocument>(kv, ['id']);
 }
 

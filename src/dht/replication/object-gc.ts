@@ -164,8 +164,7 @@ class ObjectGc {
   /** Reads the commits after `base` up to the last one in `manifest`. */
   private async readRecent(): Promise<void> {
     const { objects } = this.context;
-    const numbers = Array.from({ length: this.seq - this.base }, (_, i) => this.base + 1 + i);
-    for (const { segment } of await readArchived(objects, numbers)) {
+    for (const { segment } of await readArchived(objects, this.base, this.seq)) {
       this.segments.add(segment);
       const commit = await readSegment(objects, segmentName(segment), () => true);
       for (const folder of supersededFolders(commit)) this.folders.add(folder);
@@ -181,8 +180,7 @@ class ObjectGc {
     for (let more = true; more; ) {
       const page = await log.readSince(this.last);
       if (page.kind === 'checkpoint') {
-        const numbers = Array.from({ length: page.checkpoint.seq - this.last }, (_, i) => this.last + 1 + i);
-        await this.addEntries(await readArchived(objects, numbers));
+        await this.addEntries(await readArchived(objects, this.last, page.checkpoint.seq));
       } else {
         await this.addEntries(page.entries);
         more = page.more;

@@ -1,12 +1,11 @@
 /** Keeps the data folder of a node up to date with the commit log. */
-import { SerialQueue } from '../../async/index.js';
+import { raceAbort, SerialQueue } from '../../async/index.js';
 import type { Watch, WatchSignal } from '../../coordination/index.js';
 import type { ClusterMetrics } from '../../metrics/index.js';
 import {
   type Commit,
   type ObjectStore,
   REPLICATED_TABLES,
-  type RecordEdit,
   type ReplicaRecord,
   type Storage,
   storeNotFound,
@@ -85,11 +84,7 @@ export class Replica {
    * stay, because the tiles that come back refer to them.
    */
   private async reset(): Promise<void> {
-    const { storage } = this.options;
-    const edits: RecordEdit[] = [];
-    for (const table of REPLICATED_TABLES)
-      for await (const key of storage.catalogue[table].keys()) edits.push({ table, key, record: null });
-    await this.replicate(0, { removed: await this.tilesOf(this.slotSet), edits }, new SlotSet());
+    await this.replaceContent(0, {}, new SlotSet());
   }
 
   /** The last commit that is applied. */
@@ -148,20 +143,16 @@ export class Replica {
     if (this.seq >= seq) return;
     signal?.throwIfAborted();
     if (this.isClosed) throw replicaBehind(seq, this.seq);
-    let waiter: Waiter | undefined;
-    let timer: NodeJS.Timeout | undefined;
-    let abort = () => {};
+    let waiter!: Waiter;
+    const applied = new Promise<void>((resolve, reject) => {
+      waiter = { seq, resolve, reject };
+    });
+    this.waiters.push(waiter);
+    const timer = setTimeout(() => waiter.reject(replicaBehind(seq, this.seq)), timeoutMs);
     try {
-      await new Promise<void>((resolve, reject) => {
-        waiter = { seq, resolve, reject };
-        this.waiters.push(waiter);
-        timer = setTimeout(() => reject(replicaBehind(seq, this.seq)), timeoutMs);
-        abort = () => reject(signal!.reason);
-        signal?.addEventListener('abort', abort);
-      });
+      await (signal ? raceAbort(applied, signal) : applied);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
       this.waiters = this.waiters.filter((other) => other !== waiter);
     }
   }
@@ -305,10 +296,19 @@ export class Replica {
 
   /** Brings the folder to the state of a later checkpoint. */
   private async load(checkpoint: StoredCheckpoint): Promise<void> {
-    const { objects, storage } = this.options;
+    const { objects } = this.options;
     const manifest = await readManifest(objects, checkpoint);
     const state = await readParts(objects, manifest, (slot) => this.slotSet.has(slot));
-    const { added: wanted = [], edits = [] } = state.toCommit();
+    await this.replaceContent(checkpoint.seq, state.toCommit());
+  }
+
+  /** Brings the folder to the state that a commit makes in an empty one. */
+  private async replaceContent(
+    seq: number,
+    { added: wanted = [], edits = [] }: Commit,
+    slots = this.slotSet,
+  ): Promise<void> {
+    const { storage } = this.options;
     // A version of a tile never changes, so tiles that are loaded already need not be written.
     const nameOf = ({ id, version }: TileVersion) => `${id} ${version}`;
     const known = await this.tilesOf(this.slotSet);
@@ -320,7 +320,7 @@ export class Replica {
     for (const table of REPLICATED_TABLES)
       for await (const key of storage.catalogue[table].keys())
         if (!edited.has(`${table}/${key}`)) edits.push({ table, key, record: null });
-    await this.replicate(checkpoint.seq, { removed, added, edits });
+    await this.replicate(seq, { removed, added, edits }, slots);
   }
 
   /** The loaded tiles of some slots. */

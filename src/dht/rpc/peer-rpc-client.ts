@@ -9,6 +9,7 @@ import {
   type TilewrightError,
 } from '../../errors.js';
 import { type Check, messageCheck } from '../../json-schema.js';
+import { parseJsonOr } from '../../json-text.js';
 import { peerFailed } from '../errors.js';
 import { ClockOffsets, TIME_HEADER } from './clock-offsets.js';
 import { limitConnectTime } from './connect-timeout.js';
@@ -32,8 +33,8 @@ export interface Peer {
 
 export class PeerClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS_PER_NODE });
-  private readonly failureCounts = new Map<string, number>();
-
+  /** The number of failed requests by node id. */
+  readonly failures = new Map<string, number>();
   private readonly clocks: ClockOffsets;
 
   /** `onWarning` gets a TW_DHT_CLOCK_OFFSET error if the clock of another node differs too much. */
@@ -60,7 +61,7 @@ export class PeerClient {
         hasFailed = true;
         clearTimeout(answering);
         sent.destroy();
-        this.failureCounts.set(id, (this.failureCounts.get(id) ?? 0) + 1);
+        this.failures.set(id, (this.failures.get(id) ?? 0) + 1);
         reject(peerFailed.because(cause, id, url, detail));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
@@ -116,26 +117,16 @@ export class PeerClient {
     return this.clocks.seconds;
   }
 
-  /** The number of failed requests by node id. */
-  get failures(): ReadonlyMap<string, number> {
-    return this.failureCounts;
-  }
-
   close(): void {
     this.agent.destroy();
   }
 }
 
 function parseResponse<T>(bytes: Buffer, check: Check): T {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(bytes.toString());
-  } catch (error) {
-    throw new Error('its answer is not JSON', { cause: error });
-  }
+  const answer = parseJsonOr<T>(bytes.toString(), (cause) => new Error('its answer is not JSON', { cause }));
   const fault = check(answer);
   if (fault !== undefined) throw new Error(`its answer is invalid: ${fault}`);
-  return answer as T;
+  return answer;
 }
 
 const checkError = messageCheck(ERROR_DOCUMENT_SCHEMA);

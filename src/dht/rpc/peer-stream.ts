@@ -36,9 +36,7 @@ export async function* streamLines<T>(streamRequest: StreamRequest): AsyncGenera
   const fail = (detail: string) => peerFailed(peer.id, peer.url, detail);
   const { body, headers } = peers.signedRequest(path, message);
   signal.throwIfAborted();
-  const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers });
-  const abort = () => sent.destroy();
-  signal.addEventListener('abort', abort, { once: true });
+  const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers, signal });
   const timer = setTimeout(
     () => sent.destroy(new Error(`it was silent for ${idleTimeoutMs} ms`)),
     idleTimeoutMs,
@@ -68,7 +66,6 @@ export async function* streamLines<T>(streamRequest: StreamRequest): AsyncGenera
     throw peerFailed.is(error) ? error : fail(error instanceof Error ? error.message : String(error));
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
     sent.destroy();
   }
 }

@@ -47,7 +47,7 @@ export class IngestPool {
   }
 
   get threads(): number {
-    return this.pool.size;
+    return this.pool.threads;
   }
 
   async decode(task: DecodeTask, signal: AbortSignal = new AbortController().signal): Promise<void> {

@@ -18,7 +18,7 @@ export class FirstSceneLock {
     work: () => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    if (await this.storage.getCollection(collection)) {
+    if (await this.storage.catalogue.collections.get(collection)) {
       this.locks.delete(collection);
       return work();
     }
@@ -26,7 +26,7 @@ export class FirstSceneLock {
     this.locks.set(collection, lock);
     const release = await lock.acquire(signal);
     try {
-      if (!(await this.storage.getCollection(collection))) return await work();
+      if (!(await this.storage.catalogue.collections.get(collection))) return await work();
     } finally {
       release();
     }

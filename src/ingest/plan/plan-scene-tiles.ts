@@ -41,14 +41,14 @@ export async function planSceneTiles(
   dry = new Map<string, CollectionRecord>(),
 ): Promise<ScenePlan> {
   const id = options.collection ?? given.collection.id;
-  const existing = dry.get(id) ?? (await storage.getCollection(id));
+  const existing = dry.get(id) ?? (await storage.catalogue.collections.get(id));
   const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
   const amend = (record: CollectionRecord) => mergeCollectionFacts(record, given);
   if (existing) {
     const fixed = existing.grid === grid.name ? existing.precision : undefined;
     const precision = options.precision ?? fixed ?? scenePrecision(given, grid);
     await storage.collectionFor({ ...given.collection, id, grid: grid.name, precision });
-    const collection = options.dryRun ? amend(existing) : await storage.updateCollection(id, amend);
+    const collection = options.dryRun ? amend(existing) : await storage.collections.update(id, amend);
     if (options.dryRun) dry.set(id, collection);
     const scene = matchScenePixelSizes(given, collection);
     return { scene, collection, grid, notes: planNotes(scene, collection, grid) };

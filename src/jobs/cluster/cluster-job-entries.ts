@@ -10,6 +10,7 @@ import {
   type KeyValue,
   parseJsonValue,
   prefixRange,
+  readKey,
   retryUntilAnswered,
   type StoredValue,
   scanPrefix,
@@ -93,7 +94,7 @@ export class JobEntries {
     const { digest } = request;
     const mark = JSON.stringify({ job: entry.job.id, digest, since: Date.now() } satisfies RequestEntry);
     for (;;) {
-      const before = firstKeyValue((await this.store.read([{ key: known }])).gets[0]!);
+      const before = await readKey(this.store, known);
       const earlier = before && jobOfRequestEntry(before, request);
       if (earlier !== undefined) return { known: earlier };
       const { gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
@@ -141,8 +142,7 @@ export class JobEntries {
 
   /** The job that a request has started. Throws TW_JOB_KEY_REUSED. */
   async jobOfRequest(request: IdempotencyKey): Promise<string | undefined> {
-    const { gets } = await this.store.read([{ key: REQUESTS_PREFIX + keyHash(request.key) }]);
-    const kv = firstKeyValue(gets[0]!);
+    const kv = await readKey(this.store, REQUESTS_PREFIX + keyHash(request.key));
     return kv && jobOfRequestEntry(kv, request);
   }
 
@@ -190,8 +190,7 @@ export class JobEntries {
   /** Amends the entry of an ended job. */
   async updateEnded(id: string, amend: (entry: JobEntry) => JobEntry): Promise<void> {
     for (;;) {
-      const { gets } = await this.store.read([{ key: ENDED_PREFIX + id }]);
-      const kv = firstKeyValue(gets[0]!);
+      const kv = await readKey(this.store, ENDED_PREFIX + id);
       if (!kv) return;
       const value = JSON.stringify(amend(parseEntry(kv, false).entry));
       const { set } = await compareAndSet(this.store, {

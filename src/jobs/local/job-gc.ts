@@ -29,5 +29,7 @@ export async function collectGarbage(context: JobGcContext, now: number): Promis
   }
   const changes = requests.expire(now);
   if (changes.length > 0) await catalogue.write(changes);
-  await storage.removeExpired(before, async (job) => isWorkedOn(job) || catalogue.jobs.has(job));
+  const isKept = async (job: string) => isWorkedOn(job) || catalogue.jobs.has(job);
+  await storage.results.expire(before, isKept);
+  await storage.scratch.expire(before, isKept);
 }

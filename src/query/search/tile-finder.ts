@@ -91,7 +91,7 @@ export class TileFinder {
       return { found, tiles: new TileBatch(await storage.getTiles(ids, seq)) };
     });
     this.tile = owners.register(TILE_QUERY, async (id, { seq }) => {
-      if (seq === undefined) return (await storage.getTile(id)) ?? null;
+      if (seq === undefined) return (await storage.catalogue.tiles.get(id)) ?? null;
       const [tile] = storage.index.has(id) ? await storage.getTiles([id], seq) : [];
       return tile ?? null;
     });

@@ -1,9 +1,9 @@
 /** The local tile files of a node with an object store, and their eviction. */
-import { readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SerialQueue } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/index.js';
-import { onDisk, VERSION_DEPTH } from '../files/index.js';
+import { onDisk, orIfMissing, pruneEmpty, VERSION_DEPTH } from '../files/index.js';
 
 /** Minimum time for which a requested file stays. */
 const MIN_AGE_MS = 10_000;
@@ -207,9 +207,7 @@ export class FileCache {
   private async remove(folder: string): Promise<void> {
     await onDisk(this.dir, async () => {
       await rm(join(this.dir, folder), { recursive: true, force: true });
-      // A parent folder with other entries stays.
-      for (let at = dirname(folder); at.includes('/'); at = dirname(at))
-        if (!(await rmdir(join(this.dir, at)).then(yes, isNotEmpty))) return;
+      await pruneEmpty(dirname(join(this.dir, folder)), join(this.dir, 'tiles'));
     });
   }
 
@@ -250,13 +248,8 @@ export class FileCache {
 
   private async list(path: string): Promise<{ name: string; isFolder: boolean }[]> {
     return onDisk(this.dir, async () => {
-      try {
-        const entries = await readdir(join(this.dir, path), { withFileTypes: true });
-        return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-        throw error;
-      }
+      const entries = await orIfMissing(readdir(join(this.dir, path), { withFileTypes: true }), []);
+      return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
     });
   }
 
@@ -280,10 +273,3 @@ const isInUse = ({ pins, keepUntil }: CacheEntry) => pins > 0 || keepUntil > per
 
 /** `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>` */
 const tileOf = (folder: string) => folder.split('/')[4]!;
-
-const yes = () => true;
-
-function isNotEmpty(error: NodeJS.ErrnoException): boolean {
-  if (['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(error.code ?? '')) return false;
-  throw error;
-}

@@ -63,7 +63,7 @@ export class CellDirectory {
     for (; cell < this.size; cell++) {
       const row = this.first[cell];
       if (columns.grid[row] !== grid || columns.key[row] !== key) break;
-      if (columns.precision[row] === precision) return [row, this.endRow(cell)];
+      if (columns.precision[row] === precision) return [row, this.firstRow(cell + 1)];
     }
     return [0, 0];
   }
@@ -92,7 +92,7 @@ export class CellDirectory {
     let offset = 0;
     for (let cell = from; cell < to; cell++) {
       const begin = first[cell];
-      const last = this.endRow(cell);
+      const last = this.firstRow(cell + 1);
       const since = time.start - longest[cell];
       let row = begin + offset;
       const fits =
@@ -138,10 +138,6 @@ export class CellDirectory {
 
   private firstRow(cell: number): number {
     return cell < this.size ? this.first[cell] : this.rows;
-  }
-
-  private endRow(cell: number): number {
-    return this.firstRow(cell + 1);
   }
 
   private addCell(row: number): void {

@@ -1,30 +1,35 @@
 /** Typed arrays of equal length, one for each field of a tile. */
 
-/** The columns, indexed by row. */
-export interface Columns {
+/** The type of each column. */
+const COLUMN_TYPES = {
   /** Index of the grid in `grids`. */
-  grid: Uint8Array;
+  grid: Uint8Array,
   /** `Grid.key` of the geocode. */
-  key: Float64Array;
-  precision: Uint8Array;
+  key: Float64Array,
+  precision: Uint8Array,
   /** Milliseconds since 1970. */
-  start: Float64Array;
-  end: Float64Array;
-  created: Float64Array;
+  start: Float64Array,
+  end: Float64Array,
+  created: Float64Array,
   /** Percent; NaN if unknown. */
-  cloud: Float32Array;
-  coverage: Float32Array;
+  cloud: Float32Array,
+  coverage: Float32Array,
   /** Total size of the tile's files, at most 2^32 - 1. */
-  bytes: Uint32Array;
+  bytes: Uint32Array,
   /** Codes of the run's dictionaries. */
-  collection: Uint16Array;
-  platform: Uint16Array;
-  source: Uint8Array;
-  scene: Uint32Array;
-  wavelengths: Uint16Array;
+  collection: Uint16Array,
+  platform: Uint16Array,
+  source: Uint8Array,
+  scene: Uint32Array,
+  wavelengths: Uint16Array,
   /** Offset in the `StringHeap` of the part of the tile's id that does not follow from the other columns. */
-  suffix: Uint32Array;
-}
+  suffix: Uint32Array,
+};
+
+/** The columns, indexed by row. */
+export type Columns = { [Name in keyof typeof COLUMN_TYPES]: InstanceType<(typeof COLUMN_TYPES)[Name]> };
+
+export const columnNames = Object.keys(COLUMN_TYPES) as (keyof Columns)[];
 
 /** Numbers for strings that many rows share. `null` is a value as well. */
 export class Dictionary {
@@ -56,26 +61,9 @@ export class Dictionary {
 
 /** Columns with room for a number of rows. */
 export function allocateColumns(rows: number): Columns {
-  return {
-    grid: new Uint8Array(rows),
-    key: new Float64Array(rows),
-    precision: new Uint8Array(rows),
-    start: new Float64Array(rows),
-    end: new Float64Array(rows),
-    created: new Float64Array(rows),
-    cloud: new Float32Array(rows),
-    coverage: new Float32Array(rows),
-    bytes: new Uint32Array(rows),
-    collection: new Uint16Array(rows),
-    platform: new Uint16Array(rows),
-    source: new Uint8Array(rows),
-    scene: new Uint32Array(rows),
-    wavelengths: new Uint16Array(rows),
-    suffix: new Uint32Array(rows),
-  };
+  const columns = columnNames.map((name) => [name, new COLUMN_TYPES[name](rows)]);
+  return Object.fromEntries(columns) as Columns;
 }
-
-export const columnNames = Object.keys(allocateColumns(0)) as (keyof Columns)[];
 
 /**
  * Like `allocateColumns`, with a yield after each column. A large array often triggers garbage collection in V8, so allocating all of
@@ -84,8 +72,7 @@ export const columnNames = Object.keys(allocateColumns(0)) as (keyof Columns)[];
 export function* allocateColumnsInSteps(rows: number): Generator<void, Columns> {
   const columns = allocateColumns(0);
   for (const name of columnNames) {
-    const Kind = columns[name].constructor as new (length: number) => Columns[typeof name];
-    Object.assign(columns, { [name]: new Kind(rows) });
+    Object.assign(columns, { [name]: new COLUMN_TYPES[name](rows) });
     yield;
   }
   return columns;

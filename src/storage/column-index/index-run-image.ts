@@ -1,13 +1,22 @@
 /** The rows of one run as arrays, for a snapshot. */
 import { allocateColumns, type Columns } from './columns.js';
 
+/** The columns of codes, and the dictionaries of a run that have their names. */
+export const DICTIONARIES = [
+  ['collection', 'collections'],
+  ['platform', 'platforms'],
+  ['source', 'sources'],
+  ['scene', 'scenes'],
+  ['wavelengths', 'wavelengthRanges'],
+] as const;
+
+type DictionaryName = (typeof DICTIONARIES)[number][1];
+
 /** The names of each dictionary, by code. */
-export interface RunNames {
-  collections: (string | null)[];
-  platforms: (string | null)[];
-  sources: (string | null)[];
-  scenes: (string | null)[];
-  wavelengthRanges: (string | null)[];
+export type RunNames = Record<DictionaryName, (string | null)[]>;
+
+export function runNames(namesOf: (dictionary: DictionaryName) => (string | null)[]): RunNames {
+  return Object.fromEntries(DICTIONARIES.map(([, name]) => [name, namesOf(name)])) as RunNames;
 }
 
 /**

@@ -4,7 +4,7 @@ import { tileId } from '../files/index.js';
 import { rangeName, type TileRecord, wavelengthRange } from '../records/index.js';
 import { CellDirectory } from './cell-directory.js';
 import { allocateColumns, type Columns, Dictionary, resizeColumns } from './columns.js';
-import { emptyImage, type RunImage } from './index-run-image.js';
+import { emptyImage, type RunImage, runNames } from './index-run-image.js';
 import { gridCodes } from './key-range.js';
 import { StringHeap } from './string-heap.js';
 import type { TileIdParts } from './tile-id-parser.js';
@@ -89,7 +89,7 @@ export class IndexRun {
 
   /** An empty run with the capacity of these columns. */
   static empty(columns = allocateColumns(INITIAL_ROWS), cellCapacity?: number): IndexRun {
-    const names = { collections: [], platforms: [], sources: [], scenes: [], wavelengthRanges: [] };
+    const names = runNames(() => []);
     const removed = new Uint8Array(columns.grid.length);
     return new IndexRun({ ...emptyImage(0, 0, 0, names), columns, removed }, cellCapacity);
   }
@@ -106,21 +106,14 @@ export class IndexRun {
 
   /** An image of the current rows, which later changes do not affect. */
   image(): RunImage {
-    const { collections, platforms, sources, scenes, wavelengthRanges, rowCount } = this;
     return {
-      rows: rowCount,
+      rows: this.rowCount,
       sorted: this.cells.rows,
       columns: this.columns,
       removed: this.removed.slice(),
       newest: this.newest,
       texts: this.texts.contents,
-      names: {
-        collections: collections.names.slice(),
-        platforms: platforms.names.slice(),
-        sources: sources.names.slice(),
-        scenes: scenes.names.slice(),
-        wavelengthRanges: wavelengthRanges.names.slice(),
-      },
+      names: runNames((dictionary) => this[dictionary].names.slice()),
     };
   }
 
@@ -172,18 +165,16 @@ export class IndexRun {
   /** Marks a present row, or changes the mark of a row that is kept for undo. */
   mark(row: number, mark: Mark): void {
     if (this.removed[row] === KEPT_FOR_UNDO) this.keptForUndo--;
-    else if (!this.isFoundByCell(row)) this.forgetId(row);
+    else if (!this.isFoundByCell(row)) {
+      const id = this.idOf(row);
+      // Another row may have the same id by now.
+      if (this.byId.get(id) === row) this.byId.delete(id);
+    }
     this.removed[row] = mark;
     if (mark === OBSOLETE) this.obsolete++;
     else this.keptForUndo++;
     this.hasGaps = true;
     this.marked?.push(row);
-  }
-
-  /** Keeps the entry if another row has the same id by now. */
-  private forgetId(row: number): void {
-    const id = this.idOf(row);
-    if (this.byId.get(id) === row) this.byId.delete(id);
   }
 
   // Reading

@@ -1,6 +1,6 @@
 /** Applies commits to the catalogue and the column index. Nothing else changes tiles. */
 import { SerialQueue } from '../../async/index.js';
-import type { Catalogue, CatalogueChange } from '../catalogue/index.js';
+import type { Catalogue, CatalogueChange, Table } from '../catalogue/index.js';
 import type { PersistentIndex } from '../column-index/index.js';
 import type { TileRecord } from '../records/index.js';
 import { type Commit, type RecordEdit, supersededFolders, textureCollectionOf } from './commit.js';
@@ -90,19 +90,7 @@ export class CommitApplier {
   }
 
   private changeOf({ table, key, record }: RecordEdit): CatalogueChange {
-    const { catalogue } = this;
-    if (record === null) return catalogue[table].delete(key);
-    switch (table) {
-      case 'collections':
-        return catalogue.collections.set(key, record);
-      case 'scenes':
-        return catalogue.scenes.set(key, record);
-      case 'models':
-        return catalogue.models.set(key, record);
-      case 'textures':
-        return catalogue.textures.set(key, record);
-      case 'clusterings':
-        return catalogue.clusterings.set(key, record);
-    }
+    const edited: Table<unknown> = this.catalogue[table];
+    return record === null ? edited.delete(key) : edited.set(key, record);
   }
 }

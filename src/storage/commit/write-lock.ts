@@ -1,5 +1,5 @@
 /** Write locks, and commits under them. */
-import type { Catalogue, CatalogueChange } from '../catalogue/index.js';
+import type { CatalogueChange } from '../catalogue/index.js';
 import { collectionBusy, sceneBusy } from '../errors.js';
 import { newVersion } from '../files/index.js';
 import type { Commit } from './commit.js';
@@ -24,8 +24,6 @@ export interface WriteLock {
 }
 
 export interface LockManager {
-  /** The local catalogue, which `build` reads. */
-  readonly catalogue: Catalogue;
   /** Excludes other writes and deletes of the scene. Throws TW_STORAGE_SCENE_BUSY and TW_STORAGE_COLLECTION_BUSY. */
   lockScene(collection: string, scene: string): Promise<WriteLock>;
   /** Excludes other writes and deletes of all scenes of the collection. Throws the same errors. */
@@ -62,10 +60,6 @@ export class LocalLockManager implements LockManager {
 
   constructor(private readonly commits: CommitApplier) {}
 
-  get catalogue(): Catalogue {
-    return this.commits.catalogue;
-  }
-
   async lockScene(collection: string, scene: string): Promise<WriteLock> {
     if (this.held.has(`${collection}/`)) throw collectionBusy(collection);
     return this.acquire(`${collection}/${scene}`, () => sceneBusy(collection, scene));
@@ -91,14 +85,13 @@ export class LocalLockManager implements LockManager {
   }
 
   private createLock(release: () => Promise<void>): WriteLock {
-    const { commits } = this;
     return {
       version: newVersion(),
       requiresFsync: true,
       isUncertain: false,
       // All readers read the data folder.
       upload: async () => {},
-      commit: (build, also) => commits.serialize(async () => commits.apply(await build(), also)),
+      commit: (build, also) => this.commits.serialize(async () => this.commits.apply(await build(), also)),
       release,
     };
   }

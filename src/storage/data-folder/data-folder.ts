@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJsonOr } from '../../json-text.js';
 import { Catalogue } from '../catalogue/index.js';
 import {
   dataFolderIsStore,
@@ -12,7 +13,7 @@ import {
   storageFormat,
   storageLocked,
 } from '../errors.js';
-import { fsyncPath, makeFolderDurably, onDisk, writeFileDurably } from '../files/index.js';
+import { fsyncPath, makeFolderDurably, onDisk, orIfMissing, writeFileDurably } from '../files/index.js';
 
 /** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
 const FORMAT = 2;
@@ -40,13 +41,12 @@ export interface LockInfo {
 
 /** The lock file of a folder; undefined if it does not exist or this user may not read it. */
 export async function readLock(dir: string): Promise<LockInfo | undefined> {
-  const text = await readOptional(join(dir, 'lock'), ['ENOENT', 'ENOTDIR', 'EACCES']);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text) as LockInfo;
-  } catch (error) {
-    throw storageCorrupt.because(error, 'the file lock', dir);
-  }
+  const text = await readText(join(dir, 'lock')).catch((error) => {
+    if (error.code !== 'EACCES') throw error;
+  });
+  return text === undefined
+    ? undefined
+    : parseJsonOr<LockInfo>(text, (cause) => storageCorrupt.because(cause, 'the file lock', dir));
 }
 
 /**
@@ -58,7 +58,7 @@ export class DataFolder {
     readonly dir: string,
     readonly node: NodeIdentity,
     readonly catalogue: Catalogue,
-    private info: LockInfo,
+    public lock: LockInfo,
   ) {}
 
   /**
@@ -69,8 +69,7 @@ export class DataFolder {
     await onDisk(dir, async () => {
       await makeFolderDurably(dir);
       await readIdentity(dir);
-      if ((await readOptional(join(dir, 'cluster.json'), ['ENOENT'])) !== undefined)
-        throw dataFolderIsStore(dir);
+      if ((await readText(join(dir, 'cluster.json'))) !== undefined) throw dataFolderIsStore(dir);
     });
     const catalogue = await openCatalogue(dir);
     try {
@@ -89,14 +88,10 @@ export class DataFolder {
     }
   }
 
-  get lock(): LockInfo {
-    return this.info;
-  }
-
   /** Publishes the URL at which this process serves the folder. */
   async announce(url: string): Promise<void> {
-    this.info = { ...this.info, url };
-    await onDisk(this.dir, () => writeLock(this.dir, this.info));
+    this.lock = { ...this.lock, url };
+    await onDisk(this.dir, () => writeLock(this.dir, this.lock));
   }
 
   /** Removes the lock file first: once LevelDB's lock is free, another process may write its own. */
@@ -111,7 +106,7 @@ export class DataFolder {
 
 async function openCatalogue(dir: string): Promise<Catalogue> {
   const marker = join(dir, DAMAGED_MARKER);
-  if ((await readOptional(marker, ['ENOENT'])) !== undefined) throw storageDamaged(dir, marker);
+  if ((await readText(marker)) !== undefined) throw storageDamaged(dir, marker);
   const isNew = (await readIdentity(dir)) === undefined;
   if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
   try {
@@ -134,7 +129,7 @@ const DAMAGED_MARKER = 'damaged';
  * leftovers of an interrupted ingest and be removed, so the folder is not used until somebody has examined it.
  */
 async function refuseLostRecords(dir: string, marker: string, catalogue: Catalogue): Promise<void> {
-  const log = await readOptional(join(dir, 'catalogue', 'LOG'), ['ENOENT']);
+  const log = await readText(join(dir, 'catalogue', 'LOG'));
   const lost = log?.split('\n').find((line) => /dropping \d+ bytes|Corruption:/.test(line));
   if (lost === undefined) return;
   await writeFileDurably(marker, Buffer.from(`${lost}\n`));
@@ -144,15 +139,12 @@ async function refuseLostRecords(dir: string, marker: string, catalogue: Catalog
 
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const file = join(dir, 'node.json');
-  const text = await readOptional(file, ['ENOENT']);
+  const text = await readText(file);
   if (text === undefined) return undefined;
-  let parsed: { id?: unknown; format?: unknown; created?: unknown } | null;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw storageFormat.because(error, file, 'no JSON');
-  }
-  const { format, id, created } = parsed ?? {};
+  const { format, id, created } =
+    parseJsonOr<Record<string, unknown> | null>(text, (cause) =>
+      storageFormat.because(cause, file, 'no JSON'),
+    ) ?? {};
   if (typeof format !== 'number' || !READABLE_FORMATS.includes(format))
     throw storageFormat(file, `format ${JSON.stringify(format)}`);
   if (typeof id !== 'string' || typeof created !== 'string')
@@ -177,12 +169,5 @@ function writeLock(dir: string, info: LockInfo): Promise<void> {
   return writeFileDurably(join(dir, 'lock'), `${JSON.stringify(info)}\n`, 0o600);
 }
 
-/** The text of a file, or undefined if reading fails with one of the codes `absent`. */
-async function readOptional(file: string, absent: string[]): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (absent.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
-  }
-}
+/** The text of a file; undefined if it does not exist. */
+const readText = (file: string) => orIfMissing(readFile(file, 'utf8'), undefined);

@@ -2,7 +2,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Catalogue } from '../catalogue/index.js';
-import { checkedName, fsyncFolders, isVersion, newVersion, onDisk } from '../files/index.js';
+import { checkedName, fsyncFolders, isVersion, newVersion, onDisk, orIfMissing } from '../files/index.js';
 
 const SCRATCH = 'scratch';
 const PERSISTENT_PREFIX = 'kept-';
@@ -98,17 +98,9 @@ export async function removeOld(
 ): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    if ((await lastChangedMs(path)) < before && !(await isKept(name)))
+    // It may have been removed or renamed in the meantime.
+    const info = await orIfMissing(stat(path), undefined);
+    if (info && info.mtimeMs < before && !(await isKept(name)))
       await rm(path, { recursive: true, force: true });
-  }
-}
-
-/** The time of the last change, ms since 1970; Infinity if the entry was removed or renamed in the meantime. */
-async function lastChangedMs(path: string): Promise<number> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Infinity;
-    throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Bytes of files in chunks, and their checksums. */
 import { open, stat } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { isMissingFile } from './disk-errors.js';
+import { orIfMissing } from './disk-errors.js';
 
 export type Chunks = AsyncGenerator<Uint8Array, void>;
 
@@ -50,10 +50,7 @@ export async function checksumFile(path: string): Promise<number> {
 
 /** True if a file has the length and the CRC-32 of its record; false if it differs or is missing. */
 export async function isIntact(path: string, expected: Checksum): Promise<boolean> {
-  try {
-    return (await stat(path)).size === expected.bytes && (await checksumFile(path)) === expected.crc32;
-  } catch (error) {
-    if (isMissingFile(error)) return false;
-    throw error;
-  }
+  const info = await orIfMissing(stat(path), undefined);
+  if (info?.size !== expected.bytes) return false;
+  return (await orIfMissing(checksumFile(path), undefined)) === expected.crc32;
 }

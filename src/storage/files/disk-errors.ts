@@ -50,3 +50,13 @@ export async function onDisk<T>(dir: string, work: () => Promise<T>): Promise<T>
 export function isMissingFile(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code));
 }
+
+/** The result of a call of the file system; `fallback` if nothing has its name. */
+export async function orIfMissing<T, F>(call: Promise<T>, fallback: F): Promise<T | F> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isMissingFile(error)) return fallback;
+    throw error;
+  }
+}

@@ -30,7 +30,6 @@ export class DiskReserve {
     if (this.bytes === 0) return;
     if (performance.now() - this.refreshedAt >= REFRESH_INTERVAL_MS) await this.refresh();
     await this.makeRoom(bytesToCome);
-    this.refuseTooMany(bytesToCome);
     this.free -= bytesToCome;
   }
 
@@ -39,7 +38,6 @@ export class DiskReserve {
     if (this.bytes === 0) return;
     await this.refresh();
     await this.makeRoom(bytes);
-    this.refuseTooMany(bytes);
   }
 
   /** Free bytes of the disk, at most a second old, and the bytes that writes must leave free. Throws the TW_STORAGE_ errors of the disk. */
@@ -48,16 +46,14 @@ export class DiskReserve {
     return { freeBytes: Math.max(0, this.free), reserveBytes: this.bytes ?? 0 };
   }
 
+  /** Lets the cache shrink if a write would leave less than the reserve free; throws TW_STORAGE_DISK_LOW if that is not enough. */
   private async makeRoom(bytes: number): Promise<void> {
     const kept = this.bytes ?? 0;
     const lacking = kept + bytes - this.free;
-    if (lacking <= 0 || !this.evict) return;
-    await this.evict(lacking + EXTRA_FRACTION * kept);
-    await this.refresh();
-  }
-
-  private refuseTooMany(bytes: number): void {
-    const kept = this.bytes ?? 0;
+    if (lacking > 0 && this.evict) {
+      await this.evict(lacking + EXTRA_FRACTION * kept);
+      await this.refresh();
+    }
     if (this.free - bytes < kept) throw diskLow(this.dir, Math.max(0, this.free), kept + bytes);
   }
 

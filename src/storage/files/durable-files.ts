@@ -1,7 +1,8 @@
 /** Writes files that survive a power cut: first the bytes, then the name, then the folder that contains the name. */
-import { mkdir, open, rename, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
+import { isMissingFile, orIfMissing } from './disk-errors.js';
 
 /** Makes the bytes of a file or the names in a folder durable. */
 export async function fsyncPath(path: string): Promise<void> {
@@ -19,16 +20,17 @@ export async function makeFolderDurably(path: string): Promise<void> {
 }
 
 /**
- * Creates a folder and missing folders above it. Resolves to those that it created. The recursive `mkdir` of Node never ends if a parent
- * exists but refuses every name, as `/proc` does.
+ * Creates a folder and missing folders above it, but not `root`. Resolves to those that it created. The recursive `mkdir` of Node never
+ * ends if a parent exists but refuses every name, as `/proc` does.
  */
-async function makeMissing(folder: string): Promise<string[]> {
+export async function makeMissing(folder: string, root = '/'): Promise<string[]> {
   try {
     return await makeOne(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(folder) === folder) throw error;
+    const isRefused = (error as NodeJS.ErrnoException).code !== 'ENOENT';
+    if (isRefused || [folder, dirname(folder)].includes(root)) throw error;
   }
-  const parents = await makeMissing(dirname(folder));
+  const parents = await makeMissing(dirname(folder), root);
   return [...(await makeOne(folder)), ...parents];
 }
 
@@ -43,15 +45,21 @@ async function makeOne(folder: string): Promise<string[]> {
   }
 }
 
+/** Removes empty folders from `folder` upwards, at most those below `root`; returns the first that stays. */
+export async function pruneEmpty(folder: string, root: string): Promise<string> {
+  for (let at = folder; at !== root; at = dirname(at))
+    try {
+      await rmdir(at);
+    } catch (error) {
+      if (['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) return at;
+      if (!isMissingFile(error)) throw error;
+    }
+  return root;
+}
+
 /** Syncs each of these folders once; skips those that have been removed in the meantime. */
 export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
-  await mapConcurrent([...new Set(paths)], 4, async (path) => {
-    try {
-      await fsyncPath(path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-  });
+  await mapConcurrent([...new Set(paths)], 4, (path) => orIfMissing(fsyncPath(path), undefined));
 }
 
 /** Writes a new file and waits until its bytes are on disk. Its name is durable after `fsyncPath` of its folder. */

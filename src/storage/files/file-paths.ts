@@ -5,6 +5,7 @@
  * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
  */
 import type { ModelVersionRecord, TileRecord } from '../records/index.js';
+import type { Checksum } from './checksum.js';
 import { checkedName, WORLD_CELL } from './file-names.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
@@ -34,4 +35,11 @@ export function modelFolder({ model, collection, grid, geocode, version }: Model
 /** One file of a model. */
 export function modelFile(model: ModelVersion, name: string): string {
   return `${modelFolder(model)}/${checkedName('file name', name)}`;
+}
+
+/** The files that the record of a tile or of a version of a model names. */
+export function filesOf(record: TileRecord | ModelVersionRecord): (Checksum & { path: string })[] {
+  return 'groups' in record
+    ? record.groups.map(({ name, bytes, crc32 }) => ({ path: tileFile(record, name), bytes, crc32 }))
+    : record.files.map(({ name, bytes, crc32 }) => ({ path: modelFile(record, name), bytes, crc32 }));
 }

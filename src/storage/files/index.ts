@@ -11,7 +11,7 @@ export {
   fileChunks,
   isIntact,
 } from './checksum.js';
-export { asStorageError, isMissingFile, onDisk, writesStopped } from './disk-errors.js';
+export { asStorageError, isMissingFile, onDisk, orIfMissing, writesStopped } from './disk-errors.js';
 export { DiskReserve } from './disk-reserve.js';
 export * from './durable-files.js';
 export * from './file-names.js';

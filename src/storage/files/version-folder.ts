@@ -3,12 +3,12 @@
  * one rename, so a folder without `.tmp` is complete. Paths are relative to the data folder, with `/`, five names below
  * `tiles` or `models`.
  */
-import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import { storageBadName } from '../errors.js';
 import { onDisk } from './disk-errors.js';
-import { fsyncFolders } from './durable-files.js';
+import { fsyncFolders, pruneEmpty } from './durable-files.js';
 
 /** Number of folders between `tiles` or `models` and the files of a version, including the version folder. */
 export const VERSION_DEPTH = 5;
@@ -51,23 +51,8 @@ export async function removeVersions(dir: string, paths: string[]): Promise<void
       if (!VERSION_PATH.test(path)) throw storageBadName('path of a version', path);
       for (const name of [path, stagingPath(path)])
         await rm(join(dir, name), { recursive: true, force: true });
-      shrunk.add(await pruneEmpty(dir, dirname(path)));
+      shrunk.add(await pruneEmpty(dirname(join(dir, path)), join(dir, path.split('/')[0])));
     });
-    await fsyncFolders([...shrunk].map((folder) => join(dir, folder)));
+    await fsyncFolders(shrunk);
   });
-}
-
-/** Removes empty folders from `folder` upwards; returns the first that stays. */
-async function pruneEmpty(dir: string, folder: string): Promise<string> {
-  while (folder.includes('/')) {
-    try {
-      await rmdir(join(dir, folder));
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? '';
-      if (code === 'ENOTEMPTY' || code === 'EEXIST') return folder;
-      if (code !== 'ENOENT') throw error;
-    }
-    folder = dirname(folder);
-  }
-  return folder;
 }

@@ -1,7 +1,6 @@
 /** A tile store in a folder: local, or on a mount (NFS, Lustre, CephFS ...) that all nodes of a cluster share. */
 import { randomUUID } from 'node:crypto';
-import type { Dirent } from 'node:fs';
-import { access, link, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { access, link, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -16,7 +15,10 @@ import {
   fsyncPath,
   isMissingFile,
   isWord,
+  makeMissing,
   onDisk,
+  orIfMissing,
+  pruneEmpty,
   writeFileSynced,
 } from '../files/index.js';
 import {
@@ -66,9 +68,7 @@ export class FsStore implements ObjectStore {
   static async open(root: string): Promise<FsStore> {
     const store = new FsStore(root);
     try {
-      await mkdir(store.temporaries).catch((error) => {
-        if (error.code !== 'EEXIST') throw error;
-      });
+      await makeMissing(store.temporaries, root);
       await store.removeLeftovers();
     } catch (error) {
       if (isMissingFile(error))
@@ -174,7 +174,8 @@ export class FsStore implements ObjectStore {
 
   /** `folder` is empty or ends with `/`. Names of folders are sorted with their `/`, so the order is that of the bytes. */
   private async *walk(folder: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ObjectInfo> {
-    const names = (await entries(join(this.root, folder)))
+    const entries = await orIfMissing(readdir(join(this.root, folder), { withFileTypes: true }), []);
+    const names = entries
       .filter((entry) => isWord(entry.name) && (entry.isDirectory() || entry.isFile()))
       .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
       .filter((name) => name.startsWith(prefix))
@@ -195,10 +196,8 @@ export class FsStore implements ObjectStore {
     try {
       await mapConcurrent(paths, CONCURRENCY, async (path) => {
         signal?.throwIfAborted();
-        await unlink(path).catch((error) => {
-          if (!isMissingFile(error)) throw error;
-        });
-        shrunk.add(await this.pruneEmpty(dirname(path)));
+        await orIfMissing(unlink(path), undefined);
+        shrunk.add(await pruneEmpty(dirname(path), this.root));
       });
       await this.folders.sync(shrunk);
     } catch (error) {
@@ -211,19 +210,6 @@ export class FsStore implements ObjectStore {
   }
 
   close(): void {}
-
-  /** Removes empty folders from `folder` upwards; returns the first that stays. */
-  private async pruneEmpty(folder: string): Promise<string> {
-    for (let at = folder; at !== this.root; at = dirname(at))
-      try {
-        await rmdir(at);
-      } catch (error) {
-        const { code = '' } = error as NodeJS.ErrnoException;
-        if (['ENOTEMPTY', 'EEXIST'].includes(code)) return at;
-        if (!isMissingFile(error)) throw error;
-      }
-    return this.root;
-  }
 
   private foldersAbove(path: string): string[] {
     const above = [this.root];
@@ -264,35 +250,10 @@ export class FsStore implements ObjectStore {
   }
 }
 
-async function entries(folder: string): Promise<Dirent[]> {
-  try {
-    return await readdir(folder, { withFileTypes: true });
-  } catch (error) {
-    if (isMissingFile(error)) return [];
-    throw error;
-  }
-}
-
 async function writeTemporary(path: string, content: Content, signal?: AbortSignal): Promise<void> {
   if (content instanceof Uint8Array) return writeFileSynced(path, content);
   await copyFileExclusive(content.file, path, () => contentChunks(content, signal));
   await fsyncPath(path);
-}
-
-/** Creates a folder and those above it, but not `root`: nothing may be written in place of a missing mount. */
-async function makeFolder(path: string, root: string): Promise<void> {
-  const make = () =>
-    mkdir(path).catch((error) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-  try {
-    await make();
-  } catch (error) {
-    const above = dirname(path);
-    if (!isMissingFile(error) || above === root || path === root) throw error;
-    await makeFolder(above, root);
-    await make();
-  }
 }
 
 /** Codes of mounts without hard links. */
@@ -318,7 +279,8 @@ async function publish(
 ): Promise<boolean> {
   for (let attempt = 1; ; attempt++)
     try {
-      if (attempt > 1) await makeFolder(dirname(path), root);
+      // Nothing may be written in place of a missing mount, so the root is not made.
+      if (attempt > 1) await makeMissing(dirname(path), root);
       await move(temporary, path);
       return true;
     } catch (error) {

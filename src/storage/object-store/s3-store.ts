@@ -204,14 +204,7 @@ export class S3Store implements ObjectStore {
     const command = new HeadObjectCommand({ Bucket: this.bucket, Key: this.key(name) });
     const found = await this.requests.send(
       name,
-      async () => {
-        try {
-          return await this.client.send(command, { abortSignal: signal });
-        } catch (error) {
-          if (isMissingObject(error)) return undefined;
-          throw error;
-        }
-      },
+      () => this.client.send(command, { abortSignal: signal }).catch(ignoreMissing),
       signal,
     );
     if (!found && !this.isBucketVerified) await this.requireBucket(signal);
@@ -247,11 +240,9 @@ export class S3Store implements ObjectStore {
     await mapConcurrent(keys, this.requests.concurrency, (Key) =>
       this.requests.send(
         `delete of ${Key}`,
-        async () => {
+        () => {
           const command = new DeleteObjectCommand({ Bucket: this.bucket, Key });
-          await this.client.send(command, { abortSignal: signal }).catch((error) => {
-            if (!isMissingObject(error)) throw error;
-          });
+          return this.client.send(command, { abortSignal: signal }).catch(ignoreMissing);
         },
         signal,
       ),
@@ -269,6 +260,10 @@ export class S3Store implements ObjectStore {
   private key(name: string): string {
     return this.prefix + checkedName('object name', name);
   }
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (!isMissingObject(error)) throw error;
 }
 
 async function bodyOf(content: Content, signal?: AbortSignal): Promise<UploadBody> {

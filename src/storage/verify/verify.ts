@@ -4,27 +4,24 @@ import { join } from 'node:path';
 import { type GridName, grids } from '../../grid/index.js';
 import { sceneKey, type Table } from '../catalogue/index.js';
 import type { Cursor } from '../column-index/index.js';
-import { storageCorrupt } from '../errors.js';
 import {
-  type Checksum,
   checksumOf,
   fileChunks,
+  filesOf,
   isMissingFile,
-  modelFile,
   modelFolder,
   modelId,
   onDisk,
+  orIfMissing,
   stagingPath,
-  tileFile,
   tileFolder,
   tileId,
   VERSION_DEPTH,
 } from '../files/index.js';
-import type { SceneRecord, TileRecord } from '../records/index.js';
+import type { ModelVersionRecord, SceneRecord, TileRecord } from '../records/index.js';
 import type { Storage } from '../storage.js';
 import { versionsOf } from '../write/index.js';
-import { type ExpectedFile, ObjectVerifier } from './verify-objects.js';
-import type { Problem } from './verify-problem.js';
+import { type ExpectedFile, ObjectVerifier, type Problem } from './verify-objects.js';
 
 /** Maximum number of listed problems, and of listed orphans; all are counted. */
 const MAX_LISTED = 10_000;
@@ -137,8 +134,7 @@ class Verification {
           const now = await this.readIntact(models, model.id);
           return now !== undefined && versionsOf(now).some((one) => one.version === version.version);
         };
-        for (const { name, bytes, crc32 } of version.files)
-          await this.file({ path: modelFile(version, name), bytes, crc32, record, isCurrent });
+        for (const file of filesOf(version)) await this.file({ ...file, record, isCurrent });
       }
     });
     if (this.objects) {
@@ -162,8 +158,7 @@ class Verification {
   private async tile(tile: TileRecord): Promise<void> {
     const isCurrent = async () => (await this.readIntactTile(tile.id))?.version === tile.version;
     const record = `tiles ${tile.id}`;
-    for (const { name, bytes, crc32 } of tile.groups)
-      await this.file({ path: tileFile(tile, name), bytes, crc32, record, isCurrent });
+    for (const file of filesOf(tile)) await this.file({ ...file, record, isCurrent });
     if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
       this.problem('no-scene', `tiles ${tile.id}`);
     if (!this.storage.index.agrees(tile)) await this.verifyIndexed(tile.id);
@@ -216,11 +211,8 @@ class Verification {
 
   private async file(file: ExpectedFile): Promise<void> {
     if (this.objects) return this.objects.check(file);
-    let sum: Checksum;
-    try {
-      sum = await checksumOf(fileChunks(join(this.dir, file.path)));
-    } catch (error) {
-      if (!isMissingFile(error)) throw error;
+    const sum = await orIfMissing(checksumOf(fileChunks(join(this.dir, file.path))), undefined);
+    if (!sum) {
       if (await file.isCurrent()) this.problem('missing', file.path);
       return;
     }
@@ -244,7 +236,7 @@ class Verification {
     const { pending, superseded } = this.storage.catalogue;
     const staging = stagingPath('');
     if (await pending.has(path.endsWith(staging) ? path.slice(0, -staging.length) : path)) return;
-    const files = await this.filesOf(path);
+    const files = await this.namedFiles(path);
     if (!files) {
       if (!(await superseded.has(path))) await this.orphan(path);
       return;
@@ -274,10 +266,7 @@ class Verification {
 
   /** Bytes of a file or of all files below a folder; undefined if it is missing. */
   private async size(path: string): Promise<number | undefined> {
-    const info = await lstat(join(this.dir, path)).catch((error) => {
-      if (isMissingFile(error)) return undefined;
-      throw error;
-    });
+    const info = await orIfMissing(lstat(join(this.dir, path)), undefined);
     if (!info?.isDirectory()) return info?.size;
     let bytes = 0;
     for await (const { name } of this.entries(path)) bytes += (await this.size(`${path}/${name}`)) ?? 0;
@@ -285,12 +274,11 @@ class Verification {
   }
 
   /** The files in the record that names this version folder; undefined if no record does. */
-  private async filesOf(path: string): Promise<Set<string> | undefined> {
+  private async namedFiles(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
       const tile = await this.readIntactTile(names[4]);
-      if (!tile || tileFolder(tile) !== path) return undefined;
-      return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
+      return tile && tileFolder(tile) === path ? pathsOf(tile) : undefined;
     }
     const [, model, collection, gridName, geocode] = names;
     const grid = grids.find(({ name }) => name === gridName);
@@ -298,7 +286,7 @@ class Verification {
     const id = modelId(model, collection, grid.name, geocode);
     const record = await this.readIntact(this.storage.catalogue.models, id);
     const version = record && versionsOf(record).find((one) => modelFolder(one) === path);
-    return version && new Set(version.files.map((file) => modelFile(version, file.name)));
+    return version && pathsOf(version);
   }
 
   private readIntactTile(id: string): Promise<TileRecord | undefined> {
@@ -307,12 +295,8 @@ class Verification {
 
   /** A record; undefined if it is missing or damaged. A damaged one is reported when its table is read. */
   private async readIntact<T>(table: Table<T>, key: string): Promise<T | undefined> {
-    try {
-      return await table.get(key);
-    } catch (error) {
-      if (storageCorrupt.is(error)) return undefined;
-      throw error;
-    }
+    const [scanned] = await table.scanMany([key]);
+    return scanned?.record;
   }
 
   private problem(kind: Problem['kind'], what: string): void {
@@ -320,3 +304,5 @@ class Verification {
     if (this.report.problems.length < MAX_LISTED) this.report.problems.push({ kind, what });
   }
 }
+
+const pathsOf = (record: TileRecord | ModelVersionRecord) => new Set(filesOf(record).map(({ path }) => path));

@@ -4,10 +4,10 @@
  * `object-store` (types) and `records` (types) and the part `async`.
  */
 
+export * from './collection-write.js';
 export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
 export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './model-versions.js';
 export { ModelStore, type NewModel } from './model-write.js';
-export * from './scene-deletions.js';
 export { SceneWrite } from './scene-write.js';
 export { isSceneInStore, isSceneIntact } from './scene-write-integrity.js';
 export { TextureStore } from './texture-write.js';

@@ -2,10 +2,9 @@
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/index.js';
-import { storageCorrupt } from '../errors.js';
-import { isIntact, onDisk, tileFile } from '../files/index.js';
+import { filesOf, isIntact, onDisk } from '../files/index.js';
 import type { ObjectStore } from '../object-store/index.js';
-import type { SceneRecord, TileRecord } from '../records/index.js';
+import type { SceneRecord } from '../records/index.js';
 
 const CONCURRENCY = 16;
 
@@ -17,11 +16,11 @@ export async function isSceneIntact(
   idOf: (geocode: string) => string,
 ): Promise<boolean> {
   for (const geocode of scene.geocodes) {
-    const tile = await tiles.get(idOf(geocode)).catch((error) => {
-      if (storageCorrupt.is(error)) return undefined;
-      throw error;
-    });
-    if (tile?.version !== scene.version || !(await hasIntactFiles(dir, tile))) return false;
+    const [scanned] = await tiles.scanMany([idOf(geocode)]);
+    const tile = scanned?.record;
+    if (tile?.version !== scene.version) return false;
+    for (const file of filesOf(tile))
+      if (!(await onDisk(dir, () => isIntact(join(dir, file.path), file)))) return false;
   }
   return true;
 }
@@ -37,15 +36,9 @@ export async function isSceneInStore(
     const tile = await tiles.get(idOf(geocode));
     // Other nodes own the other tiles.
     if (tile?.version !== scene.version) return true;
-    for (const { name, bytes } of tile.groups)
-      if ((await objects.head(tileFile(tile, name)))?.bytes !== bytes) return false;
+    for (const { path, bytes } of filesOf(tile))
+      if ((await objects.head(path))?.bytes !== bytes) return false;
     return true;
   });
   return areStored.every((isStored) => isStored);
-}
-
-async function hasIntactFiles(dir: string, tile: TileRecord): Promise<boolean> {
-  for (const group of tile.groups)
-    if (!(await onDisk(dir, () => isIntact(join(dir, tileFile(tile, group.name)), group)))) return false;
-  return true;
 }

@@ -4,7 +4,7 @@ import { type Commit, type RecordEdit, StagedVersions, type WriteLock } from '..
 import { sceneWriteMisuse } from '../errors.js';
 import { checkedName, type DiskReserve, tileFolder, tileId } from '../files/index.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from '../records/index.js';
-import { requireSameCells, tilesOfScene } from './scene-deletions.js';
+import { requireSameCells, tilesOfScene } from './collection-write.js';
 import { textureDeletions } from './texture-write.js';
 
 /** The part of a scene's record that its delivery determines. */

@@ -21,7 +21,7 @@ export class TexturePool {
   }
 
   get threads(): number {
-    return this.pool.size;
+    return this.pool.threads;
   }
 
   /** The date must have red, green and blue. */

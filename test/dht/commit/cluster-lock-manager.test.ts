@@ -1,7 +1,7 @@
 /** Writes and deletions on different nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSchemaIfAbsent, readSchema } from '../../../src/dht/commit/collection-schema.js';
+import { readSchema, updateSchema } from '../../../src/dht/commit/collection-schema.js';
 import { collectionNotFound } from '../../../src/storage/errors.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
@@ -16,25 +16,25 @@ test('a collection is not deleted while another node writes a scene of it, and g
   await writeScene(a.storage, 's1', 1);
 
   const write = await a.storage.beginScene(COLLECTION, 's2', cellsOf(2));
-  await assert.rejects(b.storage.deleteCollection(id), { code: 'TW_STORAGE_SCENE_BUSY' });
+  await assert.rejects(b.storage.collections.delete(id), { code: 'TW_STORAGE_SCENE_BUSY' });
   await write.abort();
 
   // A deletion that ends before it has deleted anything.
   const claim = await b.cluster.locks.lockCollection(id);
   await assert.rejects(writeScene(a.storage, 's2', 2), { code: 'TW_STORAGE_COLLECTION_BUSY' });
   await assert.rejects(
-    a.storage.updateCollection(id, (record) => ({ ...record, title: 'changed' })),
+    a.storage.collections.update(id, (record) => ({ ...record, title: 'changed' })),
     {
       code: 'TW_STORAGE_COLLECTION_BUSY',
     },
   );
   await claim.release();
   await writeScene(a.storage, 's2', 2);
-  await a.storage.updateCollection(id, (record) => ({ ...record, title: 'changed' }));
+  await a.storage.collections.update(id, (record) => ({ ...record, title: 'changed' }));
 
-  assert.equal(await b.storage.deleteCollection(id), cellsOf(1).length + cellsOf(2).length);
+  assert.equal(await b.storage.collections.delete(id), cellsOf(1).length + cellsOf(2).length);
   await a.cluster.replica.catchUp();
-  assert.equal(await a.storage.getCollection(id), undefined);
+  assert.equal(await a.storage.catalogue.collections.get(id), undefined);
   assert.equal(a.storage.index.size, 0);
   await writeScene(a.storage, 's3', 3);
   await b.cluster.replica.catchUp();
@@ -66,9 +66,13 @@ test('a first ingest that failed does not fix the cells of its collection', asyn
   await assert.rejects(writeScene(a.storage, 's1', 1), { code: 'TW_STORE_UNAVAILABLE' });
   assert.equal(await readSchema(where.coordination, COLLECTION.id), undefined);
   // A key without a record, as a killed writer leaves it.
-  await createSchemaIfAbsent(where.coordination, COLLECTION.id, { grid: 'geohash', precision: 5 });
+  await updateSchema(
+    where.coordination,
+    { id: COLLECTION.id, revision: 0 },
+    { grid: 'geohash', precision: 5 },
+  );
   await commitEmptyScene(b, { ...COLLECTION, precision: 6 });
-  assert.equal((await b.storage.getCollection(COLLECTION.id))?.precision, 6);
+  assert.equal((await b.storage.catalogue.collections.get(COLLECTION.id))?.precision, 6);
   await assert.rejects(commitEmptyScene(b, COLLECTION), { code: 'TW_STORAGE_COLLECTION_FIXED' });
 });
 
@@ -110,10 +114,10 @@ test('a commit that was built from a collection which is then deleted fails', as
     const tile = { ...(await b.storage.getTiles([`${id}_scene-0_g${cellsOf(1)[0]}`]))[0]!, id: `${id}_x` };
     let builds = 0;
     const commit = claim.commit(async () => {
-      if (!(await b.storage.getCollection(id))) throw collectionNotFound(id);
+      if (!(await b.storage.catalogue.collections.get(id))) throw collectionNotFound(id);
       if (++builds === (name === 'shared' ? 2 : 1)) {
         await (name === 'scene' ? b.cluster.revokeLocksOf('b') : undefined);
-        await a.storage.deleteCollection(id);
+        await a.storage.collections.delete(id);
       }
       return { added: [tile] };
     });

@@ -5,7 +5,7 @@ import {
   firstKeyValue,
   type WatchSignal,
 } from '../../../src/coordination/coordination-store.js';
-import { createSchemaIfAbsent, schemaKey, updateSchema } from '../../../src/dht/commit/collection-schema.js';
+import { schemaKey, updateSchema } from '../../../src/dht/commit/collection-schema.js';
 import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
 import { acquireLock } from '../../../src/dht/commit/fenced-commit-lock.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
@@ -62,7 +62,9 @@ export function commitLogContract(open: OpenStore): void {
     const node = await open(t);
     const store = node();
     const log = new CommitLog(store);
-    const collection = await createSchemaIfAbsent(store, 'c', { grid: 'geohash', precision: 4 });
+    const collection = (
+      await updateSchema(store, { id: 'c', revision: 0 }, { grid: 'geohash', precision: 4 })
+    ).current!;
     const conditions = { compare: [{ key: schemaKey('c'), modRevision: collection.revision }] };
     const held = await acquireLock(store, 'c/s', 'n1');
     assert.equal(await log.commit(held, entry('a'), conditions), 1);

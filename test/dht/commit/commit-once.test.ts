@@ -3,12 +3,17 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { coordinationUnavailable, LevelStore, outcomeUnknown } from '../../../src/coordination/index.js';
-import { createSchemaIfAbsent, deleteSchema } from '../../../src/dht/commit/collection-schema.js';
+import {
+  compareAndSet,
+  coordinationUnavailable,
+  LevelStore,
+  outcomeUnknown,
+} from '../../../src/coordination/index.js';
+import { deleteSchema, updateSchema } from '../../../src/dht/commit/collection-schema.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
 import { acquireLock, listLocks } from '../../../src/dht/commit/fenced-commit-lock.js';
 import { lockHeld, lockLost } from '../../../src/dht/index.js';
-import { compareAndSwapPlacement } from '../../../src/dht/placement/placement-store.js';
+import { PLACEMENT_KEY } from '../../../src/dht/placement/placement-store.js';
 import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
@@ -92,13 +97,19 @@ test('a sent key is set although the answer was lost', async (t) => {
   const networks: Fate[][] = [['unanswered'], ['unsent'], ['late', 'unsent'], ['late', 'late', 'unanswered']];
   let revision = 0;
   for (const [i, network] of networks.entries()) {
-    const { swapped, current } = await compareAndSwapPlacement(over(...network), revision, `${i}`);
-    assert.deepEqual([swapped, current?.text], [true, `${i}`]);
-    revision = current!.revision;
+    const { set, current } = await compareAndSet(over(...network), {
+      key: PLACEMENT_KEY,
+      value: `${i}`,
+      revision: revision,
+    });
+    assert.deepEqual([set, current?.value], [true, `${i}`]);
+    revision = current!.modRevision;
     const held = await acquireLock(over(...network), 'c/s', 'n');
     assert.equal((await listLocks(store, 'c/'))[0]!.fence, held.fence);
     await held.release();
-    const collection = await createSchemaIfAbsent(store, 'c', { grid: 'geohash', precision: 4 });
+    const collection = (
+      await updateSchema(store, { id: 'c', revision: 0 }, { grid: 'geohash', precision: 4 })
+    ).current!;
     assert.equal(await deleteSchema(over(...network), collection), true);
   }
 });

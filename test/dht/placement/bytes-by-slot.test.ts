@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import { toArray } from '../../../src/async/index.js';
 import { ClusterLockManager } from '../../../src/dht/commit/commit-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
-import { addNode, emptyPlacement, rebalance, targetFractions } from '../../../src/dht/index.js';
+import { rebalance, targetFractions } from '../../../src/dht/index.js';
+import { addNode, emptyPlacement } from '../../../src/dht/placement/index.js';
 import { diffPlacements } from '../../../src/dht/placement/placement-diff.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
@@ -51,9 +52,9 @@ test('the sizes of slots follow scenes that are added, replaced and deleted, and
     () => writeDerived(storage, 4),
     () => replica.dropSlots(slots.slice(0, 2)),
     () => writeScene(storage, 's2', 5),
-    () => storage.deleteScene(COLLECTION.id, 's1'),
+    () => storage.collections.deleteScene(COLLECTION.id, 's1'),
     () => replica.loadSlots(slots),
-    () => storage.deleteCollection(COLLECTION.id),
+    () => storage.collections.delete(COLLECTION.id),
   ]) {
     await work();
     await same();

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { type Placement, readableOwners, rebalance, SLOTS } from '../../../src/dht/index.js';
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
   emptyPlacement,
-  type Placement,
-  readableOwners,
-  rebalance,
   removeNode,
-  SLOTS,
-} from '../../../src/dht/index.js';
+} from '../../../src/dht/placement/index.js';
 import { slotsOfNode } from '../../../src/dht/placement/placement.js';
 import { drainNode, markAvailable, releaseSlots } from '../../../src/dht/placement/placement-changes.js';
 import {

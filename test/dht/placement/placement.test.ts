@@ -2,17 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
+import { locate, type Placement, rebalance } from '../../../src/dht/index.js';
 import {
   DEFAULT_PREFIX_LENGTHS,
   decodePlacement,
   emptyPlacement,
   encodePlacement,
-  locate,
-  type Placement,
-  rebalance,
   removeNode,
   slotOf,
-} from '../../../src/dht/index.js';
+} from '../../../src/dht/placement/index.js';
 import { slotsOfNode } from '../../../src/dht/placement/placement.js';
 import { drainNode } from '../../../src/dht/placement/placement-changes.js';
 import { cells } from '../../query/tiles.js';

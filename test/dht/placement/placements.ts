@@ -1,15 +1,13 @@
 /** Random placements, events, and the conditions that every placement must meet. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { type Placement, rebalance, SLOTS } from '../../../src/dht/index.js';
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,
   emptyPlacement,
-  type Placement,
-  rebalance,
   removeNode,
-  SLOTS,
-} from '../../../src/dht/index.js';
+} from '../../../src/dht/placement/index.js';
 import { slotsOfNode } from '../../../src/dht/placement/placement.js';
 import {
   drainNode,

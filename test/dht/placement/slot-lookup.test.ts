@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/index.js';
 import type { Owner } from '../../../src/dht/placement/placement.js';
 import { rowSlotLookup } from '../../../src/dht/placement/slot-lookup.js';
 import { routeQuery } from '../../../src/dht/scatter-gather/scatter-gather-router.js';

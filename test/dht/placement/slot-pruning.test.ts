@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ALL_SLOTS, DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
+import { ALL_SLOTS } from '../../../src/dht/index.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/index.js';
 import { candidateSlots } from '../../../src/dht/placement/slot-pruning.js';
 import { type GridName, geohash, gridByName, grids, quadtile } from '../../../src/grid/index.js';
 import { compileFilter } from '../../../src/query/compile/compile-filter.js';

@@ -267,6 +267,6 @@ test('a node is not ready while it loads slots that no other node holds, nor aft
   assert.equal(cluster.replica.slots.length, SLOTS);
 
   // The state after a full disk: commits of others cannot be applied any more.
-  t.mock.getter(storage, 'writeError', () => new Error('no space is left'));
+  t.mock.getter(storage.catalogue, 'writeError', () => new Error('no space is left'));
   assert.equal(cluster.isReady, false);
 });

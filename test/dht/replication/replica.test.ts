@@ -85,7 +85,8 @@ async function assertHolds(
     const { ids } = storage.index.query({});
     assert.deepEqual(ids.toSorted(), own.map(({ id }) => id).sort());
     const known: string[] = [];
-    for await (const { id } of storage.scenes(COLLECTION.id)) known.push(id);
+    for await (const { id } of storage.catalogue.scenes.values({ prefix: `${COLLECTION.id}/` }))
+      known.push(id);
     assert.deepEqual(known.sort(), [...scenes.keys()].sort());
     for (const tile of await storage.getTiles(ids)) {
       const { n } = own.find(({ id }) => id === tile.id)!;
@@ -120,7 +121,7 @@ test('whatever nodes write, delete and replace at the same time, each has its sl
         prefixLengths,
       });
   }
-  await nodes[0]!.storage.deleteScene(COLLECTION.id, 'first-1');
+  await nodes[0]!.storage.collections.deleteScene(COLLECTION.id, 'first-1');
   scenes.delete('first-1');
   await assertHolds(cluster, nodes, scenes);
 
@@ -157,7 +158,7 @@ test('a disconnected node catches up from the log, or from a checkpoint if the l
 
   await write('s1', 3);
   await write('s3', 4);
-  await a.storage.deleteScene(COLLECTION.id, 's2');
+  await a.storage.collections.deleteScene(COLLECTION.id, 's2');
   scenes.delete('s2');
   const log = new CommitLog(cluster.coordination, 0);
   const seq = await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });

@@ -110,7 +110,7 @@ test('any sequence of writes, replacements, deletions and aborts, with garbage c
         if (kind === 'scene') await writeScene(a.storage, `scene-${scene}`, n);
         if (kind === 'derived') await writeDerived(a.storage, n);
         if (kind === 'delete' && (await a.storage.getScene(COLLECTION.id, `scene-${scene}`)))
-          await a.storage.deleteScene(COLLECTION.id, `scene-${scene}`);
+          await a.storage.collections.deleteScene(COLLECTION.id, `scene-${scene}`);
         if (kind === 'killed') await killedWrite(a, `scene-${scene}`, n, n % 2 ? 'stored' : 'staged');
         if (kind === 'model') await putModel(a, n);
         if (kind === 'checkpoint') await writeLogCheckpoint(contextOf(where, a));

@@ -108,7 +108,7 @@ test('every node shows a scene completely or not at all, while scenes are added,
     const { storage } = writer.node;
     for (let k = 1; !isOver; k++) {
       await writeScene(storage, `scene-${k % 4}`, DELIVERY + 256 * k);
-      if (k % 5 === 0) await storage.deleteScene(COLLECTION.id, `scene-${k % 4}`);
+      if (k % 5 === 0) await storage.collections.deleteScene(COLLECTION.id, `scene-${k % 4}`);
       commits++;
     }
   };

@@ -75,7 +75,7 @@ test('nodes at different commits return the state of one of them, including repl
 
   for (let n = 1; n <= 40; n++) {
     // Some tiles are new, some replace others, some are deleted.
-    if (n % 7 === 0) await writer!.storage.deleteScene(COLLECTION.id, `scene-${(n - 1) % 5}`);
+    if (n % 7 === 0) await writer!.storage.collections.deleteScene(COLLECTION.id, `scene-${(n - 1) % 5}`);
     else await writeScene(writer!.storage, `scene-${n % 5}`, n);
     await history.note();
     if (n % 3 === 0) await a!.replica.catchUp();

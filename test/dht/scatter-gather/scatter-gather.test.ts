@@ -109,7 +109,7 @@ test('a query is answered as of its commit, whether earlier or about to arrive',
   const { replica } = a.cluster;
   const states: string[][] = [[]];
   for (let n = 1; n <= 12; n++) {
-    if (n % 4 === 0) await a.storage.deleteScene(COLLECTION.id, `s${n % 3}`);
+    if (n % 4 === 0) await a.storage.collections.deleteScene(COLLECTION.id, `s${n % 3}`);
     else await writeScene(a.storage, `s${n % 3}`, n);
     const { tiles, seq } = await askAll(a);
     assert.equal(seq, replica.applied);

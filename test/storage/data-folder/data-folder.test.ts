@@ -5,7 +5,8 @@ import { chmod, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { DataFolder, type NewCollection, readLock, Storage } from '../../../src/storage/index.js';
+import { DataFolder } from '../../../src/storage/data-folder/index.js';
+import { type NewCollection, readLock, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { smallDisk } from '../../support/small-disk.js';
 import { storageProblems } from '../../support/storage-problems.js';
@@ -152,13 +153,14 @@ test('a full catalogue refuses writes until it is opened again, and loses nothin
   }, full);
   execFileSync('mount', ['-o', 'remount,size=32m', dir]);
   await assert.rejects(put(storage, big(acknowledged)), full, 'what is on disk is not known');
-  assert.equal((await storage.getCollection('c0'))?.id, 'c0', 'reading goes on');
+  assert.equal((await storage.catalogue.collections.get('c0'))?.id, 'c0', 'reading goes on');
   await storage.close();
 
   const again = await Storage.open(dir);
   t.diagnostic(`${acknowledged} records were acknowledged before the disk was full`);
   assert.ok(acknowledged > 50);
-  for (let n = 0; n < acknowledged; n++) assert.ok(await again.getCollection(`c${n}`), `record ${n}`);
+  for (let n = 0; n < acknowledged; n++)
+    assert.ok(await again.catalogue.collections.get(`c${n}`), `record ${n}`);
   await put(again, big(acknowledged));
   assert.deepEqual(await storageProblems(again), []);
   await again.close();
@@ -173,7 +175,7 @@ test('without room for a snapshot of the index, only the next start takes longer
   await writeFile(ballast, Buffer.alloc(1_500_000));
   const warned = once(process, 'warning');
   // Deletions succeed; the snapshot that they make due does not.
-  await storage.deleteScene(COLLECTION.id, 'a');
+  await storage.collections.deleteScene(COLLECTION.id, 'a');
   await storage.close();
   const [warning] = await warned;
   assert.match(warning.message, /no snapshot of the index.*reserve/);

@@ -90,8 +90,8 @@ test('a schema is on disk before the first record that names it, even if a batch
   await storage.close();
   storage = await Storage.open(dir);
   atEnd(t, () => storage.close());
-  assert.deepEqual(await storage.getTile(other.id), other);
-  assert.deepEqual(await storage.getTile('second'), { ...other, id: 'second' });
+  assert.deepEqual(await storage.catalogue.tiles.get(other.id), other);
+  assert.deepEqual(await storage.catalogue.tiles.get('second'), { ...other, id: 'second' });
 });
 
 test('a folder of format 1 is read, and becomes one of format 2', async (t) => {
@@ -125,7 +125,7 @@ test('a damaged or lost schema damages the tiles that name it, until their scene
     const dir = await tempFolder(t);
     let storage = await Storage.open(dir);
     await writeScene(storage, 'a', 7);
-    const tile = await storage.getTile(id);
+    const tile = await storage.catalogue.tiles.get(id);
     await storage.close();
     const db = level(dir);
     const [key] = await keysOf(db, 'layouts');
@@ -136,7 +136,7 @@ test('a damaged or lost schema damages the tiles that name it, until their scene
     await db.close();
 
     storage = await Storage.open(dir);
-    await assert.rejects(storage.getTile(id), {
+    await assert.rejects(storage.catalogue.tiles.get(id), {
       code: 'TW_STORAGE_CORRUPT',
       message: new RegExp(`schema ${digest} of record "${id}"`),
     });
@@ -149,7 +149,7 @@ test('a damaged or lost schema damages the tiles that name it, until their scene
 
     await writeScene(storage, 'a', 7);
     assert.deepEqual(await storageProblems(storage), []);
-    assert.deepEqual((await storage.getTile(id))?.groups, tile!.groups);
+    assert.deepEqual((await storage.catalogue.tiles.get(id))?.groups, tile!.groups);
     await storage.close();
   }
 });

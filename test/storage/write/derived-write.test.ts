@@ -31,7 +31,7 @@ test('after kill -9 every derived tile is complete or absent, and acknowledged o
           assert.ok((await readFile(storage.tilePath(tile, name))).equals(bytesOf(n, tile.geocode, name)));
       }
       for (const id of acknowledged > 0 ? derivedIds(acknowledged) : [])
-        assert.ok(Number((await storage.getTile(id))?.derivedFrom[0]) >= acknowledged, id);
+        assert.ok(Number((await storage.catalogue.tiles.get(id))?.derivedFrom[0]) >= acknowledged, id);
       for await (const key of storage.catalogue.pending.keys()) assert.fail(`${key} is still pending`);
       const report = await verify(storage);
       assert.deepEqual([...report.problems, ...report.orphans], []);
@@ -55,11 +55,11 @@ test('a derived tile is deleted alone, survives its scene, and is deleted with i
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
   const [gone, ...kept] = derivedIds(1);
-  await storage.deleteTile(gone!);
-  await storage.deleteScene(COLLECTION.id, 'scene-0');
+  await storage.collections.deleteTile(gone!);
+  await storage.collections.deleteScene(COLLECTION.id, 'scene-0');
   assert.equal(storage.index.size, kept.length);
   await writeScene(storage, 'scene-0', 4);
-  await storage.deleteCollection(COLLECTION.id);
+  await storage.collections.delete(COLLECTION.id);
   assert.equal(storage.index.size, 0);
   await storage.collectOldVersions();
   assert.equal((await verify(storage)).problemCount, 0);
@@ -85,15 +85,15 @@ test('an obsolete tile is removed unless another version has replaced it', async
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
   const [id] = derivedIds(1);
-  const old = await storage.getTile(id!);
+  const old = await storage.catalogue.tiles.get(id!);
   await writeDerived(storage, 1);
-  const current = await storage.getTile(id!);
+  const current = await storage.catalogue.tiles.get(id!);
   assert.notEqual(current!.version, old!.version);
   const write = await storage.beginDerived();
   assert.equal(await write.commit([], [old!]), 0);
-  assert.deepEqual(await storage.getTile(id!), current);
+  assert.deepEqual(await storage.catalogue.tiles.get(id!), current);
   assert.equal(await write.commit([], [current!]), 1);
-  assert.equal(await storage.getTile(id!), undefined);
+  assert.equal(await storage.catalogue.tiles.get(id!), undefined);
   await write.close();
   await storage.collectOldVersions();
   assert.equal((await verify(storage)).problemCount, 0);

@@ -54,14 +54,14 @@ test('a texture of a tile that is deleted or replaced while it is computed is no
   await writeScene(storage, 'a', FIRST);
   const computed = (await toArray(storage.catalogue.tiles.values())).map(textureOf);
   const [deleted, ...others] = computed;
-  await storage.deleteTile(deleted!.tile);
+  await storage.collections.deleteTile(deleted!.tile);
   assert.equal(await storage.textures.put(computed), others.length);
   assert.deepEqual(await geocodesOf(storage), others.map(({ geocode }) => geocode).toSorted());
   await writeScene(storage, 'a', FIRST);
   assert.equal(await storage.textures.put(computed), 0);
   // Both begin at the same time. In either order of the commits, nothing stays.
   const again = (await toArray(storage.catalogue.tiles.values())).map(textureOf);
-  await Promise.all([storage.textures.put(again), storage.deleteScene(COLLECTION.id, 'a')]);
+  await Promise.all([storage.textures.put(again), storage.collections.deleteScene(COLLECTION.id, 'a')]);
   assert.deepEqual(await geocodesOf(storage), []);
 });
 
@@ -100,8 +100,8 @@ test('verify lists a damaged texture, which reads as missing, and can be replace
   const tiles = await toArray(storage.catalogue.tiles.values());
   await storage.textures.put(tiles.filter(({ geocode }) => geocode === cell).map(textureOf));
   assert.equal((await storage.textures.getMany([place]))[0]!.geocode, cell);
-  await storage.deleteScene(COLLECTION.id, 'a');
+  await storage.collections.deleteScene(COLLECTION.id, 'a');
   assert.deepEqual(await problems(), [`corrupt-record clusterings ${COLLECTION.id}`]);
-  await storage.deleteCollection(COLLECTION.id);
+  await storage.collections.delete(COLLECTION.id);
   assert.deepEqual(await problems(), []);
 });

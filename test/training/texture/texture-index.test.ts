@@ -66,13 +66,13 @@ test('every change of textures, clusters, tiles, scenes and the collection shows
   await cluster([1, 0.5]);
   assert.deepEqual(await index.clusterMembership(collection, OWN), { cluster: 1, fromCentre: 0 });
 
-  await storage.deleteScene(collection, 'b');
+  await storage.collections.deleteScene(collection, 'b');
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q9p1', '9q8yv']);
   const tiles = await toArray(storage.catalogue.tiles.values());
-  await storage.deleteTile(tiles.find(({ geocode }) => geocode === '9q9p1')!.id);
+  await storage.collections.deleteTile(tiles.find(({ geocode }) => geocode === '9q9p1')!.id);
   assert.deepEqual(geocodes(await index.cells(collection)), ['9q8yv', OWN]);
 
-  await storage.deleteCollection(collection);
+  await storage.collections.delete(collection);
   assert.equal(await nearOwn(index), undefined);
   assert.deepEqual(await index.cells(collection), []);
   await writeScene(storage, 'c', FIRST);

@@ -47,7 +47,7 @@ export async function mapRoutes(
   };
 
   const collectionOf = async (id: string): Promise<CollectionRecord> => {
-    const found = await storage.getCollection(id);
+    const found = await storage.catalogue.collections.get(id);
     if (!found) throw resourceNotFound(`collection ${id}`);
     return found;
   };

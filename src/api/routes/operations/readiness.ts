@@ -49,7 +49,7 @@ export class DependencyChecks {
   /** False if a failed write has stopped all writes, or the disk has less free than the reserve. The cache of tile files can make room. */
   private async isDiskWritable(): Promise<boolean> {
     const { storage } = this.services;
-    if (storage.writeError !== undefined) return false;
+    if (storage.catalogue.writeError !== undefined) return false;
     const { freeBytes, reserveBytes } = await storage.reserve.state();
     return freeBytes + (storage.cacheStats?.bytes ?? 0) >= reserveBytes;
   }

@@ -58,7 +58,7 @@ export async function sceneRoutes(
     },
     async (request) => {
       const { id } = request.params;
-      if (!(await storage.getCollection(id))) throw resourceNotFound(`collection ${id}`);
+      if (!(await storage.catalogue.collections.get(id))) throw resourceNotFound(`collection ${id}`);
       const { token } = request.query;
       if (token !== undefined && !SCENE_ID.test(token)) throw badPagingToken(token);
       const limit = parseLimit(request.query);
@@ -99,10 +99,10 @@ export async function sceneRoutes(
     write('Deletes a tile'),
     async (request, reply) => {
       const { id, itemId } = request.params;
-      const get = (tile: string) => (cluster ? finder.get(tile) : storage.getTile(tile));
+      const get = (tile: string) => (cluster ? finder.get(tile) : storage.catalogue.tiles.get(tile));
       const tile = await get(itemId);
       if (tile?.collection !== id) throw noItem(itemId, id, tile);
-      await storage.deleteTile(itemId, get);
+      await storage.collections.deleteTile(itemId, get);
       return reply.code(204).header(DELETED_TILES, 1).send();
     },
   );
@@ -111,7 +111,7 @@ export async function sceneRoutes(
     '/collections/:id/scenes/:sceneId',
     write('Deletes a scene with its tiles'),
     async (request, reply) => {
-      const tiles = await storage.deleteScene(request.params.id, request.params.sceneId);
+      const tiles = await storage.collections.deleteScene(request.params.id, request.params.sceneId);
       return reply.code(204).header(DELETED_TILES, tiles).send();
     },
   );
@@ -122,7 +122,7 @@ export async function sceneRoutes(
     async (request, reply) => {
       const { id } = request.params;
       const tilesLeft = cluster ? () => tilesOfCollection(finder, id) : undefined;
-      const tiles = await storage.deleteCollection(id, tilesLeft);
+      const tiles = await storage.collections.delete(id, tilesLeft);
       return reply.code(204).header(DELETED_TILES, tiles).send();
     },
   );

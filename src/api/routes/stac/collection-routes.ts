@@ -10,7 +10,7 @@ import { jsonResponse } from '../../schemas/index.js';
 
 /** Throws TW_API_NOT_FOUND. */
 export async function requireCollection(storage: Storage, id: string): Promise<CollectionRecord> {
-  const found = await storage.getCollection(id);
+  const found = await storage.catalogue.collections.get(id);
   if (!found) throw resourceNotFound(`collection ${id}`);
   return found;
 }
@@ -54,7 +54,11 @@ export async function collectionRoutes(
     },
     async (request) => {
       const base = baseUrl(request);
-      const { page, links } = toPage(request, await toArray(storage.collections()), request.query);
+      const { page, links } = toPage(
+        request,
+        await toArray(storage.catalogue.collections.values()),
+        request.query,
+      );
       return {
         ...(await describe(page, base)),
         links: [

@@ -25,7 +25,7 @@ export async function landingRoutes(
     },
     async (request) => {
       const base = baseUrl(request);
-      const collections = await toArray(storage.collections());
+      const collections = await toArray(storage.catalogue.collections.values());
       return {
         type: 'Catalog',
         stac_version: '1.0.0',

@@ -20,7 +20,7 @@ export async function queryableRoutes(
     '/queryables',
     { schema: { summary: 'Properties that filters support', tags, response } },
     async (request, reply) => {
-      const collection = (await toArray(storage.collections())).map(({ id }) => id);
+      const collection = (await toArray(storage.catalogue.collections.values())).map(({ id }) => id);
       reply.type(SCHEMA_TYPE);
       return queryablesSchema(`${baseUrl(request)}/queryables`, 'Queryables of tilewright', { collection });
     },

@@ -102,7 +102,7 @@ export async function searchRoutes(
     const { tiles, ...found } = await finder.find(search);
     const collections = new Map<string, CollectionRecord | undefined>();
     for (const id of new Set(tiles.map((tile) => tile.collection)))
-      collections.set(id, await storage.getCollection(id));
+      collections.set(id, await storage.catalogue.collections.get(id));
     const features = tiles.flatMap((tile) => {
       // A collection may be deleted while its tiles are read.
       const record = collections.get(tile.collection);

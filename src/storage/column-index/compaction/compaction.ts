@@ -9,6 +9,7 @@ import {
   OBSOLETE,
   type RowRef,
 } from '../index-run.js';
+import { DICTIONARIES } from '../index-run-image.js';
 import { mergeInOrder, SortedRows, sortRows } from './compaction-merge.js';
 
 const STEP_ROWS = 4_096;
@@ -115,11 +116,7 @@ class RowCopier {
   private readonly pending: Uint32Array;
   private readonly targetRows: Uint32Array;
   private count = 0;
-  private readonly collection: CodeTranslator;
-  private readonly platform: CodeTranslator;
-  private readonly source: CodeTranslator;
-  private readonly scene: CodeTranslator;
-  private readonly wavelengths: CodeTranslator;
+  private readonly translators: [column: keyof Columns, CodeTranslator][];
 
   /** At most `step` rows are added before a `flush`. */
   constructor(
@@ -130,11 +127,10 @@ class RowCopier {
     this.targets = new Uint32Array(from.rowCount);
     this.pending = new Uint32Array(step);
     this.targetRows = new Uint32Array(step);
-    this.collection = new CodeTranslator(from.collections, to.collections);
-    this.platform = new CodeTranslator(from.platforms, to.platforms);
-    this.source = new CodeTranslator(from.sources, to.sources);
-    this.scene = new CodeTranslator(from.scenes, to.scenes);
-    this.wavelengths = new CodeTranslator(from.wavelengthRanges, to.wavelengthRanges);
+    this.translators = DICTIONARIES.map(([column, name]) => [
+      column,
+      new CodeTranslator(from[name], to[name]),
+    ]);
   }
 
   /** The copy of a row. */
@@ -158,16 +154,9 @@ class RowCopier {
     this.count = 0;
     for (const name of columnNames)
       copyValues(this.from.columns[name], pending, to.columns[name], targetRows);
-    const { collection, platform, source, scene, wavelengths, suffix } = to.columns;
-    for (let i = 0; i < targetRows.length; i++) {
-      const row = targetRows[i];
-      collection[row] = this.collection.of(collection[row]);
-      platform[row] = this.platform.of(platform[row]);
-      source[row] = this.source.of(source[row]);
-      scene[row] = this.scene.of(scene[row]);
-      wavelengths[row] = this.wavelengths.of(wavelengths[row]);
-      suffix[row] = to.texts.copy(this.from.texts, suffix[row]);
-    }
+    for (const [column, translator] of this.translators) translator.translate(to.columns[column], targetRows);
+    const { suffix } = to.columns;
+    for (const row of targetRows) suffix[row] = to.texts.copy(this.from.texts, suffix[row]);
   }
 }
 
@@ -182,9 +171,12 @@ class CodeTranslator {
     this.known = new Uint32Array(from.names.length).fill(NO_CODE);
   }
 
-  of(code: number): number {
-    if (this.known[code] === NO_CODE) this.known[code] = this.to.add(this.from.names[code]);
-    return this.known[code];
+  translate(codes: Column, rows: Uint32Array): void {
+    for (const row of rows) {
+      const code = codes[row];
+      if (this.known[code] === NO_CODE) this.known[code] = this.to.add(this.from.names[code]);
+      codes[row] = this.known[code];
+    }
   }
 }
 

@@ -8,7 +8,8 @@ import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../
 import { type DiskReserve, onDisk } from '../../files/index.js';
 import type { TileRecord } from '../../records/index.js';
 import { ColumnIndex } from '../column-index.js';
-import { type Snapshot, SnapshotFolder } from './snapshot-file.js';
+import { UnusableFile } from './parts-file.js';
+import { SnapshotFolder } from './snapshot-file.js';
 
 const FOLDER = 'columns';
 const LOAD_CHUNK_RECORDS = 5_000;
@@ -117,9 +118,14 @@ export class PersistentIndex {
   /** Loads the index from the newest snapshot, or returns false. Removes all files that are not part of a usable snapshot. */
   private async loadSnapshot(log: ScanResult<IndexLogRecord>[]): Promise<boolean> {
     const newest = await onDisk(this.dir, () => this.snapshots.newest());
-    const snapshot = newest && (await this.loadFile(newest, log));
-    const reason = snapshot && 'unusable' in snapshot ? snapshot.unusable : undefined;
-    const files = snapshot && 'files' in snapshot ? snapshot.files : [];
+    let files: string[] = [];
+    let reason: string | undefined;
+    try {
+      if (newest) files = await this.loadFile(newest, log);
+    } catch (error) {
+      if (!(error instanceof UnusableFile)) throw error;
+      reason = error.message;
+    }
     const isLoaded = files.length > 0;
     this.load = { from: isLoaded ? 'snapshot' : 'catalogue', reason };
     if (reason)
@@ -128,33 +134,30 @@ export class PersistentIndex {
     return isLoaded;
   }
 
-  /** Loads the index from a snapshot, or returns the reason why it cannot. */
-  private async loadFile(
-    name: string,
-    log: ScanResult<IndexLogRecord>[],
-  ): Promise<Snapshot | { unusable: string }> {
-    const snapshot = await this.snapshots.read(name);
-    if ('unusable' in snapshot) return snapshot;
-    if (snapshot.images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.haveSpectra())
-      return { unusable: 'lacks the wavelengths of spectra' };
-    const { sequence, tag, damaged } = snapshot.header;
+  /** Loads the index from a snapshot, and returns the names of its files. Throws `UnusableFile`. */
+  private async loadFile(name: string, log: ScanResult<IndexLogRecord>[]): Promise<string[]> {
+    const { header, images, files } = await this.snapshots.read(name);
+    if (images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.haveSpectra())
+      throw new UnusableFile('lacks the wavelengths of spectra');
+    const { sequence, tag, damaged } = header;
     const at = log.findIndex(({ key }) => key === keyOf(sequence));
-    if (at < 0) return { unusable: 'belongs to a commit that the catalogue does not have' };
+    if (at < 0) throw new UnusableFile('belongs to a commit that the catalogue does not have');
     const since = log.slice(at);
     const outdated = new Set(damaged);
     for (const [i, { key, record, error }] of since.entries()) {
-      if (error) return { unusable: `cannot be brought up to date: ${error.message}` };
+      if (error) throw new UnusableFile(`cannot be brought up to date: ${error.message}`);
       if (key !== keyOf(sequence + i))
-        return { unusable: `cannot be brought up to date: commit ${sequence + i} is missing in the log` };
-      if (i === 0 && record.tag !== tag) return { unusable: 'belongs to another history of the catalogue' };
+        throw new UnusableFile(`cannot be brought up to date: commit ${sequence + i} is missing in the log`);
+      if (i === 0 && record.tag !== tag)
+        throw new UnusableFile('belongs to another history of the catalogue');
       if (i > 0) for (const id of record.tiles) outdated.add(id);
     }
-    this.index.restore(snapshot.images);
+    this.index.restore(images);
     await this.reload([...outdated]);
     this.stored = sequence;
     this.changed = outdated.size;
     this.head = { sequence: sequence + since.length - 1, tag: since.at(-1)!.record!.tag };
-    return snapshot;
+    return files;
   }
 
   /** Reads some tiles from the catalogue again. */
@@ -205,21 +208,19 @@ export class PersistentIndex {
   /** Compacts and saves the index in the background. An error is kept in `snapshotError`, and the next commit tries again. */
   private scheduleMaintenance(): void {
     if (this.maintenance || !(this.isDue || this.index.needsCompaction)) return;
-    this.maintenance = this.maintain().then(
-      () => {
-        this.snapshotError = undefined;
-        this.maintenance = undefined;
-      },
-      (error) => {
-        this.snapshotError = error;
-        this.maintenance = undefined;
-      },
-    );
+    this.maintenance = this.maintain().finally(() => {
+      this.maintenance = undefined;
+    });
   }
 
   private async maintain(): Promise<void> {
-    await this.index.compact();
-    if (this.isDue) await this.save();
+    try {
+      await this.index.compact();
+      if (this.isDue) await this.save();
+      this.snapshotError = undefined;
+    } catch (error) {
+      this.snapshotError = error;
+    }
   }
 
   /** Writes a snapshot of the current index, then removes the log records that it makes superfluous. */

@@ -58,24 +58,19 @@ export class SnapshotFolder {
     return names.sort().at(-1);
   }
 
-  /** Reads a snapshot, or returns the reason why it cannot be used. */
-  async read(name: string): Promise<Snapshot | { unusable: string }> {
-    try {
-      return await PartsFile.read<StoredHeader | (SnapshotHeader & RunHeader), Snapshot>(
-        join(this.dir, name),
-        async (file) => {
-          const { sequence, tag, damaged } = file.header;
-          const header = { sequence, tag, damaged };
-          if (containsRows(file)) return { header, images: [await readRun(file)], files: [name] };
-          const runs = file as PartsFile<StoredHeader>;
-          const files = [name, ...runs.header.runs.map((run) => run.file)];
-          return { header, images: await this.readRuns(runs), files };
-        },
-      );
-    } catch (error) {
-      if (!(error instanceof UnusableFile)) throw error;
-      return { unusable: error.message };
-    }
+  /** Reads a snapshot. Throws `UnusableFile`. */
+  read(name: string): Promise<Snapshot> {
+    return PartsFile.read<StoredHeader | (SnapshotHeader & RunHeader), Snapshot>(
+      join(this.dir, name),
+      async (file) => {
+        const { sequence, tag, damaged } = file.header;
+        const header = { sequence, tag, damaged };
+        if (containsRows(file)) return { header, images: [await readRun(file)], files: [name] };
+        const runs = file as PartsFile<StoredHeader>;
+        const files = [name, ...runs.header.runs.map((run) => run.file)];
+        return { header, images: await this.readRuns(runs), files };
+      },
+    );
   }
 
   /** Estimated number of bytes that `write` would write. */
