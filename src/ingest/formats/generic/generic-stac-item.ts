@@ -38,7 +38,6 @@ export const stacItem: ProductFormat = {
       ...span,
       groups: groupBands(bands.flat()),
       quality: [],
-      reflectanceTest: false,
       warnings: [],
     };
     return [scene];
