@@ -110,25 +110,12 @@ function headerOf(
   const bits = directory.numbers(TAG.bitsPerSample)?.[0] ?? 1;
   if ((bands !== 1 && bands !== imageBands) || (bits !== 1 && bits !== 8))
     throw unsupported(path, `its mask has ${bands} bands of ${bits} bits`);
-  const shape: ImageShape = {
-    path,
-    fileBytes,
-    width,
-    height,
-    bands,
-    dataType: 'uint8',
-    ...(bits === 1 && { bits: 1 }),
-  };
+  const shape = { path, fileBytes, width, height, bands, dataType: 'uint8' as const };
   return {
-    path,
-    fileBytes,
-    width,
-    height,
-    bands,
-    dataType: 'uint8' as const,
+    ...shape,
     nodata: undefined,
     palette: false,
-    blocks: blockLayout(directory, number, shape),
+    blocks: blockLayout(directory, number, { ...shape, ...(bits === 1 && { bits: 1 }) }),
     bandTags: [],
     metadata: {},
     dateTime: undefined,
