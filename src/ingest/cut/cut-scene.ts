@@ -148,7 +148,7 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
             source,
             mask,
           };
-          const result = await pool.warp(task, signal);
+          const result = await pool.run(task, signal);
           cell.results[group] = result && (await writeFiles(work, cell, result));
           work.step();
         }
@@ -182,7 +182,7 @@ async function cutCubes(
       const { buffer, offset } = allocation;
       const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
       const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
-      const result = await pool.cube(task, signal).catch((error) => {
+      const result = await pool.run(task, signal).catch((error) => {
         throw asStorageError(error, path);
       });
       if (result)
@@ -302,7 +302,7 @@ async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<v
   );
   await mapConcurrent(blanks, concurrency, async ({ cell, g }) => {
     const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    const result = await pool.encodeEmptyTile(blank, signal);
+    const result = await pool.run(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
   });
 }
@@ -325,7 +325,7 @@ async function detectCloudInCells(
       test,
       bands,
     };
-    const { file, cloudCover, footprint } = await pool.detectCloud(task, signal);
+    const { file, cloudCover, footprint } = await pool.run(task, signal);
     await writeStaged(work.write, folder, file);
     written.mask = { record: file.record, cloudCover, footprint };
     work.step();
