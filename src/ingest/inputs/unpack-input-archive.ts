@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline as connect } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
-import type { Entry, ZipFile } from 'yauzl';
+import type { Entry } from 'yauzl';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { detectFileType, SIGNATURE_BYTES } from '../../raster/index.js';
 import { asStorageError, type DiskReserve } from '../../storage/index.js';
@@ -106,38 +106,28 @@ export async function unpackArchive(path: string, folder: string, options: Unpac
 }
 
 async function unpackZip(path: string, target: UnpackFolder, budget: UnpackBudget): Promise<void> {
-  const { openPromise } = await import('yauzl');
+  const { getFileNameLowLevel, openPromise } = await import('yauzl');
   const zip = await openPromise(path, { decodeStrings: false });
   try {
-    await unpackEntries(path, zip, target, budget);
+    budget.requireEntries(zip.entryCount);
+    for await (const entry of zip.eachEntry()) {
+      // Declared as string; without decoding it is the bytes of the name.
+      const raw = entry.fileName as unknown as Buffer;
+      const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
+      budget.entry();
+      if (entry.isEncrypted()) throw archiveEncrypted(path, name);
+      const kind = zipEntryKind(entry, name);
+      if (kind === 'folder') await target.folder(name);
+      else if (kind !== 'file') throw archiveLink(path, name, kind);
+      else {
+        await budget.require(entry.uncompressedSize);
+        const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
+        if (crc !== entry.crc32)
+          throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
+      }
+    }
   } finally {
     zip.close();
-  }
-}
-
-async function unpackEntries(
-  path: string,
-  zip: ZipFile,
-  target: UnpackFolder,
-  budget: UnpackBudget,
-): Promise<void> {
-  const { getFileNameLowLevel } = await import('yauzl');
-  budget.requireEntries(zip.entryCount);
-  for await (const entry of zip.eachEntry()) {
-    // Declared as string; without decoding it is the bytes of the name.
-    const raw = entry.fileName as unknown as Buffer;
-    const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
-    budget.entry();
-    if (entry.isEncrypted()) throw archiveEncrypted(path, name);
-    const kind = zipEntryKind(entry, name);
-    if (kind === 'folder') await target.folder(name);
-    else if (kind !== 'file') throw archiveLink(path, name, kind);
-    else {
-      await budget.require(entry.uncompressedSize);
-      const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
-      if (crc !== entry.crc32)
-        throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
-    }
   }
 }
 
@@ -232,24 +222,25 @@ class UnpackBudget {
   }
 
   async require(bytes: number): Promise<void> {
-    if (bytes > this.bytes) throw this.tooLarge();
+    this.requireRoom(bytes, this.bytes);
     await this.reserve.require(bytes);
   }
 
   async spend(bytes: number): Promise<void> {
-    if (bytes > this.bytes) throw this.tooLarge();
+    this.requireRoom(bytes, this.bytes);
     this.bytes -= bytes;
     await this.reserve.check(bytes);
   }
 
   /** Limit of a tar stream, bytes: its files, and up to four blocks of header and padding for each entry. */
   stream(bytes: number): void {
+    this.requireRoom(bytes, this.streamed);
     this.streamed -= bytes;
-    if (this.streamed < 0) throw this.tooLarge();
   }
 
-  private tooLarge(): TilewrightError {
-    return archiveTooLarge(this.path, `its files have more than ${MAX_RATIO} times its size`);
+  private requireRoom(bytes: number, room: number): void {
+    if (bytes > room)
+      throw archiveTooLarge(this.path, `its files have more than ${MAX_RATIO} times its size`);
   }
 }
 
