@@ -5,9 +5,11 @@
 export { inflatePrefix } from './compression/deflate/index.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './compression/index.js';
 export {
+  affineOfGdal,
   createTransform,
   crsFromEpsg,
   crsFromWkt,
+  isInvertible,
   mapToPixel,
   type PointTransform,
   pixelToMap,
@@ -19,6 +21,7 @@ export {
   type GeoreferencingOverride,
   openFile,
   readSmallFile,
+  readStart,
   SIGNATURE_BYTES,
 } from './file/index.js';
 export { withGdalSignal } from './gdal/index.js';

@@ -133,6 +133,7 @@ export interface EnviBlocks extends BlockSize {
 /** An array of rows x columns x bands in a MATLAB file, stored in column order. A block is one row. */
 export interface MatBlocks extends BlockSize {
   reader: 'mat';
+  /** May be smaller than the type of the variable. */
   storedType: StoredType;
   /** Offset and length of the array's element in the file, bytes. */
   start: number;

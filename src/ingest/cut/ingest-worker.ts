@@ -1,11 +1,9 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 
 import { handleTasks } from '../../async/index.js';
-import { gridByName } from '../../grid/index.js';
 import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/index.js';
 import { detectCloud } from '../cloud/index.js';
 import { describeScenes } from '../formats/index.js';
-import { gridToSourceTransform } from '../georeferencing/index.js';
 import { warpGroup } from './cut-band-group.js';
 import { cutCube } from './cut-cube.js';
 import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode-cut-tile.js';
@@ -54,8 +52,7 @@ async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
 }
 
 function cut(task: WarpTask): CutResult | null {
-  const { epsg } = gridByName(task.cell.grid);
-  const pixels = warpGroup(task, (source) => gridToSourceTransform(epsg, source));
+  const pixels = warpGroup(task);
   return pixels && encodeTile(task.cell, pixels);
 }
 

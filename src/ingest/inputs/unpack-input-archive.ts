@@ -10,7 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
 import type { Entry } from 'yauzl';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { detectFileType, SIGNATURE_BYTES } from '../../raster/index.js';
+import { detectFileType, readStart, SIGNATURE_BYTES } from '../../raster/index.js';
 import { asStorageError, type DiskReserve } from '../../storage/index.js';
 import {
   archiveBroken,
@@ -29,12 +29,6 @@ export interface UnpackOptions {
   reserve: DiskReserve;
   maxEntries?: number;
   signal?: AbortSignal;
-}
-
-export interface Unpacked {
-  /** Paths of the files relative to the folder, with `/`, in the order of the archive. */
-  files: string[];
-  bytes: number;
 }
 
 const MAX_ENTRIES = 100_000;
@@ -56,10 +50,9 @@ const GZIP_START_BYTES = 4096;
 async function archiveKind(path: string): Promise<ArchiveKind | null> {
   const file = await openFile(path, 'r');
   try {
-    const start = Buffer.alloc(GZIP_START_BYTES);
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    const kind = detectFileType(start.subarray(0, Math.min(bytesRead, SIGNATURE_BYTES)));
-    if (kind === 'gzip') return gzipKind(path, start.subarray(0, bytesRead));
+    const start = await readStart(file, GZIP_START_BYTES);
+    const kind = detectFileType(start.subarray(0, SIGNATURE_BYTES));
+    if (kind === 'gzip') return gzipKind(path, start);
     return kind === 'zip' || kind === 'tar' ? kind : null;
   } finally {
     await file.close();
@@ -79,10 +72,11 @@ function gzipKind(path: string, start: Buffer): ArchiveKind {
 }
 
 /**
- * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with its
+ * Unpacks an archive into `folder`, which must be empty or missing. Returns the paths of its files relative to the folder, with
+ * `/`, in the order of the archive. If it fails or is aborted, the folder is removed with its
  * contents. Archives inside the archive are not unpacked. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW and _FULL.
  */
-export async function unpackArchive(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
+export async function unpackArchive(path: string, folder: string, options: UnpackOptions): Promise<string[]> {
   const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
   const kind = await archiveKind(path).catch((error) => {
@@ -98,7 +92,7 @@ export async function unpackArchive(path: string, folder: string, options: Unpac
     if (kind === 'zip') await unpackZip(path, target, budget);
     else if (kind === 'raster.gz') await unpackRaster(path, target);
     else await unpackTar(path, kind, target, budget, signal);
-    return { files: target.files, bytes: target.bytes };
+    return target.files;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw signal.aborted ? signal.reason : asArchiveError(error, path, folder);
@@ -247,7 +241,6 @@ class UnpackBudget {
 /** The destination folder. Invariant: every path below it consists of checked names, and none is a link. */
 class UnpackFolder {
   readonly files: string[] = [];
-  bytes = 0;
 
   constructor(
     private readonly archive: string,
@@ -278,7 +271,6 @@ class UnpackFolder {
       await mkdir(dirname(file), { recursive: true });
       await pipeline(await open(), count, createWriteStream(file, { flags: 'wx' }), { signal: this.signal });
     });
-    this.bytes += (await stat(file)).size;
     this.files.push(path);
     return crc;
   }

@@ -4,9 +4,8 @@ import { corrupt, notTiff, sizeMismatch, unsupported } from '../errors.js';
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
-  MAX_BANDS,
   MAX_BLOCK_BYTES,
-  MAX_SIDE_PIXELS,
+  requireSupportedSize,
   withFile,
 } from '../file/index.js';
 import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/index.js';
@@ -84,8 +83,7 @@ export async function openEnviNumbers(
   const [width, height, bands] = ['samples', 'lines', 'bands'].map((name) =>
     integerField(fields, name, { least: 1 }, header),
   ) as [number, number, number];
-  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS)
-    throw unsupported(header, `its size is ${width} x ${height} with ${bands} bands`);
+  requireSupportedSize(header, width, height, bands);
   const blocks = blockLayoutFor(fields, width, bands, header);
   const size = bytesPerStored(blocks.storedType);
   const bytes = blocks.headerOffset + width * height * bands * size;

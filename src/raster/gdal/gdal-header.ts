@@ -5,9 +5,8 @@ import { gdalFailed, subdatasetNotFound, subdatasetNotNamed, unsupported } from 
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
-  MAX_BANDS,
   MAX_BLOCK_BYTES,
-  MAX_SIDE_PIXELS,
+  requireSupportedSize,
 } from '../file/index.js';
 import { type Pam, placeWithPam } from '../metadata/index.js';
 import { bytesPerSample, parseNodata } from '../pixels/index.js';
@@ -52,8 +51,7 @@ async function headerOf(
   const { width, height, bands } = info;
   if (![width, height, bands.length].every((size) => Number.isInteger(size) && size > 0))
     throw gdalFailed(path, 'gdalinfo', `a size of ${width} x ${height} x ${bands.length}`, '');
-  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands.length > MAX_BANDS)
-    throw unsupported(path, `its size is ${width} x ${height} with ${bands.length} bands`);
+  requireSupportedSize(path, width, height, bands.length);
   const dataType = dataTypeOf(bands, path);
   const [blockWidth, blockHeight] = bands[0].block;
   const rowOfBlocks = Math.ceil(width / blockWidth) * blockWidth * blockHeight * bytesPerSample(dataType);

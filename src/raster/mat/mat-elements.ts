@@ -5,7 +5,7 @@
 import { constants, inflateSync } from 'node:zlib';
 import { corrupt, truncated } from '../errors.js';
 import type { SourceFile } from '../file/index.js';
-import type { StoredType } from '../raster-types.js';
+import type { MatBlocks, StoredType } from '../raster-types.js';
 
 const HEADER_BYTES = 128;
 /** Names have at most 63 characters, so dimensions and name end well before this many bytes of an element. */
@@ -35,20 +35,12 @@ const LAST_NUMERIC = 15;
 const COMPLEX = 0x800;
 
 /** A numeric array of any number of dimensions, and the position of its numbers. */
-export interface MatArray {
+export interface MatArray extends Omit<MatBlocks, 'reader' | 'width' | 'height'> {
   name: string;
   dimensions: number[];
   isComplex: boolean;
-  /** The stored type, which may be smaller than that of the variable. */
-  storedType: StoredType;
-  /** Offset and length of the element in the file, bytes. */
-  start: number;
-  bytes: number;
-  isCompressed: boolean;
-  /** Offset and length of the numbers in the decompressed element, bytes. */
-  dataOffset: number;
+  /** Length of the numbers in the decompressed element, bytes. */
   dataBytes: number;
-  littleEndian: boolean;
 }
 
 /** True if the numbers of a file are little-endian. Throws TW_RASTER_CORRUPT if its header does not say so. */

@@ -4,8 +4,7 @@ import { corrupt, noCrs, unsupported } from '../errors.js';
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
-  MAX_BANDS,
-  MAX_SIDE_PIXELS,
+  requireSupportedSize,
   type SourceFile,
 } from '../file/index.js';
 import { type Pam, parseGdalMetadata, placeWithPam } from '../metadata/index.js';
@@ -37,9 +36,7 @@ export async function readTiffHeader(
   const bands = one(TAG.samplesPerPixel, 1);
   if (!(width > 0 && height > 0 && bands > 0))
     throw corrupt(path, `its size is ${width} x ${height} x ${bands}`);
-  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS) {
-    throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
-  }
+  requireSupportedSize(path, width, height, bands);
   const dataType = dataTypeOf(directory, path);
   const shape = { path, fileBytes: size, width, height, bands, dataType };
   const blocks = blockLayout(directory, 0, shape);

@@ -6,8 +6,9 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
-  type Affine,
+  affineOfGdal,
   crsFromWkt,
+  isInvertible,
   listSubdatasets,
   Mask,
   type MultiDatasetFile,
@@ -122,11 +123,10 @@ function timeOf(path: string, metadata: Metadata): AcquisitionTime {
 /** Georeferencing of the table: the attributes geotransform, in GDAL's order, and spatial_ref. */
 function positionOf(path: string, { geotransform = '', spatial_ref = '' }: Metadata) {
   const numbers = geotransform.split(',').map(Number);
-  const [originX, xx, xy, originY, yx, yy] = numbers;
-  if (numbers.length !== 6 || !numbers.every(Number.isFinite) || xx! * yy! - xy! * yx! === 0)
+  const transform = affineOfGdal(numbers);
+  if (numbers.length !== 6 || !isInvertible(transform))
     throw badMetadata(path, `it has no attribute geotransform of six numbers`);
   if (spatial_ref === '') throw badMetadata(path, 'it has no attribute spatial_ref');
-  const transform = { originX, originY, xx, xy, yx, yy } as Affine;
   return { crs: crsFromWkt(spatial_ref, path), transform: () => transform };
 }
 
