@@ -72,7 +72,13 @@ export {
 } from './pixels/index.js';
 export { listSubdatasets } from './raster-subdatasets.js';
 export * from './raster-types.js';
-export { readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read-raster.js';
+export {
+  type RowsRequest,
+  readRaster,
+  readRowsOfRasters,
+  readWindow,
+  readWindowInto,
+} from './read-raster.js';
 export { alignToBlocks, maskPath } from './tiff/index.js';
 export {
   type AssembledFile,

@@ -206,7 +206,7 @@ export interface RasterHeader {
    */
   mask?: RasterHeader;
   /** True if the values are indexes of a colour table. They are codes, which must not be averaged. */
-  palette: boolean;
+  palette?: boolean;
   /** Colours of the indexes, if the values have 8 bits. */
   colours?: ColourTable | undefined;
   /**
@@ -221,7 +221,7 @@ export interface RasterHeader {
   /** Assumptions that the reader made, in text for the user. */
   warnings?: string[];
   /** TIFF DateTime tag (306), as stored. */
-  dateTime: string | undefined;
+  dateTime?: string | undefined;
   /** True if position or layout come from a header file or from the user instead of the file with the pixels. */
   isDescribedOutside?: true;
 }

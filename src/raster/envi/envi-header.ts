@@ -63,7 +63,6 @@ export async function openEnvi(
     palette: /classification/i.test(type),
     bandTags: bandTagsOf(fields, numbers.bands, header, warnings),
     metadata: metadataOf(fields),
-    dateTime: undefined,
     warnings,
   };
 }

@@ -79,7 +79,6 @@ async function headerOf(
     blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
     bandTags: bands.map(bandTags),
     metadata: info.metadata,
-    dateTime: undefined,
   };
 }
 

@@ -114,10 +114,8 @@ function headerOf(
   return {
     ...shape,
     nodata: undefined,
-    palette: false,
     blocks: blockLayout(directory, number, { ...shape, ...(bits === 1 && { bits: 1 }) }),
     bandTags: [],
     metadata: {},
-    dateTime: undefined,
   };
 }
