@@ -226,6 +226,9 @@ export interface RasterHeader {
   isDescribedOutside?: true;
 }
 
+/** A raster that one reader decodes. */
+export type HeaderOf<Blocks extends BlockLayout> = RasterHeader & { blocks: Blocks };
+
 export interface Window {
   column: number;
   row: number;

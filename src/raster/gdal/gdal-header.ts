@@ -9,7 +9,7 @@ import {
   requireSupportedSize,
 } from '../file/index.js';
 import { type Pam, placeWithPam } from '../metadata/index.js';
-import { bytesPerSample, parseNodata } from '../pixels/index.js';
+import { bytesPerSample, DATA_TYPES, parseNodata } from '../pixels/index.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../raster-types.js';
 import { GDAL_FORMATS, type GdalFileType } from './gdal-drivers.js';
 import { gdalCrs, gdalTransform } from './gdal-georeferencing.js';
@@ -82,23 +82,13 @@ async function headerOf(
   };
 }
 
-const DATA_TYPES: Record<string, DataType> = {
-  Byte: 'uint8',
-  Int8: 'int8',
-  UInt16: 'uint16',
-  Int16: 'int16',
-  UInt32: 'uint32',
-  Int32: 'int32',
-  Float32: 'float32',
-  Float64: 'float64',
-};
-
 function dataTypeOf(bands: GdalBand[], path: string): DataType {
   // Before GDAL 3.7, signed bytes are bytes with a metadata item.
   const types = new Set(bands.map(({ type, signedByte }) => (signedByte ? 'Int8' : type)));
   if (types.size > 1) throw unsupported(path, 'its bands are of different data types');
   const [type] = types;
-  const dataType = DATA_TYPES[type];
+  const name = type === 'Byte' ? 'uint8' : type.toLowerCase();
+  const dataType = DATA_TYPES.find((known) => known === name);
   if (!dataType) throw unsupported(path, `its pixels are of type ${type}`);
   return dataType;
 }

@@ -1,14 +1,12 @@
 /** Reads pixels of cubes whose bands are interleaved by row or pixel, chunk by chunk, so that each chunk is decoded once. */
 import { corrupt } from '../errors.js';
 import { bytesPerSample, fillValueFor } from '../pixels/index.js';
-import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../raster-types.js';
+import type { Hdf5CubeBlocks, HeaderOf, PixelArray, ReadTarget, Window } from '../raster-types.js';
 import { isMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './hdf5-file.js';
 import { readHyperslab, readStoredDataset, type StoredDataset } from './hdf5-stored-dataset.js';
 
-export interface Hdf5CubeHeader extends RasterHeader {
-  blocks: Hdf5CubeBlocks;
-}
+export type Hdf5CubeHeader = HeaderOf<Hdf5CubeBlocks>;
 
 /** The library's memory holds about one piece at a time, or one chunk if chunks are larger. */
 const HYPERSLAB_BYTES = 2 ** 22;

@@ -43,7 +43,8 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
   const known = Object.hasOwn(NANOMETRES_PER_UNIT, name) ? NANOMETRES_PER_UNIT[name] : undefined;
   if (known !== undefined && isIn(known)) return inNanometres(values, known);
   // Micrometres of optical instruments are below 30, nanometres above 200.
-  const [least, largest] = minMax(values);
+  const least = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const largest = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const guess = largest <= 30 ? 1e3 : 1;
   if (!isIn(guess)) return undefined;
   const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
@@ -82,17 +83,6 @@ export function toNanometreWidths(
 
 export function isWavelength(nanometres: number): boolean {
   return nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
-}
-
-/** Avoids `Math.min(...values)`: a call cannot take as many arguments as long lists have. */
-function minMax(values: readonly number[]): [least: number, largest: number] {
-  let least = Infinity;
-  let largest = -Infinity;
-  for (const value of values) {
-    least = Math.min(least, value);
-    largest = Math.max(largest, value);
-  }
-  return [least, largest];
 }
 
 /** Removes the rounding error of a multiplication by 1,000. */

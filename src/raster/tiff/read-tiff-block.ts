@@ -14,10 +14,9 @@ import {
 } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
 import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/index.js';
-import type { DataType, PixelArray, RasterHeader, TiffBlocks } from '../raster-types.js';
+import type { DataType, HeaderOf, PixelArray, RasterHeader, TiffBlocks } from '../raster-types.js';
 
-/** A raster that this reader decodes. */
-export type TiffHeader = RasterHeader & { blocks: TiffBlocks };
+export type TiffHeader = HeaderOf<TiffBlocks>;
 
 /** Number of blocks across and down an image. */
 function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {

@@ -42,7 +42,8 @@ export async function findMaskImage(
       return undefined;
     });
     if (!directory) return undefined;
-    if (isMaskOf(directory, image)) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
+    const isMask = directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
+    if (isMask) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
     at = directory.next;
   }
   return undefined;
@@ -95,10 +96,6 @@ async function kindOf(path: string): Promise<'file' | 'link' | undefined> {
 
 function hasSizeOf(directory: Ifd, { width, height }: Pick<ImageShape, 'width' | 'height'>): boolean {
   return directory.numbers(TAG.width)?.[0] === width && directory.numbers(TAG.height)?.[0] === height;
-}
-
-function isMaskOf(directory: Ifd, image: ImageShape): boolean {
-  return directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
 }
 
 function headerOf(
