@@ -1,21 +1,15 @@
 /** Converts wavelengths to nanometres. */
+import { aliasTable } from '../alias-table.js';
 
 /** Nanometres in one unit, by the names that ENVI, GDAL and other tools write, in lower case. */
-const NANOMETRES_PER_UNIT: Record<string, number> = {
-  ...unitAliases(['nanometers', 'nanometer', 'nanometres', 'nanometre', 'nm'], 1),
-  ...unitAliases(
-    ['micrometers', 'micrometer', 'micrometres', 'micrometre', 'microns', 'micron', 'um', 'µm', 'μm'],
-    1e3,
-  ),
-  ...unitAliases(['millimeters', 'millimeter', 'millimetres', 'millimetre', 'mm'], 1e6),
-  ...unitAliases(['centimeters', 'centimeter', 'centimetres', 'centimetre', 'cm'], 1e7),
-  ...unitAliases(['meters', 'meter', 'metres', 'metre', 'm'], 1e9),
-  ...unitAliases(['angstroms', 'angstrom', 'å'], 0.1),
-};
-
-function unitAliases(names: string[], factor: number): Record<string, number> {
-  return Object.fromEntries(names.map((name) => [name, factor]));
-}
+const NANOMETRES_PER_UNIT = aliasTable([
+  [1, 'nanometers nanometer nanometres nanometre nm'],
+  [1e3, 'micrometers micrometer micrometres micrometre microns micron um µm μm'],
+  [1e6, 'millimeters millimeter millimetres millimetre mm'],
+  [1e7, 'centimeters centimeter centimetres centimetre cm'],
+  [1e9, 'meters meter metres metre m'],
+  [0.1, 'angstroms angstrom å'],
+]);
 
 /** Units of other quantities than wavelength. */
 const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
