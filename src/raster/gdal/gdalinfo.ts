@@ -70,27 +70,18 @@ async function queryGdalInfo(path: string, dataset: string, driver: string): Pro
 
 type Items = Record<string, unknown> | undefined;
 
-/** The members of the output that are used. A member of another type is an error of type, which the caller catches. */
-interface Output {
-  size: unknown;
-  coordinateSystem?: { wkt?: unknown; proj4?: unknown };
-  geoTransform?: unknown;
+/** The output. A member of another type than expected throws an error, which the caller catches. */
+type Output = Record<string, unknown> & {
+  coordinateSystem?: Items;
   wgs84Extent?: { coordinates: unknown[][] };
   metadata?: Record<string, Items>;
   bands: OutputBand[];
-}
+};
 
-interface OutputBand {
-  block: unknown;
-  type: unknown;
-  colorInterpretation: unknown;
+type OutputBand = Record<string, unknown> & {
   colorTable?: { entries: unknown[] };
   metadata?: Record<string, Items>;
-  noDataValue?: unknown;
-  description?: unknown;
-  scale?: unknown;
-  offset?: unknown;
-}
+};
 
 function parseInfo(info: Output): GdalInfo {
   const [width, height] = numbers(info.size, 2);
