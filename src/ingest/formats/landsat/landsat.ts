@@ -39,20 +39,9 @@ const TITLES: Record<LandsatLevel, string> = {
   'pre-l1': 'Landsat Level 1 before collections',
 };
 
-const OLI = [
-  'coastal',
-  'blue',
-  'green',
-  'red',
-  'nir08',
-  'swir16',
-  'swir22',
-  'pan',
-  'cirrus',
-  'lwir11',
-  'lwir12',
-];
-const TM = ['blue', 'green', 'red', 'nir08', 'swir16', 'lwir', 'swir22', 'pan'];
+/** Common names by the number of the band, from 1. */
+const OLI = 'coastal blue green red nir08 swir16 swir22 pan cirrus lwir11 lwir12'.split(' ');
+const TM = 'blue green red nir08 swir16 lwir swir22 pan'.split(' ');
 
 export const landsat: ProductFormat = {
   name: 'Landsat',
