@@ -241,7 +241,7 @@ export class IngestJob {
     this.userNames.unshift([scratch.folder, input]);
     try {
       const { signal } = this.job;
-      this.message(`unpacking ${input}`);
+      this.job.message(this.toUserNames(`unpacking ${input}`));
       await this.guard?.assertUnchanged([input]);
       const files = await unpackArchive(input, scratch.folder, { reserve: storage.reserve, signal });
       await this.guard?.assertUnchanged([input]);
@@ -284,10 +284,6 @@ export class IngestJob {
     return { ...scene, path: this.toUserNames(path), warnings };
   }
 
-  private message(text: string): void {
-    this.job.message(this.toUserNames(text));
-  }
-
   private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
     await rm(scratch.folder, { recursive: true, force: true });
@@ -295,7 +291,7 @@ export class IngestJob {
 
   private async ingest({ index, scene, scratch }: FoundScene): Promise<SceneResult> {
     const { job, context, options, tiles, guard } = this;
-    this.message(scene.path);
+    job.message(this.toUserNames(scene.path));
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
       const plan = await planSceneTiles(context.storage, scene, options, this.dryRunCollections);
