@@ -26,7 +26,7 @@ export {
 } from './file/index.js';
 export { withGdalSignal } from './gdal/index.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf/index.js';
-export { type CubeLayout, openHdf5Cube, readHdf5Lists, readHdf5Points } from './hdf5/index.js';
+export { openHdf5Cube, readHdf5Lists, readHdf5Points } from './hdf5/index.js';
 export {
   elementsOf,
   isHyperspectral,
@@ -35,7 +35,6 @@ export {
   MAX_WAVELENGTH_NM,
   MIN_WAVELENGTH_NM,
   nearestBand,
-  type OdlNode,
   odlList,
   odlNodes,
   pamPath,

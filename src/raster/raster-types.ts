@@ -226,6 +226,11 @@ export interface RasterHeader {
   isDescribedOutside?: true;
 }
 
+export type RasterShape = Pick<
+  RasterHeader,
+  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
+>;
+
 /** A raster that one reader decodes. */
 export type HeaderOf<Blocks extends BlockLayout> = RasterHeader & { blocks: Blocks };
 

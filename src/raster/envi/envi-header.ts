@@ -10,7 +10,7 @@ import {
 } from '../file/index.js';
 import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/index.js';
 import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/index.js';
-import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../raster-types.js';
+import type { BandTags, EnviBlocks, RasterHeader, RasterShape, StoredType } from '../raster-types.js';
 import { describeSizeDifference, findHeader, findImage } from './envi-files.js';
 import { enviGeoreferencing } from './envi-georeferencing.js';
 import {
@@ -68,10 +68,7 @@ export async function openEnvi(
 }
 
 /** The raw image that a header describes, and the file beside it that holds it. */
-export type EnviRaster = Pick<
-  RasterHeader,
-  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
-> & { blocks: EnviBlocks };
+export type EnviRaster = RasterShape & { blocks: EnviBlocks };
 
 /** Throws TW_RASTER_SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED. */
 export async function openEnviNumbers(
