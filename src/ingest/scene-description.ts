@@ -76,7 +76,7 @@ export interface Scene {
   /** The product's own mask: the first of these bands that has information on a pixel decides. Empty if there is none. */
   quality: QualityBand[];
   /** True if cloud may be detected by reflectance, because the product has no mask. */
-  reflectanceTest: boolean;
+  reflectanceTest?: boolean;
   warnings: string[];
   /** Facts that `--name-pattern` read from the names of the files. */
   names?: FileNameFacts[];

@@ -5,9 +5,11 @@
 export { inflatePrefix } from './compression/deflate/index.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './compression/index.js';
 export {
+  affineOfGdal,
   createTransform,
   crsFromEpsg,
   crsFromWkt,
+  isInvertible,
   mapToPixel,
   type PointTransform,
   pixelToMap,
@@ -19,11 +21,12 @@ export {
   type GeoreferencingOverride,
   openFile,
   readSmallFile,
+  readStart,
   SIGNATURE_BYTES,
 } from './file/index.js';
 export { withGdalSignal } from './gdal/index.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf/index.js';
-export { type CubeLayout, openHdf5Cube, readHdf5Lists, readHdf5Points } from './hdf5/index.js';
+export { openHdf5Cube, readHdf5Lists, readHdf5Points } from './hdf5/index.js';
 export {
   elementsOf,
   isHyperspectral,
@@ -32,7 +35,6 @@ export {
   MAX_WAVELENGTH_NM,
   MIN_WAVELENGTH_NM,
   nearestBand,
-  type OdlNode,
   odlList,
   odlNodes,
   pamPath,
@@ -69,7 +71,13 @@ export {
 } from './pixels/index.js';
 export { listSubdatasets } from './raster-subdatasets.js';
 export * from './raster-types.js';
-export { readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read-raster.js';
+export {
+  type RowsRequest,
+  readRaster,
+  readRowsOfRasters,
+  readWindow,
+  readWindowInto,
+} from './read-raster.js';
 export { alignToBlocks, maskPath } from './tiff/index.js';
 export {
   type AssembledFile,

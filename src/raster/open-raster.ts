@@ -88,7 +88,7 @@ async function openWithoutExternalMask(
     case 'mat':
       return openMat(path, layer, position);
     case 'hdf5':
-      if (layer === undefined) throw subdatasetRequired(path, await subdatasetNames(path));
+      if (layer === undefined) throw await subdatasetRequired(path);
       return openHdf5(path, layer);
     default:
       return openViaGdal(path, opened, { layer, position, pam });
@@ -104,13 +104,13 @@ async function withReadErrors<T>(path: string, open: () => Promise<T>): Promise<
   }
 }
 
-function subdatasetRequired(path: string, layers: string[]): TilewrightError {
-  if (layers.length > 0) return subdatasetNotNamed(path, layers);
-  return unsupported(path, 'it has no numeric dataset with rows and columns');
-}
-
-async function subdatasetNames(path: string): Promise<string[]> {
-  return (await listHdf5Subdatasets(path)).subdatasets.map(({ name }) => name);
+async function subdatasetRequired(path: string): Promise<TilewrightError> {
+  const { subdatasets } = await listHdf5Subdatasets(path);
+  if (subdatasets.length === 0) return unsupported(path, 'it has no numeric dataset with rows and columns');
+  return subdatasetNotNamed(
+    path,
+    subdatasets.map(({ name }) => name),
+  );
 }
 
 /** Detects the type of a file by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */

@@ -133,6 +133,7 @@ export interface EnviBlocks extends BlockSize {
 /** An array of rows x columns x bands in a MATLAB file, stored in column order. A block is one row. */
 export interface MatBlocks extends BlockSize {
   reader: 'mat';
+  /** May be smaller than the type of the variable. */
   storedType: StoredType;
   /** Offset and length of the array's element in the file, bytes. */
   start: number;
@@ -205,7 +206,7 @@ export interface RasterHeader {
    */
   mask?: RasterHeader;
   /** True if the values are indexes of a colour table. They are codes, which must not be averaged. */
-  palette: boolean;
+  palette?: boolean;
   /** Colours of the indexes, if the values have 8 bits. */
   colours?: ColourTable | undefined;
   /**
@@ -220,10 +221,18 @@ export interface RasterHeader {
   /** Assumptions that the reader made, in text for the user. */
   warnings?: string[];
   /** TIFF DateTime tag (306), as stored. */
-  dateTime: string | undefined;
+  dateTime?: string | undefined;
   /** True if position or layout come from a header file or from the user instead of the file with the pixels. */
   isDescribedOutside?: true;
 }
+
+export type RasterShape = Pick<
+  RasterHeader,
+  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
+>;
+
+/** A raster that one reader decodes. */
+export type HeaderOf<Blocks extends BlockLayout> = RasterHeader & { blocks: Blocks };
 
 export interface Window {
   column: number;

@@ -10,7 +10,6 @@ import { cubeMemoryBounds, cutCube } from '../../src/ingest/cut/cut-cube.js';
 import { encodeTile } from '../../src/ingest/cut/encode-cut-tile.js';
 import type { CellGroup, SourceRows, WarpTask } from '../../src/ingest/cut/ingest-tasks.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { gridToSourceTransform } from '../../src/ingest/georeferencing/georeferenced-grid-transform.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import { readRowsOfRasters } from '../../src/raster/index.js';
 import { INTERLEAVES, writeEnvi } from '../raster/envi.js';
@@ -98,7 +97,7 @@ test('the memory for cutting a cube does not affect the result', async (t) => {
 
       const source = await wholeSource(header, group!.nodata);
       const task: WarpTask = { kind: 'cut', cell, sources: [source], source: 0, mask: [] };
-      const pixels = warpGroup(task, (one) => gridToSourceTransform(grid.epsg, one));
+      const pixels = warpGroup(task);
       if (!pixels) {
         assert.equal(found, null);
         await assert.rejects(readFile(path), { code: 'ENOENT' });

@@ -44,7 +44,7 @@ test('a raster file compressed by gzip is unpacked under its own name, within th
     const content = Buffer.concat([Buffer.from(start, 'latin1'), noise]);
     // Members one after another are one file (RFC 1952, 2.2).
     const bytes = Buffer.concat([gzipSync(content.subarray(0, 1000)), gzipSync(content.subarray(1000))]);
-    assert.deepEqual(await unpackBytes(bytes), { files: ['archive'], bytes: content.length });
+    assert.deepEqual(await unpackBytes(bytes), ['archive']);
     assert.deepEqual(await readFile(join(out, 'archive')), content);
     await rm(out, { recursive: true });
     await refused(gzipSync(content).subarray(0, -9), 'BROKEN', {}, 'cut off');
@@ -55,7 +55,7 @@ test('a raster file compressed by gzip is unpacked under its own name, within th
   const tiff = Buffer.from('II*\0');
   const named = `${path}.TIF.GZ`;
   await writeFile(named, gzipSync(tiff));
-  assert.deepEqual((await unpackArchive(named, out, OPTIONS)).files, ['archive.TIF']);
+  assert.deepEqual(await unpackArchive(named, out, OPTIONS), ['archive.TIF']);
   await rm(named);
   await rm(out, { recursive: true });
   await refused(gzipSync(Buffer.concat([tiff, Buffer.alloc(40e6)])), 'TOO_LARGE', {}, 'a bomb');
@@ -82,12 +82,11 @@ test('zip, tar and tar.gz are detected by their content and unpacked completely'
     'tar.gz': gzipSync(tar([{ name: 'folder/', type: '5' }, ...entries])),
   };
   for (const [kind, bytes] of Object.entries(archives)) {
-    const { files: names, bytes: total } = await unpackBytes(bytes);
+    const names = await unpackBytes(bytes);
     const stored = kind === 'zip' ? ['stored'] : [];
     assert.deepEqual(names, [...Object.keys(files), ...stored]);
     for (const [name, content] of Object.entries(files))
       assert.deepEqual(await readFile(join(out, name)), content, `${kind} ${name}`);
-    assert.equal(total, entries.reduce((sum, e) => sum + e.content.length, 0) + stored.length);
     await assert.rejects(unpackBytes(bytes), /is not empty/, 'a folder of others is not used, nor removed');
     assert.equal((await stat(join(out, 'a.txt'))).size, 1);
     execFileSync('rm', ['-r', out]);
@@ -114,7 +113,7 @@ test('archives of Info-ZIP, Python and GNU tar are read', async (t) => {
       continue;
     }
     const archive = name === 'zipfile' ? `${path}.zip` : path;
-    const { files } = await unpackArchive(archive, out, OPTIONS);
+    const files = await unpackArchive(archive, out, OPTIONS);
     assert.equal(files.length, 2, name);
     assert.equal(await readFile(join(out, 'sub', 'ö.txt'), 'utf8'), 'abc');
     execFileSync('rm', ['-r', out]);
@@ -182,7 +181,7 @@ test('for any names, nothing is written outside of the folder', async (t) => {
       const small = entries.filter(({ name }) => Buffer.byteLength(name) <= 100);
       await writeFile(path, asZip ? zip(entries) : tar(small));
       try {
-        const { files } = await unpackArchive(path, out, OPTIONS);
+        const files = await unpackArchive(path, out, OPTIONS);
         for (const file of files) assert.doesNotMatch(file, /(^|\/)\.\.(\/|$)|^\/|\\|\0/);
         execFileSync('rm', ['-r', out]);
       } catch (error) {
@@ -220,7 +219,7 @@ test('links, devices, duplicates and encrypted entries are refused', async (t) =
 });
 
 test('bombs are refused before they fill the disk', async (t) => {
-  const { refused, unpackBytes } = await bench(t);
+  const { out, refused, unpackBytes } = await bench(t);
   const zeros = (megabytes: number) => Buffer.alloc(megabytes * 1e6);
   const large = { name: 'zeros', content: zeros(30) };
   await refused(zip([large]), 'TOO_LARGE', {}, 'ratio of a zip');
@@ -235,8 +234,8 @@ test('bombs are refused before they fill the disk', async (t) => {
     maxEntries: 2999,
   });
   await refused(gzipSync(zeros(60)), 'TOO_LARGE', { maxEntries: 10 }, 'zeros without an entry');
-  const { bytes } = await unpackBytes(zip([{ name: 'empty raster', content: zeros(9) }]));
-  assert.equal(bytes, 9e6, 'an empty raster is no bomb');
+  const [empty] = await unpackBytes(zip([{ name: 'empty raster', content: zeros(9) }]));
+  assert.equal((await stat(join(out, empty!))).size, 9e6, 'an empty raster is no bomb');
 });
 
 test('the disk reserve is checked for declared sizes and during unpacking', async (t) => {
@@ -288,7 +287,7 @@ test('truncated or damaged archives are refused, or their entries are unchanged'
       const damaged = Buffer.from(bytes);
       damaged[Math.floor((bytes.length * i) / 40)]! ^= 0x11;
       try {
-        const { files } = await unpackBytes(damaged);
+        const files = await unpackBytes(damaged);
         if (kind !== 'tar')
           for (const file of files) assert.deepEqual(await readFile(join(out, file)), content);
         execFileSync('rm', ['-r', out]);

@@ -167,47 +167,26 @@ test('samples are extracted, valid pixels copied and wide ones narrowed', () => 
   );
 });
 
-test('differences are taken along rows, and reverted', () => {
+test('differences along rows are reverted', () => {
   fc.assert(
-    fc.property(
-      size,
-      fc.nat(3),
-      fc.integer({ min: 1, max: 4 }),
-      fc.nat(1e6),
-      ({ width, height }, more, samples, seed) => {
-        const { horizontalDifferences, horizontalSums } = typedKernels.uint16;
-        const next = random(seed);
-        const stride = width + more;
-        const source = Uint16Array.from({ length: 3 + stride * height }, () => Math.floor(65536 * next()));
-        const outWidth = width + 2;
-        const out = new Uint16Array(outWidth * height);
-        horizontalDifferences(source, 3, stride, width, height, out, outWidth);
-        const expected = Array.from(out, (_, i) => {
-          const [column, row] = [i % outWidth, Math.floor(i / outWidth)];
-          if (column >= width) return 0;
-          const at = 3 + row * stride + column;
-          return (source[at]! - (column > 0 ? source[at - 1]! : 0)) & 0xffff;
-        });
-        assert.deepEqual([...out], expected);
-        horizontalSums(out, outWidth, height, 1);
-        for (let i = 0; i < width * height; i++) {
-          const [column, row] = [i % width, Math.floor(i / width)];
-          assert.equal(out[row * outWidth + column], source[3 + row * stride + column]);
-        }
-        // Interleaved samples: each is the sum of its own from the row's start on.
-        const values = Uint16Array.from({ length: width * samples * height }, () =>
-          Math.floor(65536 * next()),
-        );
-        const undone = values.slice();
-        horizontalSums(undone, width, height, samples);
-        for (const [i, value] of undone.entries()) {
-          const first = Math.floor(i / (width * samples)) * width * samples;
-          let sum = 0;
-          for (let at = i; at >= first; at -= samples) sum += values[at]!;
-          assert.equal(value, sum & 0xffff);
-        }
-      },
-    ),
+    fc.property(size, fc.integer({ min: 1, max: 4 }), fc.nat(1e6), ({ width, height }, samples, seed) => {
+      const { horizontalSums } = typedKernels.uint16;
+      const next = random(seed);
+      const pixels = Uint16Array.from({ length: width * height }, () => Math.floor(65536 * next()));
+      const differences = pixels.map((value, i) => value - (i % width > 0 ? pixels[i - 1]! : 0));
+      horizontalSums(differences, width, height, 1);
+      assert.deepEqual(differences, pixels);
+      // Interleaved samples: each is the sum of its own from the row's start on.
+      const values = Uint16Array.from({ length: width * samples * height }, () => Math.floor(65536 * next()));
+      const undone = values.slice();
+      horizontalSums(undone, width, height, samples);
+      for (const [i, value] of undone.entries()) {
+        const first = Math.floor(i / (width * samples)) * width * samples;
+        let sum = 0;
+        for (let at = i; at >= first; at -= samples) sum += values[at]!;
+        assert.equal(value, sum & 0xffff);
+      }
+    }),
     runs,
   );
 });

@@ -70,7 +70,7 @@ async function readBand(
   const group = tile.groups[g];
   const { header, bands } = await readRaster(group.path, [b]);
   const { width, height } = header;
-  const codes = group.role !== 'data' || group.codes === true || header.palette;
+  const codes = group.role !== 'data' || group.codes === true || header.palette === true;
   const nodata = nodataValue(group);
   if (!physical) return { width, height, pixels: bands[0], nodata, codes };
   const { scale, offset } = group.bands[b];

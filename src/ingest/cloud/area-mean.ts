@@ -1,4 +1,4 @@
-/** Downsamples a band to a coarser grid of the same extent by the area-weighted mean. */
+/** Resamples a band to another grid of the same extent, by the area-weighted mean or the nearest pixel. */
 
 export interface BandPixels {
   /** Row order, top row first. */
@@ -48,4 +48,20 @@ function overlaps(pixels: number, cells: number): Overlap[] {
     for (let i = first; i < to; i++) weights.push(Math.min(i + 1, to) - Math.max(i, from));
     return { first, weights };
   });
+}
+
+/** The value of the pixel that contains the centre of each of columns x rows cells. */
+export function sampleNearest<Pixels extends Float32Array | Uint8Array>(
+  { pixels, width, height }: { pixels: Pixels; width: number; height: number },
+  columns: number,
+  rows: number,
+): Pixels {
+  if (width === columns && height === rows) return pixels;
+  const out = new (pixels.constructor as new (length: number) => Pixels)(columns * rows);
+  for (let row = 0, to = 0; row < rows; row++) {
+    const from = Math.floor(((row + 0.5) * height) / rows) * width;
+    for (let column = 0; column < columns; column++, to++)
+      out[to] = pixels[from + Math.floor(((column + 0.5) * width) / columns)];
+  }
+  return out;
 }

@@ -80,25 +80,18 @@ function findBands(
   nameOf: (band: SourceBand) => string | undefined,
 ): Record<string, DetectorBand> | null {
   const found: Record<string, DetectorBand> = {};
-  for (const [as, names] of Object.entries(wanted)) {
-    const band = names.flatMap((name) => bandNamed(scene, name, nameOf))[0];
-    if (!band) return null;
-    found[as] = band;
-  }
-  return found;
-}
-
-function bandNamed(
-  scene: Scene,
-  name: string,
-  nameOf: (band: SourceBand) => string | undefined,
-): DetectorBand[] {
-  return scene.groups
+  const candidates = scene.groups
     .filter((group) => group.role === 'data')
     .flatMap(({ name: group, nodata, bands }) =>
-      bands.flatMap((band, index) => {
+      bands.map((band, index) => {
         const { scale, offset } = band;
-        return nameOf(band) === name ? [{ group, band: index, scale, offset, nodata }] : [];
+        return { name: nameOf(band), band: { group, band: index, scale, offset, nodata } };
       }),
     );
+  for (const [as, names] of Object.entries(wanted)) {
+    const [match] = names.flatMap((name) => candidates.filter((one) => one.name === name));
+    if (!match) return null;
+    found[as] = match.band;
+  }
+  return found;
 }

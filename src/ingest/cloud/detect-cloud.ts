@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
 import { cloudModelUnreadable } from '../errors.js';
-import type { BandPixels } from './area-mean.js';
+import { type BandPixels, sampleNearest } from './area-mean.js';
 import type { CloudDetector, DetectorBand } from './choose-cloud-detector.js';
 import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './lightgbm-model.js';
 import { detectCloudByReflectance } from './reflectance-detector.js';
@@ -30,16 +30,8 @@ export async function detectCloud({ cell, folder, test, bands }: CloudRequest): 
     detectCloudByModel(model, pixels, valid, codes, width, height, test.pixelSize);
     return codes;
   }
-  const at = (name: string) => upsampleNearest(pixels[name], width, height);
-  const six = {
-    blue: at('blue'),
-    green: at('green'),
-    red: at('red'),
-    nir: at('nir'),
-    swir16: at('swir16'),
-    swir22: at('swir22'),
-  };
-  detectCloudByReflectance(six, valid, codes);
+  const six = Object.entries(pixels).map(([name, band]) => [name, sampleNearest(band, width, height)]);
+  detectCloudByReflectance(Object.fromEntries(six), valid, codes);
   return codes;
 }
 
@@ -54,18 +46,6 @@ async function readBand(
   const pixels = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++) pixels[i] = stored[i] === hole ? NaN : stored[i] * scale + offset;
   return { pixels, width: header.width, height: header.height };
-}
-
-/** Each pixel has the value of the coarser pixel that contains its centre. */
-function upsampleNearest(band: BandPixels, width: number, height: number): Float32Array {
-  if (band.width === width && band.height === height) return band.pixels;
-  const out = new Float32Array(width * height);
-  for (let row = 0, to = 0; row < height; row++) {
-    const from = Math.floor(((row + 0.5) * band.height) / height) * band.width;
-    for (let column = 0; column < width; column++, to++)
-      out[to] = band.pixels[from + Math.floor(((column + 0.5) * band.width) / width)];
-  }
-  return out;
 }
 
 let loaded: { path: string; changed: number; model: LightgbmModel } | undefined;

@@ -14,14 +14,7 @@ import { Mask } from '../../raster/index.js';
 import { badCloudBands } from '../errors.js';
 
 /** Reflectance at the top of the atmosphere, 0-1, all of one size. Centres: 0.48, 0.56, 0.66, 0.86, 1.6 and 2.2 micrometres. */
-export interface CloudBands {
-  blue: Float32Array;
-  green: Float32Array;
-  red: Float32Array;
-  nir: Float32Array;
-  swir16: Float32Array;
-  swir22: Float32Array;
-}
+export type CloudBands = Record<'blue' | 'green' | 'red' | 'nir' | 'swir16' | 'swir22', Float32Array>;
 
 /**
  * Fmask's potential cloud pixels. Ratios are multiplied out to avoid division by zero. The test fails if a sum is negative

@@ -9,7 +9,7 @@
  */
 import { Mask } from '../../raster/index.js';
 import { badCloudBands, badCloudModel } from '../errors.js';
-import { areaMean, type BandPixels } from './area-mean.js';
+import { areaMean, type BandPixels, sampleNearest } from './area-mean.js';
 import { dilate, meanOverDisk } from './cloud-disk-filters.js';
 import type { LightgbmModel } from './lightgbm-model.js';
 import { predictLightgbm } from './lightgbm-predict.js';
@@ -49,7 +49,7 @@ export function detectCloudByModel(
   const columns = Math.max(1, Math.round((width * pixelSize) / CELL_METRES));
   const rows = Math.max(1, Math.round((height * pixelSize) / CELL_METRES));
   const means = MODEL_BANDS.map((name) => {
-    const band = bands[name] ?? { pixels: [], width, height };
+    const band = bands[name] ?? { pixels: new Float32Array(), width, height };
     if (band.pixels.length !== band.width * band.height || band.pixels.length === 0) {
       throw badCloudBands(name, band.pixels.length, band.width * band.height);
     }
@@ -62,27 +62,17 @@ export function detectCloudByModel(
     rows,
     DILATION_RADIUS_CELLS,
   );
-  for (let y = 0, i = 0; y < height; y++) {
-    const row = Math.floor(((y + 0.5) * rows) / height) * columns;
-    for (let x = 0; x < width; x++, i++) {
-      const cell = row + Math.floor(((x + 0.5) * columns) / width);
-      if (valid[i] === 0) out[i] = Mask.nodata;
-      else if (cloud[cell] !== 0) out[i] = Mask.cloud;
-      else out[i] = Number.isNaN(mean[cell]) ? Mask.notAssessed : Mask.clear;
-    }
-  }
+  const codes = cloud.map((is, cell) =>
+    is ? Mask.cloud : Number.isNaN(mean[cell]) ? Mask.notAssessed : Mask.clear,
+  );
+  const found = sampleNearest({ pixels: codes, width: columns, height: rows }, width, height);
+  for (let i = 0; i < out.length; i++) out[i] = valid[i] === 0 ? Mask.nodata : found[i];
 }
 
 /** The band with NaN for pixels whose centre lies on an invalid pixel of the mask, or whose value is not finite. */
 function onlyValid(band: BandPixels, valid: Uint8Array, width: number, height: number): BandPixels {
-  const pixels = new Float32Array(band.pixels.length);
-  for (let y = 0, i = 0; y < band.height; y++) {
-    const row = Math.floor(((y + 0.5) * height) / band.height) * width;
-    for (let x = 0; x < band.width; x++, i++) {
-      const isValid = valid[row + Math.floor(((x + 0.5) * width) / band.width)] !== 0;
-      pixels[i] = isValid && Number.isFinite(band.pixels[i]) ? band.pixels[i] : NaN;
-    }
-  }
+  const isValid = sampleNearest({ pixels: valid, width, height }, band.width, band.height);
+  const pixels = band.pixels.map((value, i) => (isValid[i] !== 0 && Number.isFinite(value) ? value : NaN));
   return { ...band, pixels };
 }
 

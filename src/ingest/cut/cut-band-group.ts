@@ -1,5 +1,5 @@
 /** Cuts one band group of one cell, and its mask, out of the source rows in memory. */
-import { type GridBounds, gridByName } from '../../grid/index.js';
+import { gridByName } from '../../grid/index.js';
 import {
   allocatePixels,
   applyQualityLookup,
@@ -9,13 +9,13 @@ import {
   initialMask,
   maskHistogram,
   type PixelArray,
-  type PointTransform,
   type Resampling,
   viewPixels,
   warp,
   warpMasked,
 } from '../../raster/index.js';
-import type { SourceRows, WarpTask } from './ingest-tasks.js';
+import { type GeoBox, gridToSourceTransform } from '../georeferencing/index.js';
+import type { CellGroup, SourceRows, WarpTask } from './ingest-tasks.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];
@@ -29,20 +29,16 @@ export interface WarpedGroup {
   mask: Uint8Array | null;
 }
 
-/** The projection from the cells' coordinates to a source's own system. */
-export type TransformForSource = (source: SourceRows) => PointTransform;
-
 /** Null if no band holds a valid pixel in the cell. */
-export function warpGroup(task: WarpTask, projectionOf: TransformForSource): WarpedGroup | null {
+export function warpGroup(task: WarpTask): WarpedGroup | null {
   const { cell, sources, mask } = task;
   const own = sources[task.source];
-  const bounds = gridByName(cell.grid).bounds(cell.geocode);
   const size = cell.width * cell.height;
   const controls = new Map<string, ControlGrid>();
   const controlAt = (source: SourceRows) => {
     const { crs, transform, width, height } = source;
     const position = JSON.stringify([crs.proj4, transform, width, height]);
-    const known = controls.get(position) ?? controlGridFor(bounds, cell, source, projectionOf(source));
+    const known = controls.get(position) ?? controlGridOf(cell, source);
     controls.set(position, known);
     return known;
   };
@@ -67,13 +63,13 @@ export function warpGroup(task: WarpTask, projectionOf: TransformForSource): War
   };
 }
 
-export function controlGridFor(
-  bounds: GridBounds,
-  { width, height }: { width: number; height: number },
-  source: Pick<SourceRows, 'transform' | 'width' | 'height'>,
-  project: PointTransform,
+export function controlGridOf(
+  { grid, geocode, width, height }: Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height'>,
+  source: GeoBox,
 ): ControlGrid {
-  return buildControlGrid({ bounds, width, height }, project, source.transform, source);
+  const cells = gridByName(grid);
+  const target = { bounds: cells.bounds(geocode), width, height };
+  return buildControlGrid(target, gridToSourceTransform(cells.epsg, source), source.transform, source);
 }
 
 /** Returns the number of pixels with data. */

@@ -3,7 +3,6 @@
  * is written by rows of blocks: memory holds the source pixels of some rows of blocks, and one row of blocks of the tile.
  */
 import { rmSync } from 'node:fs';
-import { gridByName } from '../../grid/index.js';
 import {
   bytesPerSample,
   type ControlGrid,
@@ -23,8 +22,8 @@ import {
   warp,
   warpMasked,
 } from '../../raster/index.js';
-import { gridToSourceTransform } from '../georeferencing/index.js';
-import { computeMaskCodes, controlGridFor } from './cut-band-group.js';
+import type { GeoBox } from '../georeferencing/index.js';
+import { computeMaskCodes, controlGridOf } from './cut-band-group.js';
 import { cubeImage, encodeMaskFile, groupRecord } from './encode-cut-tile.js';
 import type { CellGroup, CubeResult, CubeTask, SourceRows } from './ingest-tasks.js';
 import { maskUnseenPixels } from './unseen-pixels.js';
@@ -37,11 +36,10 @@ interface BlockRowStrip {
   window: Window;
 }
 
-type Source = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
 type CubeCell = Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height' | 'dataType' | 'bands'>;
 
 /** Memory for cutting a cube, bytes: the minimum, and the maximum that is useful. */
-export function cubeMemoryBounds(cell: CubeCell, source: Source): { least: number; most: number } {
+export function cubeMemoryBounds(cell: CubeCell, source: GeoBox): { least: number; most: number } {
   const control = controlGridOf(cell, source);
   const each = rowsOfBlocks(cell, control, source);
   const whole = planStrips(cell, control, source, Infinity);
@@ -204,17 +202,8 @@ async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uin
   return computeMaskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);
 }
 
-function controlGridOf(
-  cell: Pick<CubeCell, 'grid' | 'geocode' | 'width' | 'height'>,
-  source: Source,
-): ControlGrid {
-  const grid = gridByName(cell.grid);
-  const projection = gridToSourceTransform(grid.epsg, source);
-  return controlGridFor(grid.bounds(cell.geocode), cell, source, projection);
-}
-
 /** Combines rows of blocks while their source pixels fit into `room` bytes; at least one row. */
-function planStrips(cell: CubeCell, control: ControlGrid, source: Source, room: number): BlockRowStrip[] {
+function planStrips(cell: CubeCell, control: ControlGrid, source: GeoBox, room: number): BlockRowStrip[] {
   const strips: BlockRowStrip[] = [];
   for (const next of rowsOfBlocks(cell, control, source)) {
     const last = strips.at(-1);
@@ -225,7 +214,7 @@ function planStrips(cell: CubeCell, control: ControlGrid, source: Source, room: 
   return strips;
 }
 
-function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source): BlockRowStrip[] {
+function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: GeoBox): BlockRowStrip[] {
   return Array.from({ length: Math.ceil(height / CUBE_BLOCK_SIDE) }, (_, i) => {
     const from = i * CUBE_BLOCK_SIDE;
     const to = Math.min((i + 1) * CUBE_BLOCK_SIDE, height);
@@ -240,7 +229,7 @@ const NEIGHBOUR_MARGIN = 1;
  * The part of the source that a part of the tile needs. Rows and columns are determined separately, even if the others lie
  * beside the source, because `warp` requires this.
  */
-function windowOf(control: ControlGrid, { width, height }: Source): Window {
+function windowOf(control: ControlGrid, { width, height }: GeoBox): Window {
   const { left, top, right, bottom } = sourceExtent(control);
   if (left > right) return EMPTY_WINDOW;
   const clip = (value: number, most: number) => Math.max(0, Math.min(most, value));

@@ -6,14 +6,7 @@ import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
 import type { CloudDetector } from '../cloud/index.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
-import {
-  type CutPass,
-  groupPixelGrids,
-  isCubeGroup,
-  planCutPasses,
-  type RowRange,
-  type ScenePlan,
-} from '../plan/index.js';
+import { type CutPass, groupPixelGrids, isCubeGroup, planCutPasses, type ScenePlan } from '../plan/index.js';
 import {
   referenceGroup,
   requireGroup,
@@ -139,16 +132,14 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
       await mapConcurrent(decoding, concurrency, (task) => pool.decode(task, signal));
       await mapConcurrent(chunk.geocodes, concurrency, async (geocode) => {
         const cell = cells.get(geocode) as CellState;
-        const read = windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i]));
+        const read = windows.map(({ source }, i): SourceRows => {
+          const [rowStart, rowEnd] = chunk.windows[i];
+          return { ...source, rowStart, rowEnd };
+        });
         for (const { group, source, mask } of pass.cuts) {
-          const task: WarpTask = {
-            kind: 'cut',
-            cell: cellGroup(work, group, cell),
-            sources: read,
-            source,
-            mask,
-          };
-          const result = await pool.warp(task, signal);
+          const own = cellGroup(work, group, cell);
+          const task: WarpTask = { kind: 'cut', cell: own, sources: read, source, mask };
+          const result = await pool.run(task, signal);
           cell.results[group] = result && (await writeFiles(work, cell, result));
           work.step();
         }
@@ -182,7 +173,7 @@ async function cutCubes(
       const { buffer, offset } = allocation;
       const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
       const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
-      const result = await pool.cube(task, signal).catch((error) => {
+      const result = await pool.run(task, signal).catch((error) => {
         throw asStorageError(error, path);
       });
       if (result)
@@ -207,9 +198,10 @@ function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTas
   });
 }
 
-/** The windows of one source: one for each raster, and the offsets of each band of the source and of its validity. */
-interface SourceWindow extends Pick<SourceRows, 'buffer' | 'offsets' | 'validity'> {
+/** The windows of one source: one for each raster, and the source in memory, with any rows. */
+interface SourceWindow {
   files: RowBuffer[];
+  source: Omit<SourceRows, 'rowStart' | 'rowEnd'>;
 }
 
 function allocateWindows(
@@ -236,27 +228,16 @@ function allocateWindows(
     const stored = placed
       .slice(source.bands.length)
       .map(({ header: { dataType }, offset }) => ({ dataType, offset }));
-    return {
-      buffer,
-      offsets,
-      validity: ofBands.map((at) => (at === null ? null : stored[at]!)),
-      files,
-    };
+    const validityOf = ofBands.map((at) => (at === null ? null : stored[at]!));
+    const { dataType, crs, transform, width, height } = source.bands[0].header;
+    const place = { dataType, nodata: source.nodata, crs, transform, width, height };
+    return { files, source: { ...place, buffer, offsets, validity: validityOf } };
   });
 }
 
 /** A file may hold several rasters, each with its own bands. */
 const rasterName = ({ path, blocks }: RasterHeader) =>
   `${path}\n${'dataset' in blocks ? blocks.dataset : ''}\n${'directory' in blocks ? blocks.directory : ''}`;
-
-function cutSource(
-  { bands, nodata }: SourceGroup,
-  { buffer, offsets, validity }: SourceWindow,
-  [rowStart, rowEnd]: RowRange,
-): SourceRows {
-  const { dataType, crs, transform, width, height } = bands[0].header;
-  return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets, validity };
-}
 
 function cellGroup(
   { scene, grid, write, compress }: CutContext,
@@ -302,7 +283,7 @@ async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<v
   );
   await mapConcurrent(blanks, concurrency, async ({ cell, g }) => {
     const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    const result = await pool.encodeEmptyTile(blank, signal);
+    const result = await pool.run(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
   });
 }
@@ -318,14 +299,9 @@ async function detectCloudInCells(
   await mapConcurrent(cells, concurrency, async (cell) => {
     const written = cell.results[finest] as WrittenResult;
     const folder = cell.folder as string;
-    const task: DetectCloudTask = {
-      kind: 'assess',
-      cell: cellGroup(work, finest, cell),
-      folder,
-      test,
-      bands,
-    };
-    const { file, cloudCover, footprint } = await pool.detectCloud(task, signal);
+    const own = cellGroup(work, finest, cell);
+    const task: DetectCloudTask = { kind: 'assess', cell: own, folder, test, bands };
+    const { file, cloudCover, footprint } = await pool.run(task, signal);
     await writeStaged(work.write, folder, file);
     written.mask = { record: file.record, cloudCover, footprint };
     work.step();

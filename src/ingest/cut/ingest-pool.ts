@@ -2,15 +2,13 @@ import { Semaphore, WorkerPool } from '../../async/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { DescribeOptions, Scene } from '../scene-description.js';
 import type {
-  CubeResult,
   CubeTask,
-  CutResult,
   DecodeTask,
   DetectCloudTask,
   EmptyTileTask,
   IngestResult,
+  IngestResults,
   IngestTask,
-  MaskResult,
   WarpTask,
 } from './ingest-tasks.js';
 
@@ -67,22 +65,12 @@ export class IngestPool {
     }) as Promise<Scene[]>;
   }
 
-  /** Null if the cell holds no data of the group. */
-  warp(task: WarpTask, signal?: AbortSignal): Promise<CutResult | null> {
-    return this.pool.run(task, { signal }) as Promise<CutResult | null>;
-  }
-
-  /** Null if the cell holds no data of the cube. */
-  cube(task: CubeTask, signal?: AbortSignal): Promise<CubeResult | null> {
-    return this.pool.run(task, { signal }) as Promise<CubeResult | null>;
-  }
-
-  encodeEmptyTile(task: EmptyTileTask, signal?: AbortSignal): Promise<CutResult> {
-    return this.pool.run(task, { signal }) as Promise<CutResult>;
-  }
-
-  detectCloud(task: DetectCloudTask, signal?: AbortSignal): Promise<MaskResult> {
-    return this.pool.run(task, { signal }) as Promise<MaskResult>;
+  /** Cuts or makes files of one cell. */
+  run<Task extends WarpTask | CubeTask | EmptyTileTask | DetectCloudTask>(
+    task: Task,
+    signal?: AbortSignal,
+  ): Promise<IngestResults[Task['kind']]> {
+    return this.pool.run(task, { signal }) as Promise<IngestResults[Task['kind']]>;
   }
 
   /** Ends idle threads; later tasks start threads again. */

@@ -1,16 +1,9 @@
 /** Tasks of the ingest threads, and their results. */
 import type { GridName } from '../../grid/index.js';
-import type {
-  Affine,
-  ColourTable,
-  Crs,
-  DataType,
-  RasterHeader,
-  Resampling,
-  SpectralTags,
-} from '../../raster/index.js';
+import type { ColourTable, DataType, RasterHeader, Resampling, SpectralTags } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
 import type { CloudRequest } from '../cloud/index.js';
+import type { GeoBox } from '../georeferencing/index.js';
 import type { DescribeOptions, Scene } from '../scene-description.js';
 import type { DecodeRequest } from './row-buffer.js';
 
@@ -46,14 +39,9 @@ export function decodeTasks(reads: DecodeRequest[], processes: number): DecodeTa
 }
 
 /** Rows [rowStart, rowEnd) of some bands of a source, in memory that is not written while cells are cut. */
-export interface SourceRows {
+export interface SourceRows extends GeoBox {
   dataType: DataType;
   nodata: number | null;
-  crs: Crs;
-  transform: Affine;
-  /** Size of the source raster. */
-  width: number;
-  height: number;
   rowStart: number;
   rowEnd: number;
   buffer: SharedArrayBuffer;
@@ -177,4 +165,14 @@ export interface CutResult {
 }
 
 export type IngestTask = DescribeTask | DecodeTask | WarpTask | CubeTask | EmptyTileTask | DetectCloudTask;
-export type IngestResult = Scene[] | CutResult | CubeResult | MaskResult | null;
+
+/** By kind of task; null if the cell holds no data of the group. */
+export interface IngestResults {
+  describe: Scene[];
+  decode: null;
+  cut: CutResult | null;
+  cube: CubeResult | null;
+  blank: CutResult;
+  assess: MaskResult;
+}
+export type IngestResult = IngestResults[keyof IngestResults];

@@ -1,39 +1,31 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 
 import { handleTasks } from '../../async/index.js';
-import { gridByName } from '../../grid/index.js';
 import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/index.js';
 import { detectCloud } from '../cloud/index.js';
 import { describeScenes } from '../formats/index.js';
-import { gridToSourceTransform } from '../georeferencing/index.js';
 import { warpGroup } from './cut-band-group.js';
 import { cutCube } from './cut-cube.js';
 import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode-cut-tile.js';
-import type {
-  CutResult,
-  DecodeTask,
-  DetectCloudTask,
-  IngestResult,
-  IngestTask,
-  MaskResult,
-  WarpTask,
-} from './ingest-tasks.js';
+import type { DecodeTask, IngestResult, IngestTask } from './ingest-tasks.js';
 
 handleTasks<IngestTask, IngestResult>(
-  (task, signal) => {
+  async (task, signal) => {
     switch (task.kind) {
       case 'describe':
         return withGdalSignal(signal, () => describeScenes(task.path, task.options, task.files));
       case 'decode':
         return decode(task, signal);
-      case 'cut':
-        return cut(task);
+      case 'cut': {
+        const pixels = warpGroup(task);
+        return pixels && encodeTile(task.cell, pixels);
+      }
       case 'cube':
         return cutCube(task);
       case 'blank':
         return encodeEmptyTile(task.cell, task.mask);
       case 'assess':
-        return assess(task);
+        return encodeMaskFile(task.cell, await detectCloud(task));
     }
   },
   (result) => {
@@ -51,14 +43,4 @@ async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
   });
   await readRowsOfRasters(rows, signal);
   return null;
-}
-
-function cut(task: WarpTask): CutResult | null {
-  const { epsg } = gridByName(task.cell.grid);
-  const pixels = warpGroup(task, (source) => gridToSourceTransform(epsg, source));
-  return pixels && encodeTile(task.cell, pixels);
-}
-
-async function assess(task: DetectCloudTask): Promise<MaskResult> {
-  return encodeMaskFile(task.cell, await detectCloud(task));
 }

@@ -1,17 +1,12 @@
 /** A rolling window over the rows of one source file, in memory that worker threads share. */
-import { bytesPerSample, type RasterHeader } from '../../raster/index.js';
+import { bytesPerSample, type RasterHeader, type RowsRequest } from '../../raster/index.js';
 import type { RowRange } from '../plan/index.js';
 
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
-export interface DecodeRequest {
-  header: RasterHeader;
-  bands: number[];
-  rowStart: number;
-  rowEnd: number;
+export interface DecodeRequest extends Omit<RowsRequest, 'into'> {
   buffer: SharedArrayBuffer;
   /** Offset of each band's part of the buffer, bytes; row r lies at (r - firstRow) * width pixels from there. */
   offsets: number[];
-  firstRow: number;
 }
 
 /**

@@ -8,16 +8,12 @@ export function datumWarning(position: GeoBox): string | undefined {
   const { datumErrorMetres = 0 } = position.crs;
   if (datumErrorMetres === 0) return undefined;
   if (datumErrorMetres === Infinity)
-    return hasShift(position.crs.proj4)
+    return position.crs.proj4.includes('+towgs84=')
       ? 'the accuracy of the shift from its datum to WGS 84 is not known: compare some positions with a map'
       : 'its datum is treated as WGS 84, because the shift between them is not known: positions may be off by some hundred metres';
   const pixel = centrePixelMetres(position);
   if (datumErrorMetres <= pixel / 2) return undefined;
   return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. For better positions, reproject with gdalwarp, which chooses the shift by the area and uses PROJ's grids if they are installed.`;
-}
-
-function hasShift(proj4: string): boolean {
-  return proj4.includes('+towgs84=');
 }
 
 /** Side of the pixel in the middle of a raster; 0 if that is not on Earth. */

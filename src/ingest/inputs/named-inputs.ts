@@ -4,13 +4,20 @@ import { nameMismatch, notRecognised } from '../errors.js';
 import { type NamePattern, parseNamePattern, readName, sceneKey } from '../formats/named/index.js';
 import { probeInput } from '../formats/shared/index.js';
 import type { InputProbe } from '../scene-description.js';
-import { type FoundInputs, type InputFinder, isArchiveType, isSideFile, noInputsIn } from './find-inputs.js';
+import {
+  type FoundInputs,
+  findInputs,
+  type InputFinder,
+  isArchiveType,
+  isSideFile,
+  noInputsIn,
+} from './find-inputs.js';
 
 /**
  * The input of a scene is the path of its first file. A scene has all of its files in their folder, even if only one of them is
  * named. Invariant: an instance returns each scene once, and lists each folder once.
  */
-export class NamedInputs implements InputFinder {
+class NamedInputs implements InputFinder {
   private readonly pattern: NamePattern;
   private readonly folders = new Map<string, Promise<Map<string, string[]>>>();
   private readonly returned = new Set<string>();
@@ -82,6 +89,12 @@ export class NamedInputs implements InputFinder {
     this.folders.set(folder, known);
     return known;
   }
+}
+
+/** Finds inputs by their content, or with a pattern by the names of their files. Throws TW_INGEST_BAD_PATTERN. */
+export function inputFinder(namePattern?: string): InputFinder {
+  if (namePattern !== undefined) return new NamedInputs(namePattern);
+  return { find: findInputs, filesOf: async (input) => [input] };
 }
 
 /** Equal for the files of one scene. For a file that does not fit the pattern: its path. */

@@ -8,9 +8,9 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline as connect } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
-import type { Entry, ZipFile } from 'yauzl';
+import type { Entry } from 'yauzl';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { detectFileType, SIGNATURE_BYTES } from '../../raster/index.js';
+import { detectFileType, readStart, SIGNATURE_BYTES } from '../../raster/index.js';
 import { asStorageError, type DiskReserve } from '../../storage/index.js';
 import {
   archiveBroken,
@@ -29,12 +29,6 @@ export interface UnpackOptions {
   reserve: DiskReserve;
   maxEntries?: number;
   signal?: AbortSignal;
-}
-
-export interface Unpacked {
-  /** Paths of the files relative to the folder, with `/`, in the order of the archive. */
-  files: string[];
-  bytes: number;
 }
 
 const MAX_ENTRIES = 100_000;
@@ -56,10 +50,9 @@ const GZIP_START_BYTES = 4096;
 async function archiveKind(path: string): Promise<ArchiveKind | null> {
   const file = await openFile(path, 'r');
   try {
-    const start = Buffer.alloc(GZIP_START_BYTES);
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    const kind = detectFileType(start.subarray(0, Math.min(bytesRead, SIGNATURE_BYTES)));
-    if (kind === 'gzip') return gzipKind(path, start.subarray(0, bytesRead));
+    const start = await readStart(file, GZIP_START_BYTES);
+    const kind = detectFileType(start.subarray(0, SIGNATURE_BYTES));
+    if (kind === 'gzip') return gzipKind(path, start);
     return kind === 'zip' || kind === 'tar' ? kind : null;
   } finally {
     await file.close();
@@ -79,10 +72,11 @@ function gzipKind(path: string, start: Buffer): ArchiveKind {
 }
 
 /**
- * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with its
+ * Unpacks an archive into `folder`, which must be empty or missing. Returns the paths of its files relative to the folder, with
+ * `/`, in the order of the archive. If it fails or is aborted, the folder is removed with its
  * contents. Archives inside the archive are not unpacked. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW and _FULL.
  */
-export async function unpackArchive(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
+export async function unpackArchive(path: string, folder: string, options: UnpackOptions): Promise<string[]> {
   const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
   const kind = await archiveKind(path).catch((error) => {
@@ -98,7 +92,7 @@ export async function unpackArchive(path: string, folder: string, options: Unpac
     if (kind === 'zip') await unpackZip(path, target, budget);
     else if (kind === 'raster.gz') await unpackRaster(path, target);
     else await unpackTar(path, kind, target, budget, signal);
-    return { files: target.files, bytes: target.bytes };
+    return target.files;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw signal.aborted ? signal.reason : asArchiveError(error, path, folder);
@@ -106,38 +100,28 @@ export async function unpackArchive(path: string, folder: string, options: Unpac
 }
 
 async function unpackZip(path: string, target: UnpackFolder, budget: UnpackBudget): Promise<void> {
-  const { openPromise } = await import('yauzl');
+  const { getFileNameLowLevel, openPromise } = await import('yauzl');
   const zip = await openPromise(path, { decodeStrings: false });
   try {
-    await unpackEntries(path, zip, target, budget);
+    budget.requireEntries(zip.entryCount);
+    for await (const entry of zip.eachEntry()) {
+      // Declared as string; without decoding it is the bytes of the name.
+      const raw = entry.fileName as unknown as Buffer;
+      const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
+      budget.entry();
+      if (entry.isEncrypted()) throw archiveEncrypted(path, name);
+      const kind = zipEntryKind(entry, name);
+      if (kind === 'folder') await target.folder(name);
+      else if (kind !== 'file') throw archiveLink(path, name, kind);
+      else {
+        await budget.require(entry.uncompressedSize);
+        const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
+        if (crc !== entry.crc32)
+          throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
+      }
+    }
   } finally {
     zip.close();
-  }
-}
-
-async function unpackEntries(
-  path: string,
-  zip: ZipFile,
-  target: UnpackFolder,
-  budget: UnpackBudget,
-): Promise<void> {
-  const { getFileNameLowLevel } = await import('yauzl');
-  budget.requireEntries(zip.entryCount);
-  for await (const entry of zip.eachEntry()) {
-    // Declared as string; without decoding it is the bytes of the name.
-    const raw = entry.fileName as unknown as Buffer;
-    const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
-    budget.entry();
-    if (entry.isEncrypted()) throw archiveEncrypted(path, name);
-    const kind = zipEntryKind(entry, name);
-    if (kind === 'folder') await target.folder(name);
-    else if (kind !== 'file') throw archiveLink(path, name, kind);
-    else {
-      await budget.require(entry.uncompressedSize);
-      const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
-      if (crc !== entry.crc32)
-        throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
-    }
   }
 }
 
@@ -232,31 +216,31 @@ class UnpackBudget {
   }
 
   async require(bytes: number): Promise<void> {
-    if (bytes > this.bytes) throw this.tooLarge();
+    this.requireRoom(bytes, this.bytes);
     await this.reserve.require(bytes);
   }
 
   async spend(bytes: number): Promise<void> {
-    if (bytes > this.bytes) throw this.tooLarge();
+    this.requireRoom(bytes, this.bytes);
     this.bytes -= bytes;
     await this.reserve.check(bytes);
   }
 
   /** Limit of a tar stream, bytes: its files, and up to four blocks of header and padding for each entry. */
   stream(bytes: number): void {
+    this.requireRoom(bytes, this.streamed);
     this.streamed -= bytes;
-    if (this.streamed < 0) throw this.tooLarge();
   }
 
-  private tooLarge(): TilewrightError {
-    return archiveTooLarge(this.path, `its files have more than ${MAX_RATIO} times its size`);
+  private requireRoom(bytes: number, room: number): void {
+    if (bytes > room)
+      throw archiveTooLarge(this.path, `its files have more than ${MAX_RATIO} times its size`);
   }
 }
 
 /** The destination folder. Invariant: every path below it consists of checked names, and none is a link. */
 class UnpackFolder {
   readonly files: string[] = [];
-  bytes = 0;
 
   constructor(
     private readonly archive: string,
@@ -287,7 +271,6 @@ class UnpackFolder {
       await mkdir(dirname(file), { recursive: true });
       await pipeline(await open(), count, createWriteStream(file, { flags: 'wx' }), { signal: this.signal });
     });
-    this.bytes += (await stat(file)).size;
     this.files.push(path);
     return crc;
   }

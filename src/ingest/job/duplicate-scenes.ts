@@ -13,24 +13,17 @@ export class DuplicateSceneGuard {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Runs `work` when it is the scene's turn. Throws TW_INGEST_SCENE_TWICE, and the errors of `work`. */
-  run<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
-    return this.rejectDuplicate(collection, scene, () =>
-      this.firstSceneLock.runExclusiveUntilCreated(collection, work, this.signal),
-    );
-  }
-
   /**
-   * Refuses a scene if an earlier input with the same id was ingested. Waits for the earlier one to end: if it failed, this
-   * one may succeed.
+   * Runs `work` when it is the scene's turn. Waits for an earlier input with the same id to end: if it failed, this one may
+   * succeed. Throws TW_INGEST_SCENE_TWICE if it was ingested, and the errors of `work`.
    */
-  private rejectDuplicate<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
+  run<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
     const key = `${collection}/${scene.id}`;
     const earlier = this.ingested.get(key);
     const outcome = (async () => {
       const other = await earlier;
       if (other !== undefined) throw duplicateScene(scene.path, other, scene.id);
-      return work();
+      return this.firstSceneLock.runExclusiveUntilCreated(collection, work, this.signal);
     })();
     this.ingested.set(
       key,

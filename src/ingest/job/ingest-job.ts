@@ -118,13 +118,7 @@ export class IngestJob {
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
-    this.context = {
-      storage,
-      pool,
-      memory,
-      cloudModel,
-      digests: new Map(),
-    };
+    this.context = { storage, pool, memory, cloudModel, digests: new Map() };
     this.metrics = metrics;
     this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
     const { fenced, sentAs, paths } = options;
@@ -196,10 +190,6 @@ export class IngestJob {
       for (const { header } of bands) this.metrics?.pixels.inc(header.width * header.height);
   }
 
-  private logFailure({ path, code, message }: IngestResults['failed'][number]): void {
-    this.job.log('error', `${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
-  }
-
   private async *scenes(): AsyncGenerator<FoundScene> {
     const inputs: string[] = [];
     for (const path of this.options.paths) {
@@ -251,9 +241,9 @@ export class IngestJob {
     this.userNames.unshift([scratch.folder, input]);
     try {
       const { signal } = this.job;
-      this.message(`unpacking ${input}`);
+      this.job.message(this.toUserNames(`unpacking ${input}`));
       await this.guard?.assertUnchanged([input]);
-      const { files } = await unpackArchive(input, scratch.folder, { reserve: storage.reserve, signal });
+      const files = await unpackArchive(input, scratch.folder, { reserve: storage.reserve, signal });
       await this.guard?.assertUnchanged([input]);
       const only = fileOfArchive(this.options.sentAs ?? input, files);
       const inputs = await this.find(join(scratch.folder, only ?? ''));
@@ -294,10 +284,6 @@ export class IngestJob {
     return { ...scene, path: this.toUserNames(path), warnings };
   }
 
-  private message(text: string): void {
-    this.job.message(this.toUserNames(text));
-  }
-
   private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
     await rm(scratch.folder, { recursive: true, force: true });
@@ -305,7 +291,7 @@ export class IngestJob {
 
   private async ingest({ index, scene, scratch }: FoundScene): Promise<SceneResult> {
     const { job, context, options, tiles, guard } = this;
-    this.message(scene.path);
+    job.message(this.toUserNames(scene.path));
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
       const plan = await planSceneTiles(context.storage, scene, options, this.dryRunCollections);
@@ -380,7 +366,8 @@ export class IngestJob {
       const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };
       this.failed.push(failure);
       this.metrics?.failures.inc();
-      this.logFailure(failure);
+      const named = failure.message.includes(failure.path) ? '' : `${failure.path}: `;
+      this.job.log('error', `${named}${failure.message} [${code}]`);
       return null;
     }
   }

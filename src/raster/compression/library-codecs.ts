@@ -40,14 +40,10 @@ const MAX_LERC_BYTES = 2 ** 29;
 
 /** The codec of an image; undefined for compressions without a library. */
 export async function libraryCodec({ compression, lerc }: TiffBlocks): Promise<BlockCodec | undefined> {
-  switch (compression) {
-    case ZSTD:
-      return zstdCodec();
-    case LERC:
-      return lercCodec(lerc ?? 0);
-    default:
-      return undefined;
-  }
+  if (compression === LERC) return lercCodec(lerc ?? 0);
+  if (compression !== ZSTD) return undefined;
+  const decode = await zstd();
+  return (stored, { bytes }) => decode(stored, bytes);
 }
 
 type Inflate = (stored: Uint8Array, limit: number) => Uint8Array;
@@ -63,11 +59,6 @@ async function zstd(): Promise<Inflate> {
     if (bytes.length === 0) throw new Error('the Zstandard data are damaged, or hold more than the block');
     return bytes;
   };
-}
-
-async function zstdCodec(): Promise<BlockCodec> {
-  const decode = await zstd();
-  return (stored, { bytes }) => decode(stored, bytes);
 }
 
 async function lercCodec(compression: number): Promise<BlockCodec> {

@@ -5,13 +5,14 @@
  */
 
 import { typedKernels, UNSIGNED_BY_SIZE } from '../pixels/index.js';
+import type { PixelArray } from '../raster-types.js';
 
 /**
  * Reverts horizontal differences in place: `samples` interleaved values per pixel, `width` pixels per row. Signed values wrap
  * like unsigned ones.
  */
 export function decodeHorizontalPredictor(
-  values: Uint8Array | Uint16Array | Uint32Array,
+  values: PixelArray,
   width: number,
   height: number,
   samples: number,

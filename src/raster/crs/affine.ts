@@ -16,6 +16,11 @@ export function mapToPixel(transform: Affine, x: number, y: number): [column: nu
   return [(yy * dx - xy * dy) / determinant, (xx * dy - yx * dx) / determinant];
 }
 
+/** The georeferencing of six numbers in GDAL's order: origin x, xx, xy, origin y, yx, yy. */
+export function affineOfGdal([originX, xx, xy, originY, yx, yy]: readonly number[]): Affine {
+  return { originX, originY, xx, xy, yx, yy };
+}
+
 /** False if pixels have no extent, or the georeferencing is not finite. */
 export function isInvertible({ originX, originY, xx, xy, yx, yy }: Affine): boolean {
   return [originX, originY, xx, xy, yx, yy].every(Number.isFinite) && xx * yy - xy * yx !== 0;

@@ -3,7 +3,7 @@
  * proj4js computes differently from PROJ is refused, or its datum error is recorded. Imports files of a folder above (types).
  */
 
-export { isInvertible, mapToPixel, pixelToMap } from './affine.js';
+export { affineOfGdal, isInvertible, mapToPixel, pixelToMap } from './affine.js';
 export {
   createTransform,
   crsFromEpsg,

@@ -2,47 +2,33 @@
  * Converts map projections of well-known text to PROJ strings. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see
  * `normaliseWktName`.
  */
+import { aliasTable } from '../alias-table.js';
 import { child, normaliseWktName, type WktNode } from './wkt-tree.js';
 
 const DEGREE = Math.PI / 180;
 
 /** Names of parameters in WKT and in PROJ. */
-const PARAMETERS: Record<string, string> = {
-  latitudeoforigin: 'lat_0',
-  latitudeofnaturalorigin: 'lat_0',
-  latitudeoffalseorigin: 'lat_0',
-  latitudeofcenter: 'lat_0',
-  latitudeofprojectioncentre: 'lat_0',
-  centralmeridian: 'lon_0',
-  longitudeoforigin: 'lon_0',
-  longitudeofnaturalorigin: 'lon_0',
-  longitudeoffalseorigin: 'lon_0',
-  longitudeofcenter: 'lon_0',
-  longitudeofprojectioncentre: 'lon_0',
-  standardparallel1: 'lat_1',
-  latitudeof1ststandardparallel: 'lat_1',
-  standardparallel2: 'lat_2',
-  latitudeof2ndstandardparallel: 'lat_2',
-  latitudeofstandardparallel: 'lat_ts',
-  scalefactor: 'k',
-  scalefactoratnaturalorigin: 'k',
-  scalefactoratprojectioncentre: 'k',
-  scalefactoronpseudostandardparallel: 'k',
-  scalefactoroninitialline: 'k',
-  azimuth: 'alpha',
-  azimuthatprojectioncentre: 'alpha',
-  azimuthofinitialline: 'alpha',
-  colatitudeofconeaxis: 'alpha',
-  rectifiedgridangle: 'gamma',
-  anglefromrectifiedtoskewgrid: 'gamma',
-  xyplanerotation: 'gamma',
-  falseeasting: 'x_0',
-  eastingatfalseorigin: 'x_0',
-  eastingatprojectioncentre: 'x_0',
-  falsenorthing: 'y_0',
-  northingatfalseorigin: 'y_0',
-  northingatprojectioncentre: 'y_0',
-};
+const PARAMETERS = aliasTable([
+  [
+    'lat_0',
+    'latitudeoforigin latitudeofnaturalorigin latitudeoffalseorigin latitudeofcenter latitudeofprojectioncentre',
+  ],
+  [
+    'lon_0',
+    'centralmeridian longitudeoforigin longitudeofnaturalorigin longitudeoffalseorigin longitudeofcenter longitudeofprojectioncentre',
+  ],
+  ['lat_1', 'standardparallel1 latitudeof1ststandardparallel'],
+  ['lat_2', 'standardparallel2 latitudeof2ndstandardparallel'],
+  ['lat_ts', 'latitudeofstandardparallel'],
+  [
+    'k',
+    'scalefactor scalefactoratnaturalorigin scalefactoratprojectioncentre scalefactoronpseudostandardparallel scalefactoroninitialline',
+  ],
+  ['alpha', 'azimuth azimuthatprojectioncentre azimuthofinitialline colatitudeofconeaxis'],
+  ['gamma', 'rectifiedgridangle anglefromrectifiedtoskewgrid xyplanerotation'],
+  ['x_0', 'falseeasting eastingatfalseorigin eastingatprojectioncentre'],
+  ['y_0', 'falsenorthing northingatfalseorigin northingatprojectioncentre'],
+]);
 
 /**
  * Parameters that add no information: the ellipsoid, and those that are equal in every Krovak projection or that the axes
@@ -126,64 +112,46 @@ const oblique =
 
 const krovak: Method = (values) => projString('krovak', values, ['lat_0', 'lon_0', 'alpha', 'k']);
 
-const METHODS: Record<string, Method> = {
-  transversemercator: plain('tmerc', 'lat_0', 'lon_0', 'k'),
-  gausskruger: plain('tmerc', 'lat_0', 'lon_0', 'k'),
-  transversemercatorsouthorientated: plain('tmerc', 'lat_0', 'lon_0', 'k'),
-  mercator,
-  mercator1sp: mercator,
-  mercator2sp: mercator,
-  mercatorvarianta: mercator,
-  mercatorvariantb: mercator,
-  lambertconformalconic: conic,
-  lambertconformalconic1sp: conic,
-  lambertconformalconic2sp: conic,
-  lambertconicconformal1sp: conic,
-  lambertconicconformal2sp: conic,
-  albers: plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
-  albersequalarea: plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
-  albersconicequalarea: plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
-  equidistantconic: plain('eqdc', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
-  lambertazimuthalequalarea: plain('laea', 'lat_0', 'lon_0'),
-  lambertazimuthalequalareaspherical: plain('laea', 'lat_0', 'lon_0'),
-  azimuthalequidistant: plain('aeqd', 'lat_0', 'lon_0'),
-  polarstereographic: polar(),
-  polarstereographicvarianta: polar(),
-  polarstereographicvariantb: polar(),
-  stereographicnorthpole: polar(1),
-  stereographicsouthpole: polar(-1),
-  stereographic: plain('stere', 'lat_0', 'lon_0', 'k'),
-  obliquestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
-  doublestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
-  platecarree: equirectangular,
-  equirectangular,
-  equidistantcylindrical: equirectangular,
-  equidistantcylindricalspherical: equirectangular,
-  cylindricalequalarea: cylindricalEqualArea,
-  lambertcylindricalequalarea: cylindricalEqualArea,
-  lambertcylindricalequalareaspherical: cylindricalEqualArea,
-  polyconic: plain('poly', 'lat_0', 'lon_0'),
-  americanpolyconic: plain('poly', 'lat_0', 'lon_0'),
-  cassini: plain('cass', 'lat_0', 'lon_0'),
-  cassinisoldner: plain('cass', 'lat_0', 'lon_0'),
-  newzealandmapgrid: plain('nzmg', 'lat_0', 'lon_0'),
-  sinusoidal: plain('sinu', 'lon_0'),
-  mollweide: plain('moll', 'lon_0'),
-  robinson: plain('robin', 'lon_0'),
-  equalearth: plain('eqearth', 'lon_0'),
-  millercylindrical: plain('mill', 'lon_0'),
-  krovak,
-  krovaknorthorientated: krovak,
-  hotineobliquemercator: oblique('equator'),
-  hotineobliquemercatorvarianta: oblique('equator'),
-  hotineobliquemercatorazimuthnaturalorigin: oblique('equator'),
-  rectifiedskeworthomorphicnaturalorigin: oblique('equator'),
-  hotineobliquemercatorvariantb: oblique('centre'),
-  hotineobliquemercatorazimuthcenter: oblique('centre'),
-  rectifiedskeworthomorphiccenter: oblique('centre'),
-  swissobliquecylindrical: plain('somerc', 'lat_0', 'lon_0', 'k'),
-  swissobliquemercator: plain('somerc', 'lat_0', 'lon_0', 'k'),
-};
+const METHODS = aliasTable<Method>([
+  [plain('tmerc', 'lat_0', 'lon_0', 'k'), 'transversemercator gausskruger transversemercatorsouthorientated'],
+  [mercator, 'mercator mercator1sp mercator2sp mercatorvarianta mercatorvariantb'],
+  [
+    conic,
+    'lambertconformalconic lambertconformalconic1sp lambertconformalconic2sp lambertconicconformal1sp lambertconicconformal2sp',
+  ],
+  [plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'), 'albers albersequalarea albersconicequalarea'],
+  [plain('eqdc', 'lat_0', 'lon_0', 'lat_1', 'lat_2'), 'equidistantconic'],
+  [plain('laea', 'lat_0', 'lon_0'), 'lambertazimuthalequalarea lambertazimuthalequalareaspherical'],
+  [plain('aeqd', 'lat_0', 'lon_0'), 'azimuthalequidistant'],
+  [polar(), 'polarstereographic polarstereographicvarianta polarstereographicvariantb'],
+  [polar(1), 'stereographicnorthpole'],
+  [polar(-1), 'stereographicsouthpole'],
+  [plain('stere', 'lat_0', 'lon_0', 'k'), 'stereographic'],
+  [plain('sterea', 'lat_0', 'lon_0', 'k'), 'obliquestereographic doublestereographic'],
+  [equirectangular, 'platecarree equirectangular equidistantcylindrical equidistantcylindricalspherical'],
+  [
+    cylindricalEqualArea,
+    'cylindricalequalarea lambertcylindricalequalarea lambertcylindricalequalareaspherical',
+  ],
+  [plain('poly', 'lat_0', 'lon_0'), 'polyconic americanpolyconic'],
+  [plain('cass', 'lat_0', 'lon_0'), 'cassini cassinisoldner'],
+  [plain('nzmg', 'lat_0', 'lon_0'), 'newzealandmapgrid'],
+  [plain('sinu', 'lon_0'), 'sinusoidal'],
+  [plain('moll', 'lon_0'), 'mollweide'],
+  [plain('robin', 'lon_0'), 'robinson'],
+  [plain('eqearth', 'lon_0'), 'equalearth'],
+  [plain('mill', 'lon_0'), 'millercylindrical'],
+  [krovak, 'krovak krovaknorthorientated'],
+  [
+    oblique('equator'),
+    'hotineobliquemercator hotineobliquemercatorvarianta hotineobliquemercatorazimuthnaturalorigin rectifiedskeworthomorphicnaturalorigin',
+  ],
+  [
+    oblique('centre'),
+    'hotineobliquemercatorvariantb hotineobliquemercatorazimuthcenter rectifiedskeworthomorphiccenter',
+  ],
+  [plain('somerc', 'lat_0', 'lon_0', 'k'), 'swissobliquecylindrical swissobliquemercator'],
+]);
 
 /** Methods that use the sphere of web maps. */
 export const WEB_MERCATOR = new Set(['mercatorauxiliarysphere', 'popularvisualisationpseudomercator']);
@@ -205,14 +173,14 @@ export function projectionFromWkt(system: WktNode, degrees: number): string | un
   const conversion = child(system, 'CONVERSION') ?? system;
   const name = normaliseWktName(projectionMethod(system));
   const unit = linearUnit(system);
-  const method = METHODS[name];
+  const method: Method | undefined = METHODS[name];
   if (!method || !(unit > 0)) return undefined;
   const values: Parameters = new Map();
   for (const node of conversion.children) {
     const [value] = node.numbers;
     const plain = normaliseWktName(node.texts[0]);
     if (node.keyword !== 'PARAMETER' || IGNORED.has(plain)) continue;
-    const parameter = PARAMETERS[plain];
+    const parameter: string | undefined = PARAMETERS[plain];
     if (parameter === undefined || value === undefined) return undefined;
     values.set(parameter, value * factorOf(node, parameter, unit, degrees));
   }

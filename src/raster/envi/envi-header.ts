@@ -4,14 +4,13 @@ import { corrupt, notTiff, sizeMismatch, unsupported } from '../errors.js';
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
-  MAX_BANDS,
   MAX_BLOCK_BYTES,
-  MAX_SIDE_PIXELS,
+  requireSupportedSize,
   withFile,
 } from '../file/index.js';
 import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/index.js';
 import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/index.js';
-import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../raster-types.js';
+import type { BandTags, EnviBlocks, RasterHeader, RasterShape, StoredType } from '../raster-types.js';
 import { describeSizeDifference, findHeader, findImage } from './envi-files.js';
 import { enviGeoreferencing } from './envi-georeferencing.js';
 import {
@@ -64,16 +63,12 @@ export async function openEnvi(
     palette: /classification/i.test(type),
     bandTags: bandTagsOf(fields, numbers.bands, header, warnings),
     metadata: metadataOf(fields),
-    dateTime: undefined,
     warnings,
   };
 }
 
 /** The raw image that a header describes, and the file beside it that holds it. */
-export type EnviRaster = Pick<
-  RasterHeader,
-  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
-> & { blocks: EnviBlocks };
+export type EnviRaster = RasterShape & { blocks: EnviBlocks };
 
 /** Throws TW_RASTER_SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED. */
 export async function openEnviNumbers(
@@ -84,8 +79,7 @@ export async function openEnviNumbers(
   const [width, height, bands] = ['samples', 'lines', 'bands'].map((name) =>
     integerField(fields, name, { least: 1 }, header),
   ) as [number, number, number];
-  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS)
-    throw unsupported(header, `its size is ${width} x ${height} with ${bands} bands`);
+  requireSupportedSize(header, width, height, bands);
   const blocks = blockLayoutFor(fields, width, bands, header);
   const size = bytesPerStored(blocks.storedType);
   const bytes = blocks.headerOffset + width * height * bands * size;

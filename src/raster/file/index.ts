@@ -11,5 +11,5 @@ export {
   SIGNATURE_BYTES,
 } from './file-signature.js';
 export { type GeoreferencingOverride, georeferenceByCorners } from './raster-file-georeferencing.js';
-export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './raster-file-limits.js';
-export { openFile, readSmallFile, type SourceFile, withFile } from './raster-source-file.js';
+export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS, requireSupportedSize } from './raster-file-limits.js';
+export { openFile, readSmallFile, readStart, type SourceFile, withFile } from './raster-source-file.js';

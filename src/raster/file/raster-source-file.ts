@@ -36,6 +36,12 @@ export async function readSmallFile(path: string, most: number): Promise<Buffer>
   }
 }
 
+/** The first bytes of an open file, at most `most`. */
+export async function readStart(file: FileHandle, most: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(most), 0, most, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
 /** An open file, its size, and its first bytes, which hold the signature and mostly the directory. */
 export interface SourceFile {
   path: string;
@@ -54,9 +60,8 @@ export async function withFile<T>(path: string, use: (file: SourceFile) => Promi
     handle = await openFile(path);
     const status = await handle.stat();
     if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
-    const start = new Uint8Array(Math.min(PREFETCH_BYTES, status.size));
-    const { bytesRead } = await handle.read(start, 0, start.length, 0);
-    return await use({ path, size: status.size, start: start.subarray(0, bytesRead), handle });
+    const start = await readStart(handle, Math.min(PREFETCH_BYTES, status.size));
+    return await use({ path, size: status.size, start, handle });
   } catch (error) {
     if (error instanceof TilewrightError) throw error;
     throw rasterUnreadable.because(error, path, error);

@@ -2,25 +2,14 @@
  * Detects files that make GDAL's libraries open another file at any path: an upload could read the server's disk through them.
  */
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
+import { withFile } from '../file/index.js';
 
 /** Throws TW_RASTER_UNSUPPORTED if a file for `driver` refers to another file, and TW_RASTER_CORRUPT. */
 export async function rejectExternalReferences(path: string, driver: string): Promise<void> {
-  if (driver.startsWith('HDF4')) await withFile(path, rejectExternalElements);
-  if (driver === 'HFA') await withFile(path, rejectExternalRasters);
-}
-
-async function withFile(
-  path: string,
-  check: (file: FileHandle, path: string) => Promise<void>,
-): Promise<void> {
-  const file = await open(path);
-  try {
-    await check(file, path);
-  } finally {
-    await file.close();
-  }
+  if (driver.startsWith('HDF4')) await withFile(path, ({ handle }) => rejectExternalElements(handle, path));
+  if (driver === 'HFA') await withFile(path, ({ handle }) => rejectExternalRasters(handle, path));
 }
 
 async function bytesAt(file: FileHandle, position: number, size: number): Promise<Buffer> {

@@ -1,5 +1,6 @@
 /** Georeferencing of a raster that GDAL reports. */
 import {
+  affineOfGdal,
   createTransform,
   crsFromEpsg,
   crsFromWkt,
@@ -8,6 +9,7 @@ import {
   datumForEpsg,
   isInvertible,
   type PointTransform,
+  pixelToMap,
 } from '../crs/index.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../raster-types.js';
@@ -16,8 +18,7 @@ import type { GdalInfo } from './gdalinfo.js';
 /** Throws TW_RASTER_NO_CRS. */
 export function gdalTransform({ geoTransform }: GdalInfo, path: string): Affine {
   if (!geoTransform) throw noCrs(path, 'it has no position');
-  const [originX, xx, xy, originY, yx, yy] = geoTransform;
-  const transform = { originX, originY, xx, xy, yx, yy };
+  const transform = affineOfGdal(geoTransform);
   if (!isInvertible(transform)) throw noCrs(path, 'its pixels have no extent');
   return transform;
 }
@@ -76,7 +77,7 @@ function maxDifferenceToProj(
   toGlobe: PointTransform,
 ): number {
   if (!corners || !geoTransform) return 0;
-  const [x, xx, xy, y, yx, yy] = geoTransform;
+  const transform = affineOfGdal(geoTransform);
   const places = [
     [0, 0],
     [0, height],
@@ -84,7 +85,7 @@ function maxDifferenceToProj(
     [width, 0],
   ];
   const distances = places.map(([column, row], i) => {
-    const [lon, lat] = toGlobe(x + xx * column + xy * row, y + yx * column + yy * row);
+    const [lon, lat] = toGlobe(...pixelToMap(transform, column, row));
     const [wantedLon, wantedLat] = corners[i];
     const east = ((((lon - wantedLon + 180) % 360) + 360) % 360) - 180;
     return Math.hypot(east * Math.cos((lat * Math.PI) / 180), lat - wantedLat) * METRES_PER_DEGREE;

@@ -5,12 +5,11 @@ import { gdalFailed, subdatasetNotFound, subdatasetNotNamed, unsupported } from 
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
-  MAX_BANDS,
   MAX_BLOCK_BYTES,
-  MAX_SIDE_PIXELS,
+  requireSupportedSize,
 } from '../file/index.js';
 import { type Pam, placeWithPam } from '../metadata/index.js';
-import { bytesPerSample, parseNodata } from '../pixels/index.js';
+import { bytesPerSample, DATA_TYPES, parseNodata } from '../pixels/index.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../raster-types.js';
 import { GDAL_FORMATS, type GdalFileType } from './gdal-drivers.js';
 import { gdalCrs, gdalTransform } from './gdal-georeferencing.js';
@@ -52,8 +51,7 @@ async function headerOf(
   const { width, height, bands } = info;
   if (![width, height, bands.length].every((size) => Number.isInteger(size) && size > 0))
     throw gdalFailed(path, 'gdalinfo', `a size of ${width} x ${height} x ${bands.length}`, '');
-  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands.length > MAX_BANDS)
-    throw unsupported(path, `its size is ${width} x ${height} with ${bands.length} bands`);
+  requireSupportedSize(path, width, height, bands.length);
   const dataType = dataTypeOf(bands, path);
   const [blockWidth, blockHeight] = bands[0].block;
   const rowOfBlocks = Math.ceil(width / blockWidth) * blockWidth * blockHeight * bytesPerSample(dataType);
@@ -81,27 +79,16 @@ async function headerOf(
     blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
     bandTags: bands.map(bandTags),
     metadata: info.metadata,
-    dateTime: undefined,
   };
 }
-
-const DATA_TYPES: Record<string, DataType> = {
-  Byte: 'uint8',
-  Int8: 'int8',
-  UInt16: 'uint16',
-  Int16: 'int16',
-  UInt32: 'uint32',
-  Int32: 'int32',
-  Float32: 'float32',
-  Float64: 'float64',
-};
 
 function dataTypeOf(bands: GdalBand[], path: string): DataType {
   // Before GDAL 3.7, signed bytes are bytes with a metadata item.
   const types = new Set(bands.map(({ type, signedByte }) => (signedByte ? 'Int8' : type)));
   if (types.size > 1) throw unsupported(path, 'its bands are of different data types');
   const [type] = types;
-  const dataType = DATA_TYPES[type];
+  const name = type === 'Byte' ? 'uint8' : type.toLowerCase();
+  const dataType = DATA_TYPES.find((known) => known === name);
   if (!dataType) throw unsupported(path, `its pixels are of type ${type}`);
   return dataType;
 }

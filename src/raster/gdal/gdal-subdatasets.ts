@@ -12,11 +12,7 @@ export interface GdalSubdataset extends Subdataset {
 
 export async function listGdalSubdatasets(path: string, kind: 'hdf4' | 'netcdf'): Promise<MultiDatasetFile> {
   const info = await runGdalInfo(path, resolve(path), GDAL_FORMATS[kind].driver);
-  const subdatasets = subdatasetsOf(info, path).map(({ name, description, shape }) => ({
-    name,
-    description,
-    shape,
-  }));
+  const subdatasets = subdatasetsOf(info, path).map(({ dataset: _, ...layer }) => layer);
   return { path, kind, subdatasets, metadata: info.metadata };
 }
 

@@ -68,91 +68,75 @@ async function queryGdalInfo(path: string, dataset: string, driver: string): Pro
   }
 }
 
-type Json = Record<string, unknown>;
+type Items = Record<string, unknown> | undefined;
 
-function parseInfo(value: unknown): GdalInfo {
-  const info = object(value, 'the answer');
-  const [width, height] = numbers(info.size, 2, 'size');
-  const system = info.coordinateSystem === undefined ? {} : object(info.coordinateSystem, 'coordinateSystem');
-  const domains = info.metadata === undefined ? {} : object(info.metadata, 'metadata');
+/** The output. A member of another type than expected throws an error, which the caller catches. */
+type Output = Record<string, unknown> & {
+  coordinateSystem?: Items;
+  wgs84Extent?: { coordinates: unknown[][] };
+  metadata?: Record<string, Items>;
+  bands: OutputBand[];
+};
+
+type OutputBand = Record<string, unknown> & {
+  colorTable?: { entries: unknown[] };
+  metadata?: Record<string, Items>;
+};
+
+function parseInfo(info: Output): GdalInfo {
+  const [width, height] = numbers(info.size, 2);
   return {
     width,
     height,
-    wkt: text(system.wkt) ?? '',
-    proj4: text(system.proj4) ?? '',
-    geoTransform: info.geoTransform === undefined ? undefined : numbers(info.geoTransform, 6, 'geoTransform'),
+    wkt: text(info.coordinateSystem?.wkt) ?? '',
+    proj4: text(info.coordinateSystem?.proj4) ?? '',
+    geoTransform: info.geoTransform === undefined ? undefined : numbers(info.geoTransform, 6),
     corners: cornersOf(info.wgs84Extent),
-    metadata: items(domains['']),
-    subdatasets: items(domains.SUBDATASETS),
-    bands: list(info.bands, 'bands').map(parseBand),
+    metadata: textItems(info.metadata?.['']),
+    subdatasets: textItems(info.metadata?.SUBDATASETS),
+    bands: info.bands.map(parseBand),
   };
 }
 
 /** Corners of a GeoJSON polygon; undefined if a corner has no counterpart on the globe. */
-function cornersOf(polygon: unknown): number[][] | undefined {
-  if (polygon === undefined) return undefined;
-  const [ring] = list(object(polygon, 'wgs84Extent').coordinates, 'coordinates');
+function cornersOf(polygon: Output['wgs84Extent']): number[][] | undefined {
+  const ring = polygon?.coordinates[0];
   if (!Array.isArray(ring) || ring.length < 4) return undefined;
-  return ring.slice(0, 4).map((corner) => numbers(corner, 2, 'a corner'));
+  return ring.slice(0, 4).map((corner) => numbers(corner, 2));
 }
 
-function parseBand(value: unknown): GdalBand {
-  const band = object(value, 'a band');
-  const [width, height] = numbers(band.block, 2, 'block');
-  const domains = band.metadata === undefined ? {} : object(band.metadata, 'metadata of a band');
+function parseBand(band: OutputBand): GdalBand {
+  const [width, height] = numbers(band.block, 2);
   const nodata = band.noDataValue;
   return {
     type: text(band.type) ?? '',
-    signedByte: items(domains.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
+    signedByte: textItems(band.metadata?.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
     palette: band.colorInterpretation === 'Palette',
     alpha: band.colorInterpretation === 'Alpha',
-    colours: coloursOf(band.colorTable),
+    colours: band.colorTable ? band.colorTable.entries.map((entry) => numbers(entry, 4)) : [],
     block: [width, height],
     nodata: typeof nodata === 'number' ? String(nodata) : text(nodata),
     description: text(band.description) || undefined,
-    variable: items(domains['']).NETCDF_VARNAME,
+    variable: textItems(band.metadata?.['']).NETCDF_VARNAME,
     scale: finite(band.scale),
     offset: finite(band.offset),
   };
 }
 
-function coloursOf(table: unknown): number[][] {
-  if (table === undefined) return [];
-  const { entries } = object(table, 'colorTable');
-  return list(entries, 'the colours').map((entry) => numbers(entry, 4, 'a colour'));
-}
-
-function object(value: unknown, what: string): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error(`${what} is not an object`);
-  return value as Json;
-}
-
-function list(value: unknown, what: string): unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${what} is not a list`);
+function numbers(value: unknown, count: number): number[] {
+  if (!Array.isArray(value) || value.length !== count || !value.every((item) => typeof item === 'number'))
+    throw new Error(`it has ${JSON.stringify(value)} instead of ${count} numbers`);
   return value;
 }
 
-function numbers(value: unknown, count: number, what: string): number[] {
-  const found = list(value, what);
-  if (found.length !== count || !found.every((item) => typeof item === 'number'))
-    throw new Error(`${what} is not ${count} numbers`);
-  return found as number[];
-}
+const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
+const finite = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
 
-function finite(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-/** The text items of a metadata domain; empty for XML domains and missing ones. */
-function items(domain: unknown): Record<string, string> {
-  if (typeof domain !== 'object' || domain === null || Array.isArray(domain)) return {};
+/** The text items of a metadata domain; empty for XML domains, which are lists, and missing ones. */
+function textItems(domain: Items = {}): Record<string, string> {
   const found = Object.entries(domain).filter(
-    (item): item is [string, string] => typeof item[1] === 'string',
+    (item): item is [string, string] => !Array.isArray(domain) && typeof item[1] === 'string',
   );
   return Object.fromEntries(found);
 }

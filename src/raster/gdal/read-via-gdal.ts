@@ -1,14 +1,12 @@
 /** Reads pixels through gdal_translate, which writes an uncompressed TIFF to a pipe, without a temporary file. */
 import { gdalFailed } from '../errors.js';
 import { bytesPerSample, typedKernels, viewPixels } from '../pixels/index.js';
-import type { GdalBlocks, RasterHeader, ReadRequest, Window } from '../raster-types.js';
+import type { GdalBlocks, HeaderOf, ReadRequest, Window } from '../raster-types.js';
 import { formatOfGdalDriver } from './gdal-drivers.js';
 import { type StreamedImage, TiffStreamParser } from './gdal-tiff-stream.js';
 import { runGdal } from './run-gdal.js';
 
-/** A raster that this reader decodes. */
-type GdalHeader = RasterHeader & { blocks: GdalBlocks };
-
+type GdalHeader = HeaderOf<GdalBlocks>;
 export type GdalReadRequest = ReadRequest & { header: GdalHeader };
 
 /** Decoded pixels that one process may hold. Other processes read more bands. */

@@ -73,8 +73,6 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
     nodata: layout.nodata,
     bandTags: Array.from({ length: bands }, () => ({})),
     metadata: {},
-    dateTime: undefined,
-    palette: false,
   };
 }
 

@@ -49,8 +49,6 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
     bandTags: Array.from({ length: bands }, () => tagsOf(attributes)),
     metadata: itemsOf(attributes),
     ...(warnings.length > 0 && { warnings }),
-    dateTime: undefined,
-    palette: false,
   };
 }
 

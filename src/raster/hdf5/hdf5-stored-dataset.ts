@@ -1,7 +1,7 @@
 /** Type and layout of a dataset in an HDF5 file, and checks that it can be read. */
 import type { Dataset, Metadata } from 'h5wasm/node';
 import { corrupt, subdatasetNotFound, unsupported } from '../errors.js';
-import { bytesPerSample } from '../pixels/index.js';
+import { bytesPerSample, DATA_TYPES } from '../pixels/index.js';
 import type { DataType, PixelArray } from '../raster-types.js';
 import { decodedType, type NumberTypes, viewAsDecoded } from './cf/index.js';
 import { type Hdf5File, TypeClass } from './hdf5-file.js';
@@ -64,26 +64,13 @@ function requireFilters(file: Hdf5File, dataset: Dataset, layer: string): void {
   throw unsupported(file.path, `${layer} is compressed with ${name}`);
 }
 
-/** By class, bytes and sign. */
-const DATA_TYPES: Record<string, DataType> = {
-  'integer 1 unsigned': 'uint8',
-  'integer 1 signed': 'int8',
-  'integer 2 unsigned': 'uint16',
-  'integer 2 signed': 'int16',
-  'integer 4 unsigned': 'uint32',
-  'integer 4 signed': 'int32',
-  'float 4': 'float32',
-  'float 8': 'float64',
-};
-
 function dataTypeOf(path: string, layer: string, { type, size, signed }: Metadata): DataType {
   // Enumerations are stored as their integers.
   const isInteger = type === TypeClass.integer || type === TypeClass.enum;
-  const sign = signed ? 'signed' : 'unsigned';
-  const name = isInteger ? `integer ${size} ${sign}` : type === TypeClass.float ? `float ${size}` : 'other';
-  const dataType = DATA_TYPES[name];
+  const kind = isInteger ? (signed ? 'int' : 'uint') : type === TypeClass.float ? 'float' : 'other';
+  const dataType = DATA_TYPES.find((known) => known === `${kind}${8 * size}`);
   if (dataType) return dataType;
-  const found = name === 'other' ? 'no numbers' : `numbers of ${size} bytes`;
+  const found = kind === 'other' ? 'no numbers' : `numbers of ${size} bytes`;
   throw unsupported(path, `the pixels of ${layer} are ${found}`);
 }
 

@@ -1,14 +1,12 @@
 /** Reads pixels of cubes whose bands are interleaved by row or pixel, chunk by chunk, so that each chunk is decoded once. */
 import { corrupt } from '../errors.js';
 import { bytesPerSample, fillValueFor } from '../pixels/index.js';
-import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../raster-types.js';
+import type { Hdf5CubeBlocks, HeaderOf, PixelArray, ReadTarget, Window } from '../raster-types.js';
 import { isMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './hdf5-file.js';
 import { readHyperslab, readStoredDataset, type StoredDataset } from './hdf5-stored-dataset.js';
 
-export interface Hdf5CubeHeader extends RasterHeader {
-  blocks: Hdf5CubeBlocks;
-}
+export type Hdf5CubeHeader = HeaderOf<Hdf5CubeBlocks>;
 
 /** The library's memory holds about one piece at a time, or one chunk if chunks are larger. */
 const HYPERSLAB_BYTES = 2 ** 22;
@@ -93,7 +91,7 @@ interface Hyperslab {
   columns: Range;
   bands: Range;
   /** Indexes of pixels of the window. */
-  pixels: Int32Array;
+  pixels: number[];
   sources: Int32Array;
 }
 
@@ -143,26 +141,19 @@ function hyperslabSize(
 }
 
 /** Indexes of pixels with a position, grouped by a key, each group in ascending order. */
-function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
-  const counts = new Map<number, number>();
-  for (const source of sources)
-    if (source >= 0) counts.set(keyOf(source), (counts.get(keyOf(source)) ?? 0) + 1);
-  const groups = new Map<number, Int32Array>();
-  for (const [key, count] of counts) {
-    groups.set(key, new Int32Array(count));
-    counts.set(key, 0);
-  }
-  for (const [pixel, source] of sources.entries()) {
-    if (source < 0) continue;
-    const key = keyOf(source);
-    const next = counts.get(key)!;
-    groups.get(key)![next] = pixel;
-    counts.set(key, next + 1);
+function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): number[][] {
+  const groups = new Map<number, number[]>();
+  for (let pixel = 0; pixel < sources.length; pixel++) {
+    if (sources[pixel]! < 0) continue;
+    const key = keyOf(sources[pixel]!);
+    const group = groups.get(key);
+    if (group) group.push(pixel);
+    else groups.set(key, [pixel]);
   }
   return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
 }
 
-function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
+function rangeOf(pixels: number[], value: (pixel: number) => number): Range {
   let least = Infinity;
   let most = -Infinity;
   for (const pixel of pixels) {

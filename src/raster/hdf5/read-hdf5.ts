@@ -1,14 +1,12 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
 import { bytesPerSample, fillValueFor } from '../pixels/index.js';
-import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../raster-types.js';
+import type { Hdf5Blocks, HeaderOf, PixelArray, ReadTarget, Window } from '../raster-types.js';
 import { replaceMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './hdf5-file.js';
 import { readHyperslab } from './hdf5-stored-dataset.js';
 
-export interface Hdf5Header extends RasterHeader {
-  blocks: Hdf5Blocks;
-}
+export type Hdf5Header = HeaderOf<Hdf5Blocks>;
 
 /** The library's memory holds one piece at a time. */
 const HYPERSLAB_BYTES = 2 ** 24;

@@ -5,7 +5,7 @@
 import { constants, inflateSync } from 'node:zlib';
 import { corrupt, truncated } from '../errors.js';
 import type { SourceFile } from '../file/index.js';
-import type { StoredType } from '../raster-types.js';
+import type { MatBlocks, StoredType } from '../raster-types.js';
 
 const HEADER_BYTES = 128;
 /** Names have at most 63 characters, so dimensions and name end well before this many bytes of an element. */
@@ -35,20 +35,12 @@ const LAST_NUMERIC = 15;
 const COMPLEX = 0x800;
 
 /** A numeric array of any number of dimensions, and the position of its numbers. */
-export interface MatArray {
+export interface MatArray extends Omit<MatBlocks, 'reader' | 'width' | 'height'> {
   name: string;
   dimensions: number[];
   isComplex: boolean;
-  /** The stored type, which may be smaller than that of the variable. */
-  storedType: StoredType;
-  /** Offset and length of the element in the file, bytes. */
-  start: number;
-  bytes: number;
-  isCompressed: boolean;
-  /** Offset and length of the numbers in the decompressed element, bytes. */
-  dataOffset: number;
+  /** Length of the numbers in the decompressed element, bytes. */
   dataBytes: number;
-  littleEndian: boolean;
 }
 
 /** True if the numbers of a file are little-endian. Throws TW_RASTER_CORRUPT if its header does not say so. */
@@ -112,12 +104,13 @@ function readHead(
     const outer = readTag(head, 0, littleEndian);
     if (outer.type !== MATRIX || outer.bytes === 0) return undefined;
     const flags = readTag(head, 8, littleEndian);
-    const word = littleEndian ? head.readUInt32LE(flags.data) : head.readUInt32BE(flags.data);
+    const word = readWord(head, flags.data, littleEndian);
     const kind = word & 0xff;
     if (kind < FIRST_NUMERIC || kind > LAST_NUMERIC) return undefined;
     const sizes = readTag(head, flags.next, littleEndian);
-    const dimensions = Array.from({ length: sizes.bytes / 4 }, (_, i) =>
-      littleEndian ? head.readInt32LE(sizes.data + 4 * i) : head.readInt32BE(sizes.data + 4 * i),
+    const dimensions = Array.from(
+      { length: sizes.bytes / 4 },
+      (_, i) => readWord(head, sizes.data + 4 * i, littleEndian) | 0,
     );
     const name = readTag(head, sizes.next, littleEndian);
     const numbers = readTag(head, name.next, littleEndian);
@@ -147,11 +140,12 @@ interface Tag {
 
 /** Elements of up to four bytes have their data inside the tag. */
 function readTag(from: Buffer, at: number, littleEndian: boolean): Tag {
-  const word = (position: number) =>
-    littleEndian ? from.readUInt32LE(position) : from.readUInt32BE(position);
-  const first = word(at);
+  const first = readWord(from, at, littleEndian);
   const small = first >>> 16;
   if (small > 0) return { type: first & 0xffff, bytes: small, data: at + 4, next: at + 8 };
-  const bytes = word(at + 4);
+  const bytes = readWord(from, at + 4, littleEndian);
   return { type: first, bytes, data: at + 8, next: at + 8 + Math.ceil(bytes / 8) * 8 };
 }
+
+const readWord = (from: Buffer, at: number, littleEndian: boolean) =>
+  littleEndian ? from.readUInt32LE(at) : from.readUInt32BE(at);

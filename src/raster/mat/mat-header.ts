@@ -52,7 +52,6 @@ export function openMat(
       dataType: dataTypeOfStored(storedType),
       ...georeferenceByCorners(position, { path, width, height }),
       nodata: undefined,
-      palette: false,
       blocks: {
         reader: 'mat',
         width,
@@ -66,7 +65,6 @@ export function openMat(
       },
       bandTags: Array.from({ length: bands }, () => ({})),
       metadata: {},
-      dateTime: undefined,
     };
   });
 }

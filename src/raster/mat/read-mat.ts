@@ -4,9 +4,9 @@ import { createInflate } from 'node:zlib';
 import { TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable, truncated } from '../errors.js';
 import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/index.js';
-import type { MatBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../raster-types.js';
+import type { HeaderOf, MatBlocks, PixelArray, ReadTarget, Window } from '../raster-types.js';
 
-export type MatHeader = RasterHeader & { blocks: MatBlocks };
+export type MatHeader = HeaderOf<MatBlocks>;
 
 /** Limit of the padding at the end of an element, bytes. */
 const PADDING = 7;

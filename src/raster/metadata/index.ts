@@ -3,7 +3,7 @@
  * and the folders `crs` and `pixels`.
  */
 export { gdalMetadataXml, parseGdalMetadata } from './gdal-item-metadata.js';
-export { type OdlNode, odlList, odlNodes, parseOdl } from './odl-metadata.js';
+export { odlList, odlNodes, parseOdl } from './odl-metadata.js';
 export { nodataOfPam, type Pam, pamPath, placeWithPam, readPam } from './pam-metadata.js';
 export { isHyperspectral, nearestBand, spectralTags } from './spectral-metadata-tags.js';
 export {

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { messageOf } from '../../errors.js';
-import { crsFromEpsg, crsFromWkt, isInvertible } from '../crs/index.js';
+import { affineOfGdal, crsFromEpsg, crsFromWkt, isInvertible } from '../crs/index.js';
 import { noCrs } from '../errors.js';
 import { parseNodata } from '../pixels/index.js';
 import type { Affine, Crs, RasterHeader } from '../raster-types.js';
@@ -72,12 +72,10 @@ function exactNumber({ text, attributes }: XmlElement): string {
   return bytes.length === 8 ? String(bytes.readDoubleLE()) : text;
 }
 
-/** GDAL's order: origin x, xx, xy, origin y, yx, yy. */
 function transformOf(text: string | undefined): Affine | undefined {
   if (text === undefined) return undefined;
   const numbers = text.split(',').map(Number);
-  const [originX, xx, xy, originY, yx, yy] = numbers as [number, number, number, number, number, number];
-  const transform = { originX, originY, xx, xy, yx, yy };
+  const transform = affineOfGdal(numbers);
   if (numbers.length !== 6 || !numbers.every(Number.isFinite) || !isInvertible(transform))
     throw new Error('its GeoTransform is not six numbers that give pixels an extent');
   return transform;

@@ -1,21 +1,15 @@
 /** Converts wavelengths to nanometres. */
+import { aliasTable } from '../alias-table.js';
 
 /** Nanometres in one unit, by the names that ENVI, GDAL and other tools write, in lower case. */
-const NANOMETRES_PER_UNIT: Record<string, number> = {
-  ...unitAliases(['nanometers', 'nanometer', 'nanometres', 'nanometre', 'nm'], 1),
-  ...unitAliases(
-    ['micrometers', 'micrometer', 'micrometres', 'micrometre', 'microns', 'micron', 'um', 'µm', 'μm'],
-    1e3,
-  ),
-  ...unitAliases(['millimeters', 'millimeter', 'millimetres', 'millimetre', 'mm'], 1e6),
-  ...unitAliases(['centimeters', 'centimeter', 'centimetres', 'centimetre', 'cm'], 1e7),
-  ...unitAliases(['meters', 'meter', 'metres', 'metre', 'm'], 1e9),
-  ...unitAliases(['angstroms', 'angstrom', 'å'], 0.1),
-};
-
-function unitAliases(names: string[], factor: number): Record<string, number> {
-  return Object.fromEntries(names.map((name) => [name, factor]));
-}
+const NANOMETRES_PER_UNIT = aliasTable([
+  [1, 'nanometers nanometer nanometres nanometre nm'],
+  [1e3, 'micrometers micrometer micrometres micrometre microns micron um µm μm'],
+  [1e6, 'millimeters millimeter millimetres millimetre mm'],
+  [1e7, 'centimeters centimeter centimetres centimetre cm'],
+  [1e9, 'meters meter metres metre m'],
+  [0.1, 'angstroms angstrom å'],
+]);
 
 /** Units of other quantities than wavelength. */
 const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
@@ -43,7 +37,8 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
   const known = Object.hasOwn(NANOMETRES_PER_UNIT, name) ? NANOMETRES_PER_UNIT[name] : undefined;
   if (known !== undefined && isIn(known)) return inNanometres(values, known);
   // Micrometres of optical instruments are below 30, nanometres above 200.
-  const [least, largest] = minMax(values);
+  const least = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const largest = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const guess = largest <= 30 ? 1e3 : 1;
   if (!isIn(guess)) return undefined;
   const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
@@ -82,17 +77,6 @@ export function toNanometreWidths(
 
 export function isWavelength(nanometres: number): boolean {
   return nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
-}
-
-/** Avoids `Math.min(...values)`: a call cannot take as many arguments as long lists have. */
-function minMax(values: readonly number[]): [least: number, largest: number] {
-  let least = Infinity;
-  let largest = -Infinity;
-  for (const value of values) {
-    least = Math.min(least, value);
-    largest = Math.max(largest, value);
-  }
-  return [least, largest];
 }
 
 /** Removes the rounding error of a multiplication by 1,000. */

@@ -122,32 +122,7 @@ export function roundToType(source: PixelArray, nodata: number, out: PixelArray,
   }
 }
 
-/**
- * Horizontal differences (TIFF 6.0, section 14) of one block: rows of `width` values at `stride` in `source`, starting at
- * `start`, become rows of `outWidth` in `out`. The rest of a row stays 0, which repeats its last value.
- */
-export function horizontalDifferences(
-  source: PixelArray,
-  start: number,
-  stride: number,
-  width: number,
-  height: number,
-  out: PixelArray,
-  outWidth: number,
-): void {
-  for (let row = 0; row < height; row++) {
-    let from = start + row * stride;
-    let to = row * outWidth;
-    let previous = 0;
-    for (const end = from + width; from < end; from++, to++) {
-      const value = source[from];
-      out[to] = value - previous;
-      previous = value;
-    }
-  }
-}
-
-/** Reverts `horizontalDifferences` in place: `samples` interleaved values per pixel, `width` pixels per row. */
+/** Reverts horizontal differences (TIFF 6.0, section 14) in place: `samples` interleaved values per pixel, `width` pixels per row. */
 export function horizontalSums(values: PixelArray, width: number, height: number, samples: number): void {
   const rowLength = width * samples;
   if (samples === 1) {

@@ -13,11 +13,10 @@ import {
   decodePackbits,
 } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/index.js';
-import type { DataType, PixelArray, RasterHeader, TiffBlocks } from '../raster-types.js';
+import { bytesPerSample, isFloat, swapBytes, UNSIGNED_BY_SIZE, viewPixels } from '../pixels/index.js';
+import type { DataType, HeaderOf, PixelArray, RasterHeader, TiffBlocks } from '../raster-types.js';
 
-/** A raster that this reader decodes. */
-export type TiffHeader = RasterHeader & { blocks: TiffBlocks };
+export type TiffHeader = HeaderOf<TiffBlocks>;
 
 /** Number of blocks across and down an image. */
 function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
@@ -207,15 +206,12 @@ function undoPredictor(
   else if (!littleEndian) swapBytes(used, size);
   if (predictor === 1 || predictor === 3) return;
   if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
-  const values = integerView(used, size);
-  if (values instanceof BigUint64Array) decodeHorizontalPredictor64(values, width, rows, samples);
-  else decodeHorizontalPredictor(values, width, rows, samples);
-}
-
-function integerView(bytes: Buffer, size: number): Uint8Array | Uint16Array | Uint32Array | BigUint64Array {
-  const { buffer, byteOffset, byteLength } = bytes;
-  if (size === 1) return bytes;
-  if (size === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
-  if (size === 4) return new Uint32Array(buffer, byteOffset, byteLength / 4);
-  return new BigUint64Array(buffer, byteOffset, byteLength / 8);
+  const { buffer, byteOffset } = used;
+  const count = used.length / size;
+  if (size === 8)
+    decodeHorizontalPredictor64(new BigUint64Array(buffer, byteOffset, count), width, rows, samples);
+  else {
+    const values = viewPixels(UNSIGNED_BY_SIZE[size], buffer, byteOffset, count);
+    decodeHorizontalPredictor(values, width, rows, samples);
+  }
 }

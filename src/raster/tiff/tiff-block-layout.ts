@@ -4,7 +4,7 @@ import { JPEG, LERC } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
 import { MAX_BLOCK_BYTES } from '../file/index.js';
 import { bytesPerSample } from '../pixels/index.js';
-import type { RasterHeader, TiffBlocks } from '../raster-types.js';
+import type { RasterShape, TiffBlocks } from '../raster-types.js';
 import { blockRowBytes } from './read-tiff-block.js';
 import type { Ifd } from './read-tiff-ifd.js';
 import { TAG } from './tiff-tags.js';
@@ -23,13 +23,10 @@ const UNSUPPORTED_COMPRESSIONS: Record<number, string> = {
 };
 
 /** Size and type of an image of a file. */
-export type ImageShape = Pick<
-  RasterHeader,
-  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
-> & {
+export interface ImageShape extends RasterShape {
   /** Set for masks of one bit per pixel. */
   bits?: 1;
-};
+}
 
 /** The blocks of the image with directory index `number`. Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED. */
 export function blockLayout(directory: Ifd, number: number, shape: ImageShape): TiffBlocks {

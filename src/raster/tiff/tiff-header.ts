@@ -4,12 +4,11 @@ import { corrupt, noCrs, unsupported } from '../errors.js';
 import {
   type GeoreferencingOverride,
   georeferenceByCorners,
-  MAX_BANDS,
-  MAX_SIDE_PIXELS,
+  requireSupportedSize,
   type SourceFile,
 } from '../file/index.js';
 import { type Pam, parseGdalMetadata, placeWithPam } from '../metadata/index.js';
-import { parseNodata } from '../pixels/index.js';
+import { DATA_TYPES, parseNodata } from '../pixels/index.js';
 import type { Affine, DataType, RasterHeader } from '../raster-types.js';
 import { type Ifd, readIfd } from './read-tiff-ifd.js';
 import { blockLayout } from './tiff-block-layout.js';
@@ -37,9 +36,7 @@ export async function readTiffHeader(
   const bands = one(TAG.samplesPerPixel, 1);
   if (!(width > 0 && height > 0 && bands > 0))
     throw corrupt(path, `its size is ${width} x ${height} x ${bands}`);
-  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS) {
-    throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
-  }
+  requireSupportedSize(path, width, height, bands);
   const dataType = dataTypeOf(directory, path);
   const shape = { path, fileBytes: size, width, height, bands, dataType };
   const blocks = blockLayout(directory, 0, shape);
@@ -77,18 +74,6 @@ export async function readTiffHeader(
   };
 }
 
-/** By sample format (1 unsigned, 2 signed, 3 floating) and bits. */
-const DATA_TYPES: Record<string, DataType> = {
-  '1/8': 'uint8',
-  '1/16': 'uint16',
-  '1/32': 'uint32',
-  '2/8': 'int8',
-  '2/16': 'int16',
-  '2/32': 'int32',
-  '3/32': 'float32',
-  '3/64': 'float64',
-};
-
 function dataTypeOf(directory: Ifd, path: string): DataType {
   const bits = new Set(directory.numbers(TAG.bitsPerSample) ?? [1]);
   const formats = new Set(directory.numbers(TAG.sampleFormat) ?? [1]);
@@ -96,7 +81,8 @@ function dataTypeOf(directory: Ifd, path: string): DataType {
   const [bit] = bits;
   const [format] = formats;
   // 4 is "undefined", which readers treat as unsigned.
-  const dataType = DATA_TYPES[`${format === 4 ? 1 : format}/${bit}`];
+  const name = `${{ 1: 'uint', 2: 'int', 3: 'float', 4: 'uint' }[format ?? 0]}${bit}`;
+  const dataType = DATA_TYPES.find((known) => known === name);
   if (dataType) return dataType;
   const kind =
     { 1: 'unsigned', 2: 'signed', 3: 'floating point', 5: 'complex', 6: 'complex' }[format ?? 0] ?? 'unknown';

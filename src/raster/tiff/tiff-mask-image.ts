@@ -42,7 +42,8 @@ export async function findMaskImage(
       return undefined;
     });
     if (!directory) return undefined;
-    if (isMaskOf(directory, image)) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
+    const isMask = directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
+    if (isMask) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
     at = directory.next;
   }
   return undefined;
@@ -97,10 +98,6 @@ function hasSizeOf(directory: Ifd, { width, height }: Pick<ImageShape, 'width' |
   return directory.numbers(TAG.width)?.[0] === width && directory.numbers(TAG.height)?.[0] === height;
 }
 
-function isMaskOf(directory: Ifd, image: ImageShape): boolean {
-  return directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
-}
-
 function headerOf(
   directory: Ifd,
   number: number,
@@ -110,27 +107,12 @@ function headerOf(
   const bits = directory.numbers(TAG.bitsPerSample)?.[0] ?? 1;
   if ((bands !== 1 && bands !== imageBands) || (bits !== 1 && bits !== 8))
     throw unsupported(path, `its mask has ${bands} bands of ${bits} bits`);
-  const shape: ImageShape = {
-    path,
-    fileBytes,
-    width,
-    height,
-    bands,
-    dataType: 'uint8',
-    ...(bits === 1 && { bits: 1 }),
-  };
+  const shape = { path, fileBytes, width, height, bands, dataType: 'uint8' as const };
   return {
-    path,
-    fileBytes,
-    width,
-    height,
-    bands,
-    dataType: 'uint8' as const,
+    ...shape,
     nodata: undefined,
-    palette: false,
-    blocks: blockLayout(directory, number, shape),
+    blocks: blockLayout(directory, number, { ...shape, ...(bits === 1 && { bits: 1 }) }),
     bandTags: [],
     metadata: {},
-    dateTime: undefined,
   };
 }

@@ -151,22 +151,11 @@ function middlesOf(column: number, row: number, size: number, locate: Locator): 
  * sides count as well: between two conformal projections, the errors along columns and along rows cancel out in the middle.
  */
 function interpolationError(corners: Corners, middles: Middles): number {
-  const [a, b, c, d] = corners;
-  const error = (axis: 0 | 1, i: number, mean: number) => middles[i]![axis] - mean;
   let worst = 0;
   for (const axis of [0, 1] as const) {
-    const p = a[axis];
-    const q = b[axis];
-    const r = c[axis];
-    const s = d[axis];
-    const errors = [
-      error(axis, 0, (p + q + r + s) / 4),
-      error(axis, 1, (p + q) / 2),
-      error(axis, 2, (p + r) / 2),
-      error(axis, 3, (q + s) / 2),
-      error(axis, 4, (r + s) / 2),
-    ];
-    worst = Math.max(worst, ...errors.map(Math.abs));
+    const [a, b, c, d] = corners.map((corner) => corner[axis]);
+    const means = [(a + b + c + d) / 4, (a + b) / 2, (a + c) / 2, (b + d) / 2, (c + d) / 2];
+    worst = Math.max(worst, ...means.map((mean, i) => Math.abs(middles[i]![axis] - mean)));
   }
   return worst;
 }

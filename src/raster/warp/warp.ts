@@ -1,5 +1,5 @@
 /** Resamples source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
-
+import { isDeepStrictEqual } from 'node:util';
 import { invalidImage, windowOutside } from '../errors.js';
 import { dataTypeOf, fillValueFor, isFloat, nodataAsType, nodataReplacementFor } from '../pixels/index.js';
 import type { PixelArray, Resampling, Window } from '../raster-types.js';
@@ -47,15 +47,16 @@ export function warp(
   if (pixels.length < window.width * window.height) {
     throw invalidImage(`a window of ${window.width} x ${window.height} from ${pixels.length} pixels`);
   }
-  const { extent, squares } = warpGeometry(grid, window);
-  checkWindow(source, extent, resampling === 'bilinear' ? 0.5 : 0);
+  const geometry = warpGeometry(grid, window);
+  checkWindow(source, geometry.extent, resampling === 'bilinear' ? 0.5 : 0);
   const typedNodata = nodataAsType(dataType, nodata) ?? NaN;
   const fillValue = fillValueFor(dataType, nodata);
   const kernelSource = { pixels, ...window, nodata: typedNodata };
   if (resampling === 'nearest')
     return warpKernels[dataType].nearest(kernelSource, grid, out, valid, fillValue);
   const nodataReplacement = nodataReplacementFor(dataType, typedNodata);
-  const work = cloneForWarp(squares());
+  geometry.squares ??= prepareSquares(grid, window);
+  const work = cloneForWarp(geometry.squares);
   if (simd) bilinearWasm(kernelSource, grid, work, out, nodataReplacement);
   const round = !isFloat(dataType);
   return warpKernels[dataType].bilinear(
@@ -75,22 +76,17 @@ interface WarpGeometry {
   grid: ControlGrid;
   window: Window;
   extent: SourceExtent;
-  squares: () => GridSquares;
+  /** Only for bilinear interpolation. */
+  squares?: GridSquares;
 }
 
 /** Cache of the last geometry: consecutive bands of a group share the same grid and window. */
 let cachedGeometry: WarpGeometry | undefined;
 
 function warpGeometry(grid: ControlGrid, window: Window): WarpGeometry {
-  if (cachedGeometry?.grid === grid && sameWindow(cachedGeometry.window, window)) return cachedGeometry;
-  let squares: GridSquares | undefined;
-  const found = () => (squares ??= prepareSquares(grid, window));
-  cachedGeometry = { grid, window: { ...window }, extent: sourceExtent(grid), squares: found };
+  if (cachedGeometry?.grid !== grid || !isDeepStrictEqual(cachedGeometry.window, window))
+    cachedGeometry = { grid, window: { ...window }, extent: sourceExtent(grid) };
   return cachedGeometry;
-}
-
-function sameWindow(a: Window, b: Window): boolean {
-  return a.column === b.column && a.row === b.row && a.width === b.width && a.height === b.height;
 }
 
 /** Checks that the window has all needed pixels of the scene. `margin`: distance of the neighbours that are used, in pixels. */

@@ -90,7 +90,6 @@ export const cfGrid: ProductFormat = {
         bands.map((band) => ({ ...band, index: band.index + i * (axis?.bandsPerStep ?? 0) })),
       ),
       quality: [],
-      reflectanceTest: false,
       // Warnings about the file appear once.
       warnings: i === 0 ? warnings : [],
     }));

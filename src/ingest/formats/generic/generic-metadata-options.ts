@@ -27,6 +27,14 @@ export function positionOption({ position }: DescribeOptions): GeoreferencingOve
   return { crs: crsFromEpsg(Number(code)), corners: [left, top, right, bottom] };
 }
 
+/** Refuses options that count bands, because something else names the bands. Throws TW_INGEST_BAD_OPTION. */
+export function refuseBandFlags({ bands, maskBand }: DescribeOptions, reason: string): void {
+  const expected = `the flag to be left out, because ${reason}`;
+  const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
+  if (bands) throw badOption('--bands', named.join(','), expected);
+  if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
+}
+
 /** Checks options whose value can be wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 export function checkOptions(options: DescribeOptions): void {
   datetimeOption(options);

@@ -57,7 +57,6 @@ export const rasterFile: ProductFormat = {
       ...span,
       groups,
       quality: maskBandLookup(header, groups, options),
-      reflectanceTest: false,
       warnings,
     };
     return [scene];

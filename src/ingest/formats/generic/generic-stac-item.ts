@@ -2,9 +2,10 @@
 import { join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands } from '../../band-groups.js';
-import { badOption, noDatetime, notRecognised } from '../../errors.js';
-import type { DescribeOptions, InputProbe, ProductFormat } from '../../scene-description.js';
+import { noDatetime, notRecognised } from '../../errors.js';
+import type { InputProbe, ProductFormat } from '../../scene-description.js';
 import { datetimeOption, slugify } from '../shared/index.js';
+import { refuseBandFlags } from './generic-metadata-options.js';
 import { describeBands } from './generic-raster-bands.js';
 import { describeRasterScene } from './generic-raster-file.js';
 import { type ItemAsset, readItemInFolder, type StacItemDescription } from './generic-stac-sidecar.js';
@@ -22,7 +23,8 @@ export const stacItem: ProductFormat = {
     const found = await find(candidate);
     if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
     const { item, assets } = found;
-    refuseBandFlags(options);
+    // They apply to one file, and an Item has several.
+    refuseBandFlags(options, 'the assets of the STAC Item name the bands');
     const span = datetimeOption(options) ?? item.span;
     if (!span) throw noDatetime(candidate.path);
     const bands = await Promise.all(
@@ -38,20 +40,11 @@ export const stacItem: ProductFormat = {
       ...span,
       groups: groupBands(bands.flat()),
       quality: [],
-      reflectanceTest: false,
       warnings: [],
     };
     return [scene];
   },
 };
-
-/** Refuses options that count bands: they apply to one file, and an Item has several. */
-function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
-  const expected = 'the flag to be left out, because the assets of the STAC Item name the bands';
-  const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
-  if (bands) throw badOption('--bands', named.join(','), expected);
-  if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
-}
 
 /** The folder's Item, and its assets that are rasters in the same folder; null if there are none. */
 async function find({

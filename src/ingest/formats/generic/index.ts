@@ -3,7 +3,7 @@
  * the scene. May import formats/shared, georeferencing and band-groups.
  */
 export { cfGrid } from './generic-cf-grid.js';
-export { checkOptions } from './generic-metadata-options.js';
+export { checkOptions, refuseBandFlags } from './generic-metadata-options.js';
 export { asCommonName } from './generic-raster-bands.js';
 export { rasterFile } from './generic-raster-file.js';
 export { stacItem } from './generic-stac-item.js';

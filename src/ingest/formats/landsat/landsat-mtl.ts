@@ -27,6 +27,13 @@ export async function readMtl(path: string): Promise<Mtl> {
   return /\.json$/i.test(path) ? mtlOfJson(text, path) : parseMtl(text);
 }
 
+/** The value of the first of these keys that a group has. */
+export function mtlValue(mtl: Mtl, ...keys: string[]): string | undefined {
+  return keys
+    .map((key) => [...mtl.values()].find((group) => key in group)?.[key])
+    .find((value) => value !== undefined);
+}
+
 /** The text form is ODL. */
 export function parseMtl(text: string): Mtl {
   const [, ...groups] = odlNodes(parseOdl(text));

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { notRecognised } from '../../errors.js';
 import { parseTime } from '../shared/index.js';
-import { type Mtl, readMtl } from './landsat-mtl.js';
+import { type Mtl, mtlValue, readMtl } from './landsat-mtl.js';
 
 export type LandsatLevel = 'c2-l2' | 'c2-l1' | 'c1-l1' | 'pre-l1';
 
@@ -25,10 +25,9 @@ export interface LandsatProduct {
 export async function readProductFromMtl(path: string): Promise<LandsatProduct | null> {
   const mtl = await readMtl(path);
   if (!mtl.has('L1_METADATA_FILE') && !mtl.has('LANDSAT_METADATA_FILE')) return null;
-  const get = (key: string) => [...mtl.values()].find((group) => key in group)?.[key];
   // The second name was used before 2012.
-  const need = (key: string, old = key) => {
-    const value = get(key) ?? get(old);
+  const need = (key: string, ...old: string[]) => {
+    const value = mtlValue(mtl, key, ...old);
     if (value === undefined) throw notRecognised(path, `the MTL has no ${key}`);
     return value;
   };
@@ -40,7 +39,7 @@ export async function readProductFromMtl(path: string): Promise<LandsatProduct |
       `${need('SPACECRAFT_ID')} with ${need('SENSOR_ID')} is not read, only TM, ETM+, OLI and TIRS`,
     );
   }
-  const level = get('PROCESSING_LEVEL') ?? need('DATA_TYPE', 'PRODUCT_TYPE');
+  const level = mtlValue(mtl, 'PROCESSING_LEVEL') ?? need('DATA_TYPE', 'PRODUCT_TYPE');
   const date = need('DATE_ACQUIRED', 'ACQUISITION_DATE');
   const time = need('SCENE_CENTER_TIME', 'SCENE_CENTER_SCAN_TIME');
   const start = parseTime(`${date}T${time}`);
@@ -52,7 +51,7 @@ export async function readProductFromMtl(path: string): Promise<LandsatProduct |
     pathRow: need('WRS_PATH').padStart(3, '0') + need('WRS_ROW', 'STARTING_ROW').padStart(3, '0'),
     date: date.replaceAll('-', ''),
     start,
-    collection: collectionOf(get('COLLECTION_NUMBER'), level),
+    collection: collectionOf(mtlValue(mtl, 'COLLECTION_NUMBER'), level),
     mtl,
   };
 }

@@ -4,6 +4,8 @@
  * MSS, TM, ETM+, and EO-1 ALI sensors", Remote Sensing of Environment 113.
  */
 import type { RasterHeader } from '../../../raster/index.js';
+import { DAY_MS } from '../shared/index.js';
+import { mtlValue } from './landsat-mtl.js';
 import type { LandsatProduct } from './landsat-product.js';
 
 /** A linear function of the stored number: spectral radiance in W/(m2 sr um), or reflectance. */
@@ -26,8 +28,6 @@ const THERMAL_CONSTANTS: Record<number, { k1: number; k2: number }> = {
   7: { k1: 666.09, k2: 1282.71 },
 };
 
-const DAY_MS = 86_400_000;
-
 /** Distance in astronomical units at a time in ms since 1970: the low-precision formula of the Astronomical Almanac, within 1e-4. */
 export function earthSunDistance(time: number): number {
   const days = (time - Date.UTC(2000, 0, 1, 12)) / DAY_MS;
@@ -37,9 +37,7 @@ export function earthSunDistance(time: number): number {
 
 /** A number of the MTL, under the first of these keys that it has; NaN if it has none. */
 export function mtlNumber({ mtl }: LandsatProduct, ...keys: string[]): number {
-  for (const key of keys)
-    for (const group of mtl?.values() ?? []) if (group[key] !== undefined) return Number(group[key]);
-  return NaN;
+  return Number(mtl ? mtlValue(mtl, ...keys) : NaN);
 }
 
 /**

@@ -16,7 +16,7 @@ import type {
   QualityBand,
   Scene,
 } from '../../scene-description.js';
-import { bitAt, buildQualityLookup, datetimeOption, NASA, USGS } from '../shared/index.js';
+import { bitAt, buildQualityLookup, datetimeOption, NASA, qualityBand, USGS } from '../shared/index.js';
 import { findMtl } from './landsat-mtl.js';
 import {
   type LandsatLevel,
@@ -39,20 +39,9 @@ const TITLES: Record<LandsatLevel, string> = {
   'pre-l1': 'Landsat Level 1 before collections',
 };
 
-const OLI = [
-  'coastal',
-  'blue',
-  'green',
-  'red',
-  'nir08',
-  'swir16',
-  'swir22',
-  'pan',
-  'cirrus',
-  'lwir11',
-  'lwir12',
-];
-const TM = ['blue', 'green', 'red', 'nir08', 'swir16', 'lwir', 'swir22', 'pan'];
+/** Common names by the number of the band, from 1. */
+const OLI = 'coastal blue green red nir08 swir16 swir22 pan cirrus lwir11 lwir12'.split(' ');
+const TM = 'blue green red nir08 swir16 lwir swir22 pan'.split(' ');
 
 export const landsat: ProductFormat = {
   name: 'Landsat',
@@ -125,7 +114,6 @@ async function describeProduct(
     ...(flagged ?? { start: product.start, end: product.start }),
     groups,
     quality: qualityOf(groups, product.collection, warnings),
-    reflectanceTest: false,
     warnings,
   };
 }
@@ -211,10 +199,8 @@ function describeBand(
     const scale = INTERMEDIATE[name]!;
     return { ...base, role: 'qa', resampling: 'bilinear', part: 'st', nodata: -9999, scale, offset: 0 };
   }
-  // Bit 0 marks saturation of band 1, so no value is nodata.
-  if (name === 'QA_RADSAT') return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
-  // Fill in the other quality bands is bit 0 alone.
-  if (isQuality(name)) return { ...base, role: 'qa', nodata: 1, scale: 1, offset: 0 };
+  // Fill is bit 0 alone, except in the band whose bit 0 marks saturation of band 1.
+  if (isQuality(name)) return qualityBand(name, header, 0, resolution, name === 'QA_RADSAT' ? null : 1);
   const number = Number(/B(\d+)/.exec(name)?.[1]);
   const commonNames = product.spacecraft >= 8 ? OLI : TM;
   return {
@@ -271,9 +257,7 @@ function calibration(
 }
 
 const hasReflectance = ({ mtl }: LandsatProduct) =>
-  [...(mtl?.values() ?? [])].some((group) =>
-    Object.keys(group).some((key) => /^REFLECTANCE_MULT_BAND_/.test(key)),
-  );
+  [...(mtl?.values() ?? [])].flatMap(Object.keys).some((key) => key.startsWith('REFLECTANCE_MULT_BAND_'));
 
 // --- quality ----------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,6 @@ export const modis: ProductFormat = {
       ...span,
       groups,
       quality: qualityOf(groups, shortName, warnings),
-      reflectanceTest: false,
       warnings,
     };
     return [scene];

@@ -11,13 +11,12 @@ import type {
   DescribeOptions,
   InputProbe,
   ProductFormat,
-  QualityBand,
   Resolution,
   Scene,
 } from '../../scene-description.js';
 import {
   bitAt,
-  buildQualityLookup,
+  buildQualityLookups,
   compactTimestamp,
   datetimeOption,
   hdf5Subdatasets,
@@ -92,8 +91,7 @@ async function describeProduct(container: MultiDatasetFile, options: DescribeOpt
     platform: options.platform ?? PLATFORMS[PRODUCT.exec(product)?.[1] ?? ''] ?? null,
     ...span,
     groups,
-    quality: qualityOf(groups),
-    reflectanceTest: false,
+    quality: buildQualityLookups(groups, QUALITY_CODES),
     warnings: [],
   };
 }
@@ -170,9 +168,3 @@ const QUALITY_CODES: Record<string, (value: number) => number> = {
     return v === 9 ? Mask.cloud : v === 8 ? Mask.snow : v === 7 ? Mask.shadow : Mask.clear;
   },
 };
-
-function qualityOf(groups: Scene['groups']): QualityBand[] {
-  return Object.entries(QUALITY_CODES).flatMap(
-    ([name, code]) => buildQualityLookup(groups, name, code) ?? [],
-  );
-}

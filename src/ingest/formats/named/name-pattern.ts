@@ -1,6 +1,7 @@
 /** Parses `--name-pattern`, such as `{platform}_{*}_{tile}_{band}_{time:%Y-%m-%d}.jp2`. */
-import { badNamePattern, badOption } from '../../errors.js';
+import { badNamePattern } from '../../errors.js';
 import type { DescribeOptions } from '../../scene-description.js';
+import { refuseBandFlags } from '../generic/index.js';
 
 /** Directives of strptime, by letter: the number of digits. */
 const DIRECTIVES = { Y: 4, m: 2, d: 2, j: 3, H: 2, M: 2, S: 2 } as const;
@@ -50,14 +51,10 @@ export function parseNamePattern(pattern: string): NamePattern {
 /** Throws TW_INGEST_BAD_PATTERN, and TW_INGEST_BAD_OPTION for options that contradict the pattern. */
 export function checkNamePattern({
   namePattern,
-  bands,
-  maskBand,
+  ...bandFlags
 }: Pick<DescribeOptions, 'namePattern' | 'bands' | 'maskBand'>): void {
-  if (namePattern === undefined || !parseNamePattern(namePattern).hasBand) return;
-  const expected = 'the flag to be left out, because {band} of --name-pattern names the bands';
-  const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
-  if (bands) throw badOption('--bands', named.join(','), expected);
-  if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
+  if (namePattern !== undefined && parseNamePattern(namePattern).hasBand)
+    refuseBandFlags(bandFlags, '{band} of --name-pattern names the bands');
 }
 
 type Fail = (reason: string) => Error;

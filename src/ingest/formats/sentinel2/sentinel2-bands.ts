@@ -9,10 +9,11 @@ import type { DescribeOptions, Scene } from '../../scene-description.js';
 import {
   type AcquisitionTime,
   bitAt,
-  buildQualityLookup,
+  buildQualityLookups,
   COPERNICUS,
   compactTimestamp,
   ESA,
+  qualityBand,
 } from '../shared/index.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
@@ -187,7 +188,7 @@ export async function describeSentinel2(facts: Sentinel2Scene, files: Sentinel2B
     platform,
     ...span,
     groups,
-    quality: mask ? mask.bands.flatMap(({ name, code }) => buildQualityLookup(groups, name, code) ?? []) : [],
+    quality: buildQualityLookups(groups, mask?.codes ?? {}),
     reflectanceTest: !mask,
     warnings,
   };
@@ -198,28 +199,28 @@ export async function describeSentinel2(facts: Sentinel2Scene, files: Sentinel2B
 interface MaskProduct {
   file: string;
   nodata: number | null;
-  /** In the order of the file's bands; the first one with information decides. */
-  bands: { name: string; code(value: number): number }[];
+  /** By name, in the order of the file's bands; the first one with information decides. */
+  codes: Record<string, (value: number) => number>;
 }
 
 /** Best first. */
 const MASKS: MaskProduct[] = [
-  { file: 'SCL', nodata: 0, bands: [{ name: 'SCL', code: sceneClass }] },
+  { file: 'SCL', nodata: 0, codes: { SCL: sceneClass } },
   {
     // Bit 10: opaque cloud, bit 11: cirrus.
     file: 'QA60',
     nodata: null,
-    bands: [{ name: 'QA60', code: (v) => (bitAt(v, 10) || bitAt(v, 11) ? Mask.cloud : Mask.clear) }],
+    codes: { QA60: (v) => (bitAt(v, 10) || bitAt(v, 11) ? Mask.cloud : Mask.clear) },
   },
   {
     // PSD 15: band 1 opaque clouds, band 2 cirrus, band 3 snow and ice; 1 where it is so.
     file: 'CLASSI',
     nodata: null,
-    bands: [
-      { name: 'CLASSI_OPAQUE', code: (v) => (v ? Mask.cloud : Mask.notAssessed) },
-      { name: 'CLASSI_CIRRUS', code: (v) => (v ? Mask.cloud : Mask.notAssessed) },
-      { name: 'CLASSI_SNOW', code: (v) => (v ? Mask.snow : Mask.clear) },
-    ],
+    codes: {
+      CLASSI_OPAQUE: (v) => (v ? Mask.cloud : Mask.notAssessed),
+      CLASSI_CIRRUS: (v) => (v ? Mask.cloud : Mask.notAssessed),
+      CLASSI_SNOW: (v) => (v ? Mask.snow : Mask.clear),
+    },
   },
 ];
 
@@ -231,20 +232,12 @@ function sceneClass(value: number): number {
   return value === 11 ? Mask.snow : Mask.clear;
 }
 
-function maskBands({ bands, nodata }: MaskProduct, header: RasterHeader): UngroupedBand[] {
+function maskBands({ codes, nodata }: MaskProduct, header: RasterHeader): UngroupedBand[] {
+  const bands = Object.keys(codes);
   if (header.bands < bands.length || !/^uint(8|16)$/.test(header.dataType)) {
     const hint = `The mask should have ${bands.length} bands of 8 or 16 bit codes; download it again.`;
-    throw missingBand(header.path, bands[bands.length - 1].name, hint);
+    throw missingBand(header.path, bands[bands.length - 1], hint);
   }
   const resolution = nominalPixelSize(header);
-  return bands.map(({ name }, index) => ({
-    name,
-    header,
-    index,
-    resolution,
-    role: 'qa',
-    nodata,
-    scale: 1,
-    offset: 0,
-  }));
+  return bands.map((name, index) => qualityBand(name, header, index, resolution, nodata));
 }

@@ -13,9 +13,10 @@ export {
   parseEosdisTimeRange,
   parseTime,
   parseTimeRange,
+  timeRange,
   timesInName,
 } from './product-acquisition-time.js';
-export { commonBandNames } from './product-band-names.js';
+export { commonBandNames, spectralCubeBands, withCommonNames } from './product-band-names.js';
 export { readMetadataFile } from './product-metadata-file.js';
 export {
   ASI,
@@ -30,6 +31,12 @@ export {
   USDA,
   USGS,
 } from './product-providers.js';
-export { bitAt, buildQualityLookup } from './product-quality-lookup.js';
+export {
+  bitAt,
+  buildQualityLookup,
+  buildQualityLookups,
+  flagCode,
+  qualityBand,
+} from './product-quality-lookup.js';
 export { slugify, stemOf } from './product-scene-id.js';
 export { elementsOf, readXml, rootName, textOf, type XmlElement } from './product-xml.js';

@@ -9,6 +9,7 @@ import {
   type MultiDatasetFile,
   openRaster,
   type RasterHeader,
+  readStart,
   SIGNATURE_BYTES,
 } from '../../../raster/index.js';
 import { NOTHING_THERE, notRecognised } from '../../errors.js';
@@ -36,9 +37,7 @@ export async function probeInput(path: string): Promise<InputProbe> {
 async function detectInputType(path: string): Promise<FileType | null> {
   const file = await open(path);
   try {
-    const start = Buffer.alloc(SIGNATURE_BYTES);
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return detectFileType(start.subarray(0, bytesRead));
+    return detectFileType(await readStart(file, SIGNATURE_BYTES));
   } finally {
     await file.close();
   }

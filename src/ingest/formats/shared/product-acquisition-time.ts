@@ -60,8 +60,12 @@ export function parseEosdisTimeRange(metadata: Record<string, string>): Acquisit
   const [start, end] = ['RangeBeginning', 'RangeEnding'].map((edge) =>
     parseTime(`${get(`${edge}Date`)}T${get(`${edge}Time`) ?? '00:00:00'}`),
   );
-  if (Number.isNaN(start)) return null;
-  return { start, end: end >= start ? end : start };
+  return timeRange(start, end);
+}
+
+/** From `start` to `end`, or `start` alone if `end` is NaN or earlier. Null if `start` is NaN. */
+export function timeRange(start: number, end: number): AcquisitionTime | null {
+  return Number.isNaN(start) ? null : { start, end: end >= start ? end : start };
 }
 
 export const DAY_MS = 86_400_000;

@@ -1,5 +1,7 @@
-/** Common names for bands of imaging spectrometers, so that expressions for multispectral products apply to them. */
-import { nearestBand, type SpectralTags } from '../../../raster/index.js';
+/** Bands of imaging spectrometers, and common names for them, so that expressions for multispectral products apply to them. */
+import { nearestBand, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
+import type { UngroupedBand } from '../../band-groups.js';
+import type { Resolution } from '../../scene-description.js';
 
 /** Centres of the bands of Sentinel-2A, nm (ESA, Sentinel-2 Spectral Response Functions 3.0), by STAC common names. */
 const CENTRE_WAVELENGTHS_NM: Record<string, number> = {
@@ -27,4 +29,30 @@ export function commonBandNames(bands: readonly SpectralTags[]): Map<number, str
     if (band >= 0 && !names.has(band)) names.set(band, name);
   }
   return names;
+}
+
+/** All bands of a cube of spectra, which are never averaged, in its order. */
+export function spectralCubeBands(
+  header: RasterHeader,
+  resolution: Resolution,
+  nodata: number,
+  bands: (SpectralTags & Pick<UngroupedBand, 'scale' | 'offset'>)[],
+): UngroupedBand[] {
+  const names = commonBandNames(bands);
+  return bands.map((band, index) => ({
+    name: `b${index + 1}`,
+    ...(names.has(index) && { commonName: names.get(index)! }),
+    header,
+    index,
+    resolution,
+    role: 'data',
+    resampling: 'nearest',
+    nodata,
+    ...band,
+  }));
+}
+
+export function withCommonNames(bands: UngroupedBand[]): UngroupedBand[] {
+  const names = commonBandNames(bands);
+  return bands.map((band, i) => ({ ...band, ...(names.has(i) && { commonName: names.get(i)! }) }));
 }

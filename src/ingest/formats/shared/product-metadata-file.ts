@@ -1,4 +1,4 @@
-import { openFile } from '../../../raster/index.js';
+import { openFile, readStart } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
 
 /** Far above real metadata: the largest tile metadata of Sentinel-2 has about 1 MB. */
@@ -6,7 +6,7 @@ const MAX_METADATA_BYTES = 16e6;
 
 /** Reads a metadata file. Throws TW_INGEST_BAD_METADATA if it is too large. */
 export async function readMetadataFile(path: string): Promise<Buffer> {
-  const bytes = await readStart(path, MAX_METADATA_BYTES + 1);
+  const bytes = await readMetadataStart(path, MAX_METADATA_BYTES + 1);
   if (bytes.length > MAX_METADATA_BYTES) {
     throw badMetadata(path, `it is larger than the ${MAX_METADATA_BYTES / 1e6} MB that metadata may have`);
   }
@@ -14,15 +14,12 @@ export async function readMetadataFile(path: string): Promise<Buffer> {
 }
 
 /** Reads the first bytes of a file, at most `bytes`. Throws TW_INGEST_BAD_METADATA if it cannot be opened. */
-export async function readStart(path: string, bytes: number): Promise<Buffer> {
+export async function readMetadataStart(path: string, bytes: number): Promise<Buffer> {
   const file = await openFile(path).catch((error) => {
     throw badMetadata.because(error, path, (error as Error).message);
   });
   try {
-    const { size } = await file.stat();
-    const start = Buffer.alloc(Math.min(size, bytes));
-    const { bytesRead } = await file.read(start, 0, start.length, 0);
-    return start.subarray(0, bytesRead);
+    return await readStart(file, Math.min((await file.stat()).size, bytes));
   } finally {
     await file.close();
   }

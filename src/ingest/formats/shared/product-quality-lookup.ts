@@ -1,6 +1,7 @@
-/** Lookup tables from the stored values of a product's quality layer to mask codes. */
-import { Mask } from '../../../raster/index.js';
-import type { QualityBand, SourceGroup } from '../../scene-description.js';
+/** Bands with quality codes, and lookup tables from the stored values of a product's quality layer to mask codes. */
+import { Mask, type RasterHeader } from '../../../raster/index.js';
+import type { UngroupedBand } from '../../band-groups.js';
+import type { QualityBand, Resolution, SourceGroup } from '../../scene-description.js';
 
 /** Bit n of a value, counted from the lowest, 0. */
 export const bitAt = (value: number, n: number) => (value >> n) & 1;
@@ -29,4 +30,26 @@ export function buildQualityLookup(
     return { group: group.name, band, codes };
   }
   return null;
+}
+
+/** `buildQualityLookup` for the code of each band by name, without the bands that are missing. */
+export function buildQualityLookups(
+  groups: SourceGroup[],
+  codes: Record<string, (value: number) => number>,
+): QualityBand[] {
+  return Object.entries(codes).flatMap(([name, code]) => buildQualityLookup(groups, name, code) ?? []);
+}
+
+/** The code of a flag that is set if it is 1; other values give no information. */
+export const flagCode = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
+
+/** A band of the role `qa`, with stored numbers as they are. */
+export function qualityBand(
+  name: string,
+  header: RasterHeader,
+  index: number,
+  resolution: Resolution,
+  nodata: number | null = null,
+): UngroupedBand {
+  return { name, header, index, resolution, role: 'qa', nodata, scale: 1, offset: 0 };
 }

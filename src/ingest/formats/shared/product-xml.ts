@@ -1,7 +1,7 @@
 /** Reads XML metadata into a plain tree. */
 import { localName, parseXmlTree, type XmlElement } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
-import { readMetadataFile, readStart } from './product-metadata-file.js';
+import { readMetadataFile, readMetadataStart } from './product-metadata-file.js';
 
 export { elementsOf, textOf, type XmlElement } from '../../../raster/index.js';
 
@@ -23,7 +23,7 @@ export function parseXml(text: string, path: string): XmlElement {
 
 /** Local name of a document's root element, from its first bytes only; null if it does not look like XML. */
 export async function rootName(path: string): Promise<string | null> {
-  const text = decode(await readStart(path, 8192));
+  const text = decode(await readMetadataStart(path, 8192));
   if (!/^\s*</.test(text)) return null;
   const root = /<([A-Za-z_][\w.:-]*)/.exec(text.replace(/<!--[\s\S]*?-->/g, ''));
   return root && localName(root[1]);

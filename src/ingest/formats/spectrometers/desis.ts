@@ -7,15 +7,16 @@ import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene-description.js';
+import type { ProductFormat, Scene } from '../../scene-description.js';
 import {
-  buildQualityLookup,
-  commonBandNames,
+  buildQualityLookups,
   DLR,
   datetimeOption,
   elementsOf,
+  qualityBand,
   readXml,
   slugify,
+  spectralCubeBands,
   textOf,
   type XmlElement,
 } from '../shared/index.js';
@@ -72,8 +73,7 @@ export const desis: ProductFormat = {
         platform: options.platform ?? 'iss',
         ...(datetimeOption(options) ?? temporalCoverage(root, 'endTime', metadata)),
         groups,
-        quality: maskOf(groups),
-        reflectanceTest: false,
+        quality: buildQualityLookups(groups, MASK_CODES),
         warnings: flags ? [] : ['the product has no raster *-QL_QUALITY-2.tif, so cloud is not assessed'],
       },
     ] satisfies Scene[];
@@ -97,19 +97,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
       offset: required('offsetOfBand'),
     };
   });
-  const names = commonBandNames(bands);
-  const resolution = measurePixelSize(header);
-  return bands.map((band, index) => ({
-    name: `b${index + 1}`,
-    ...(names.has(index) && { commonName: names.get(index)! }),
-    header,
-    index,
-    resolution,
-    role: 'data',
-    resampling: 'nearest',
-    nodata: header.nodata ?? NODATA,
-    ...band,
-  }));
+  return spectralCubeBands(header, measurePixelSize(header), header.nodata ?? NODATA, bands);
 }
 
 /** The first bands of the raster of flags, in its order: 1 if the flag is set. Aerosol and water vapour follow. */
@@ -123,28 +111,17 @@ function flagBands(header: RasterHeader): UngroupedBand[] {
       `It has ${header.bands} bands; download the product again.`,
     );
   const resolution = measurePixelSize(header);
-  return FLAGS.map((name, index) => ({
-    name,
-    header,
-    index,
-    resolution,
-    role: 'qa',
-    nodata: null,
-    scale: 1,
-    offset: 0,
-  }));
+  return FLAGS.map((name, index) => qualityBand(name, header, index, resolution));
 }
 
 const flag = (code: number) => (value: number) => (value > 0 ? code : Mask.notAssessed);
 
 /** Cloud, shadow, snow; land and water without these flags are clear. Haze is not cloud. */
-function maskOf(groups: SourceGroup[]): QualityBand[] {
-  return [
-    buildQualityLookup(groups, 'cloudLand', flag(Mask.cloud)),
-    buildQualityLookup(groups, 'cloudWater', flag(Mask.cloud)),
-    buildQualityLookup(groups, 'shadow', flag(Mask.shadow)),
-    buildQualityLookup(groups, 'snow', flag(Mask.snow)),
-    buildQualityLookup(groups, 'land', flag(Mask.clear)),
-    buildQualityLookup(groups, 'water', flag(Mask.clear)),
-  ].filter((band) => band !== null);
-}
+const MASK_CODES = {
+  cloudLand: flag(Mask.cloud),
+  cloudWater: flag(Mask.cloud),
+  shadow: flag(Mask.shadow),
+  snow: flag(Mask.snow),
+  land: flag(Mask.clear),
+  water: flag(Mask.clear),
+};

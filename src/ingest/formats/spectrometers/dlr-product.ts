@@ -3,7 +3,14 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badMetadata } from '../../errors.js';
 import type { InputProbe } from '../../scene-description.js';
-import { type AcquisitionTime, elementsOf, parseTime, textOf, type XmlElement } from '../shared/index.js';
+import {
+  type AcquisitionTime,
+  elementsOf,
+  parseTime,
+  textOf,
+  timeRange,
+  type XmlElement,
+} from '../shared/index.js';
 
 /** The metadata file: the given file, or the metadata file in the given folder. The first group of `pattern` is the stem of the product. */
 export function findMetadataFile({ path, entries }: InputProbe, pattern: RegExp): string | undefined {
@@ -39,10 +46,8 @@ export function requiredNumber(band: XmlElement, number: string, name: string, m
 /** The time of the scene; `end` is the name of the element with its end. Throws TW_INGEST_BAD_METADATA. */
 export function temporalCoverage(root: XmlElement, end: string, metadata: string): AcquisitionTime {
   const [coverage] = elementsOf(root, 'temporalCoverage');
-  const [first, last] = ['startTime', end].map((name) =>
-    parseTime((coverage && textOf(coverage, name)) ?? ''),
-  );
-  if (first === undefined || Number.isNaN(first))
-    throw badMetadata(metadata, 'it has no temporalCoverage with a startTime');
-  return { start: first, end: last! >= first ? last! : first };
+  const time = (name: string) => parseTime((coverage && textOf(coverage, name)) ?? '');
+  const range = timeRange(time('startTime'), time(end));
+  if (!range) throw badMetadata(metadata, 'it has no temporalCoverage with a startTime');
+  return range;
 }

@@ -6,8 +6,9 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
-  type Affine,
+  affineOfGdal,
   crsFromWkt,
+  isInvertible,
   listSubdatasets,
   Mask,
   type MultiDatasetFile,
@@ -16,25 +17,21 @@ import {
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import type {
-  DescribeOptions,
-  InputProbe,
-  ProductFormat,
-  QualityBand,
-  Scene,
-  SourceGroup,
-} from '../../scene-description.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene-description.js';
 import {
   type AcquisitionTime,
-  buildQualityLookup,
-  commonBandNames,
+  buildQualityLookups,
   datetimeOption,
+  flagCode,
   hdf5Subdatasets,
   LP_DAAC,
   NASA,
   parseTime,
+  qualityBand,
   slugify,
+  spectralCubeBands,
   stemOf,
+  timeRange,
 } from '../shared/index.js';
 
 const CUBE = '/reflectance';
@@ -53,7 +50,7 @@ const NO_FLAG = 255;
  * Metres, nominal for the instrument. Pixels of the table have the same size in degrees everywhere, so their size in metres
  * depends on the latitude.
  */
-const PIXEL_SIZE_METRES = 60;
+const PIXEL_SIZE = { x: 60, y: 60 };
 
 export const emit: ProductFormat = {
   name: 'EMIT L2A',
@@ -106,8 +103,7 @@ async function describeFile(container: MultiDatasetFile, options: DescribeOption
     platform: options.platform ?? 'iss',
     ...(datetimeOption(options) ?? timeOf(path, metadata)),
     groups,
-    quality: maskOf(groups),
-    reflectanceTest: false,
+    quality: buildQualityLookups(groups, MASK_CODES),
     warnings,
   };
 }
@@ -118,21 +114,19 @@ type Metadata = MultiDatasetFile['metadata'];
 
 /** Times have zones such as +0000. */
 function timeOf(path: string, metadata: Metadata): AcquisitionTime {
-  const [start, end] = ['time_coverage_start', 'time_coverage_end'].map((name) =>
-    parseTime((metadata[name] ?? '').replace(/([+-]\d\d)(\d\d)$/, '$1:$2')),
-  );
-  if (Number.isNaN(start)) throw badMetadata(path, 'it has no attribute time_coverage_start with a time');
-  return { start: start!, end: end! >= start! ? end! : start! };
+  const time = (text = '') => parseTime(text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
+  const range = timeRange(time(metadata.time_coverage_start), time(metadata.time_coverage_end));
+  if (!range) throw badMetadata(path, 'it has no attribute time_coverage_start with a time');
+  return range;
 }
 
 /** Georeferencing of the table: the attributes geotransform, in GDAL's order, and spatial_ref. */
 function positionOf(path: string, { geotransform = '', spatial_ref = '' }: Metadata) {
   const numbers = geotransform.split(',').map(Number);
-  const [originX, xx, xy, originY, yx, yy] = numbers;
-  if (numbers.length !== 6 || !numbers.every(Number.isFinite) || xx! * yy! - xy! * yx! === 0)
+  const transform = affineOfGdal(numbers);
+  if (numbers.length !== 6 || !isInvertible(transform))
     throw badMetadata(path, `it has no attribute geotransform of six numbers`);
   if (spatial_ref === '') throw badMetadata(path, 'it has no attribute spatial_ref');
-  const transform = { originX, originY, xx, xy, yx, yy } as Affine;
   return { crs: crsFromWkt(spatial_ref, path), transform: () => transform };
 }
 
@@ -158,28 +152,17 @@ async function spectralBands(
   const widths = list(FWHM);
   if (!lists.has(GOOD)) warnings.push(`${GOOD} is missing, so all bands count as good`);
   const good = lists.has(GOOD) ? list(GOOD) : [];
-  const tags = list(WAVELENGTHS).map((wavelength, index) => {
+  const bands = list(WAVELENGTHS).map((wavelength, index) => {
     if (!(wavelength > 0)) throw badMetadata(path, `${WAVELENGTHS} has no wavelength for band ${index + 1}`);
     return {
+      scale: 1,
+      offset: 0,
       wavelength: Number(wavelength.toPrecision(7)),
       ...(widths[index]! > 0 && { fwhm: Number(widths[index]!.toPrecision(7)) }),
       ...(good[index] === 0 && { good: false as const }),
     };
   });
-  const names = commonBandNames(tags);
-  return tags.map((own, index) => ({
-    name: `b${index + 1}`,
-    ...(names.has(index) && { commonName: names.get(index)! }),
-    header,
-    index,
-    role: 'data',
-    resampling: 'nearest',
-    nodata: NODATA,
-    resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
-    scale: 1,
-    offset: 0,
-    ...own,
-  }));
+  return spectralCubeBands(header, PIXEL_SIZE, NODATA, bands);
 }
 
 // --- flags --------------------------------------------------------------------------------------------------------
@@ -213,16 +196,7 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
   return Object.entries(FLAGS).map(([name, pattern], place) => {
     const index = named ? named.findIndex((flag) => pattern.test(String(flag))) : place;
     if (index < 0 || index >= header.bands) throw badMetadata(mask, `it has no ${name} flag among its bands`);
-    return {
-      name,
-      header,
-      index,
-      role: 'qa',
-      nodata: NO_FLAG,
-      scale: 1,
-      offset: 0,
-      resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
-    };
+    return qualityBand(name, header, index, PIXEL_SIZE, NO_FLAG);
   });
 }
 
@@ -235,18 +209,14 @@ async function maskFileOf(path: string): Promise<string | undefined> {
   return found && join(folder, found);
 }
 
-const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
-
 /**
  * Cloud, cirrus and pixels near clouds; parts of the space station hide the ground like shadow; everything else, including
  * water, is clear.
  */
-function maskOf(groups: SourceGroup[]): QualityBand[] {
-  return [
-    buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),
-    buildQualityLookup(groups, 'cirrus', flag(Mask.cloud)),
-    buildQualityLookup(groups, 'dilatedCloud', flag(Mask.cloud)),
-    buildQualityLookup(groups, 'spacecraft', flag(Mask.shadow)),
-    buildQualityLookup(groups, 'water', () => Mask.clear),
-  ].filter((band) => band !== null);
-}
+const MASK_CODES = {
+  cloud: flagCode(Mask.cloud),
+  cirrus: flagCode(Mask.cloud),
+  dilatedCloud: flagCode(Mask.cloud),
+  spacecraft: flagCode(Mask.shadow),
+  water: () => Mask.clear,
+};

@@ -3,19 +3,21 @@
  * / Level 2A Product Specification, EN-PCV-ICD-2009-2). Wavelengths are in the metadata and not in the GeoTIFF.
  */
 import { basename } from 'node:path';
-import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
+import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene-description.js';
+import type { ProductFormat, Scene } from '../../scene-description.js';
 import {
-  buildQualityLookup,
-  commonBandNames,
+  buildQualityLookups,
   DLR,
   datetimeOption,
   elementsOf,
+  flagCode,
+  qualityBand,
   readXml,
   slugify,
+  spectralCubeBands,
   type XmlElement,
 } from '../shared/index.js';
 import {
@@ -73,8 +75,7 @@ export const enmap: ProductFormat = {
         platform: options.platform ?? 'enmap',
         ...(datetimeOption(options) ?? temporalCoverage(root, 'stopTime', metadata)),
         groups,
-        quality: maskOf(groups),
-        reflectanceTest: false,
+        quality: buildQualityLookups(groups, MASK_CODES),
         warnings,
       },
     ] satisfies Scene[];
@@ -96,9 +97,11 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   if (listed.length !== header.bands)
     throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
   const isDelivered = deliveredBands(root);
-  const tags = listed.map((element): SpectralTags => {
+  const bands = listed.map((element) => {
     const fwhm = numberElement(element, 'FWHMOfBand');
     return {
+      scale: numberElement(element, 'GainOfBand') ?? SCALE,
+      offset: numberElement(element, 'OffsetOfBand') ?? 0,
       wavelength: requiredNumber(
         element,
         element.attributes['number'] ?? '?',
@@ -109,21 +112,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
       ...(!isDelivered(Number(element.attributes['number'])) && { good: false as const }),
     };
   });
-  const names = commonBandNames(tags);
-  const resolution = measurePixelSize(header);
-  return listed.map((element, index) => ({
-    name: `b${index + 1}`,
-    ...(names.has(index) && { commonName: names.get(index)! }),
-    header,
-    index,
-    resolution,
-    role: 'data',
-    resampling: 'nearest',
-    nodata: header.nodata ?? NODATA,
-    scale: numberElement(element, 'GainOfBand') ?? SCALE,
-    offset: numberElement(element, 'OffsetOfBand') ?? 0,
-    ...tags[index],
-  }));
+  return spectralCubeBands(header, measurePixelSize(header), header.nodata ?? NODATA, bands);
 }
 
 /** Bad bands: bands that are not in the lists of expected channels, and empty bands, whose statistics have no deviation. */
@@ -153,25 +142,18 @@ async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
     const file = files.find((one) => new RegExp(`-${ending}\\.TIFF?$`, 'i').test(one));
     if (file === undefined) continue;
     const header = await openRaster(file);
-    const resolution = measurePixelSize(header);
-    bands.push({ name, header, index: 0, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 });
+    bands.push(qualityBand(name, header, 0, measurePixelSize(header)));
   }
   return bands;
 }
 
-const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
-
 /** Cloud and thick cirrus, shadow, snow; land and water without these are clear. */
-function maskOf(groups: SourceGroup[]): QualityBand[] {
-  return [
-    buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),
-    buildQualityLookup(groups, 'cloudShadow', flag(Mask.shadow)),
-    // 1 thin, 2 medium, 3 thick.
-    buildQualityLookup(groups, 'cirrus', (value) => (value === 3 ? Mask.cloud : Mask.notAssessed)),
-    buildQualityLookup(groups, 'snow', flag(Mask.snow)),
-    // 1 land, 2 water, 3 background.
-    buildQualityLookup(groups, 'classes', (value) =>
-      value === 1 || value === 2 ? Mask.clear : Mask.notAssessed,
-    ),
-  ].filter((band) => band !== null);
-}
+const MASK_CODES = {
+  cloud: flagCode(Mask.cloud),
+  cloudShadow: flagCode(Mask.shadow),
+  // 1 thin, 2 medium, 3 thick.
+  cirrus: (value: number) => (value === 3 ? Mask.cloud : Mask.notAssessed),
+  snow: flagCode(Mask.snow),
+  // 1 land, 2 water, 3 background.
+  classes: (value: number) => (value === 1 || value === 2 ? Mask.clear : Mask.notAssessed),
+};

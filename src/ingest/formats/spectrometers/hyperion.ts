@@ -13,11 +13,12 @@ import type { InputProbe, ProductFormat, Scene } from '../../scene-description.j
 import { type MtlGroup, readMtl } from '../landsat/index.js';
 import {
   type AcquisitionTime,
-  commonBandNames,
   datetimeOption,
   NASA,
   parseTime,
+  timeRange,
   USGS,
+  withCommonNames,
 } from '../shared/index.js';
 import { HYPERION_BANDS } from './hyperion-bands.js';
 
@@ -43,7 +44,6 @@ export const hyperion: ProductFormat = {
     const groups = [...(await readMtl(metadata)).values()];
     const values: MtlGroup = Object.assign({}, ...groups);
     const bands = await spectralBands(folder, files, values, metadata);
-    const names = commonBandNames(bands);
     return [
       {
         path,
@@ -58,11 +58,8 @@ export const hyperion: ProductFormat = {
         },
         platform: options.platform ?? 'eo-1',
         ...(datetimeOption(options) ?? timeOf(values, metadata)),
-        groups: groupBands(
-          bands.map((band, i) => ({ ...band, ...(names.has(i) && { commonName: names.get(i)! }) })),
-        ),
+        groups: groupBands(withCommonNames(bands)),
         quality: [],
-        reflectanceTest: false,
         warnings: [
           'values are radiance at the sensor, not reflectance',
           'the product has no cloud mask, so cloud is not assessed',
@@ -139,6 +136,7 @@ function timeOf(values: MtlGroup, metadata: string): AcquisitionTime {
     const clock = /\d\d:\d\d(:\d\d(\.\d+)?)?$/.exec(values[name] ?? '')?.[0];
     return clock ? parseTime(`${values['ACQUISITION_DATE']}T${clock}`) : NaN;
   });
-  if (Number.isNaN(start)) throw badMetadata(metadata, 'it has no ACQUISITION_DATE with a START_TIME');
-  return { start: start!, end: end! >= start! ? end! : start! };
+  const range = timeRange(start!, end!);
+  if (!range) throw badMetadata(metadata, 'it has no ACQUISITION_DATE with a START_TIME');
+  return range;
 }

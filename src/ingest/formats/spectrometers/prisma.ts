@@ -19,11 +19,12 @@ import type { InputProbe, ProductFormat, Scene } from '../../scene-description.j
 import {
   type AcquisitionTime,
   ASI,
-  commonBandNames,
   compactTimestamp,
   datetimeOption,
   hdf5Subdatasets,
   parseTime,
+  timeRange,
+  withCommonNames,
 } from '../shared/index.js';
 
 const SWATH = /^\/HDFEOS\/SWATHS\/PRS_(L1|L2[BCD])_H[RC][CO]\//;
@@ -56,7 +57,6 @@ export const prisma: ProductFormat = {
     await requireNorthUp(container);
     // One after the other, so that a damaged file has one error.
     const bands = [...(await bandsOf(path, metadata, 'Vnir')), ...(await bandsOf(path, metadata, 'Swir'))];
-    const names = commonBandNames(bands);
     const span = datetimeOption(options) ?? timeOf(path, metadata);
     return [
       {
@@ -72,11 +72,8 @@ export const prisma: ProductFormat = {
         },
         platform: options.platform ?? 'prisma',
         ...span,
-        groups: groupBands(
-          bands.map((band, i) => ({ ...band, ...(names.has(i) && { commonName: names.get(i)! }) })),
-        ),
+        groups: groupBands(withCommonNames(bands)),
         quality: [],
-        reflectanceTest: false,
         warnings: ['the product has no cloud mask, so cloud is not assessed'],
       },
     ] satisfies Scene[];
@@ -105,10 +102,9 @@ function numbersOf(path: string, metadata: Metadata, name: string): number[] {
 const numberOf = (path: string, metadata: Metadata, name: string) => numbersOf(path, metadata, name)[0]!;
 
 function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }: Metadata): AcquisitionTime {
-  const start = parseTime(Product_StartTime);
-  const end = parseTime(Product_StopTime);
-  if (Number.isNaN(start)) throw badMetadata(path, 'it has no attribute Product_StartTime with a time');
-  return { start, end: end >= start ? end : start };
+  const range = timeRange(parseTime(Product_StartTime), parseTime(Product_StopTime));
+  if (!range) throw badMetadata(path, 'it has no attribute Product_StartTime with a time');
+  return range;
 }
 
 // --- position -----------------------------------------------------------------------------------------------------

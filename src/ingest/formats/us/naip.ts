@@ -59,7 +59,6 @@ export const naip: ProductFormat = {
       end,
       groups: groupBands(bands),
       quality: [],
-      reflectanceTest: false,
       warnings: [],
     };
     return [scene];

@@ -68,7 +68,6 @@ export const nlcd: ProductFormat = {
       end,
       groups: groupBands([band]),
       quality: [],
-      reflectanceTest: false,
       warnings: [],
     };
     return [scene];

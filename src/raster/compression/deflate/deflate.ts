@@ -4,7 +4,7 @@
  * (WebAssembly SIMD) does the work on each byte; without SIMD, zlib compresses.
  */
 import { constants, deflateSync } from 'node:zlib';
-import { loadWasmKernel, typedKernels, UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/index.js';
+import { loadWasmKernel, UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/index.js';
 import { type Adler32, createAdler32 } from './adler32.js';
 import { canonicalCodes, codeLengths } from './huffman.js';
 
@@ -34,19 +34,12 @@ export function deflateWithPredictor(block: BlockView, outWidth: number, outHeig
   const size = block.pixels.BYTES_PER_ELEMENT;
   const rowBytes = outWidth * size;
   if (!encoder) {
-    const bytes = new Uint8Array(rowBytes * outHeight);
-    const { pixels, start, stride, width, height } = block;
-    const out = viewPixels(UNSIGNED_BY_SIZE[size], bytes.buffer, 0, outWidth * outHeight);
-    typedKernels[UNSIGNED_BY_SIZE[size]].horizontalDifferences(
-      pixels,
-      start,
-      stride,
-      width,
-      height,
-      out,
-      outWidth,
-    );
-    return deflateSync(bytes, ZLIB);
+    const input = new Uint8Array(rowBytes * outHeight);
+    const pixels = viewPixels(UNSIGNED_BY_SIZE[size], input.buffer, 0, outWidth * outHeight);
+    placeDifferences(block, 0, outWidth, input, () => {
+      for (let i = pixels.length - 1; i > 0; i--) pixels[i] -= pixels[i - 1];
+    });
+    return deflateSync(input, ZLIB);
   }
   const { difference } = encoder.kernel;
   const step = rowBytes * Math.floor(BLOCK_BYTES / rowBytes);

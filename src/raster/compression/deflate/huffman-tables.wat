@@ -144,57 +144,40 @@
 
   ;; The entry of the result of $find; 0 for no result, and for symbols without meaning.
   (func $entry (param $distance i32) (param $found i32) (result i32)
-    (local $symbol i32) (local $length i32) (local $extra i32)
+    (local $symbol i32) (local $length i32) (local $kinds i32) (local $extra i32) (local $base i32)
     (if (i32.eqz (local.get $found)) (then (return (i32.const 0))))
     (local.set $symbol (i32.shr_u (local.get $found) (i32.const 4)))
     (local.set $length (i32.and (local.get $found) (i32.const 15)))
-    (if (local.get $distance)
+    (if (i32.eqz (local.get $distance))
       (then
-        (if (i32.gt_u (local.get $symbol) (i32.const 29)) (then (return (i32.const 0))))
-        (if (i32.lt_u (local.get $symbol) (i32.const 4))
+        (if (i32.lt_u (local.get $symbol) (i32.const 256))
           (then
             (return
-              (call $packed (local.get $length) (i32.const 0) (i32.add (local.get $symbol) (i32.const 1))))))
-        (local.set $extra (i32.sub (i32.shr_u (local.get $symbol) (i32.const 1)) (i32.const 1)))
-        (return
-          (call $packed
-            (local.get $length)
-            (local.get $extra)
-            (i32.add
-              (i32.shl
-                (i32.or (i32.const 2) (i32.and (local.get $symbol) (i32.const 1)))
-                (local.get $extra))
-              (i32.const 1))))))
-    (if (i32.lt_u (local.get $symbol) (i32.const 256))
-      (then
-        (return
-          (i32.or
-            (i32.or (local.get $length) (i32.shl (local.get $symbol) (i32.const 6)))
-            (i32.const 0x40000000)))))
-    (if (i32.eq (local.get $symbol) (i32.const 256))
-      (then
-        (return
-          (i32.or
-            (i32.or (local.get $length) (i32.shl (local.get $length) (i32.const 6)))
-            (i32.shl (global.get $END) (i32.const 10))))))
-    (local.set $symbol (i32.sub (local.get $symbol) (i32.const 257)))
-    (if (i32.gt_u (local.get $symbol) (i32.const 28)) (then (return (i32.const 0))))
-    (if (i32.eq (local.get $symbol) (i32.const 28))
-      (then (return (call $packed (local.get $length) (i32.const 0) (i32.const 258)))))
-    (if (i32.lt_u (local.get $symbol) (i32.const 8))
-      (then
-        (return (call $packed (local.get $length) (i32.const 0) (i32.add (local.get $symbol) (i32.const 3))))))
-    (local.set $extra (i32.sub (i32.shr_u (local.get $symbol) (i32.const 2)) (i32.const 1)))
-    (call $packed
-      (local.get $length)
-      (local.get $extra)
+              (i32.or
+                (i32.or (local.get $length) (i32.shl (local.get $symbol) (i32.const 6)))
+                (i32.const 0x40000000)))))
+        (if (i32.eq (local.get $symbol) (i32.const 256))
+          (then
+            (return
+              (i32.or
+                (i32.or (local.get $length) (i32.shl (local.get $length) (i32.const 6)))
+                (i32.shl (global.get $END) (i32.const 10))))))
+        (local.set $symbol (i32.sub (local.get $symbol) (i32.const 257)))))
+    (if (i32.gt_u (local.get $symbol) (i32.add (i32.const 28) (local.get $distance))) (then (return (i32.const 0))))
+    ;; One more extra bit for every 2 distances or 4 lengths, from the second group on. The longest length has none.
+    (local.set $kinds (i32.sub (i32.const 2) (local.get $distance)))
+    (local.set $extra (i32.shr_u (local.get $symbol) (local.get $kinds)))
+    (local.set $extra (i32.sub (local.get $extra) (i32.ne (local.get $extra) (i32.const 0))))
+    (local.set $base
       (i32.add
         (i32.shl
-          (i32.or (i32.const 4) (i32.and (local.get $symbol) (i32.const 3)))
+          (i32.sub (local.get $symbol) (i32.shl (local.get $extra) (local.get $kinds)))
           (local.get $extra))
-        (i32.const 3))))
-
-  (func $packed (param $length i32) (param $extra i32) (param $base i32) (result i32)
+        (select (i32.const 1) (i32.const 3) (local.get $distance))))
+    (if (i32.and (i32.eqz (local.get $distance)) (i32.eq (local.get $symbol) (i32.const 28)))
+      (then
+        (local.set $extra (i32.const 0))
+        (local.set $base (i32.const 258))))
     (i32.or
       (i32.or
         (i32.add (local.get $length) (local.get $extra))

@@ -33,43 +33,28 @@ function sortedKeys(counts: Uint32Array): Uint32Array {
   return keys.subarray(0, size).sort();
 }
 
-/**
- * Number of symbols for each code length: a Huffman code, computed as in Moffat and Katajainen 1995, In-Place Calculation of
- * Minimum-Redundancy Codes. The array `nodes` is reused in place:
- *
- * 1. At first it has the counts of the symbols, in ascending order.
- * 2. Each new inner node is written from the left, over counts that were already read. An inner node has the sum of the counts
- *    of its two children; when it gets a parent, the sum is replaced by the index of the parent. The last one is the root.
- * 3. From the root to the left, each index of a parent is replaced by the depth of the node.
- */
+/** Number of symbols for each code length of a Huffman code; lengths above `limit` become `limit`. */
 function symbolsByLength(keys: Uint32Array, limit: number): Uint32Array {
+  // The symbols, the rarest first, then the inner nodes in the order in which they are made, which is that of their counts.
   const size = keys.length;
-  const nodes = keys.map((key) => key >>> SYMBOL_BITS);
+  const counts = new Uint32Array(2 * size - 1);
+  const parents = new Uint32Array(2 * size - 1);
+  for (let i = 0; i < size; i++) counts[i] = keys[i]! >>> SYMBOL_BITS;
   let leaf = 0;
-  let inner = 0;
-  for (let next = 0; next < size - 1; next++) {
-    let count = 0;
+  let inner = size;
+  for (let node = size; node < counts.length; node++) {
     for (let child = 0; child < 2; child++) {
-      if (leaf >= size || (inner < next && nodes[inner]! < nodes[leaf]!)) {
-        count += nodes[inner]!;
-        nodes[inner++] = next;
-      } else {
-        count += nodes[leaf++]!;
-      }
+      const isLeaf = leaf < size && (inner === node || counts[leaf]! <= counts[inner]!);
+      const rarest = isLeaf ? leaf++ : inner++;
+      counts[node]! += counts[rarest]!;
+      parents[rarest] = node;
     }
-    nodes[next] = count;
   }
-  nodes[size - 2] = 0;
-  for (let node = size - 3; node >= 0; node--) nodes[node] = nodes[nodes[node]!]! + 1;
-
+  const depths = new Uint32Array(counts.length);
   const symbols = new Uint32Array(limit + 1);
-  let node = size - 2;
-  // Nodes of a depth that are not inner nodes are symbols; each inner node has two nodes at the next depth.
-  for (let depth = 0, freeNodes = 1; freeNodes > 0; depth++) {
-    let innerNodes = 0;
-    for (; node >= 0 && nodes[node] === depth; node--) innerNodes++;
-    symbols[Math.min(depth, limit)]! += freeNodes - innerNodes;
-    freeNodes = 2 * innerNodes;
+  for (let node = counts.length - 2; node >= 0; node--) {
+    depths[node] = depths[parents[node]!]! + 1;
+    if (node < size) symbols[Math.min(depths[node]!, limit)]!++;
   }
   limitLengths(symbols, limit);
   return symbols;

@@ -3,6 +3,7 @@
  * mapping.
  */
 import { posix } from 'node:path';
+import { aliasTable } from '../../alias-table.js';
 import { metresPerUnit } from '../../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../../errors.js';
 import type { Attributes, Hdf5File } from '../hdf5-file.js';
@@ -80,21 +81,12 @@ function gridMapping(file: Hdf5File, dataset: string): Attributes | undefined {
 }
 
 const METRES_PER_UNIT: Record<string, number> = {
-  m: 1,
-  meter: 1,
-  meters: 1,
-  metre: 1,
-  metres: 1,
-  km: 1000,
-  kilometer: 1000,
-  kilometers: 1000,
-  kilometre: 1000,
-  kilometres: 1000,
-  ft: 0.3048,
-  foot: 0.3048,
-  feet: 0.3048,
-  'us-ft': 1200 / 3937,
-  us_survey_foot: 1200 / 3937,
+  ...aliasTable([
+    [1, 'm meter meters metre metres'],
+    [1000, 'km kilometer kilometers kilometre kilometres'],
+    [0.3048, 'ft foot feet'],
+    [1200 / 3937, 'us-ft us_survey_foot'],
+  ]),
   'us survey foot': 1200 / 3937,
 };
 

@@ -12,68 +12,33 @@ import { unknownCrs } from '../../errors.js';
 import type { Crs } from '../../raster-types.js';
 import type { Attributes } from '../hdf5-file.js';
 
-/** PROJ's name for each mapping, and its parameters by the attributes of CF. */
-const GRID_MAPPINGS: Record<string, { proj: string; parameters: Record<string, string> }> = {
-  sinusoidal: { proj: 'sinu', parameters: { longitude_of_projection_origin: 'lon_0' } },
-  albers_conical_equal_area: {
-    proj: 'aea',
-    parameters: { longitude_of_central_meridian: 'lon_0', latitude_of_projection_origin: 'lat_0' },
-  },
-  lambert_conformal_conic: {
-    proj: 'lcc',
-    parameters: { longitude_of_central_meridian: 'lon_0', latitude_of_projection_origin: 'lat_0' },
-  },
-  lambert_azimuthal_equal_area: {
-    proj: 'laea',
-    parameters: { longitude_of_projection_origin: 'lon_0', latitude_of_projection_origin: 'lat_0' },
-  },
-  transverse_mercator: {
-    proj: 'tmerc',
-    parameters: {
-      longitude_of_central_meridian: 'lon_0',
-      latitude_of_projection_origin: 'lat_0',
-      scale_factor_at_central_meridian: 'k',
-    },
-  },
-  azimuthal_equidistant: {
-    proj: 'aeqd',
-    parameters: { longitude_of_projection_origin: 'lon_0', latitude_of_projection_origin: 'lat_0' },
-  },
-  stereographic: {
-    proj: 'stere',
-    parameters: {
-      longitude_of_projection_origin: 'lon_0',
-      latitude_of_projection_origin: 'lat_0',
-      scale_factor_at_projection_origin: 'k',
-    },
-  },
-  mercator: {
-    proj: 'merc',
-    parameters: {
-      longitude_of_projection_origin: 'lon_0',
-      standard_parallel: 'lat_ts',
-      scale_factor_at_projection_origin: 'k',
-    },
-  },
-  lambert_cylindrical_equal_area: {
-    proj: 'cea',
-    parameters: {
-      longitude_of_central_meridian: 'lon_0',
-      standard_parallel: 'lat_ts',
-      scale_factor_at_projection_origin: 'k',
-    },
-  },
-  polar_stereographic: {
-    proj: 'stere',
-    parameters: {
-      straight_vertical_longitude_from_pole: 'lon_0',
-      longitude_of_projection_origin: 'lon_0',
-      latitude_of_projection_origin: 'lat_0',
-      standard_parallel: 'lat_ts',
-      scale_factor_at_projection_origin: 'k',
-    },
-  },
+/** PROJ's name for each mapping, and its parameters besides the false easting and northing. */
+const GRID_MAPPINGS: Record<string, { proj: string; parameters: Parameter[] }> = {
+  sinusoidal: { proj: 'sinu', parameters: ['lon_0'] },
+  albers_conical_equal_area: { proj: 'aea', parameters: ['lon_0', 'lat_0'] },
+  lambert_conformal_conic: { proj: 'lcc', parameters: ['lon_0', 'lat_0'] },
+  lambert_azimuthal_equal_area: { proj: 'laea', parameters: ['lon_0', 'lat_0'] },
+  transverse_mercator: { proj: 'tmerc', parameters: ['lon_0', 'lat_0', 'k'] },
+  azimuthal_equidistant: { proj: 'aeqd', parameters: ['lon_0', 'lat_0'] },
+  stereographic: { proj: 'stere', parameters: ['lon_0', 'lat_0', 'k'] },
+  mercator: { proj: 'merc', parameters: ['lon_0', 'lat_ts', 'k'] },
+  lambert_cylindrical_equal_area: { proj: 'cea', parameters: ['lon_0', 'lat_ts', 'k'] },
+  polar_stereographic: { proj: 'stere', parameters: ['lon_0', 'lat_0', 'lat_ts', 'k'] },
 };
+
+/** Attributes of each PROJ parameter: a mapping has one of them. */
+const ATTRIBUTES = {
+  lon_0: [
+    'longitude_of_projection_origin',
+    'longitude_of_central_meridian',
+    'straight_vertical_longitude_from_pole',
+  ],
+  lat_0: ['latitude_of_projection_origin'],
+  lat_ts: ['standard_parallel'],
+  k: ['scale_factor_at_projection_origin', 'scale_factor_at_central_meridian'],
+};
+
+type Parameter = keyof typeof ATTRIBUTES;
 
 /**
  * The system of a grid mapping: by its well-known text if that is supported, else by its attributes. By convention it is WGS
@@ -108,21 +73,17 @@ function projectionOf(
   mapping: Attributes,
   metres: number,
 ): string {
-  const words = Object.entries(parameters).flatMap(([attribute, word]) => wordsOf(mapping, attribute, word));
+  const words = parameters.flatMap((word) => wordOf(word, numberOf(mapping, ...ATTRIBUTES[word])));
   if (proj === 'aea' || proj === 'lcc') words.push(...parallels(mapping));
-  for (const [attribute, word] of [
-    ['false_easting', 'x_0'],
-    ['false_northing', 'y_0'],
-  ] as const) {
-    const value = numberOf(mapping, attribute);
-    if (value !== undefined) words.push(`+${word}=${value * metres}`);
-  }
+  words.push(
+    ...wordOf('x_0', numberOf(mapping, 'false_easting'), metres),
+    ...wordOf('y_0', numberOf(mapping, 'false_northing'), metres),
+  );
   return `+proj=${proj} ${words.join(' ')} +units=m`;
 }
 
-function wordsOf(mapping: Attributes, attribute: string, word: string): string[] {
-  const value = numberOf(mapping, attribute);
-  return value === undefined ? [] : [`+${word}=${value}`];
+function wordOf(word: string, value: number | undefined, factor = 1): string[] {
+  return value === undefined ? [] : [`+${word}=${value * factor}`];
 }
 
 /** One standard parallel stands for two equal ones. */
@@ -131,10 +92,12 @@ function parallels({ standard_parallel: given }: Attributes): string[] {
   return first === undefined ? [] : [`+lat_1=${first}`, `+lat_2=${second}`];
 }
 
-function numberOf(mapping: Attributes, attribute: string): number | undefined {
-  const value = mapping[attribute];
-  const number = Array.isArray(value) ? value[0] : NaN;
-  return Number.isFinite(number) ? number : undefined;
+/** The number of the first of these attributes that has one. */
+function numberOf(mapping: Attributes, ...attributes: string[]): number | undefined {
+  return attributes
+    .map((attribute) => mapping[attribute])
+    .map((value) => (Array.isArray(value) ? value[0] : NaN))
+    .find(Number.isFinite);
 }
 
 const WGS84: Datum = { proj4: '+datum=WGS84', errorMetres: 0 };

@@ -29,23 +29,14 @@ export interface MissingData {
   warnings: string[];
 }
 
-const SIGN_COUNTERPARTS: Partial<Record<DataType, DataType>> = {
-  int8: 'uint8',
-  int16: 'uint16',
-  int32: 'uint32',
-  uint8: 'int8',
-  uint16: 'int16',
-  uint32: 'int32',
-};
-
 /**
  * The type that stored numbers represent: `_Unsigned` changes the sign of integers, and bytes whose valid range ends above 127
  * are unsigned.
  */
 export function decodedType(stored: DataType, attributes: Attributes): DataType {
-  const other = SIGN_COUNTERPARTS[stored];
+  const other = (stored.startsWith('u') ? stored.slice(1) : `u${stored}`) as DataType;
   const unsigned = String(attributes._Unsigned ?? '').toLowerCase();
-  if (other && (unsigned === 'true' || unsigned === 'false'))
+  if (!isFloat(stored) && (unsigned === 'true' || unsigned === 'false'))
     return (unsigned === 'true') === stored.startsWith('u') ? stored : other;
   const highest = numbersIn(attributes.valid_range)[1] ?? numbersIn(attributes.valid_max)[0] ?? 0;
   return stored === 'int8' && highest > 127 ? 'uint8' : stored;

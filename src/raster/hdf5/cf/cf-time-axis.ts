@@ -1,4 +1,5 @@
 /** Reads the time axis of a CF variable (CF-1.11, section 4.4). */
+import { aliasTable } from '../../alias-table.js';
 import { corrupt, unsupported } from '../../errors.js';
 import { type Hdf5File, withHdf5 } from '../hdf5-file.js';
 
@@ -12,20 +13,13 @@ export interface TimeAxis {
   bandsPerStep: number;
 }
 
-const UNITS = new Map(
-  Object.entries({
-    second: 1e3,
-    sec: 1e3,
-    s: 1e3,
-    minute: 6e4,
-    min: 6e4,
-    hour: 3.6e6,
-    hr: 3.6e6,
-    h: 3.6e6,
-    day: 8.64e7,
-    d: 8.64e7,
-  }),
-);
+/** Milliseconds of each unit. */
+const UNITS = aliasTable([
+  [1e3, 'second sec s'],
+  [6e4, 'minute min'],
+  [3.6e6, 'hour hr h'],
+  [8.64e7, 'day d'],
+]);
 const CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
 /** Limit of the steps, as many as a header may have bands. */
 const MAX_TIME_STEPS = 1_000_000;
@@ -87,7 +81,8 @@ function createTimeDecoder(path: string, units: string): (value: number) => numb
     /^\s*(\w+?)s?\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|[-+]\d{1,2}:?\d{2})?\s*$/i.exec(
       units,
     );
-  const unit = UNITS.get(match?.[1].toLowerCase() ?? '');
+  const name = match?.[1].toLowerCase() ?? '';
+  const unit = Object.hasOwn(UNITS, name) ? UNITS[name] : undefined;
   if (!match || unit === undefined) throw unsupported(path, `its times are in "${units}"`);
   const [, , year, month, day, hour = '0', minute = '0', second = '0', zone = 'Z'] = match;
   const [, sign, hours = '0', minutes = '0'] = /^([-+])(\d{1,2}):?(\d{2})$/.exec(zone) ?? [];

@@ -30,16 +30,22 @@ export function buildOverviews(
   largest: number,
 ): OverviewLevel[] {
   const levels = [full];
+  const hole = nodataAsType(dataType, nodata) ?? NaN;
+  const fillValue = fillValueFor(dataType, nodata);
+  const replacement = nodataReplacementFor(dataType, hole);
+  const round = !isFloat(dataType);
+  const kernels = typedKernels[dataType];
   for (let level = full; level.width > largest || level.height > largest; ) {
     const { width, height, mask } = level;
+    const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
     level = {
-      width: Math.ceil(width / 2),
-      height: Math.ceil(height / 2),
+      ...half,
       bands: level.bands.map((band) => {
-        if (resampling === 'nearest') return downsampleNearest(band, width, height, dataType);
-        return mask
-          ? downsampleMeanMasked(band, mask, width, height, dataType)
-          : downsampleMean(band, width, height, dataType, nodata);
+        const out = allocatePixels(dataType, half.width * half.height);
+        if (resampling === 'nearest') downsampleNearest(band, width, height, out);
+        else if (mask) kernels.downsampleMeanMasked(band, mask, width, height, out, round);
+        else kernels.downsampleMean(band, width, height, hole, out, fillValue, round, replacement);
+        return out;
       }),
       mask: mask && downsampleMask(mask, width, height, resampling),
     };
@@ -48,53 +54,10 @@ export function buildOverviews(
   return levels;
 }
 
-function downsampleNearest(
-  source: PixelArray,
-  width: number,
-  height: number,
-  dataType: DataType,
-): PixelArray {
-  const outWidth = Math.ceil(width / 2);
-  const out = allocatePixels(dataType, outWidth * Math.ceil(height / 2));
+function downsampleNearest(source: PixelArray, width: number, height: number, out: PixelArray): void {
   for (let row = 0, to = 0; row < height; row += 2) {
     for (let column = 0; column < width; column += 2) out[to++] = source[row * width + column];
   }
-  return out;
-}
-
-function downsampleMean(
-  source: PixelArray,
-  width: number,
-  height: number,
-  dataType: DataType,
-  nodata: number | undefined,
-): PixelArray {
-  const out = allocatePixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
-  const hole = nodataAsType(dataType, nodata) ?? NaN;
-  const fillValue = fillValueFor(dataType, nodata);
-  typedKernels[dataType].downsampleMean(
-    source,
-    width,
-    height,
-    hole,
-    out,
-    fillValue,
-    !isFloat(dataType),
-    nodataReplacementFor(dataType, hole),
-  );
-  return out;
-}
-
-function downsampleMeanMasked(
-  source: PixelArray,
-  mask: Uint8Array,
-  width: number,
-  height: number,
-  dataType: DataType,
-): PixelArray {
-  const out = allocatePixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
-  typedKernels[dataType].downsampleMeanMasked(source, mask, width, height, out, !isFloat(dataType));
-  return out;
 }
 
 /** The mask of the halved image: of the pixel that was picked, or the union of those in the mean. */
@@ -104,8 +67,11 @@ function downsampleMask(
   height: number,
   resampling: OverviewResampling,
 ): Uint8Array {
-  if (resampling === 'nearest') return downsampleNearest(mask, width, height, 'uint8') as Uint8Array;
   const out = new Uint8Array(Math.ceil(width / 2) * Math.ceil(height / 2));
+  if (resampling === 'nearest') {
+    downsampleNearest(mask, width, height, out);
+    return out;
+  }
   for (let row = 0, to = 0; row < height; row += 2) {
     const upper = row * width;
     const lower = Math.min(row + 1, height - 1) * width;

@@ -8,7 +8,7 @@
 import { type BlockView, deflate, deflateWithPredictor } from '../../compression/deflate/index.js';
 import { encodeFloatPredictor } from '../../compression/index.js';
 import { imageTooLarge, invalidImage } from '../../errors.js';
-import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/index.js';
+import { bytesPerSample, dataTypeOf, isFloat, UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../raster-types.js';
 import { buildOverviews, type OverviewLevel, type OverviewResampling } from './tiff-overviews.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './write-cog-ifds.js';
@@ -134,13 +134,23 @@ export function encodeBlock(
   dataType: DataType,
 ): Buffer {
   const size = bytesPerSample(dataType);
+  const { buffer, byteOffset, byteLength } = pixels;
   if (!isFloat(dataType)) {
-    const rows = { pixels: unsignedView(pixels, size), start, stride, width, height };
+    // The same bytes as unsigned integers: differences wrap like those of signed ones.
+    const unsigned = viewPixels(UNSIGNED_BY_SIZE[size], buffer, byteOffset, byteLength / size);
+    const rows = { pixels: unsigned as BlockView['pixels'], start, stride, width, height };
     return deflateWithPredictor(rows, blockWidth, blockHeight);
   }
-  const bytes = new Uint8Array(blockWidth * blockHeight * size);
-  predictFloatBlock(pixels, start, stride, width, height, size, bytes, blockWidth);
-  return deflate(bytes);
+  const source = new Uint8Array(buffer, byteOffset, byteLength);
+  const rowBytes = blockWidth * size;
+  const row = new Uint8Array(rowBytes);
+  const out = new Uint8Array(rowBytes * blockHeight);
+  for (let y = 0; y < height; y++) {
+    const from = (start + y * stride) * size;
+    row.set(source.subarray(from, from + width * size));
+    encodeFloatPredictor(row, blockWidth, size, out.subarray(y * rowBytes, (y + 1) * rowBytes));
+  }
+  return deflate(out);
 }
 
 /** One bit per pixel, the leftmost in the highest bit; rows of blocks start at whole bytes. */
@@ -171,32 +181,4 @@ export function encodeMask(
 function blockSideFor(side: number): number {
   const blocks = Math.ceil(side / MAX_BLOCK_SIDE);
   return Math.ceil(side / blocks / 16) * 16;
-}
-
-/** The same bytes as unsigned integers: differences wrap like those of signed ones. */
-function unsignedView(pixels: PixelArray, size: number): Uint8Array | Uint16Array | Uint32Array {
-  const { buffer, byteOffset, byteLength } = pixels;
-  if (size === 1) return new Uint8Array(buffer, byteOffset, byteLength);
-  if (size === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
-  return new Uint32Array(buffer, byteOffset, byteLength / 4);
-}
-
-function predictFloatBlock(
-  band: PixelArray,
-  start: number,
-  stride: number,
-  width: number,
-  height: number,
-  size: number,
-  out: Uint8Array,
-  outWidth: number,
-): void {
-  const source = new Uint8Array(band.buffer, band.byteOffset, band.byteLength);
-  const row = new Uint8Array(outWidth * size);
-  for (let y = 0; y < height; y++) {
-    const from = (start + y * stride) * size;
-    row.set(source.subarray(from, from + width * size));
-    const to = y * outWidth * size;
-    encodeFloatPredictor(row, outWidth, size, out.subarray(to, to + outWidth * size));
-  }
 }

@@ -7,9 +7,9 @@ export type IfdEntry =
 
 const TYPE = {
   ascii: { code: 2, bytes: 1 },
-  short: { code: 3, bytes: 2 },
-  long: { code: 4, bytes: 4 },
-  double: { code: 12, bytes: 8 },
+  short: { code: 3, bytes: 2, write: 'writeUInt16LE' },
+  long: { code: 4, bytes: 4, write: 'writeUInt32LE' },
+  double: { code: 12, bytes: 8, write: 'writeDoubleLE' },
 } as const;
 
 function valueBytes(entry: IfdEntry): number {
@@ -70,21 +70,12 @@ function writeIfd(out: Buffer, start: number, entries: IfdEntry[], next: number)
     out.writeUInt32LE(valueBytes(entry) / bytes, at + 4);
     const place = places.get(entry);
     if (place !== undefined) out.writeUInt32LE(place, at + 8);
-    if (entry.type === 'ascii') out.write(entry.value, place ?? at + 8);
-    else writeNumbers(out, place ?? at + 8, entry.type, entry.value);
+    const valuesAt = place ?? at + 8;
+    if (entry.type === 'ascii') out.write(entry.value, valuesAt);
+    else {
+      const { write } = TYPE[entry.type];
+      for (let k = 0; k < entry.value.length; k++) out[write](entry.value[k], valuesAt + k * bytes);
+    }
   }
   out.writeUInt32LE(next, start + 2 + entries.length * 12);
-}
-
-function writeNumbers(
-  out: Buffer,
-  at: number,
-  type: 'short' | 'long' | 'double',
-  value: ArrayLike<number>,
-): void {
-  for (let i = 0; i < value.length; i++) {
-    if (type === 'short') out.writeUInt16LE(value[i], at + i * 2);
-    else if (type === 'long') out.writeUInt32LE(value[i], at + i * 4);
-    else out.writeDoubleLE(value[i], at + i * 8);
-  }
 }
