@@ -1,4 +1,7 @@
-/** Child process that trains one cell after another on one engine. Started by training-pool.ts. */
+/**
+ * Child process that trains one cell after another on one engine, or builds an untrained model. Started by training-pool.ts and
+ * remote-untrained-model.ts.
+ */
 import { createHash } from 'node:crypto';
 import {
   type EngineName,
@@ -13,7 +16,7 @@ import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/in
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
 import { imagesToScore, scoreTile, type TileImages } from '../evaluation/index.js';
 import { trainModel } from '../loop/index.js';
-import { getModelSpec, type ModelSpec, saveModel } from '../models/index.js';
+import { buildModel, getModelSpec, type ModelSpec, saveModel } from '../models/index.js';
 import { labelImages, makePatches, type TrainValidationPatches } from '../patches/index.js';
 import type { TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
@@ -24,6 +27,10 @@ let cachedRasters: { cell?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
   {
+    async build({ model, seed }) {
+      const { tf } = await loadEngine(engine as EngineName);
+      return saveModel(tf, buildModel(tf, getModelSpec(model), seed));
+    },
     async train(request, report) {
       try {
         return await train(request, report);
