@@ -6,7 +6,7 @@ import {
   type SufficientStatistics,
   sampleStatistics,
 } from '../ridge-regression.js';
-import type { Metrics } from './evaluation-regression-metrics.js';
+import { type Metrics, pooledScore, type TargetStatistics } from './evaluation-regression-metrics.js';
 
 export interface Baselines {
   mean: Metrics;
@@ -17,6 +17,18 @@ export interface Baselines {
   /** For cloud removal: at each pixel the clear value that is nearest in time, and the median of the clear values. */
   nearest?: Metrics;
   median?: Metrics;
+}
+
+/** Combines the scores of several cells. Baselines that a cell lacks are absent. */
+export function pooledBaselines(truths: TargetStatistics[], cells: { baseline: Baselines }[]): Baselines {
+  const names = ['mean', 'linear', 'unchanged', 'nearest', 'median'] as const;
+  const known = names.filter((name) => cells.every(({ baseline }) => baseline[name]));
+  const pooled = (name: keyof Baselines) =>
+    pooledScore(
+      truths,
+      cells.map(({ baseline }) => baseline[name]!),
+    );
+  return Object.fromEntries(known.map((name) => [name, pooled(name)])) as unknown as Baselines;
 }
 
 /** Predicts a set of patches, in the shape of its targets. */

@@ -34,7 +34,7 @@ import {
   type StoreModelContext,
   storeModel,
 } from '../registry/index.js';
-import type { PartialTrainResults } from './merge-train-results.js';
+import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -85,14 +85,7 @@ export async function trainDistributed(
   const engine = await selectEngineCached(inputs.engine);
   job.signal.throwIfAborted();
 
-  const results: PartialTrainResults = {
-    engine: engine.name,
-    mode: 'distributed',
-    models: [],
-    skipped: [],
-    failed: [],
-    spreads: {},
-  };
+  const results = emptyResults(engine.name, 'distributed');
   job.partial(() => results);
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
   const cells = groupTilesByCell(picked.filter(job.isMine));
@@ -182,12 +175,11 @@ export async function trainDistributed(
           ...commonPixels(members.flatMap((one) => one.pixels)),
           distributed: distributedReport(trained, names, announcements.length),
         };
-        const { model: stored, spread } = isStored
+        const stored = isStored
           ? await storeModel(storage, site, pooled, about)
           : describeUnstoredModel(site, pooled, about);
-        results.models.push(stored);
-        results.spreads[stored.id] = spread;
-        job.log('info', describeTraffic(stored.distributed!));
+        addModel(results, stored);
+        job.log('info', describeTraffic(stored.model.distributed!));
       }
       await member.shutdown();
       await storage.scratch.remove(checkpoint.folder);

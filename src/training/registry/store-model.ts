@@ -19,23 +19,24 @@ export type StoreModelContext = Omit<
   'collection' | 'grid' | 'geocode' | 'version' | 'filter' | 'softwareVersion' | 'tiles' | 'createdAt'
 > & { filter: Filter };
 
+/** Members of a card that the results of a job repeat. */
+const RESULT_MEMBERS = [
+  'model',
+  'collection',
+  'grid',
+  'geocode',
+  'version',
+  'epochs',
+  'metrics',
+  'baseline',
+  'seconds',
+] as const;
+type ResultMembers = Pick<ModelCard, (typeof RESULT_MEMBERS)[number]>;
+
 /** A model in the results of a job. */
 export interface ModelResult
-  extends Pick<
-      ModelCard,
-      | 'collection'
-      | 'grid'
-      | 'geocode'
-      | 'model'
-      | 'version'
-      | 'epochs'
-      | 'metrics'
-      | 'baseline'
-      | 'seconds'
-      | 'transfer'
-      | 'distributed'
-    >,
-    Partial<Pick<ModelCard, 'losses' | 'patches'>> {
+  extends ResultMembers,
+    Partial<Pick<ModelCard, 'transfer' | 'distributed' | 'losses' | 'patches'>> {
   id: string;
   /** Id of the model whose weights it started from. */
   parent?: string;
@@ -50,20 +51,12 @@ export interface StoredModel {
 }
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
-  const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds } = card;
   const { parent, transfer, distributed, spread } = card;
+  const members = Object.fromEntries(RESULT_MEMBERS.map((name) => [name, card[name]])) as unknown;
   return {
     model: {
       id,
-      model,
-      collection,
-      grid,
-      geocode,
-      version,
-      epochs,
-      metrics,
-      baseline,
-      seconds,
+      ...(members as ResultMembers),
       ...(parent !== null && { parent }),
       ...(transfer && { transfer }),
       ...(distributed && { distributed }),
