@@ -15,12 +15,7 @@ import { float32Views, registerWasmKernel } from './wasm-kernel.js';
 const TRAINING = 'TrainingBatchNorm';
 const TRAINING_GRAD = 'TrainingBatchNormGrad';
 
-interface TrainingInputs {
-  x: TensorInfo;
-  scale: TensorInfo;
-  offset: TensorInfo;
-}
-
+type TrainingInputs = Record<'x' | 'scale' | 'offset', TensorInfo>;
 type GradientInputs = Record<'x' | 'dy' | 'mean' | 'variance' | 'scale', TensorInfo>;
 
 export function registerBatchNormKernels(tf: Tf, primitives: ComputePrimitives): void {

@@ -176,29 +176,22 @@ function blurAlong(
 /** Averages 2 x 2 pixels. A last odd row or column is dropped. The mean counts only if all four pixels count. */
 function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Plane {
   const [columns, rows] = [width >> 1, height >> 1];
-  const downsample = <T extends Float32Array | Uint8Array>(
-    values: ArrayLike<number>,
-    to: T,
-    of: (sum: number) => number,
-  ): T => {
+  const sums = (values: ArrayLike<number>): Float32Array => {
+    const to = new Float32Array(columns * rows);
     for (let row = 0; row < rows; row++)
       for (let column = 0; column < columns; column++) {
         const at = 2 * (row * width + column);
-        to[row * columns + column] = of(
-          values[at] + values[at + 1] + values[at + width] + values[at + width + 1],
-        );
+        to[row * columns + column] =
+          values[at] + values[at + 1] + values[at + width] + values[at + width + 1];
       }
     return to;
   };
-  const mean = (values: Float32Array) =>
-    downsample(values, new Float32Array(columns * rows), (sum) => sum / 4);
+  const mean = (values: Float32Array) => sums(values).map((sum) => sum / 4);
   return {
     width: columns,
     height: rows,
     truth: mean(truth),
     predicted: mean(predicted),
-    ...(counts && {
-      counts: downsample(counts, new Uint8Array(columns * rows), (sum) => (sum === 4 ? 1 : 0)),
-    }),
+    ...(counts && { counts: Uint8Array.from(sums(counts), (sum) => (sum === 4 ? 1 : 0)) }),
   };
 }

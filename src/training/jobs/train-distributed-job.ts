@@ -28,12 +28,7 @@ import {
 } from '../distributed/index.js';
 import { mixedEngines, severalCollections } from '../errors.js';
 import { getModelSpec, type ModelSpec } from '../models/index.js';
-import {
-  describeTraffic,
-  describeUnstoredModel,
-  type StoreModelContext,
-  storeModel,
-} from '../registry/index.js';
+import { describeTraffic, type StoreModelContext, storeModel } from '../registry/index.js';
 import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,
@@ -175,9 +170,7 @@ export async function trainDistributed(
           ...commonPixels(members.flatMap((one) => one.pixels)),
           distributed: distributedReport(trained, names, announcements.length),
         };
-        const stored = isStored
-          ? await storeModel(storage, site, pooled, about)
-          : describeUnstoredModel(site, pooled, about);
+        const stored = await storeModel(storage, site, pooled, about, isStored);
         addModel(results, stored);
         job.log('info', describeTraffic(stored.model.distributed!));
       }

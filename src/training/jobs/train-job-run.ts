@@ -10,7 +10,7 @@ import { type PinnedTile, pinTiles } from '../../storage/index.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
 import type { TrainedCell } from '../loop/index.js';
 import { getModelSpec } from '../models/index.js';
-import { describeUnstoredModel, modelStoredByJob, storeModel } from '../registry/index.js';
+import { modelStoredByJob, storeModel } from '../registry/index.js';
 import {
   findSources,
   type SourceCandidates,
@@ -206,9 +206,7 @@ export class TrainingRun {
       ...trainedPixels(getModelSpec(model), cell),
       ...provenance,
     };
-    const stored = isStored
-      ? await storeModel(this.context.storage, cell, trained, about)
-      : describeUnstoredModel(cell, trained, about);
+    const stored = await storeModel(this.context.storage, cell, trained, about, isStored);
     addModel(results, stored);
     const { metrics, parent, transfer } = stored.model;
     const from = parent

@@ -82,42 +82,38 @@ export async function modelStoredByJob(
 type TrainedCellTiles = Pick<TrainingCell, 'collection' | 'grid' | 'geocode'> &
   Pick<ModelCardContext, 'tiles'>;
 
-/** The model is durable when the promise resolves. */
+/**
+ * The model is durable when the promise resolves. Without `isStored`, it is only described; the result then has its losses, which stored
+ * models have in their cards.
+ */
 export async function storeModel(
   storage: Storage,
-  cell: TrainedCellTiles,
-  trained: TrainedCell,
-  context: StoreModelContext,
-): Promise<StoredModel> {
-  const card = cardOf(cell, trained, context);
-  const { model, collection, grid, geocode, version } = card;
-  const record = await storage.models.put(
-    { model, collection, grid, geocode, version, card: cardSummary(card), score: validationScore(card) },
-    { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
-  );
-  return storedModel(record, card);
-}
-
-/** Describes a model that is not stored. The results have its losses, which stored models have in their cards. */
-export function describeUnstoredModel(
-  cell: TrainedCellTiles,
-  trained: TrainedCell,
-  context: StoreModelContext,
-): StoredModel {
-  const card = cardOf(cell, trained, context);
-  const { losses, patches, collection, grid, geocode } = card;
-  const { model, spread } = storedModel({ id: modelId(card.model, collection, grid, geocode) }, card);
-  return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
-}
-
-function cardOf(
   { collection, grid, geocode, tiles }: TrainedCellTiles,
   trained: TrainedCell,
   { filter, ...context }: StoreModelContext,
-): ModelCard {
+  isStored = true,
+): Promise<StoredModel> {
   const created = { version: newVersion(), softwareVersion, createdAt: Date.now() };
-  return modelCard(
+  const card = modelCard(
     { collection, grid, geocode, ...created, ...context, filter: toCql2Json(filter), tiles },
     trained,
   );
+  const { model: kind, version, losses, patches } = card;
+  if (!isStored) {
+    const { model, spread } = storedModel({ id: modelId(kind, collection, grid, geocode) }, card);
+    return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
+  }
+  const record = await storage.models.put(
+    {
+      model: kind,
+      collection,
+      grid,
+      geocode,
+      version,
+      card: cardSummary(card),
+      score: validationScore(card),
+    },
+    { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
+  );
+  return storedModel(record, card);
 }
