@@ -160,7 +160,7 @@ function coarsen<T extends Float32Array | Uint8Array>(
     for (const [left, right] of columns) {
       const covered: number[] = [];
       for (let row = top; row < bottom; row++)
-        covered.push(...values.subarray(row * fine.width + left, row * fine.width + right));
+        for (let column = left; column < right; column++) covered.push(values[row * fine.width + column]);
       coarser[pixel++] = reduce(covered);
     }
   return coarser;
