@@ -4,4 +4,4 @@
  */
 export { readCellDataset } from './read-cell-dataset.js';
 export type { TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';
-export { type CellProgress, type CellResult, TRAINING_WORKER, trainCells } from './training-pool.js';
+export { type CellProgress, TRAINING_WORKER, trainCells } from './training-pool.js';
