@@ -8,28 +8,14 @@
 export type { AcquisitionFiles } from './data/index.js';
 export { Rendezvous } from './distributed/index.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
-export {
-  type ImageScores,
-  type Metrics,
-  type ModelMetrics,
-  pooledScore,
-  regressionMetrics,
-  targetStatistics,
-} from './evaluation/index.js';
+export type { ImageScores, Metrics, ModelMetrics } from './evaluation/index.js';
 export { DEFAULT_SEED, summariseReasons, type TrainResults, trainProcess } from './jobs/index.js';
 export { BatchGradients } from './loop/index.js';
 export { getModelSpec, loadModel, type ModelSpec, saveModel } from './models/index.js';
 export { exportOnnx } from './onnx/index.js';
 export { validationDate } from './patches/index.js';
 export { type PredictResults, predictProcess } from './predict/index.js';
-export {
-  type CardSummary,
-  describeTraffic,
-  type ModelCard,
-  modelCard,
-  TRAINING_MODES,
-  type TrainingMode,
-} from './registry/index.js';
+export { type CardSummary, describeTraffic, type ModelCard, type TrainingMode } from './registry/index.js';
 export {
   type CellCheck,
   type CellInputs,
@@ -51,4 +37,4 @@ export {
   type TextureResults,
   textureProcess,
 } from './texture/index.js';
-export { type CellProgress, type CellResult, type TrainCellTask, trainCells } from './workers/index.js';
+export { trainCells } from './workers/index.js';

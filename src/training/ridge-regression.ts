@@ -22,6 +22,49 @@ export interface SufficientStatistics {
   xy: number[][];
 }
 
+export interface Samples {
+  count: number;
+  /** [count, features] */
+  features: Float32Array;
+  /** [count, outputs] */
+  targets: Float32Array | Float64Array;
+  /** 0 for samples that do not count. Default: all count. */
+  counts?: Float32Array | Uint8Array;
+}
+
+/** Sums over all samples that count. */
+export function sampleStatistics({
+  count: samples,
+  features,
+  targets,
+  counts,
+}: Samples): SufficientStatistics {
+  const bands = features.length / samples;
+  const outputs = targets.length / samples;
+  const x = new Float64Array(bands);
+  const xx = new Float64Array(bands * bands);
+  const y = new Float64Array(outputs);
+  const xy = new Float64Array(outputs * bands);
+  let count = 0;
+  for (let n = 0; n < samples; n++) {
+    if (counts?.[n] === 0) continue;
+    count++;
+    for (let a = 0; a < bands; a++) {
+      const value = features[n * bands + a];
+      x[a] += value;
+      for (let b = 0; b <= a; b++) xx[a * bands + b] += value * features[n * bands + b];
+      for (let t = 0; t < outputs; t++) xy[t * bands + a] += value * targets[n * outputs + t];
+    }
+    for (let t = 0; t < outputs; t++) y[t] += targets[n * outputs + t];
+  }
+  const rows = (table: Float64Array) =>
+    Array.from({ length: table.length / bands }, (_, row) => [
+      ...table.subarray(row * bands, (row + 1) * bands),
+    ]);
+  for (let a = 0; a < bands; a++) for (let b = 0; b < a; b++) xx[b * bands + a] = xx[a * bands + b];
+  return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy) };
+}
+
 export function addSufficientStatistics(
   a: SufficientStatistics,
   b: SufficientStatistics,

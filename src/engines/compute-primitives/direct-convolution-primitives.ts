@@ -18,41 +18,32 @@ const MAX_PIXELS = 128;
 const MAX_NARROW_PIXELS = 64;
 
 /** True if `forward` and `filterGradient` support it: no dilation, complete panels of outputs, and rows of at least four pixels. */
-export function isDirect({ filter, dilation, outputs, columns }: ConvolutionShape): boolean {
-  const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
-  return isDense && outputs % PANEL_WIDTH === 0 && columns >= PANEL_ROWS;
+export function isDirect(s: ConvolutionShape): boolean {
+  return isDense(s) && s.outputs % PANEL_WIDTH === 0 && s.columns >= PANEL_ROWS;
 }
+
+const isDense = ({ filter, dilation }: ConvolutionShape) =>
+  filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
 
 /** Maximum factor by which `inputGradient` may enlarge a filter, so that the same number of taps reaches every pixel of the input. */
 const MAX_FILTER_GROWTH = 1.2;
 
 /** True if `inputGradient` supports it. */
-export function isDirectInputGradient({
-  filter,
-  stride,
-  dilation,
-  channels,
-  width,
-}: ConvolutionShape): boolean {
+export function isDirectInputGradient(s: ConvolutionShape): boolean {
+  const { filter, stride, channels, width } = s;
   const isEven = filter.every((taps, axis) => roundUpTo(stride[axis], taps) <= MAX_FILTER_GROWTH * taps);
-  const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
-  return isEven && isDense && channels % PANEL_WIDTH === 0 && Math.floor(width / stride[1]) >= PANEL_ROWS;
+  return isEven && isDense(s) && channels % PANEL_WIDTH === 0 && Math.floor(width / stride[1]) >= PANEL_ROWS;
 }
 
 export const forward: Convolution = (heap, s, x, filter, y, bias) => {
   const run = s.filter[1] * s.channels;
   const taps = s.filter[0] * run;
   const padding = isPadded(s) ? s : undefined;
-  const image = { height: s.height, width: s.width, channels: s.channels };
-  const [panels, start, copy] = heap.scratch(
-    taps * s.outputs,
-    s.outputs,
-    padding ? paddedSize(s.batch, image, padding) : 0,
-  );
+  const [panels, start, copy] = heap.scratch(taps * s.outputs, s.outputs, paddedSize(s.batch, s, padding));
   packPanels(heap, { address: filter, row: s.outputs, column: 1 }, taps, s.outputs, panels);
   heap.float32View(start, s.outputs).fill(0);
   if (bias !== undefined) heap.run.copyRuns(1, s.outputs, bias, 0, start, 0);
-  const from = padded(heap, s.batch, image, x, padding, copy);
+  const from = padded(heap, s.batch, s, x, padding, copy);
   convolveRows(heap, {
     batch: s.batch,
     rows: s.rows,
@@ -77,22 +68,22 @@ export const inputGradient: Convolution = (heap, s, dx, filter, dy) => {
   const [tall, wide] = s.filter.map((taps, axis) => Math.ceil(taps / s.stride[axis]));
   const last = (size: number, pad: number, step: number) => Math.floor((size - 1 + pad) / step);
   const gradients = { height: s.rows, width: s.columns, channels: s.outputs };
-  const padding = {
+  const margins = {
     top: tall - 1,
     left: wide - 1,
     bottom: Math.max(0, last(s.height, s.top, s.stride[0]) - (s.rows - 1)),
     right: Math.max(0, last(s.width, s.left, s.stride[1]) - (s.columns - 1)),
   };
-  const needsCopy = isPadded(padding);
+  const padding = isPadded(margins) ? margins : undefined;
   const run = wide * s.outputs;
   const [panels, zeros, copy] = heap.scratch(
     tall * run * s.channels,
     PANEL_WIDTH,
-    needsCopy ? paddedSize(s.batch, gradients, padding) : 0,
+    paddedSize(s.batch, gradients, padding),
   );
   heap.float32View(zeros, PANEL_WIDTH).fill(0);
-  const from = padded(heap, s.batch, gradients, dy, needsCopy ? padding : undefined, copy);
-  const to = imageStrides(dx, { height: s.height, width: s.width, channels: s.channels });
+  const from = padded(heap, s.batch, gradients, dy, padding, copy);
+  const to = imageStrides(dx, s);
   const size = s.channels * s.outputs * FLOAT32_BYTES;
   for (let y = 0; y < s.stride[0]; y++)
     for (let x = 0; x < s.stride[1]; x++) {
@@ -213,8 +204,8 @@ function convolveRows({ run: { multiplyPanel } }: WasmHeap, p: Rows): void {
 export const filterGradient: Convolution = (heap, s, x, dw, dy) => {
   const run = s.filter[1] * s.channels;
   const tall = roundUpTo(PANEL_ROWS, run);
-  const size = { height: s.height, width: s.width, channels: s.channels };
-  const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
+  // Four values at a time are read, also at the end of a run.
+  const padding = isPadded(s) || run % PANEL_ROWS !== 0 ? s : undefined;
   const rows = Math.max(1, Math.floor(MAX_PIXELS / s.columns));
   const width = Math.min(s.columns, MAX_PIXELS);
   // The gradients are read in place if they fit into the first-level cache, unless their rows share the same few cache lines.
@@ -224,10 +215,10 @@ export const filterGradient: Convolution = (heap, s, x, dw, dy) => {
     length,
     length,
     rows * width * s.outputs,
-    padding ? paddedSize(s.batch, size, padding) : 0,
+    paddedSize(s.batch, s, padding),
   );
   const sum = blockedSum(heap, length, sums, total);
-  const { address, row, image } = padded(heap, s.batch, size, x, padding, copy);
+  const { address, row, image } = padded(heap, s.batch, s, x, padding, copy);
   const pixel = s.stride[1] * s.channels * FLOAT32_BYTES;
   for (let n = 0; n < s.batch; n++)
     for (let first = 0; first < s.rows; first += rows)
@@ -281,11 +272,9 @@ type Padding = Pick<ConvolutionShape, 'top' | 'left' | 'bottom' | 'right'>;
 
 const isPadded = ({ top, left, bottom, right }: Padding) => top + left + bottom + right > 0;
 
-/** True if `filterGradient`, which reads four values at a time, stays within a run. */
-const isWholeRun = ({ filter, channels }: ConvolutionShape) => (filter[1] * channels) % PANEL_ROWS === 0;
-
-/** Returns the number of floats of a padded copy. Reads of the last run may exceed it by a few floats. */
-function paddedSize(batch: number, { height, width, channels }: Size, pad: Padding): number {
+/** Returns the number of floats of a padded copy, if there is one. Reads of the last run may exceed it by a few floats. */
+function paddedSize(batch: number, { height, width, channels }: Size, pad: Padding | undefined): number {
+  if (!pad) return 0;
   return batch * (pad.top + height + pad.bottom) * (pad.left + width + pad.right) * channels + PANEL_ROWS;
 }
 

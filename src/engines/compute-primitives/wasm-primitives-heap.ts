@@ -72,7 +72,7 @@ export const hasMultiplyAdd = roundsOnce(relaxed);
 const code = hasMultiplyAdd ? relaxed : codeOf('loops.wasm');
 
 /** Memory for arrays of channel values, allocated in advance: growth of the heap detaches the views of callers. */
-const PREALLOCATED_BYTES = 2 ** 20;
+const PREALLOCATED_FLOATS = 2 ** 18;
 const ALIGNMENT_BYTES = 16;
 
 export const roundUpTo = (step: number, n: number) => Math.ceil(n / step) * step;
@@ -91,7 +91,7 @@ export class WasmHeap {
     refuseFailedAllocations(this.module);
     this.forArrays = new ScratchRegion(this.module);
     this.forProducts = new ScratchRegion(this.module);
-    this.forArrays.reserve(PREALLOCATED_BYTES);
+    this.forArrays.reserve([PREALLOCATED_FLOATS]);
   }
 
   float32View(address: number, length: number): Float32Array {
@@ -100,35 +100,22 @@ export class WasmHeap {
 
   /** Calls `use` with the addresses of the arrays. Arrays outside of the heap are copied to the heap and back. */
   withAddresses(arrays: readonly Float32Array[], use: (...addresses: number[]) => void): void {
-    const slots = arrays.map((array) => ({
-      array,
-      address: array.byteOffset,
-      length: array.length,
-      isOutside: array.buffer !== this.module.asm.memory.buffer,
-    }));
-    const outside = slots.filter(({ isOutside }) => isOutside);
-    let next = this.forArrays.reserve(
-      outside.reduce((sum, { length }) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
-    );
-    for (const slot of outside) {
-      slot.address = next;
-      next += roundUpTo(ALIGNMENT_BYTES, slot.length * FLOAT32_BYTES);
-      this.float32View(slot.address, slot.length).set(slot.array);
-    }
-    use(...slots.map(({ address }) => address));
-    for (const { array, address, length } of outside) array.set(this.float32View(address, length));
+    // Before the allocation, which may detach views of the heap.
+    const addresses = arrays.map(({ byteOffset }) => byteOffset);
+    const { buffer } = this.module.asm.memory;
+    const outside = [...arrays.keys()].filter((i) => arrays[i].buffer !== buffer);
+    const copies = this.forArrays.reserve(outside.map((i) => arrays[i].length));
+    outside.forEach((i, n) => {
+      addresses[i] = copies[n];
+      this.float32View(copies[n], arrays[i].length).set(arrays[i]);
+    });
+    use(...addresses);
+    for (const i of outside) arrays[i].set(this.float32View(addresses[i], arrays[i].length));
   }
 
   /** Returns addresses of memory for these numbers of floats, valid until the next call. Views of the heap may be detached afterwards. */
   scratch(...lengths: number[]): number[] {
-    let next = this.forProducts.reserve(
-      lengths.reduce((sum, length) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
-    );
-    return lengths.map((length) => {
-      const address = next;
-      next += roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES);
-      return address;
-    });
+    return this.forProducts.reserve(lengths);
   }
 }
 
@@ -154,8 +141,10 @@ class ScratchRegion {
 
   constructor(private readonly module: Module) {}
 
-  /** Throws TW_TRAIN_ENGINE_MEMORY; the allocation is then empty. */
-  reserve(bytes: number): number {
+  /** Returns addresses for these numbers of floats. Throws TW_TRAIN_ENGINE_MEMORY; the allocation is then empty. */
+  reserve(lengths: number[]): number[] {
+    const sizes = lengths.map((length) => roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES));
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
     if (bytes > this.size) {
       this.module._free(this.address);
       this.address = 0;
@@ -163,6 +152,10 @@ class ScratchRegion {
       this.address = this.module._malloc(bytes) >>> 0;
       this.size = bytes;
     }
-    return this.address;
+    let next = this.address;
+    return sizes.map((size) => {
+      next += size;
+      return next - size;
+    });
   }
 }

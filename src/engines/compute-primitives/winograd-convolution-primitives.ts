@@ -138,19 +138,8 @@ export const filterGradient: Convolution = (heap, s, x, dw, dy) => {
     );
 };
 
-/** Scratch regions: transformed filter, zeros, transformed inputs and outputs of a block, and additional memory. */
-interface ScratchRegions {
-  k: number;
-  n: number;
-  block: number;
-  points: number;
-  zeros: number;
-  inputs: number;
-  outputs: number;
-  more: number;
-}
-
-function reserveScratch(heap: WasmHeap, method: Method, k: number, n: number, floats = 0): ScratchRegions {
+/** Reserves transformed filter, zeros, transformed inputs and outputs of a block, and additional memory. */
+function reserveScratch(heap: WasmHeap, method: Method, k: number, n: number, floats = 0) {
   const count = method.side ** 2;
   const block = blockOf(method, k + n, PANEL_ROWS);
   const [points, zeros, inputs, outputs, more] = heap.scratch(
@@ -201,7 +190,7 @@ function convolve(
   heap: WasmHeap,
   method: Method,
   given: Convolved,
-  work: ScratchRegions,
+  work: ReturnType<typeof reserveScratch>,
   bias: number,
 ): void {
   const { k, n, block } = work;

@@ -1,4 +1,4 @@
-import type { KernelConfig } from '@tensorflow/tfjs-core';
+import type { GradConfig, KernelFunc } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 
 /** Replaces a kernel of a backend. The stock set-up is kept: it binds the native function that the new kernel may still call. */
@@ -6,9 +6,15 @@ export function replaceKernel(
   tf: Tf,
   backend: string,
   name: string,
-  make: (stock: KernelConfig) => Partial<KernelConfig>,
+  make: (stock: KernelFunc) => KernelFunc,
 ): void {
   const stock = tf.getKernel(name, backend);
   tf.unregisterKernel(name, backend);
-  tf.registerKernel({ ...stock, ...make(stock) });
+  tf.registerKernel({ ...stock, kernelFunc: make(stock.kernelFunc) });
+}
+
+/** Registers a gradient, in place of the one that tfjs may have for the kernel. */
+export function replaceGradient(tf: Tf, gradient: GradConfig): void {
+  if (tf.getGradient(gradient.kernelName)) tf.unregisterGradient(gradient.kernelName);
+  tf.registerGradient(gradient);
 }

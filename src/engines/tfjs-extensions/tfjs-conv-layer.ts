@@ -1,6 +1,8 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../tfjs.js';
+import { replaceGradient } from './replace-tfjs-kernel.js';
+import { conv2dGrad } from './tfjs-conv2d-grad.js';
 
 /** Members of the layer, most of which are declared private or protected. */
 interface ConvLayer {
@@ -18,9 +20,10 @@ interface ConvLayer {
 /**
  * In training, tfjs adds the bias of a convolution with ReLU in a separate pass, and computes the gradient of a linear convolution by its
  * input even if it is not used, as in the first layer. This replacement includes the bias in the convolution, and computes only gradients
- * that are used.
+ * that are used. It also replaces the gradients of both kernels, because the stock gradient refuses dilation.
  */
 export function replaceConvolutionOfLayers(tf: Tf): void {
+  for (const name of [tf.Conv2D, tf.FusedConv2D]) replaceGradient(tf, conv2dGrad(tf, name));
   const layer = tf.layers.conv2d({ filters: 1, kernelSize: 1, name: 'any' });
   const prototype = Object.getPrototypeOf(Object.getPrototypeOf(layer)) as ConvLayer;
   const stock = prototype.call;

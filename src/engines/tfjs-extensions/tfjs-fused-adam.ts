@@ -15,12 +15,7 @@ export interface AdamHyperparameters {
   epsilon: number;
 }
 
-interface AdamTensors extends Record<string, Tensor> {
-  variable: Tensor;
-  gradient: Tensor;
-  first: Tensor;
-  second: Tensor;
-}
+type AdamTensors = Record<'variable' | 'gradient' | 'first' | 'second', Tensor>;
 
 /** Returns the variable and its two moments after the step. */
 export function adamStep(tf: Tf, tensors: AdamTensors, numbers: AdamHyperparameters): Tensor[] {

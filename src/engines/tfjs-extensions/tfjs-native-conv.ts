@@ -13,7 +13,7 @@ import type {
 import type { Tf } from '../tfjs.js';
 import { replaceKernel } from './replace-tfjs-kernel.js';
 import { replaceConvolutionOfLayers } from './tfjs-conv-layer.js';
-import { conv2dGrad, type WithDilations } from './tfjs-conv2d-grad.js';
+import type { WithDilations } from './tfjs-conv2d-grad.js';
 
 const BACKEND = 'tensorflow';
 
@@ -25,16 +25,12 @@ type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dat
 /** Call it once for a `tf`, after the backend of tfjs-node has started. */
 export function completeNativeConvolutions(tf: Tf): void {
   const replace = (name: string, make: (stock: KernelFunc) => KernelFunc) =>
-    replaceKernel(tf, BACKEND, name, (stock) => ({ kernelFunc: make(stock.kernelFunc) }));
+    replaceKernel(tf, BACKEND, name, make);
   for (const name of [tf.Conv2D, tf.FusedConv2D])
     replace(name, (stock) => (given) => stock({ ...given, attrs: explicitlyPadded(given.attrs) }));
   replace(tf.Conv2DBackpropInput, (stock) => backpropInput(tf, stock));
   replace(tf.Conv2DBackpropFilter, (stock) => backpropFilter(tf, stock));
-  for (const name of [tf.Conv2D, tf.FusedConv2D]) {
-    if (tf.getGradient(name)) tf.unregisterGradient(name);
-    tf.registerGradient(conv2dGrad(tf, name));
-  }
-  // The layer then uses the gradient registered above; the stock layer refuses dilation.
+  // The stock layer refuses dilation.
   replaceConvolutionOfLayers(tf);
 }
 

@@ -2,8 +2,6 @@
 import type {
   FusedBatchNormAttrs,
   FusedBatchNormInputs,
-  GradConfig,
-  KernelConfig,
   NamedAttrMap,
   Tensor,
   TensorInfo,
@@ -11,50 +9,40 @@ import type {
 import type { layers } from '@tensorflow/tfjs-layers';
 import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
-import { float32View, wasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './wasm-kernel.js';
 
 /** Names of kernels that tfjs does not have. */
 const TRAINING = 'TrainingBatchNorm';
 const TRAINING_GRAD = 'TrainingBatchNormGrad';
 
-/** Other shapes are delegated to `stock`. */
-export function fusedBatchNorm(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<FusedBatchNormInputs, FusedBatchNormAttrs>(
+type TrainingInputs = Record<'x' | 'scale' | 'offset', TensorInfo>;
+type GradientInputs = Record<'x' | 'dy' | 'mean' | 'variance' | 'scale', TensorInfo>;
+
+export function registerBatchNormKernels(tf: Tf, primitives: ComputePrimitives): void {
+  // Other shapes stay with the stock kernel.
+  registerWasmKernel<FusedBatchNormInputs, FusedBatchNormAttrs>(
+    tf,
     tf.FusedBatchNorm,
-    ({ inputs, attrs, backend }) => {
-      const { x, mean, variance, offset, scale } = inputs;
-      if (mean.shape.length !== 1)
-        return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
+    ({ inputs: { x, mean, variance, offset, scale }, attrs, backend }) => {
+      if (mean.shape.length !== 1) return undefined;
       const y = backend.makeOutput(x.shape, 'float32');
-      const [means, variances] = [mean, variance].map((tensor) => float32View(backend, tensor));
-      const scales = scale && float32View(backend, scale);
-      const offsets = offset && float32View(backend, offset);
-      const factors = variances.map((v, c) => (scales?.[c] ?? 1) / Math.sqrt(v + attrs.varianceEpsilon));
-      const terms = offsets ?? new Float32Array(means.length);
+      const [means, variances, ofX, toY] = float32Views(backend, mean, variance, x, y);
+      const scales = scale && float32Views(backend, scale)[0];
       const channels = means.length;
-      const [ofX, toY] = [x, y].map((tensor) => float32View(backend, tensor));
+      const factors = variances.map((v, c) => (scales?.[c] ?? 1) / Math.sqrt(v + attrs.varianceEpsilon));
+      const terms = offset ? float32Views(backend, offset)[0] : new Float32Array(channels);
       primitives.scaleChannels(toY.length / channels, channels, ofX, means, factors, terms, toY);
       return y;
     },
   );
-}
-
-interface TrainingInputs {
-  x: TensorInfo;
-  scale: TensorInfo;
-  offset: TensorInfo;
-}
-
-/** Normalises x by its own mean and variance, scales and shifts it. Also returns the mean and the variance. */
-export function trainingBatchNorm(primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<TrainingInputs, FusedBatchNormAttrs>(
+  // Normalises x by its own mean and variance, scales and shifts it. Also returns the mean and the variance.
+  registerWasmKernel<TrainingInputs, FusedBatchNormAttrs>(
+    tf,
     TRAINING,
     ({ inputs: { x, scale, offset }, attrs, backend }) => {
-      const outputs = [x.shape, scale.shape, scale.shape].map((shape) =>
-        backend.makeOutput(shape, 'float32'),
-      );
-      const [toY, mean, variance] = outputs.map((one) => float32View(backend, one));
-      const [ofX, scales, offsets] = [x, scale, offset].map((one) => float32View(backend, one));
+      const outputs = [x, scale, scale].map(({ shape }) => backend.makeOutput(shape, 'float32'));
+      const [toY, mean, variance] = float32Views(backend, ...outputs);
+      const [ofX, scales, offsets] = float32Views(backend, x, scale, offset);
       const channels = scales.length;
       const rows = ofX.length / channels;
       primitives.channelMoments(rows, channels, ofX, mean, variance);
@@ -63,31 +51,17 @@ export function trainingBatchNorm(primitives: ComputePrimitives): KernelConfig {
       return outputs;
     },
   );
-}
-
-interface GradientInputs {
-  x: TensorInfo;
-  dy: TensorInfo;
-  mean: TensorInfo;
-  variance: TensorInfo;
-  scale: TensorInfo;
-}
-
-/**
- * With r = 1 / sqrt(variance + epsilon), N rows and sums over the rows: dOffset = sum dy, dScale = r sum dy (x - mean), dx = scale r (dy
- * - sum dy / N - (x - mean) r² sum dy (x - mean) / N) (Ioffe and Szegedy 2015).
- */
-export function trainingBatchNormGrad(primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<GradientInputs, FusedBatchNormAttrs>(
+  /**
+   * With r = 1 / sqrt(variance + epsilon), N rows and sums over the rows: dOffset = sum dy, dScale = r sum dy (x - mean), dx = scale r
+   * (dy - sum dy / N - (x - mean) r² sum dy (x - mean) / N) (Ioffe and Szegedy 2015).
+   */
+  registerWasmKernel<GradientInputs, FusedBatchNormAttrs>(
+    tf,
     TRAINING_GRAD,
     ({ inputs: { x, dy, mean, variance, scale }, attrs, backend }) => {
-      const outputs = [x.shape, scale.shape, scale.shape].map((shape) =>
-        backend.makeOutput(shape, 'float32'),
-      );
-      const [dx, dScale, dOffset] = outputs.map((one) => float32View(backend, one));
-      const [ofX, ofDy, means, variances, scales] = [x, dy, mean, variance, scale].map((one) =>
-        float32View(backend, one),
-      );
+      const outputs = [x, scale, scale].map(({ shape }) => backend.makeOutput(shape, 'float32'));
+      const [dx, dScale, dOffset] = float32Views(backend, ...outputs);
+      const [ofX, ofDy, means, variances, scales] = float32Views(backend, x, dy, mean, variance, scale);
       const channels = scales.length;
       const rows = ofX.length / channels;
       const products = new Float32Array(channels);
@@ -101,23 +75,20 @@ export function trainingBatchNormGrad(primitives: ComputePrimitives): KernelConf
       return outputs;
     },
   );
-}
-
-/** Mean and variance are treated as constants: training depends on them only through y. */
-export function trainingBatchNormGradient(tf: Tf): GradConfig {
-  return {
+  // Mean and variance are treated as constants: training depends on them only through y.
+  tf.registerGradient({
     kernelName: TRAINING,
     inputsToSave: ['x', 'scale'],
     outputsToSave: [false, true, true],
     gradFunc: (gradients, [x, scale, mean, variance], attrs) => {
       const [dy] = gradients as Tensor[];
       const inputs = { x, dy, mean, variance, scale };
-      const [dx, dScale, dOffset] = tf
-        .engine()
-        .runKernel(TRAINING_GRAD, inputs, attrs as NamedAttrMap) as unknown as Tensor[];
+      const made = tf.engine().runKernel(TRAINING_GRAD, inputs, attrs as NamedAttrMap);
+      const [dx, dScale, dOffset] = made as unknown as Tensor[];
       return { x: () => dx, scale: () => dScale, offset: () => dOffset };
     },
-  };
+  });
+  replaceTrainingOfBatchNormalization(tf);
 }
 
 /** Members of the layer, most of which are declared private. */
@@ -140,7 +111,7 @@ interface Weight {
  * In training, the layer of tfjs makes about ten passes over its input, and more over its gradient. This replacement uses one kernel for
  * each direction if the axis is the last one. Inference, configuration and saved weights are unchanged.
  */
-export function replaceTrainingOfBatchNormalization(tf: Tf): void {
+function replaceTrainingOfBatchNormalization(tf: Tf): void {
   const prototype = Object.getPrototypeOf(tf.layers.batchNormalization({ name: 'any' })) as BatchNormLayer;
   const stock = prototype.call;
   prototype.call = function (this: BatchNormLayer, inputs, kwargs) {
@@ -149,13 +120,9 @@ export function replaceTrainingOfBatchNormalization(tf: Tf): void {
     const isLast = axis === -1 || axis === x.rank - 1;
     if (!kwargs['training'] || !isLast || !gamma || !beta) return stock.call(this, inputs, kwargs);
     return tf.tidy(() => {
-      const [y, mean, variance] = tf
-        .engine()
-        .runKernel(
-          TRAINING,
-          { x, scale: gamma.read(), offset: beta.read() },
-          { varianceEpsilon: epsilon },
-        ) as unknown as Tensor[];
+      const given = { x, scale: gamma.read(), offset: beta.read() };
+      const made = tf.engine().runKernel(TRAINING, given, { varianceEpsilon: epsilon });
+      const [y, mean, variance] = made as unknown as Tensor[];
       const updateAverage = (average: Weight, value: Tensor) => {
         const old = average.read();
         average.write(tf.add(old, tf.mul(tf.sub(value, old), 1 - this.momentum)));

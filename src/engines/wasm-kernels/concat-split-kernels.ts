@@ -3,7 +3,6 @@ import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   ConcatAttrs,
   ConcatInputs,
-  KernelConfig,
   PadV2Attrs,
   PadV2Inputs,
   SliceAttrs,
@@ -15,82 +14,52 @@ import type {
 } from '@tensorflow/tfjs-core';
 import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
-import { float32View, wasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './wasm-kernel.js';
 
-/** Types other than float32 are delegated to `stock`, here and below. */
-export function concat(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<ConcatInputs, ConcatAttrs>(tf.Concat, ({ inputs, attrs, backend }) => {
+/** Types other than float32 stay with the stock kernels. */
+export function registerCopyKernels(tf: Tf, primitives: ComputePrimitives): void {
+  const sliceTensor = (backend: BackendWasm, x: TensorInfo, begin: number[], size: number[]) => {
+    const y = backend.makeOutput(size, 'float32');
+    copySubarray(primitives, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
+    return y;
+  };
+  registerWasmKernel<ConcatInputs, ConcatAttrs>(tf, tf.Concat, ({ inputs, attrs, backend }) => {
     const parts = Object.values(inputs) as TensorInfo[];
-    if (parts.some(({ dtype }) => dtype !== 'float32'))
-      return stock.kernelFunc({ inputs: inputs as never, attrs: { ...attrs }, backend }) as TensorInfo;
+    if (parts.some(({ dtype }) => dtype !== 'float32')) return undefined;
     const [axis] = tf.util.parseAxisParam(attrs.axis, parts[0].shape);
     const sizes = parts.map(({ shape }) => shape[axis]);
     const y = backend.makeOutput(withAxis(parts[0].shape, axis, sumOf(sizes)), 'float32');
     parts.forEach((part, i) => {
       const begin = withAxis(zerosOf(y), axis, sumOf(sizes.slice(0, i)));
-      copySubarray(
-        primitives,
-        backend,
-        part.shape,
-        { tensor: part, begin: zerosOf(part) },
-        { tensor: y, begin },
-      );
+      const from = { tensor: part, begin: zerosOf(part) };
+      copySubarray(primitives, backend, part.shape, from, { tensor: y, begin });
     });
     return y;
   });
-}
-
-export function splitV(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<SplitVInputs, SplitVAttrs>(tf.SplitV, ({ inputs: { x }, attrs, backend }) => {
-    if (x.dtype !== 'float32')
-      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+  registerWasmKernel<SplitVInputs, SplitVAttrs>(tf, tf.SplitV, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32') return undefined;
     const [axis] = tf.util.parseAxisParam(attrs.axis, x.shape);
     const sizes = tf.backend_util.prepareSplitSize(x as Tensor, attrs.numOrSizeSplits, axis);
-    return sizes.map((size, i) =>
-      sliceTensor(
-        primitives,
-        backend,
-        x,
-        withAxis(zerosOf(x), axis, sumOf(sizes.slice(0, i))),
-        withAxis(x.shape, axis, size),
-      ),
-    );
+    return sizes.map((size, i) => {
+      const begin = withAxis(zerosOf(x), axis, sumOf(sizes.slice(0, i)));
+      return sliceTensor(backend, x, begin, withAxis(x.shape, axis, size));
+    });
   });
-}
-
-export function slice(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<SliceInputs, SliceAttrs>(tf.Slice, ({ inputs: { x }, attrs, backend }) => {
-    if (x.dtype !== 'float32')
-      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+  registerWasmKernel<SliceInputs, SliceAttrs>(tf, tf.Slice, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32') return undefined;
     const [begin, size] = tf.slice_util.parseSliceParams(x as Tensor, attrs.begin, attrs.size);
-    return sliceTensor(primitives, backend, x, begin, size);
+    return sliceTensor(backend, x, begin, size);
   });
-}
-
-export function pad(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<PadV2Inputs, PadV2Attrs>(tf.PadV2, ({ inputs: { x }, attrs, backend }) => {
-    if (x.dtype !== 'float32')
-      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+  registerWasmKernel<PadV2Inputs, PadV2Attrs>(tf, tf.PadV2, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32') return undefined;
     const { paddings, constantValue } = attrs;
     const shape = x.shape.map((size, i) => paddings[i][0] + size + paddings[i][1]);
     const y = backend.makeOutput(shape, 'float32');
-    float32View(backend, y).fill(constantValue);
+    float32Views(backend, y)[0].fill(constantValue);
     const begin = paddings.map(([before]) => before);
     copySubarray(primitives, backend, x.shape, { tensor: x, begin: zerosOf(x) }, { tensor: y, begin });
     return y;
   });
-}
-
-function sliceTensor(
-  primitives: ComputePrimitives,
-  backend: BackendWasm,
-  x: TensorInfo,
-  begin: number[],
-  size: number[],
-): TensorInfo {
-  const y = backend.makeOutput(size, 'float32');
-  copySubarray(primitives, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
-  return y;
 }
 
 interface Subarray {
@@ -126,7 +95,7 @@ function copySubarray(
   const planes = sides.map(({ shape, begin }, i) => {
     const [height, width] = shape.splice(-2);
     const [row, column] = begin.splice(-2);
-    const values = float32View(backend, [from, to][i].tensor);
+    const [values] = float32Views(backend, [from, to][i].tensor);
     const at = (index: number[]) => {
       const plane = shape.reduce((offset, length, axis) => offset * length + begin[axis] + index[axis], 0);
       const start = (plane * height + row) * width;

@@ -10,7 +10,6 @@ import type {
   Conv2DInputs,
   FusedConv2DAttrs,
   FusedConv2DInputs,
-  KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import {
@@ -22,71 +21,58 @@ import {
 import type { Tf } from '../tfjs.js';
 import type { WithDilations } from '../tfjs-extensions/index.js';
 import { applyActivation } from './fused-activation-kernel.js';
-import { float32View, wasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './wasm-kernel.js';
 
 type Shape = [number, number, number, number];
 
-export function conv2d(tf: Tf, primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<Conv2DInputs, Conv2DAttrs>(tf.Conv2D, ({ inputs: { x, filter }, attrs, backend }) =>
-    forward(primitives, backend, x, filter, undefined, infoOf(tf, x.shape, filter.shape, attrs)),
+export function registerConvolutionKernels(tf: Tf, primitives: ComputePrimitives): void {
+  const forward = (
+    backend: BackendWasm,
+    x: TensorInfo,
+    filter: TensorInfo,
+    bias: TensorInfo | undefined,
+    attrs: Conv2DAttrs,
+  ) => {
+    const info = infoOf(tf, x.shape, filter.shape, attrs);
+    const y = backend.makeOutput(info.outShape, 'float32');
+    const [ofX, ofFilter, toY] = float32Views(backend, x, filter, y);
+    const ofBias = bias ? float32Views(backend, bias)[0] : null;
+    primitives.convolve(FORWARD, geometryOf(info), ofX, ofFilter, toY, ofBias);
+    return y;
+  };
+  registerWasmKernel<Conv2DInputs, Conv2DAttrs>(tf, tf.Conv2D, ({ inputs: { x, filter }, attrs, backend }) =>
+    forward(backend, x, filter, undefined, attrs),
   );
-}
-
-export function fusedConv2d(tf: Tf, primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<FusedConv2DInputs, FusedConv2DAttrs>(
+  registerWasmKernel<FusedConv2DInputs, FusedConv2DAttrs>(
+    tf,
     tf.FusedConv2D,
     ({ inputs: { x, filter, bias, preluActivationWeights }, attrs, backend }) => {
-      const y = forward(primitives, backend, x, filter, bias, infoOf(tf, x.shape, filter.shape, attrs));
+      const y = forward(backend, x, filter, bias, attrs);
       return applyActivation(tf, backend, y, attrs, preluActivationWeights);
     },
   );
-}
-
-export function conv2dBackpropInput(tf: Tf, primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & WithDilations>(
+  registerWasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & WithDilations>(
+    tf,
     tf.Conv2DBackpropInput,
     ({ inputs: { dy, filter }, attrs, backend }) => {
       const dx = backend.makeOutput(attrs.inputShape, 'float32');
       const info = infoOf(tf, attrs.inputShape, filter.shape, attrs);
-      const [toDx, ofFilter, ofDy] = [dx, filter, dy].map((tensor) => float32View(backend, tensor));
+      const [toDx, ofFilter, ofDy] = float32Views(backend, dx, filter, dy);
       primitives.convolve(INPUT_GRADIENT, geometryOf(info), toDx, ofFilter, ofDy, null);
       return dx;
     },
   );
-}
-
-export function conv2dBackpropFilter(tf: Tf, primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & WithDilations>(
+  registerWasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & WithDilations>(
+    tf,
     tf.Conv2DBackpropFilter,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dw = backend.makeOutput(attrs.filterShape, 'float32');
       const info = infoOf(tf, x.shape, attrs.filterShape, attrs);
-      const [ofX, toDw, ofDy] = [x, dw, dy].map((tensor) => float32View(backend, tensor));
+      const [ofX, toDw, ofDy] = float32Views(backend, x, dw, dy);
       primitives.convolve(FILTER_GRADIENT, geometryOf(info), ofX, toDw, ofDy, null);
       return dw;
     },
   );
-}
-
-function forward(
-  primitives: ComputePrimitives,
-  backend: BackendWasm,
-  x: TensorInfo,
-  filter: TensorInfo,
-  bias: TensorInfo | undefined,
-  info: backend_util.Conv2DInfo,
-): TensorInfo {
-  const y = backend.makeOutput(info.outShape, 'float32');
-  const [ofX, ofFilter, toY] = [x, filter, y].map((tensor) => float32View(backend, tensor));
-  primitives.convolve(
-    FORWARD,
-    geometryOf(info),
-    ofX,
-    ofFilter,
-    toY,
-    bias ? float32View(backend, bias) : null,
-  );
-  return y;
 }
 
 function infoOf(

@@ -7,35 +7,31 @@ import type {
   DepthwiseConv2dNativeBackpropFilterInputs,
   DepthwiseConv2dNativeBackpropInputAttrs,
   DepthwiseConv2dNativeBackpropInputInputs,
-  KernelConfig,
 } from '@tensorflow/tfjs-core';
 import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
-import { float32View, wasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './wasm-kernel.js';
 
-export function depthwiseConv2dBackpropInput(tf: Tf, primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<DepthwiseConv2dNativeBackpropInputInputs, DepthwiseConv2dNativeBackpropInputAttrs>(
+export function registerDepthwiseGradientKernels(tf: Tf, primitives: ComputePrimitives): void {
+  registerWasmKernel<DepthwiseConv2dNativeBackpropInputInputs, DepthwiseConv2dNativeBackpropInputAttrs>(
+    tf,
     tf.DepthwiseConv2dNativeBackpropInput,
-    ({ inputs, attrs, backend }) => {
-      assertChannelScale(tf, attrs.inputShape, inputs.filter.shape, attrs);
+    ({ inputs: { dy, filter }, attrs, backend }) => {
+      assertChannelScale(tf, attrs.inputShape, filter.shape, attrs);
       const dx = backend.makeOutput(attrs.inputShape, 'float32');
-      const [ofDy, scale, toDx] = [inputs.dy, inputs.filter, dx].map((tensor) =>
-        float32View(backend, tensor),
-      );
+      const [ofDy, scale, toDx] = float32Views(backend, dy, filter, dx);
       const zeros = new Float32Array(scale.length);
       primitives.scaleChannels(toDx.length / scale.length, scale.length, ofDy, zeros, scale, zeros, toDx);
       return dx;
     },
   );
-}
-
-export function depthwiseConv2dBackpropFilter(tf: Tf, primitives: ComputePrimitives): KernelConfig {
-  return wasmKernel<DepthwiseConv2dNativeBackpropFilterInputs, DepthwiseConv2dNativeBackpropFilterAttrs>(
+  registerWasmKernel<DepthwiseConv2dNativeBackpropFilterInputs, DepthwiseConv2dNativeBackpropFilterAttrs>(
+    tf,
     tf.DepthwiseConv2dNativeBackpropFilter,
-    ({ inputs, attrs, backend }) => {
-      assertChannelScale(tf, inputs.x.shape, attrs.filterShape, attrs);
+    ({ inputs: { x, dy }, attrs, backend }) => {
+      assertChannelScale(tf, x.shape, attrs.filterShape, attrs);
       const dw = backend.makeOutput(attrs.filterShape, 'float32');
-      const [ofX, ofDy, toDw] = [inputs.x, inputs.dy, dw].map((tensor) => float32View(backend, tensor));
+      const [ofX, ofDy, toDw] = float32Views(backend, x, dy, dw);
       const zeros = new Float32Array(toDw.length);
       const sums = new Float32Array(toDw.length);
       primitives.batchNormSums(ofX.length / toDw.length, toDw.length, ofX, ofDy, zeros, sums, toDw);

@@ -1,19 +1,18 @@
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import type { CastAttrs, CastInputs, IdentityInputs, KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
+import type { CastAttrs, CastInputs, IdentityInputs, TensorInfo } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
-import { wasmKernel } from './wasm-kernel.js';
+import { registerWasmKernel } from './wasm-kernel.js';
 
-/** Returns a tensor that shares the data, which are never changed; the stock kernel copies them. */
-export function identity(tf: Tf): KernelConfig {
-  return wasmKernel<IdentityInputs, object>(tf.Identity, ({ inputs: { x }, backend }) => shared(backend, x));
-}
-
-/** Shares the data if the type is the same: gradients cast to the type that a tensor already has. */
-export function cast(tf: Tf, stock: KernelConfig): KernelConfig {
-  return wasmKernel<CastInputs, CastAttrs>(tf.Cast, ({ inputs: { x }, attrs, backend }) =>
-    x.dtype === attrs.dtype
-      ? shared(backend, x)
-      : (stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo),
+/**
+ * Share the data, which are never changed; the stock kernels copy them. A cast does so if the type is the same: gradients cast to the
+ * type that a tensor already has.
+ */
+export function registerIdentityKernels(tf: Tf): void {
+  registerWasmKernel<IdentityInputs, object>(tf, tf.Identity, ({ inputs, backend }) =>
+    shared(backend, inputs.x),
+  );
+  registerWasmKernel<CastInputs, CastAttrs>(tf, tf.Cast, ({ inputs: { x }, attrs, backend }) =>
+    x.dtype === attrs.dtype ? shared(backend, x) : undefined,
   );
 }
 

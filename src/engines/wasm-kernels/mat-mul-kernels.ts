@@ -1,37 +1,38 @@
-/** Matrix products. */
+/** Matrix products. Types other than float32, broadcast batches and empty matrices stay with the stock kernels. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   _FusedMatMulAttrs,
   _FusedMatMulInputs,
   BatchMatMulAttrs,
   BatchMatMulInputs,
-  KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { applyActivation } from './fused-activation-kernel.js';
-import { float32View, wasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './wasm-kernel.js';
 
-/** Types other than float32, broadcast batches and empty matrices are delegated to `stock`. */
-export function batchMatMul(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
+export function registerMatMulKernels(tf: Tf, primitives: ComputePrimitives): void {
+  registerWasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
+    tf,
     tf.BatchMatMul,
-    ({ inputs: { a, b }, attrs, backend }) =>
-      product(primitives, backend, a, b, attrs) ??
-      (stock.kernelFunc({ inputs: { a, b }, attrs: { ...attrs }, backend }) as TensorInfo),
+    ({ inputs: { a, b }, attrs, backend }) => product(primitives, backend, a, b, attrs),
   );
-}
-
-export function fusedMatMul(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
-    const { a, b, bias, preluActivationWeights } = inputs;
-    const isRow = bias === undefined || bias.shape.length === 1;
-    const y = isRow ? product(primitives, backend, a, b, attrs) : undefined;
-    if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
-    if (bias) addToRows(float32View(backend, y), float32View(backend, bias));
-    return applyActivation(tf, backend, y, attrs, preluActivationWeights);
-  });
+  registerWasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(
+    tf,
+    tf._FusedMatMul,
+    ({ inputs: { a, b, bias, preluActivationWeights }, attrs, backend }) => {
+      const isRow = bias === undefined || bias.shape.length === 1;
+      const y = isRow ? product(primitives, backend, a, b, attrs) : undefined;
+      if (!y) return undefined;
+      if (bias) {
+        const [values, row] = float32Views(backend, y, bias);
+        for (let at = 0; at < values.length; at += row.length)
+          for (let i = 0; i < row.length; i++) values[at + i] += row[i];
+      }
+      return applyActivation(tf, backend, y, attrs, preluActivationWeights);
+    },
+  );
 }
 
 function product(
@@ -53,13 +54,8 @@ function product(
   const batches = outer.reduce((all, size) => all * size, 1);
   // Created for each product, because a product may grow the heap, which detaches views.
   const part = (tensor: TensorInfo, size: number, i: number) =>
-    float32View(backend, tensor).subarray(i * size, (i + 1) * size);
+    float32Views(backend, tensor)[0].subarray(i * size, (i + 1) * size);
   for (let i = 0; i < batches; i++)
     primitives.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
   return y;
-}
-
-function addToRows(values: Float32Array, row: Float32Array): void {
-  for (let at = 0; at < values.length; at += row.length)
-    for (let i = 0; i < row.length; i++) values[at + i] += row[i];
 }

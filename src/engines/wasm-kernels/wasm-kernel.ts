@@ -1,10 +1,11 @@
-/** Shared by the kernels: typed arguments, and views of tensors on the WASM heap. */
+/** Shared by the kernels: registration with typed arguments, and views of tensors on the WASM heap. */
 
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
+import type { KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+import { replaceKernel } from '../tfjs-extensions/index.js';
 
-/** Name of the backend. */
-export const WASM = 'wasm';
+const BACKEND = 'wasm';
 
 /** Inputs that the operation always passes. tfjs declares every named input as optional. */
 type RequiredInputs<Inputs> = { [Name in keyof Inputs]-?: NonNullable<Inputs[Name]> };
@@ -15,17 +16,24 @@ interface KernelArguments<Inputs, Attributes> {
   backend: BackendWasm;
 }
 
-/** Returns a kernel for the WASM backend. tfjs stores kernels untyped, so the types are narrowed here. */
-export function wasmKernel<Inputs, Attributes>(
-  kernelName: string,
-  compute: (args: KernelArguments<Inputs, Attributes>) => TensorInfo | TensorInfo[],
-): KernelConfig {
-  return { kernelName, backendName: WASM, kernelFunc: compute as unknown as KernelFunc };
+/**
+ * Registers a kernel with the WASM backend, in place of the stock kernel if there is one. A call for which `compute` returns undefined is
+ * delegated to the stock kernel. tfjs stores kernels untyped, so the types are narrowed here.
+ */
+export function registerWasmKernel<Inputs, Attributes>(
+  tf: Tf,
+  name: string,
+  compute: (args: KernelArguments<Inputs, Attributes>) => TensorInfo | TensorInfo[] | undefined,
+): void {
+  const own = compute as (given: unknown) => ReturnType<KernelFunc> | undefined;
+  if (tf.getKernel(name, BACKEND))
+    replaceKernel(tf, BACKEND, name, (stock) => (given) => own(given) ?? stock(given));
+  else tf.registerKernel({ kernelName: name, backendName: BACKEND, kernelFunc: own as KernelFunc });
 }
 
 /**
- * Returns a view of the values of a float32 tensor on the heap. Allocate outputs first: growth of the heap detaches all existing views.
+ * Returns views of the values of float32 tensors on the heap. Allocate outputs first: growth of the heap detaches all existing views.
  */
-export function float32View(backend: BackendWasm, tensor: TensorInfo): Float32Array {
-  return backend.typedArrayFromHeap(tensor) as Float32Array;
+export function float32Views(backend: BackendWasm, ...tensors: TensorInfo[]): Float32Array[] {
+  return tensors.map((tensor) => backend.typedArrayFromHeap(tensor) as Float32Array);
 }

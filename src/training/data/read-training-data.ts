@@ -110,7 +110,8 @@ function physical({ header, bands }: ReadRaster, { band, scale, offset }: BandSo
   return values;
 }
 
-function meanOfFinite(values: Float32Array): number {
+/** NaN if no value is finite. */
+function meanOfFinite(values: Iterable<number>): number {
   let sum = 0;
   let count = 0;
   for (const value of values) {
@@ -118,7 +119,7 @@ function meanOfFinite(values: Float32Array): number {
     sum += value;
     count++;
   }
-  return count === 0 ? 0 : sum / count;
+  return sum / count;
 }
 
 const coarsest = (sizes: PixelGrid[]): PixelGrid =>
@@ -130,47 +131,39 @@ function sizeOf({ width, height }: PixelGrid): string {
 
 /** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
 export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
-  if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
   const severity = new Uint8Array(256).fill(MASK_PRIORITY.length);
   MASK_PRIORITY.forEach((code, rank) => {
     severity[code] = rank;
   });
-  const columns = pixelSpans(fine.width, coarse.width);
-  const rows = pixelSpans(fine.height, coarse.height);
-  return Uint8Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
-    const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
-    const [left, right] = columns[pixel % coarse.width];
-    let worst = codes[top * fine.width + left];
-    for (let row = top; row < bottom; row++) {
-      for (let column = left; column < right; column++) {
-        const code = codes[row * fine.width + column];
-        if (severity[code] < severity[worst]) worst = code;
-      }
-    }
-    return worst;
-  });
+  const worse = (a: number, b: number) => (severity[b] < severity[a] ? b : a);
+  return coarsen(new Uint8Array(codes), fine, coarse, (covered) => covered.reduce(worse));
 }
 
 /** Resamples to a coarser size by the mean of all finite values that a pixel covers, even partly. */
 function coarsenByMean(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
+  return coarsen(values, fine, coarse, meanOfFinite);
+}
+
+/** Resamples to a coarser size. `reduce` returns the value of a pixel from all values that it covers, even partly. */
+function coarsen<T extends Float32Array | Uint8Array>(
+  values: T,
+  fine: PixelGrid,
+  coarse: PixelGrid,
+  reduce: (covered: number[]) => number,
+): T {
   if (fine.width === coarse.width && fine.height === coarse.height) return values;
   const columns = pixelSpans(fine.width, coarse.width);
   const rows = pixelSpans(fine.height, coarse.height);
-  return Float32Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
-    const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
-    const [left, right] = columns[pixel % coarse.width];
-    let sum = 0;
-    let count = 0;
-    for (let row = top; row < bottom; row++) {
-      for (let column = left; column < right; column++) {
-        const value = values[row * fine.width + column];
-        if (!Number.isFinite(value)) continue;
-        sum += value;
-        count++;
-      }
+  const coarser = values.slice(0, coarse.width * coarse.height) as T;
+  let pixel = 0;
+  for (const [top, bottom] of rows)
+    for (const [left, right] of columns) {
+      const covered: number[] = [];
+      for (let row = top; row < bottom; row++)
+        for (let column = left; column < right; column++) covered.push(values[row * fine.width + column]);
+      coarser[pixel++] = reduce(covered);
     }
-    return count === 0 ? NaN : sum / count;
-  });
+  return coarser;
 }
 
 /** For each of `coarse` equal parts of a row or column, the range of fine pixels [from, to) that it covers, even partly. */

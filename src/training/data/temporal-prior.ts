@@ -4,7 +4,7 @@
  */
 import type { TileRecord } from '../../storage/index.js';
 import type { BandName } from '../models/index.js';
-import { type LinearModel, ridge, type SufficientStatistics } from '../ridge-regression.js';
+import { type LinearModel, ridge, type SufficientStatistics, sampleStatistics } from '../ridge-regression.js';
 import { dilateMask } from './dilate-mask.js';
 import { type AcquisitionPixels, clearMask } from './training-data-pixels.js';
 
@@ -123,30 +123,17 @@ function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8A
   return shifted(planes, ridge(differences(truth, planes, inliers)));
 }
 
-/** Sums for the regression of `truth - planes` on the planes. */
+/** Sums for the regression of `truth - planes` on the planes, over the known pixels. */
 function differences(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): SufficientStatistics {
-  const zeros = () => planes.map(() => 0);
-  const sums: SufficientStatistics = {
-    count: 0,
-    x: zeros(),
-    xx: planes.map(zeros),
-    y: zeros(),
-    xy: planes.map(zeros),
-  };
-  for (let at = 0; at < known.length; at++) {
-    if (!known[at]) continue;
-    sums.count++;
-    for (let a = 0; a < planes.length; a++) {
-      const x = planes[a][at];
-      sums.x[a] += x;
-      sums.y[a] += truth[a][at] - x;
-      for (let b = 0; b < planes.length; b++) {
-        sums.xx[a][b] += x * planes[b][at];
-        sums.xy[a][b] += (truth[a][at] - x) * planes[b][at];
-      }
+  const bands = planes.length;
+  const features = new Float32Array(known.length * bands);
+  const targets = new Float64Array(known.length * bands);
+  for (const [b, plane] of planes.entries())
+    for (let at = 0; at < known.length; at++) {
+      features[at * bands + b] = plane[at];
+      targets[at * bands + b] = truth[b][at] - plane[at];
     }
-  }
-  return sums;
+  return sampleStatistics({ count: known.length, features, targets, counts: known });
 }
 
 const shifted = (planes: Float32Array[], { weights, bias }: LinearModel): Float32Array[] =>

@@ -58,20 +58,16 @@ export function trainingFiles(
     return files ? [{ tile, files }] : [];
   });
   if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
-  const values = bandValueKinds(
-    bands,
-    fit.map(({ tile }) => tile),
-  );
-  if (values.length > 1) return { skipped: MIXED_VALUES };
+  const fitting = fit.map(({ tile }) => tile);
+  if (bandValueKinds(bands, fitting).length > 1) return { skipped: MIXED_VALUES };
   const dates = fit.map(({ files }) => files);
   if (spec.target.kind !== 'clear') return { dates };
-  const fitting = fit.map(({ tile }) => tile);
   const size = (date: number) => bandSizeKey(bands, fitting[date]);
   const pairs = pairCloudyWithClear(fitting).map((pair) => ({
     ...pair,
     prior: pair.prior.filter((date) => size(date) === size(pair.cloudy)),
   }));
-  if (pairs.length === 0) return { skipped: reasonWithoutPairs(fit.map(({ tile }) => tile)) };
+  if (pairs.length === 0) return { skipped: reasonWithoutPairs(fitting) };
   // Only dates in a pair or its prior are read.
   const used = [...new Set(pairs.flatMap(({ cloudy, clear, prior }) => [cloudy, clear, ...prior]))].sort(
     (a, b) => a - b,

@@ -1,9 +1,9 @@
 /** Combines the results of the ranks of a distributed training into a report and pooled scores. */
 import { plural } from '../../plural.js';
-import { type Metrics, pooledScore, pooledTargetStatistics, pooledTile } from '../evaluation/index.js';
+import { pooledBaselines, pooledScore, pooledTargetStatistics, pooledTile } from '../evaluation/index.js';
 import type { TrainedCell } from '../loop/index.js';
 import type { DistributedReport } from '../registry/index.js';
-import type { CellScore, DataParallelResult } from './rank-messages.js';
+import type { DataParallelResult } from './rank-messages.js';
 
 /** `names`: the names of the ranks. `nodes`: the number of running nodes. */
 export function distributedReport(
@@ -35,33 +35,22 @@ export function distributedReport(
 export function pooledCellScores(trained: DataParallelResult): TrainedCell {
   const { files, losses, bestEpoch, members, seconds } = trained;
   const cells = cellsOf(trained);
-  const pooled = (side: 'train' | 'validation', of: (cell: CellScore) => Metrics) =>
+  const truths = (side: 'train' | 'validation') => cells.map(({ spread }) => spread[side]);
+  const score = (side: 'train' | 'validation') =>
     pooledScore(
-      cells.map(({ spread }) => spread[side]),
-      cells.map(of),
+      truths(side),
+      cells.map(({ metrics }) => metrics[side]),
     );
-  const tile = pooledTile(cells);
   const counts = (side: 'train' | 'validation') => cells.reduce((sum, { patches }) => sum + patches[side], 0);
+  const tile = pooledTile(cells);
   return {
     files: files!,
     epochs: losses.length,
     losses,
     bestEpoch,
-    metrics: {
-      train: pooled('train', ({ metrics }) => metrics.train),
-      validation: pooled('validation', ({ metrics }) => metrics.validation),
-      ...(tile && { tile }),
-    },
-    spread: pooledTargetStatistics(cells.map(({ spread }) => spread.validation)),
-    baseline: {
-      mean: pooled('validation', ({ baseline }) => baseline.mean),
-      linear: pooled('validation', ({ baseline }) => baseline.linear),
-      ...(cells[0].baseline.unchanged && {
-        unchanged: pooled('validation', ({ baseline }) => baseline.unchanged!),
-        nearest: pooled('validation', ({ baseline }) => baseline.nearest!),
-        median: pooled('validation', ({ baseline }) => baseline.median!),
-      }),
-    },
+    metrics: { train: score('train'), validation: score('validation'), ...(tile && { tile }) },
+    spread: pooledTargetStatistics(truths('validation')),
+    baseline: pooledBaselines(truths('validation'), cells),
     patches: { train: counts('train'), validation: counts('validation') },
     split: `${plural(cells.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),

@@ -2,11 +2,9 @@
 import { Socket } from 'node:net';
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { readAcquisitions } from '../data/index.js';
 import { trainingFailed } from '../errors.js';
-import { imagesToScore } from '../evaluation/index.js';
 import { getModelSpec, saveModel } from '../models/index.js';
-import { labelImages, makePatches } from '../patches/index.js';
+import { readCellDataset } from '../workers/index.js';
 import { type CellPatches, trainDataParallel } from './data-parallel-training.js';
 import {
   NEXT_RANK_FD,
@@ -31,22 +29,14 @@ async function read(task: ReadCellsRequest): Promise<ReadCellsResult> {
   const skipped: ReadCellsResult['skipped'] = [];
   const failed: ReadCellsResult['failed'] = [];
   const usable: string[] = [];
-  for (const { id, geocode, tiles, dates, pairs, validationFrom } of task.places) {
+  for (const { id, geocode, tiles, ...files } of task.places) {
     try {
-      const pixels = await readAcquisitions(dates);
-      if ('skipped' in pixels) {
-        skipped.push({ id, reason: pixels.skipped });
-        continue;
-      }
-      bytesRead += pixels.bytesRead;
-      const images = labelImages(spec, pixels.dates, pairs);
-      const patches = makePatches(spec, images, validationFrom);
-      if ('skipped' in patches) skipped.push({ id, reason: patches.skipped });
+      const data = await readCellDataset(spec, files);
+      bytesRead += data.bytesRead;
+      if ('skipped' in data) skipped.push({ id, reason: data.skipped });
       else {
-        const { dataset } = patches;
-        const scored = imagesToScore(images, dataset.validationImages);
         usable.push(id);
-        cells.push({ geocode, tiles, dataset, source: { dates, pairs, scored } });
+        cells.push({ geocode, tiles, dataset: data.dataset, source: data.source });
       }
     } catch (error) {
       const { code, message } = toKnownError(error);

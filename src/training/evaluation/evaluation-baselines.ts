@@ -1,7 +1,12 @@
 /** Baselines that a model must beat to be useful: the training mean, and ridge regression. */
 import type { Patches } from '../patches/index.js';
-import type { LinearModel, SufficientStatistics } from '../ridge-regression.js';
-import type { Metrics } from './evaluation-regression-metrics.js';
+import {
+  type LinearModel,
+  type Samples,
+  type SufficientStatistics,
+  sampleStatistics,
+} from '../ridge-regression.js';
+import { type Metrics, pooledScore, type TargetStatistics } from './evaluation-regression-metrics.js';
 
 export interface Baselines {
   mean: Metrics;
@@ -12,6 +17,18 @@ export interface Baselines {
   /** For cloud removal: at each pixel the clear value that is nearest in time, and the median of the clear values. */
   nearest?: Metrics;
   median?: Metrics;
+}
+
+/** Combines the scores of several cells. Baselines that a cell lacks are absent. */
+export function pooledBaselines(truths: TargetStatistics[], cells: { baseline: Baselines }[]): Baselines {
+  const names = ['mean', 'linear', 'unchanged', 'nearest', 'median'] as const;
+  const known = names.filter((name) => cells.every(({ baseline }) => baseline[name]));
+  const pooled = (name: keyof Baselines) =>
+    pooledScore(
+      truths,
+      cells.map(({ baseline }) => baseline[name]!),
+    );
+  return Object.fromEntries(known.map((name) => [name, pooled(name)])) as unknown as Baselines;
 }
 
 /** Predicts a set of patches, in the shape of its targets. */
@@ -32,34 +49,8 @@ export function trainingMean(train: Patches): Predictor {
   return (patches) => patches.targets.map((_, i) => mean[i % bands]);
 }
 
-/** Sums over all samples that count. */
-export function sufficientStatistics(train: Patches): SufficientStatistics {
-  const { count: samples, features, targets, counts } = samplesOf(train);
-  const bands = train.inputBands;
-  const outputs = targets.length / samples;
-  const x = new Float64Array(bands);
-  const xx = new Float64Array(bands * bands);
-  const y = new Float64Array(outputs);
-  const xy = new Float64Array(outputs * bands);
-  let count = 0;
-  for (let n = 0; n < samples; n++) {
-    if (counts?.[n] === 0) continue;
-    count++;
-    for (let a = 0; a < bands; a++) {
-      const value = features[n * bands + a];
-      x[a] += value;
-      for (let b = 0; b <= a; b++) xx[a * bands + b] += value * features[n * bands + b];
-      for (let t = 0; t < outputs; t++) xy[t * bands + a] += value * targets[n * outputs + t];
-    }
-    for (let t = 0; t < outputs; t++) y[t] += targets[n * outputs + t];
-  }
-  const rows = (table: Float64Array) =>
-    Array.from({ length: table.length / bands }, (_, row) => [
-      ...table.subarray(row * bands, (row + 1) * bands),
-    ]);
-  for (let a = 0; a < bands; a++) for (let b = 0; b < a; b++) xx[b * bands + a] = xx[a * bands + b];
-  return { count, x: [...x], xx: rows(xx), y: [...y], xy: rows(xy) };
-}
+export const sufficientStatistics = (train: Patches): SufficientStatistics =>
+  sampleStatistics(samplesOf(train));
 
 /** Sums for the linear layer of a fresh model. For cloud removal only cloudy pixels count, if there are any. */
 export function initialFitStatistics(train: Patches): SufficientStatistics {
@@ -78,15 +69,6 @@ export function linearPredictor({ weights, bias }: LinearModel): Predictor {
       return weights[output].reduce((sum, weight, f) => sum + weight * features[first + f], bias[output]);
     });
   };
-}
-
-interface Samples {
-  count: number;
-  /** [count, input bands] */
-  features: Float32Array;
-  /** [count, target bands] */
-  targets: Float32Array;
-  counts?: Float32Array;
 }
 
 /** A sample is a pixel if the targets are maps; otherwise a patch, represented by its band means. */

@@ -28,6 +28,8 @@ const K2 = 0.03;
 const SCALE_WEIGHTS = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 
 const GAUSSIAN_WINDOW = gaussian();
+/** The mean of the mask in a window is below this if a pixel does not count: the smallest weight, in the corners, is 1e-6. */
+const ALL_COUNT = 1 - 1e-7;
 
 function gaussian(): Float64Array {
   const weights = Float64Array.from({ length: 2 * RADIUS + 1 }, (_, i) =>
@@ -111,7 +113,6 @@ function productOf(found: ScaleSimilarity[]): number {
 function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   const { width, height, truth, predicted } = plane;
   if (width <= 2 * RADIUS || height <= 2 * RADIUS) return null;
-  const windows = validWindows(plane);
   const values = new Float64Array(truth.length);
   const blurred = (of: (x: number, y: number) => number) => {
     // Zero, so that NaN in masked pixels does not spread to other windows.
@@ -124,12 +125,13 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   const squareX = blurred((x) => x * x);
   const squareY = blurred((_, y) => y * y);
   const product = blurred((x, y) => x * y);
+  const counting = plane.counts && blur(Float64Array.from(plane.counts), width, height);
   const c1 = (K1 * peak) ** 2;
   const c2 = (K2 * peak) ** 2;
   const sum = { ssim: 0, contrast: 0 };
   let count = 0;
   for (let i = 0; i < meanX.length; i++) {
-    if (windows[i] === 0) continue;
+    if (counting && counting[i] < ALL_COUNT) continue;
     const x = meanX[i];
     const y = meanY[i];
     const contrast = (2 * (product[i] - x * y) + c2) / (squareX[i] - x * x + squareY[i] - y * y + c2);
@@ -143,74 +145,53 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
 /** Returns the Gaussian mean of each window that lies completely inside: the result is ten pixels smaller in each dimension. */
 function blur(values: Float64Array, width: number, height: number): Float64Array {
   const columns = width - 2 * RADIUS;
-  const rows = height - 2 * RADIUS;
-  const across = new Float64Array(columns * height);
-  for (let row = 0; row < height; row++)
-    for (let column = 0; column < columns; column++) {
-      let sum = 0;
-      for (let k = 0; k < GAUSSIAN_WINDOW.length; k++)
-        sum += GAUSSIAN_WINDOW[k] * values[row * width + column + k];
-      across[row * columns + column] = sum;
-    }
+  return blurAlong(
+    blurAlong(values, width, columns, height, 1),
+    columns,
+    columns,
+    height - 2 * RADIUS,
+    columns,
+  );
+}
+
+/** Blurs in one dimension. `width`: pixels of a row of the values. `step`: distance between the pixels that are averaged. */
+function blurAlong(
+  values: Float64Array,
+  width: number,
+  columns: number,
+  rows: number,
+  step: number,
+): Float64Array {
   const result = new Float64Array(columns * rows);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++) {
       let sum = 0;
-      for (let k = 0; k < GAUSSIAN_WINDOW.length; k++)
-        sum += GAUSSIAN_WINDOW[k] * across[(row + k) * columns + column];
+      for (let k = 0, at = row * width + column; k < GAUSSIAN_WINDOW.length; k++, at += step)
+        sum += GAUSSIAN_WINDOW[k] * values[at];
       result[row * columns + column] = sum;
     }
-  return result;
-}
-
-/** Returns 1 for each window that lies completely inside and whose pixels all count. */
-function validWindows({ width, height, counts }: Plane): Uint8Array {
-  const columns = width - 2 * RADIUS;
-  const rows = height - 2 * RADIUS;
-  const result = new Uint8Array(columns * rows).fill(1);
-  if (!counts) return result;
-  // For each window column, the number of consecutive rows up to this one in which all pixels of the window count.
-  const depth = new Uint16Array(columns);
-  for (let row = 0; row < height; row++) {
-    let run = 0;
-    for (let column = 0; column < width; column++) {
-      run = counts[row * width + column] === 0 ? 0 : run + 1;
-      const window = column - 2 * RADIUS;
-      if (window < 0) continue;
-      depth[window] = run > 2 * RADIUS ? Math.min(depth[window] + 1, GAUSSIAN_WINDOW.length) : 0;
-      if (row >= 2 * RADIUS)
-        result[(row - 2 * RADIUS) * columns + window] = depth[window] > 2 * RADIUS ? 1 : 0;
-    }
-  }
   return result;
 }
 
 /** Averages 2 x 2 pixels. A last odd row or column is dropped. The mean counts only if all four pixels count. */
 function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Plane {
   const [columns, rows] = [width >> 1, height >> 1];
-  const downsample = <T extends Float32Array | Uint8Array>(
-    values: ArrayLike<number>,
-    to: T,
-    of: (sum: number) => number,
-  ): T => {
+  const sums = (values: ArrayLike<number>): Float32Array => {
+    const to = new Float32Array(columns * rows);
     for (let row = 0; row < rows; row++)
       for (let column = 0; column < columns; column++) {
         const at = 2 * (row * width + column);
-        to[row * columns + column] = of(
-          values[at] + values[at + 1] + values[at + width] + values[at + width + 1],
-        );
+        to[row * columns + column] =
+          values[at] + values[at + 1] + values[at + width] + values[at + width + 1];
       }
     return to;
   };
-  const mean = (values: Float32Array) =>
-    downsample(values, new Float32Array(columns * rows), (sum) => sum / 4);
+  const mean = (values: Float32Array) => sums(values).map((sum) => sum / 4);
   return {
     width: columns,
     height: rows,
     truth: mean(truth),
     predicted: mean(predicted),
-    ...(counts && {
-      counts: downsample(counts, new Uint8Array(columns * rows), (sum) => (sum === 4 ? 1 : 0)),
-    }),
+    ...(counts && { counts: Uint8Array.from(sums(counts), (sum) => (sum === 4 ? 1 : 0)) }),
   };
 }

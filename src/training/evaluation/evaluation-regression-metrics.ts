@@ -50,14 +50,8 @@ export interface Predictions {
  * scikit-learn.
  */
 export function regressionMetrics({ truth, predicted }: Predictions): Metrics {
-  const mean = truth.reduce((sum, value) => sum + value, 0) / truth.length;
-  let residual = 0;
-  let total = 0;
-  for (let i = 0; i < truth.length; i++) {
-    residual += (truth[i] - predicted[i]) ** 2;
-    total += (truth[i] - mean) ** 2;
-  }
-  return { mse: residual / truth.length, r2: rSquared(residual, total) };
+  const residual = truth.reduce((sum, value, i) => sum + (value - predicted[i]) ** 2, 0);
+  return { mse: residual / truth.length, r2: rSquared(residual, targetStatistics(truth).squares) };
 }
 
 /** Statistics of the true values of a cell, from which pooled scores are computed. */

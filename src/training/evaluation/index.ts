@@ -10,7 +10,7 @@ export {
   maskedPairs,
   meanSquaredError,
 } from './evaluate-predictions.js';
-export { type Baselines, initialFitStatistics } from './evaluation-baselines.js';
+export { type Baselines, initialFitStatistics, pooledBaselines } from './evaluation-baselines.js';
 export { type DisplayRange, displayRange } from './evaluation-display-range.js';
 export type { ImageScores } from './evaluation-image-scores.js';
 export {

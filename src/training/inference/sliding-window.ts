@@ -3,7 +3,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { runModel } from './inference-patches.js';
-import { slidingWindows, WindowBlender, type Windows } from './window-blending.js';
+import { slidingWindows, WindowBlender, type WindowOrigin } from './window-blending.js';
 
 interface InferenceImage {
   width: number;
@@ -32,7 +32,7 @@ export function predictImage(
   const planes = target.kind === 'clear' ? inputs.length : 1;
   const blend = new WindowBlender(image.width, image.height, planes);
   const most = Math.max(1, Math.floor(MAX_PIXELS / size ** 2));
-  const needed = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
+  const needed = windows.filter((origin) => holdsAny(wanted, image, origin, size));
   for (let from = 0; from < needed.length; from += most) {
     const origins = needed.slice(from, from + most);
     const batch = tf.tensor4d(windowBatch(image, origins, size), [
@@ -53,12 +53,10 @@ export function predictImage(
   return blend.planes();
 }
 
-type Origin = Windows['origins'][number];
-
 function holdsAny(
   wanted: Uint8Array,
   { width, height }: InferenceImage,
-  { row, column }: Origin,
+  { row, column }: WindowOrigin,
   size: number,
 ): boolean {
   for (let y = row; y < Math.min(height, row + size); y++) {
@@ -71,7 +69,7 @@ function holdsAny(
 /** Returns windows as model inputs: masked pixels have the mean of the window, pixels outside of the image the nearest pixel. */
 function windowBatch(
   { width, height, inputs, inputMask }: InferenceImage,
-  origins: Origin[],
+  origins: WindowOrigin[],
   size: number,
 ): Float32Array {
   const bands = inputs.length;

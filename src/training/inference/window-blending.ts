@@ -1,24 +1,23 @@
 /** Covers an image with overlapping windows, and blends their predictions without seams. */
 
-export interface Windows {
-  /** Side of a window in pixels. */
-  size: number;
-  /** North-western pixels. If the image is smaller than a window, windows extend beyond it. */
-  origins: { row: number; column: number }[];
+/** North-western pixel of a window. */
+export interface WindowOrigin {
+  row: number;
+  column: number;
 }
 
-/** Neighbouring windows share at least `overlap` pixels. The last windows end at the edge of the image. */
-export function slidingWindows(width: number, height: number, size: number, overlap: number): Windows {
+/**
+ * Returns windows of which neighbours share at least `overlap` pixels. The last windows end at the edge of the image; if the image is
+ * smaller than a window, windows extend beyond it.
+ */
+export function slidingWindows(width: number, height: number, size: number, overlap: number): WindowOrigin[] {
   const starts = (length: number) => {
     const found: number[] = [];
     for (let at = 0; at + size < length; at += size - overlap) found.push(at);
     return [...found, Math.max(0, length - size)];
   };
   const columns = starts(width);
-  return {
-    size,
-    origins: starts(height).flatMap((row) => columns.map((column) => ({ row, column }))),
-  };
+  return starts(height).flatMap((row) => columns.map((column) => ({ row, column })));
 }
 
 /**
@@ -39,11 +38,7 @@ export class WindowBlender {
   }
 
   /** `valueAt` returns the value of a plane at a pixel of the window. */
-  add(
-    { row, column }: Windows['origins'][number],
-    size: number,
-    valueAt: (pixel: number, plane: number) => number,
-  ): void {
+  add({ row, column }: WindowOrigin, size: number, valueAt: (pixel: number, plane: number) => number): void {
     const rows = Math.min(size, this.height - row);
     const columns = Math.min(size, this.width - column);
     for (let y = 0; y < rows; y++) {

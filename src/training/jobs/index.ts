@@ -3,7 +3,7 @@
  * trained, skipped or failed. Imports the folders `data`, `distributed`, `evaluation`, `loop`, `models`, `patches`, `registry`, `texture`
  * (types), `transfer` and `workers` and the parts `async`, `derive`, `engines`, `jobs` (types), `query`, `raster` and `storage`.
  */
-export { mergeResults } from './merge-train-results.js';
+export { addModel, emptyResults, mergeResults } from './merge-train-results.js';
 export { DEFAULT_SEED, validationTime } from './train-job-inputs.js';
 export { summariseReasons, type TrainResults } from './train-job-results.js';
 export { reasonNotTrainable } from './train-job-trainability.js';

@@ -1,6 +1,7 @@
 /** Merges the results of the nodes. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
+import { pooledBaselines, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
+import type { StoredModel, TrainingMode } from '../registry/index.js';
 import type { PooledScores, TrainResults } from './train-job-results.js';
 
 /** Results for the cells of one node. */
@@ -43,6 +44,15 @@ export const TRAIN_PART = objectOf(
   { bytesFetched: COUNT },
 );
 
+export function emptyResults(engine: string, mode: TrainingMode): PartialTrainResults {
+  return { engine, mode, models: [], skipped: [], failed: [], spreads: {} };
+}
+
+export function addModel({ models, spreads }: PartialTrainResults, { model, spread }: StoredModel): void {
+  models.push(model);
+  spreads[model.id] = spread;
+}
+
 export function mergeResults(parts: PartialTrainResults[]): TrainResults {
   const spreads: PartialTrainResults['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
   const models = parts.flatMap((part) => part.models).sort(byCell);
@@ -60,18 +70,11 @@ export function mergeResults(parts: PartialTrainResults[]): TrainResults {
 
 function pooledScores(models: TrainResults['models'], spreads: PartialTrainResults['spreads']): PooledScores {
   const truths = models.map(({ id }) => spreads[id]);
-  const pooled = (of: (model: TrainResults['models'][number]) => Metrics) =>
-    pooledScore(truths, models.map(of));
   const tile = pooledTile(models);
+  const validation = models.map(({ metrics }) => metrics.validation);
   return {
-    model: pooled(({ metrics }) => metrics.validation),
-    linear: pooled(({ baseline }) => baseline.linear),
-    mean: pooled(({ baseline }) => baseline.mean),
-    ...Object.fromEntries(
-      (['unchanged', 'nearest', 'median'] as const)
-        .filter((name) => models.every(({ baseline }) => baseline[name]))
-        .map((name) => [name, pooled(({ baseline }) => baseline[name]!)]),
-    ),
+    model: pooledScore(truths, validation),
+    ...pooledBaselines(truths, models),
     ...(tile && { tile }),
   };
 }

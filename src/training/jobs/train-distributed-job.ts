@@ -28,13 +28,8 @@ import {
 } from '../distributed/index.js';
 import { mixedEngines, severalCollections } from '../errors.js';
 import { getModelSpec, type ModelSpec } from '../models/index.js';
-import {
-  describeTraffic,
-  describeUnstoredModel,
-  type StoreModelContext,
-  storeModel,
-} from '../registry/index.js';
-import type { PartialTrainResults } from './merge-train-results.js';
+import { describeTraffic, type StoreModelContext, storeModel } from '../registry/index.js';
+import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -85,14 +80,7 @@ export async function trainDistributed(
   const engine = await selectEngineCached(inputs.engine);
   job.signal.throwIfAborted();
 
-  const results: PartialTrainResults = {
-    engine: engine.name,
-    mode: 'distributed',
-    models: [],
-    skipped: [],
-    failed: [],
-    spreads: {},
-  };
+  const results = emptyResults(engine.name, 'distributed');
   job.partial(() => results);
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
   const cells = groupTilesByCell(picked.filter(job.isMine));
@@ -182,12 +170,9 @@ export async function trainDistributed(
           ...commonPixels(members.flatMap((one) => one.pixels)),
           distributed: distributedReport(trained, names, announcements.length),
         };
-        const { model: stored, spread } = isStored
-          ? await storeModel(storage, site, pooled, about)
-          : describeUnstoredModel(site, pooled, about);
-        results.models.push(stored);
-        results.spreads[stored.id] = spread;
-        job.log('info', describeTraffic(stored.distributed!));
+        const stored = await storeModel(storage, site, pooled, about, isStored);
+        addModel(results, stored);
+        job.log('info', describeTraffic(stored.model.distributed!));
       }
       await member.shutdown();
       await storage.scratch.remove(checkpoint.folder);

@@ -10,7 +10,7 @@ import { type PinnedTile, pinTiles } from '../../storage/index.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
 import type { TrainedCell } from '../loop/index.js';
 import { getModelSpec } from '../models/index.js';
-import { describeUnstoredModel, modelStoredByJob, type StoredModel, storeModel } from '../registry/index.js';
+import { modelStoredByJob, storeModel } from '../registry/index.js';
 import {
   findSources,
   type SourceCandidates,
@@ -18,7 +18,7 @@ import {
   transferProvenance,
 } from '../transfer/index.js';
 import { type CellProgress, type TrainCellTask, trainCells } from '../workers/index.js';
-import type { PartialTrainResults } from './merge-train-results.js';
+import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -58,15 +58,7 @@ export class TrainingRun {
     // The first process determines the memory use of all, so the largest model goes first.
     this.models = requestedModels(inputs).toSorted((a, b) => memoryOf(b) - memoryOf(a));
     this.filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-    const { mode = 'partitioned' } = inputs;
-    this.results = {
-      engine: engine.name,
-      mode,
-      models: [],
-      skipped: [],
-      failed: [],
-      spreads: {},
-    };
+    this.results = emptyResults(engine.name, inputs.mode ?? 'partitioned');
   }
 
   /**
@@ -84,7 +76,7 @@ export class TrainingRun {
       for (const model of models) {
         const stored = await modelStoredByJob(storage, job.id, model, cell);
         const files = trainingFiles(storage, getModelSpec(model), cell);
-        if (stored) this.keep(stored);
+        if (stored) addModel(results, stored);
         else if ('skipped' in files)
           results.skipped.push({ geocode: cell.geocode, model, reason: files.skipped });
         else planned.push({ model, cell, task: this.taskOf(cell, model, files, checkpoints) });
@@ -196,11 +188,6 @@ export class TrainingRun {
     return files;
   }
 
-  private keep({ model, spread }: StoredModel): void {
-    this.results.models.push(model);
-    this.results.spreads[model.id] = spread;
-  }
-
   private async store(
     { cell, model }: PlannedModel,
     trained: TrainedCell,
@@ -219,10 +206,8 @@ export class TrainingRun {
       ...trainedPixels(getModelSpec(model), cell),
       ...provenance,
     };
-    const stored = isStored
-      ? await storeModel(this.context.storage, cell, trained, about)
-      : describeUnstoredModel(cell, trained, about);
-    this.keep(stored);
+    const stored = await storeModel(this.context.storage, cell, trained, about, isStored);
+    addModel(results, stored);
     const { metrics, parent, transfer } = stored.model;
     const from = parent
       ? `, from ${parent}`

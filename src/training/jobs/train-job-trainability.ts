@@ -9,13 +9,11 @@ import {
   coarsestGroup,
   type DatePair,
   differInSize,
-  inputMaskOf,
-  isCloudy,
   type TrainingCell,
   trainingFiles,
 } from '../data/index.js';
 import { getModelSpec, type ModelSpec, requiredBands } from '../models/index.js';
-import { type LabelledImage, tooFewPatches } from '../patches/index.js';
+import { type LabelledImage, labelImages, tooFewPatches } from '../patches/index.js';
 
 /**
  * Returns the reason why a model cannot be trained at a cell, from masks only; undefined if none is found. Throws the TW_STORE_ and
@@ -74,28 +72,10 @@ export async function reasonNotTrainableByMasks(
 
 /** Returns images like `labelImages`, from masks only: a pixel counts unless its mask code excludes it. */
 function masksAsImages(spec: ModelSpec, dates: AcquisitionPixels[], pairs: DatePair[] = []): LabelledImage[] {
-  const withoutBands = { ...spec, inputs: [] };
-  const image = (date: AcquisitionPixels, targetMask: Uint8Array): LabelledImage => {
-    const { time, width, height, mask } = date;
-    return {
-      time,
-      width,
-      height,
-      mask,
-      targetMask,
-      inputs: [],
-      targets: [],
-      inputMask: inputMaskOf(withoutBands, date),
-    };
-  };
-  if (spec.target.kind !== 'clear') return dates.map((date) => image(date, clearMask(date, [])));
-  return pairs.map(({ cloudy, clear }) => {
-    const known = clearMask(dates[clear], []);
-    const counts = inputMaskOf(withoutBands, dates[cloudy]).map((one, at) => one & known[at]);
-    return {
-      ...image(dates[cloudy], counts),
-      time: Math.max(dates[cloudy].time, dates[clear].time),
-      cloud: dates[cloudy].mask.map((code) => (isCloudy(code) ? 1 : 0)),
-    };
+  const withoutPrior = pairs.map(({ cloudy, clear }) => ({ cloudy, clear }));
+  if (spec.target.kind === 'clear') return labelImages({ ...spec, inputs: [] }, dates, withoutPrior);
+  return dates.map((date) => {
+    const usable = clearMask(date, []);
+    return { ...date, inputs: [], targets: [], inputMask: usable, targetMask: usable };
   });
 }

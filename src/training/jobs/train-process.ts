@@ -2,6 +2,7 @@
 
 import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
+import { listOf } from '../../json-schema.js';
 import { plural } from '../../plural.js';
 import { checkFilter, filterSchema, requireCollections } from '../../query/index.js';
 import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
@@ -23,15 +24,13 @@ const MODES: Record<
 /** Maximum number of cells that a retry lists in its filter. */
 const MAX_RETRY_CELLS = 5000;
 
+const OBJECTS = listOf({ type: 'object' });
 const OUTPUTS = {
   engine: { title: 'Engine', schema: { type: 'string' } },
   mode: { title: 'How the work was divided', schema: { type: 'string' } },
-  models: { title: 'Models with their metrics', schema: { type: 'array', items: { type: 'object' } } },
-  skipped: {
-    title: 'Places without a model, with reasons',
-    schema: { type: 'array', items: { type: 'object' } },
-  },
-  failed: { title: 'Places that failed, with reasons', schema: { type: 'array', items: { type: 'object' } } },
+  models: { title: 'Models with their metrics', schema: OBJECTS },
+  skipped: { title: 'Places without a model, with reasons', schema: OBJECTS },
+  failed: { title: 'Places that failed, with reasons', schema: OBJECTS },
   pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };

@@ -3,14 +3,12 @@ import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Batch } from '../patches/index.js';
 
-/** Replaces local gradients by their weighted mean over all nodes. Disposes the tensors passed in. */
-type ReduceGradients = (gradients: Tensor[]) => Promise<Tensor[]>;
-
 export interface StepOptions {
   learningRate: number;
   /** Number of the step, from 1. */
   step: number;
-  reduceGradients?: ReduceGradients;
+  /** Replaces local gradients by their weighted mean over all nodes. Disposes the tensors passed in. */
+  reduceGradients?: (gradients: Tensor[]) => Promise<Tensor[]>;
 }
 
 export interface Learner {

@@ -1,5 +1,5 @@
 /** State of a training after an epoch, from which it resumes to the same weights. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
@@ -75,18 +75,6 @@ export async function findCheckpoint(
   return values.length === expected ? { state, restore: (tf) => assign(tf, variables, values) } : undefined;
 }
 
-/** Restores the values of the variables. If `findCheckpoint` finds none, returns undefined and changes nothing. */
-export async function readCheckpoint(
-  tf: Tf,
-  path: string,
-  task: string,
-  variablesOf: (state: CheckpointState) => Variable[],
-): Promise<CheckpointState | undefined> {
-  const found = await findCheckpoint(path, task, variablesOf);
-  found?.restore(tf);
-  return found?.state;
-}
-
 function assign(tf: Tf, variables: Variable[], bytes: Buffer): void {
   let from = 0;
   for (const variable of variables) {
@@ -95,8 +83,4 @@ function assign(tf: Tf, variables: Variable[], bytes: Buffer): void {
     from += 4 * variable.size;
     tf.tidy(() => variable.assign(tf.tensor(values, variable.shape)));
   }
-}
-
-export function removeCheckpoint(path: string): Promise<void> {
-  return rm(path, { force: true });
 }

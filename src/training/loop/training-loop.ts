@@ -1,4 +1,5 @@
 /** Trains one model on one cell. */
+import { rm } from 'node:fs/promises';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
@@ -13,12 +14,7 @@ import { ganLearner } from './gan-learner.js';
 import { type FreezingSchedule, headLayerNames, headOnlyEpochs } from './layer-freezing.js';
 import type { Learner } from './learner.js';
 import { cosineLearningRate, WARMUP_FRACTION } from './learning-rate.js';
-import {
-  CHECKPOINT_INTERVAL_S,
-  readCheckpoint,
-  removeCheckpoint,
-  writeTrainingCheckpoint,
-} from './loop-checkpoint.js';
+import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './loop-checkpoint.js';
 import { reportOf, type ScoreTile, type TrainedCell } from './loop-report.js';
 import { regressionLearner } from './regression-learner.js';
 
@@ -85,12 +81,14 @@ export async function trainModel(
         headEpochs > 0 && epochsDone <= headEpochs ? headLayerNames(spec, learner.model) : undefined,
       );
     };
-    const resumed =
+    const found =
       checkpoint &&
-      (await readCheckpoint(tf, checkpoint.path, checkpoint.task, ({ start, losses }) => {
+      (await findCheckpoint(checkpoint.path, checkpoint.task, ({ start, losses }) => {
         if (start) freezeLayers(start, losses.length);
         return [...learner.stateVariables(), ...best.variables];
       }));
+    found?.restore(tf);
+    const resumed = found?.state;
     const start = resumed ? resumed.start : from && (await warmStart(tf, learner.model, dataset, from));
     if (!resumed && start) freezeLayers(start, 0);
     if (!resumed) best.save();
@@ -145,7 +143,7 @@ export async function trainModel(
     }
     best.restore();
     const { report, held, spread } = await reportOf(tf, learner.model, spec, dataset, scoreTile);
-    if (checkpoint) await removeCheckpoint(checkpoint.path);
+    if (checkpoint) await rm(checkpoint.path, { force: true });
     return {
       ...report,
       model: learner.model,

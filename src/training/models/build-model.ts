@@ -35,7 +35,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, linear?: Linea
       mixes.push({ name, layer });
       const filters = layer.bias.length;
       state.x = make.conv(state.x, filters, 1, { trainable: false, name });
-    } else addLayer(make, state, layer);
+    } else state.x = addLayer(make, state, layer);
   }
   const zeros = { kernelInitializer: 'zeros', useBias: false, name: RESIDUAL_LAYER } as const;
   const line = { kernelInitializer: 'zeros', name: LINEAR_LAYER } as const;
@@ -102,51 +102,48 @@ interface Graph {
   attention?: SymbolicTensor;
 }
 
-function addLayer(make: LayerBuilder, graph: Graph, layer: Exclude<LayerSpec, { type: 'mix' }>): void {
+/** Returns the output of a layer that is applied to the output of the previous one. */
+function addLayer(
+  make: LayerBuilder,
+  graph: Graph,
+  layer: Exclude<LayerSpec, { type: 'mix' }>,
+): SymbolicTensor {
   const { layers } = make.tf;
   const { x } = graph;
   switch (layer.type) {
     case 'cell': {
       const y = make.conv(x, layer.filters, 3, { activation: 'relu' });
-      graph.x = apply(layers.averagePooling2d({ poolSize: 2, ...make.uniqueName('pool') }), y);
-      return;
+      return apply(layers.averagePooling2d({ poolSize: 2, ...make.uniqueName('pool') }), y);
     }
     case 'average':
-      graph.x = apply(layers.globalAveragePooling2d({ trainable: false, ...make.uniqueName('average') }), x);
-      return;
+      return apply(layers.globalAveragePooling2d({ trainable: false, ...make.uniqueName('average') }), x);
     case 'dense': {
       const { units, activation } = layer;
       const kernelInitializer = make.kernel();
-      graph.x = apply(layers.dense({ units, activation, kernelInitializer, ...make.uniqueName('dense') }), x);
-      return;
+      return apply(layers.dense({ units, activation, kernelInitializer, ...make.uniqueName('dense') }), x);
     }
     case 'block':
-      graph.x = make.block(x, layer.filters);
-      return;
+      return make.block(x, layer.filters);
     case 'down': {
       const skip = make.block(x, layer.filters);
       graph.skips.push(skip);
-      graph.x = apply(layers.maxPooling2d({ poolSize: 2, ...make.uniqueName('pool') }), skip);
-      return;
+      return apply(layers.maxPooling2d({ poolSize: 2, ...make.uniqueName('pool') }), skip);
     }
     case 'up': {
       const options = { filters: layer.filters, kernelSize: 2, strides: 2, padding: 'same' as const };
       const kernelInitializer = make.kernel();
       const up = layers.conv2dTranspose({ ...options, kernelInitializer, ...make.uniqueName('up') });
-      graph.x = make.block(make.concatenate(graph.skips.pop()!, apply(up, x)), layer.filters);
-      return;
+      return make.block(make.concatenate(graph.skips.pop()!, apply(up, x)), layer.filters);
     }
     case 'conv':
-      graph.x = make.relu(make.conv(x, layer.filters, 3, { useBias: false }));
-      return;
+      return make.relu(make.conv(x, layer.filters, 3, { useBias: false }));
     case 'residual':
-      graph.x = make.relu(make.add(bottleneck(make, x), x));
-      return;
+      return make.relu(make.add(bottleneck(make, x), x));
     case 'attention':
       graph.attention = attentionMap(make, x);
-      return;
+      return x;
     case 'attentive':
-      graph.x = make.relu(make.add(make.multiply(bottleneck(make, x), graph.attention!), x));
+      return make.relu(make.add(make.multiply(bottleneck(make, x), graph.attention!), x));
   }
 }
 

@@ -2,13 +2,15 @@
 import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { apply, type LayerBuilder } from './model-layer-builder.js';
 
+type Pairs = [rows: [number, number], columns: [number, number]];
+
 /** For each direction, the rows and columns to pad and to crop, so that each pixel is shifted onto its neighbour. */
-const DIRECTIONS = [
+const DIRECTIONS: { pad: Pairs; crop: Pairs }[] = [
   { pad: [[1, 0], [0, 0]], crop: [[0, 1], [0, 0]] },
   { pad: [[0, 1], [0, 0]], crop: [[1, 0], [0, 0]] },
   { pad: [[0, 0], [1, 0]], crop: [[0, 0], [0, 1]] },
   { pad: [[0, 0], [0, 1]], crop: [[0, 0], [1, 0]] },
-] as const; // biome-ignore format: a direction a line
+]; // biome-ignore format: a direction a line
 const WEIGHT_FILTERS = 16;
 
 /**
@@ -42,18 +44,9 @@ function round(make: LayerBuilder, x: SymbolicTensor, weights: SymbolicTensor[])
         }),
         x,
       );
-      const cropped = apply(layers.cropping2D({ cropping: pairs(crop), ...make.uniqueName('crop') }), scaled);
-      const shifted = apply(
-        layers.zeroPadding2d({ padding: pairs(pad), ...make.uniqueName('shift') }),
-        cropped,
-      );
+      const cropped = apply(layers.cropping2D({ cropping: crop, ...make.uniqueName('crop') }), scaled);
+      const shifted = apply(layers.zeroPadding2d({ padding: pad, ...make.uniqueName('shift') }), cropped);
       return make.multiply(make.relu(make.add(shifted, x)), weights[i]!);
     }),
   );
-}
-
-type Pairs = [[number, number], [number, number]];
-
-function pairs([rows, columns]: (typeof DIRECTIONS)[number]['pad' | 'crop']): Pairs {
-  return [[...rows], [...columns]];
 }

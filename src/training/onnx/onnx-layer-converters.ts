@@ -52,21 +52,14 @@ type Convert = (layer: LayerContext, inputs: GraphValue[]) => GraphValue;
 
 const LAYER_CONVERTERS: Record<string, Convert> = {
   Conv2D: (layer, inputs) => {
-    const { values, shape } = weightOf(layer, 'kernel');
-    const kernel = {
-      shape: [shape[3]!, shape[2]!, shape[0]!, shape[1]!],
-      values: transpose(values, shape, [3, 2, 0, 1]),
-    };
+    const kernel = transpose(weightOf(layer, 'kernel'), [3, 2, 0, 1]);
     return convolution(layer, imageOf(layer, inputs), kernel, {});
   },
   DepthwiseConv2D: (layer, inputs) => {
     const image = imageOf(layer, inputs);
-    const { values, shape } = weightOf(layer, 'depthwise_kernel');
-    const filters = shape[2]! * shape[3]!;
-    const kernel = {
-      shape: [filters, 1, shape[0]!, shape[1]!],
-      values: transpose(values, shape, [2, 3, 0, 1]),
-    };
+    const { values, shape } = transpose(weightOf(layer, 'depthwise_kernel'), [2, 3, 0, 1]);
+    const [channels, multiplier, ...sides] = shape as [number, number, ...Pair];
+    const kernel = { shape: [channels * multiplier, 1, ...sides], values };
     return convolution(layer, image, kernel, { group: image.channels });
   },
   Conv2DTranspose: transposedConvolution,
@@ -83,12 +76,9 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
   BatchNormalization: batchNormalized,
   ReLU: (layer, [x]) => {
     if (typeof layer.config.max_value === 'number') throw unsupported(layer, 'with a maximum');
-    return { ...x!, name: node(layer, 'Relu', [x!.name]) };
+    return applied(layer, x!, 'Relu');
   },
-  LeakyReLU: (layer, [x]) => {
-    const alpha = { float: layer.config.alpha ?? 0.3 };
-    return { ...x!, name: node(layer, 'LeakyRelu', [x!.name], { alpha }) };
-  },
+  LeakyReLU: (layer, [x]) => applied(layer, x!, 'LeakyRelu', { alpha: { float: layer.config.alpha ?? 0.3 } }),
   Reshape: reshaped,
   Permute: (layer, inputs) => {
     const x = imageOf(layer, inputs);
@@ -96,7 +86,7 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
     const axes = [2, 3, 1];
     const [rows, columns, channels] = layer.config.dims!.map((axis) => axes[axis - 1]!);
     if (channels !== 1) throw unsupported(layer, 'of channels');
-    return { ...x, name: node(layer, 'Transpose', [x.name], { perm: [0, 1, rows!, columns!] }) };
+    return applied(layer, x, 'Transpose', { perm: [0, 1, rows!, columns!] });
   },
   Activation: (layer, [x]) => applyActivation(layer, x!),
   Add: (layer, inputs) => combined(layer, inputs, 'Add'),
@@ -105,12 +95,8 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
     const last = inputs[0]!.isNchw ? 3 : 1;
     if (![-1, last].includes(layer.config.axis ?? -1))
       throw unsupported(layer, 'along another axis than the last');
-    const name = node(
-      layer,
-      'Concat',
-      inputs.map((one) => one.name),
-      { axis: 1 },
-    );
+    const names = inputs.map((one) => one.name);
+    const name = node(layer, 'Concat', names, { axis: 1 });
     return { ...inputs[0]!, name, channels: inputs.reduce((sum, { channels }) => sum + channels, 0) };
   },
   Cropping2D: (layer, inputs) => {
@@ -152,6 +138,16 @@ function node(
   return graph.node(op, `${name}/${op}`, inputs, attributes);
 }
 
+/** Applies an operator to one value, of which it keeps the kind. */
+function applied(
+  layer: LayerContext,
+  x: GraphValue,
+  op: string,
+  attributes: Record<string, Attribute> = {},
+): GraphValue {
+  return { ...x, name: node(layer, op, [x.name], attributes) };
+}
+
 function imageOf(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   if (!x!.isNchw) throw unsupported(layer, 'of an input that is not an image');
   return x!;
@@ -183,14 +179,21 @@ function convolution(
   attributes: Record<string, Attribute>,
 ): GraphValue {
   const { strides = [1, 1], dilation_rate: dilations = [1, 1] } = layer.config;
-  const sides = kernel.shape.slice(2) as Pair;
-  const name = node(layer, 'Conv', [x.name, constant(layer, 'kernel', kernel), ...optionalBias(layer)], {
-    ...attributes,
-    strides,
-    dilations,
-    ...paddingOf(layer, sides, strides, dilations),
-  });
-  return applyActivation(layer, { name, isNchw: true, channels: kernel.shape[0]! });
+  const padding = paddingOf(layer, kernel.shape.slice(2) as Pair, strides, dilations);
+  const all = { ...attributes, strides, dilations, ...padding };
+  return convolved(layer, 'Conv', x, kernel, kernel.shape[0]!, all);
+}
+
+function convolved(
+  layer: LayerContext,
+  op: string,
+  x: GraphValue,
+  kernel: Weight,
+  channels: number,
+  attributes: Record<string, Attribute>,
+): GraphValue {
+  const inputs = [x.name, constant(layer, 'kernel', kernel), ...optionalBias(layer)];
+  return applyActivation(layer, { name: node(layer, op, inputs, attributes), isNchw: true, channels });
 }
 
 /** With stride 1 the padding is known; otherwise it depends on the size of the image. */
@@ -206,31 +209,25 @@ function paddingOf(
     if (dilations.some((one) => one > 1)) throw unsupported(layer, 'with strides and dilation');
     return { auto_pad: 'SAME_UPPER' };
   }
-  const all = sides.map((side, i) => (side - 1) * dilations[i]!);
-  const before = all.map((total) => Math.floor(total / 2));
-  return { pads: [...before, ...all.map((total, i) => total - before[i]!)] };
+  return { pads: halved(sides.map((side, i) => (side - 1) * dilations[i]!)) };
+}
+
+/** Divides numbers of rows and columns: those before the image, then those after it. */
+function halved(totals: number[]): number[] {
+  return [...totals.map((total) => Math.floor(total / 2)), ...totals.map((total) => Math.ceil(total / 2))];
 }
 
 /** Keras enlarges the image by the stride; with `valid` padding it keeps the values beyond that size. */
 function transposedConvolution(layer: LayerContext, inputs: GraphValue[]): GraphValue {
   const x = imageOf(layer, inputs);
-  const { values, shape } = weightOf(layer, 'kernel');
-  const sides = shape.slice(0, 2);
+  const kernel = transpose(weightOf(layer, 'kernel'), [3, 2, 0, 1]);
+  const sides = kernel.shape.slice(2);
   const { strides = [1, 1], padding } = layer.config;
-  const excess = sides.map((side, i) => Math.max(0, side - strides[i]!));
-  const before = excess.map((total) => Math.floor(total / 2));
-  const kernel = { shape: [shape[3]!, shape[2]!, ...sides], values: transpose(values, shape, [3, 2, 0, 1]) };
-  const name = node(
-    layer,
-    'ConvTranspose',
-    [x.name, constant(layer, 'kernel', kernel), ...optionalBias(layer)],
-    {
-      strides,
-      output_padding: sides.map((side, i) => Math.max(0, strides[i]! - side)),
-      ...(padding === 'same' && { pads: [...before, ...excess.map((total, i) => total - before[i]!)] }),
-    },
-  );
-  return applyActivation(layer, { name, isNchw: true, channels: shape[2]! });
+  return convolved(layer, 'ConvTranspose', x, kernel, kernel.shape[1]!, {
+    strides,
+    output_padding: sides.map((side, i) => Math.max(0, strides[i]! - side)),
+    ...(padding === 'same' && { pads: halved(sides.map((side, i) => Math.max(0, side - strides[i]!))) }),
+  });
 }
 
 function pooled(layer: LayerContext, inputs: GraphValue[], op: string): GraphValue {
@@ -241,12 +238,12 @@ function pooled(layer: LayerContext, inputs: GraphValue[], op: string): GraphVal
     strides: strides!,
     ...(padding === 'same' && { auto_pad: 'SAME_UPPER' }),
   };
-  return { ...x, name: node(layer, op, [x.name], attributes) };
+  return applied(layer, x, op, attributes);
 }
 
 function globallyPooled(layer: LayerContext, inputs: GraphValue[], op: string): GraphValue {
   const x = imageOf(layer, inputs);
-  return { ...x, isNchw: false, name: node(layer, op, [x.name], { axes: [2, 3], keepdims: 0 }) };
+  return { ...applied(layer, x, op, { axes: [2, 3], keepdims: 0 }), isNchw: false };
 }
 
 /** Reshapes to an image, in the value order of tfjs (channels last). */
@@ -299,12 +296,11 @@ function applyActivation(layer: LayerContext, x: GraphValue): GraphValue {
   if (activation === 'linear') return x;
   const known = ACTIVATIONS[activation];
   if (!known) throw unsupported(layer, `with the activation ${activation}`);
-  const [op, attributes] = known;
-  return { ...x, name: node(layer, op, [x.name], attributes) };
+  return applied(layer, x, ...known);
 }
 
 /** Reorders the axes of row-major values, like `numpy.transpose`. */
-function transpose(values: Float32Array, shape: number[], order: number[]): Float32Array {
+function transpose({ values, shape }: Weight, order: number[]): Weight {
   const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, size) => product * size, 1));
   const moved = new Float32Array(values.length);
   const index = order.map(() => 0);
@@ -312,5 +308,5 @@ function transpose(values: Float32Array, shape: number[], order: number[]): Floa
     moved[i] = values[order.reduce((at, axis, k) => at + index[k]! * strides[axis]!, 0)]!;
     for (let k = order.length - 1; k >= 0 && ++index[k]! === shape[order[k]!]; k--) index[k] = 0;
   }
-  return moved;
+  return { shape: order.map((axis) => shape[axis]!), values: moved };
 }

@@ -5,7 +5,8 @@
  * validation the later ones. Sides are tried in order until one has enough usable patches. If none has, the cell uses all its dates for
  * both, and only the ground differs. The choice depends only on masks, never on values.
  */
-import { Mask, type Window } from '../../raster/index.js';
+import { plural } from '../../plural.js';
+import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../../raster/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out-patches.js';
 import type { LabelledImage } from './labelled-patch-images.js';
@@ -107,15 +108,15 @@ export function makePatches(spec: ModelSpec, images: LabelledImage[], validation
   const { patchSize } = spec;
   const { ground, trainDates, validationDates, from } = split;
   // Training patches overlap by half.
-  const trainOrigins = cloudyOrigins(trainDates, ground.train, patchSize, patchSize / 2);
-  const selectionOrigins = cloudyOrigins(trainDates, ground.selection, patchSize, patchSize);
+  const trainOrigins = usableOrigins(trainDates, ground.train, patchSize, patchSize / 2);
+  const selectionOrigins = usableOrigins(trainDates, ground.selection, patchSize, patchSize);
   // If the selection ground has no usable patch, the last training patches are used for selection.
   if (selectionOrigins.length === 0)
     selectionOrigins.push(...trainOrigins.splice(Math.ceil(trainOrigins.length * (1 - SELECTION_FRACTION))));
   const train = collectPatches(spec, images, trainOrigins);
   const selection = filledOnly(collectPatches(spec, images, selectionOrigins));
   const validation = filledOnly(
-    collectPatches(spec, images, cloudyOrigins(validationDates, ground.validation, patchSize, patchSize)),
+    collectPatches(spec, images, usableOrigins(validationDates, ground.validation, patchSize, patchSize)),
   );
   return {
     dataset: {
@@ -164,7 +165,10 @@ function usableDivision(
     ({ counts: { train, validation } }) =>
       train + validation >= minPatches && train >= minPatches / 2 && validation >= minValidationPatches,
   );
-  return usable ?? { skipped: reasonToSkip(spec, images, splitWithMostPatches(divisions)?.counts) };
+  // The reason is that of the split that is nearest to having enough patches.
+  const total = ({ counts: { train, validation } }: Division) => train + validation;
+  const [nearest] = divisions.toSorted((a, b) => total(b) - total(a));
+  return usable ?? { skipped: reasonToSkip(spec, images, nearest?.counts) };
 }
 
 /** Returns all sides with separate dates, if there are dates before and after `from`; then all sides with the same dates. */
@@ -200,29 +204,15 @@ function coveredWindow(images: LabelledImage[]): Window {
   return { column: left, row: top, width: Math.max(0, right - left), height: Math.max(0, bottom - top) };
 }
 
-/** Returns the split that is nearest to having enough patches, for the reason why a cell is skipped. */
-function splitWithMostPatches<T extends { counts: TrainValidationPatches['counts'] }>(
-  candidates: T[],
-): T | undefined {
-  const total = ({ counts: { train, validation } }: T) => train + validation;
-  return candidates.toSorted((a, b) => total(b) - total(a))[0];
-}
-
 function countPatches(split: Split, patchSize: number): TrainValidationPatches['counts'] {
   const { ground, trainDates, validationDates } = split;
-  const count = (area: Window) => cloudyOrigins(trainDates, area, patchSize, patchSize).length;
+  const count = (area: Window) => usableOrigins(trainDates, area, patchSize, patchSize).length;
   const train = count(ground.train);
   return {
     // Selection patches are useless without training patches.
     train: train === 0 ? 0 : train + count(ground.selection),
-    validation: cloudyOrigins(validationDates, ground.validation, patchSize, patchSize).length,
+    validation: usableOrigins(validationDates, ground.validation, patchSize, patchSize).length,
   };
-}
-
-/** Returns the usable patches; for cloud removal only those with cloud, because the others contribute nothing. */
-function cloudyOrigins(images: LabelledImage[], area: Window, patchSize: number, stride: number): Origin[] {
-  const origins = usableOrigins(images, area, patchSize, stride);
-  return origins.filter((origin) => !origin.image.cloud || hasCloud(origin, patchSize));
 }
 
 interface Origin {
@@ -231,6 +221,7 @@ interface Origin {
   from: number;
 }
 
+/** Returns the usable patches; for cloud removal only those with cloud, because the others contribute nothing. */
 function usableOrigins(images: LabelledImage[], area: Window, size: number, stride: number): Origin[] {
   const origins: Origin[] = [];
   for (const image of images) {
@@ -244,21 +235,14 @@ function usableOrigins(images: LabelledImage[], area: Window, size: number, stri
   return origins;
 }
 
-/** True if a pixel with a known target is under cloud or its shadow. */
-function hasCloud({ image, from }: Origin, size: number): boolean {
-  for (let y = 0; y < size; y++)
-    for (let at = from + y * image.width, end = at + size; at < end; at++)
-      if (image.targetMask[at] && image.cloud![at]) return true;
-  return false;
-}
-
 function isUsablePatch({ image, from }: Origin, size: number): boolean {
+  const { width, inputMask, targetMask, cloud } = image;
   let readable = 0;
   let counted = 0;
   for (let y = 0; y < size; y++) {
-    for (let at = from + y * image.width, end = at + size; at < end; at++) {
-      readable += image.inputMask[at];
-      counted += image.targetMask[at];
+    for (let at = from + y * width, end = at + size; at < end; at++) {
+      readable += inputMask[at];
+      if (targetMask[at] && cloud?.[at] !== 0) counted++;
     }
   }
   return readable >= MIN_READABLE_FRACTION * size * size && counted > 0;
@@ -269,27 +253,31 @@ function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin
   const origins = strideSample(usable, spec.maxPatches);
   const count = origins.length;
   const pixels = size * size;
-  const planes = (of: (image: LabelledImage) => ArrayLike<number>[], fill: typeof copyPlane) => {
+  const planes = (of: (image: LabelledImage) => ArrayLike<number>[], values: PatchValues) => {
     const bands = of(images[0]).length;
-    const values = new Float32Array(count * pixels * bands);
+    const all = new Float32Array(count * pixels * bands);
     origins.forEach((origin, n) => {
       of(origin.image).forEach((plane, b) => {
-        fill(origin, size, plane, values.subarray(n * pixels * bands), b, bands);
+        const valueAt = values(plane, origin, size);
+        for (let i = 0; i < pixels; i++)
+          all[(n * pixels + i) * bands + b] = valueAt(pixelOf(origin, size, i));
       });
     });
-    return values;
+    return all;
   };
   const shape = { count, size, inputBands: images[0].inputs.length, targetBands: images[0].targets.length };
-  const inputs = planes((image) => image.inputs, filledPlane);
-  if (spec.target.kind === 'mean')
-    return { ...shape, inputs, targets: Float32Array.from(origins, (origin) => meanTarget(origin, size)) };
+  const inputs = planes((image) => image.inputs, filledValues);
+  if (spec.target.kind === 'mean') {
+    const mean = (origin: Origin) => meanOf(origin.image.targets[0], origin.image.targetMask, origin, size);
+    return { ...shape, inputs, targets: Float32Array.from(origins, mean) };
+  }
   return {
     ...shape,
     inputs,
-    targets: planes((image) => image.targets, maskedPlane),
-    targetMask: planes((image) => [image.targetMask], copyPlane),
-    ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], copyPlane) }),
-    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledPlane) }),
+    targets: planes((image) => image.targets, maskedValues),
+    targetMask: planes((image) => [image.targetMask], storedValues),
+    ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], storedValues) }),
+    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledValues) }),
   };
 }
 
@@ -299,65 +287,46 @@ function strideSample<T>(items: T[], limit: number): T[] {
   return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]);
 }
 
-function meanTarget(origin: Origin, size: number): number {
+function pixelOf({ image, from }: Origin, size: number, i: number): number {
+  return from + Math.floor(i / size) * image.width + (i % size);
+}
+
+/** Returns the mean of the pixels of a patch at which `mask` is 1. */
+function meanOf(plane: ArrayLike<number>, mask: Uint8Array, origin: Origin, size: number): number {
   let sum = 0;
   let count = 0;
   for (let i = 0; i < size * size; i++) {
     const at = pixelOf(origin, size, i);
-    if (!origin.image.targetMask[at]) continue;
-    sum += origin.image.targets[0][at];
+    if (!mask[at]) continue;
+    sum += plane[at];
     count++;
   }
   return sum / count;
 }
 
-function pixelOf({ image, from }: Origin, size: number, i: number): number {
-  return from + Math.floor(i / size) * image.width + (i % size);
-}
+/** Returns the values of one plane in a patch, by the index of the pixel in its image. */
+type PatchValues = (plane: ArrayLike<number>, origin: Origin, size: number) => (at: number) => number;
 
-/** Copies one plane of a patch into band `b` of `bands`. */
-function copyPlane(
-  origin: Origin,
-  size: number,
-  plane: ArrayLike<number>,
-  patch: Float32Array,
-  b: number,
-  bands: number,
-): void {
-  for (let i = 0; i < size * size; i++) patch[i * bands + b] = plane[pixelOf(origin, size, i)];
-}
+const storedValues: PatchValues = (plane) => (at) => plane[at];
 
-/** Like `copyPlane`, with 0 for pixels that do not count. */
-const maskedPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
-  for (let i = 0; i < size * size; i++) {
-    const at = pixelOf(origin, size, i);
-    patch[i * bands + b] = origin.image.targetMask[at] ? plane[at] : 0;
-  }
+/** 0 for pixels that do not count. */
+const maskedValues: PatchValues = (plane, { image: { targetMask } }) => {
+  return (at) => (targetMask[at] ? plane[at] : 0);
 };
 
-/** Like `copyPlane`, with the mean of the readable pixels for the others. */
-const filledPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
+/** The mean of the readable pixels for the others. */
+const filledValues: PatchValues = (plane, origin, size) => {
   const { inputMask } = origin.image;
-  let sum = 0;
-  let count = 0;
-  for (let i = 0; i < size * size; i++) {
-    const at = pixelOf(origin, size, i);
-    if (!inputMask[at]) continue;
-    sum += plane[at];
-    count++;
-  }
-  for (let i = 0; i < size * size; i++) {
-    const at = pixelOf(origin, size, i);
-    patch[i * bands + b] = inputMask[at] ? plane[at] : sum / count;
-  }
+  const mean = meanOf(plane, inputMask, origin, size);
+  return (at) => (inputMask[at] ? plane[at] : mean);
 };
 
 function describe({ ground, trainDates, validationDates, from }: Split, patchSize: number): string {
   const where = `validation: ${ground.side} side, one patch (${patchSize} px) away from the training ground of every place`;
   if (from === undefined) return `${where}; same dates`;
-  const dates = (n: number, which = '') => `${n} ${which}${n === 1 ? 'date' : 'dates'}`;
   const day = new Date(from).toISOString().slice(0, 10);
-  return `${where}, ${dates(validationDates.length)} from ${day}; training: ${dates(trainDates.length, 'earlier ')}`;
+  const dates = plural(validationDates.length, 'date');
+  return `${where}, ${dates} from ${day}; training: ${plural(trainDates.length, 'earlier date')}`;
 }
 
 function reasonToSkip(
@@ -373,8 +342,9 @@ function reasonToSkip(
     const { width, height } = coveredWindow(images);
     return `${width}x${height} px with data are too few for training and validation patches of ${size} with a gap`;
   }
-  const { coverage, cloud } = conditions(images);
-  const seen = `(coverage ${coverage} %, cloud ${cloud === undefined ? 'not assessed' : `${cloud} %`})`;
+  const codes = maskHistogram(Buffer.concat(images.map(({ mask }) => mask)));
+  const cloud = cloudCoverPercent(codes);
+  const seen = `(coverage ${Math.round(coveragePercent(codes))} %, cloud ${cloud === null ? 'not assessed' : `${Math.round(cloud)} %`})`;
   const { train, validation } = counts;
   const cloudy = first.cloud ? ' with cloud' : '';
   const lacking = (count: number, which: string, least: number) =>
@@ -383,27 +353,4 @@ function reasonToSkip(
   return train < minPatches / 2
     ? lacking(train, 'training ', minPatches / 2)
     : lacking(validation, 'validation ', minValidationPatches);
-}
-
-/** Returns the percentage of pixels with data, and the percentage of cloud among the assessed ones, over all dates. */
-function conditions(images: LabelledImage[]): { coverage: number; cloud: number | undefined } {
-  let pixels = 0;
-  let data = 0;
-  let assessed = 0;
-  let cloudy = 0;
-  for (const { mask } of images) {
-    pixels += mask.length;
-    for (const code of mask) {
-      if (code === Mask.nodata) continue;
-      data++;
-      if (code === Mask.notAssessed) continue;
-      assessed++;
-      if (code === Mask.cloud) cloudy++;
-    }
-  }
-  const percent = (part: number, total: number) => Math.round((100 * part) / total);
-  return {
-    coverage: percent(data, pixels),
-    cloud: assessed === 0 ? undefined : percent(cloudy, assessed),
-  };
 }

@@ -1,8 +1,7 @@
 /** Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { conversion, type MadeTile, validityStatistics } from '../../derive/index.js';
+import { conversion, type MadeTile } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
-import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { allocatePixels, type DataType, declaredNodata, Mask, type PixelArray } from '../../raster/index.js';
 import {
   type AcquisitionFiles,
@@ -13,6 +12,7 @@ import {
 import { predictionFailed } from '../errors.js';
 import { fillClouds } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
+import { encodePredictedTile } from './encode-predicted-tile.js';
 import type { PredictTask } from './predict-task.js';
 
 /** Encoding of the pixels of a tile. */
@@ -31,11 +31,11 @@ export async function cloudFreeTile(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  { tile, date: files, others = [], size, areCounts, groups }: PredictTask,
+  task: PredictTask,
 ): Promise<MadeTile | null> {
+  const { date: files, others = [], size } = task;
   const rasters: ReadRasters = new Map();
   const [date] = await datesOf([files], size, rasters);
-  const { width, height, mask } = date;
   const fill = fillClouds(tf, model, spec, date, await datesOf(others, size));
   if (!fill) return null;
   const { filled, planes } = fill;
@@ -44,28 +44,14 @@ export async function cloudFreeTile(
     const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
-  const codes = mask.map((code, at) => (filled[at] ? Mask.filled : code));
+  const codes = date.mask.map((code, at) => (filled[at] ? Mask.filled : code));
   const valid = codes.map((code) => (code === Mask.nodata ? 0 : 1));
-  const cell: CellGroup = {
-    ...tile,
-    width,
-    height,
-    name: groups[`${width}x${height}`],
-    role: 'data',
-    resampling: 'bilinear',
-    dataType,
-    nodata: nodata ?? null,
-    colours: undefined,
-    bands: spec.inputs.map((name, b) => {
-      const { scale, offset } = areCounts ? { scale: 1, offset: 0 } : bands[b];
-      return { name, commonName: name, scale, offset };
-    }),
-  };
+  const names = spec.inputs.map((name, b) => {
+    const { scale, offset } = task.areCounts ? { scale: 1, offset: 0 } : bands[b];
+    return { name, commonName: name, scale, offset };
+  });
   const stored = bands.map(({ pixels }) => pixels);
-  const figures = validityStatistics(stored, nodata, valid);
-  const { file } = encodeTile(cell, { bands: stored, ...figures, valid, mask: null });
-  const { file: maskFile, cloudCover, footprint } = encodeMaskFile(cell, codes);
-  return { files: [file, maskFile], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+  return encodePredictedTile(task, date, { dataType, nodata, bands: names, stored }, codes, valid);
 }
 
 async function datesOf(

@@ -88,6 +88,7 @@ interface BelowBaselineModel {
   mean: number;
 }
 
+const OBJECTS = listOf({ type: 'object' });
 const OUTPUTS = {
   tiles: { title: 'New tiles', schema: { type: 'integer' } },
   unchanged: { title: 'Tiles that already existed', schema: { type: 'integer' } },
@@ -95,15 +96,9 @@ const OUTPUTS = {
     title: 'Tiles without a prediction, by reason',
     schema: { type: 'object', additionalProperties: { type: 'integer' } },
   },
-  failed: {
-    title: 'The first tiles that failed, with reasons',
-    schema: { type: 'array', items: { type: 'object' } },
-  },
+  failed: { title: 'The first tiles that failed, with reasons', schema: OBJECTS },
   failures: { title: 'Tiles that failed', schema: { type: 'integer' } },
-  worse: {
-    title: 'Applied models that are worse than the mean of their training values',
-    schema: { type: 'array', items: { type: 'object' } },
-  },
+  worse: { title: 'Applied models that are worse than the mean of their training values', schema: OBJECTS },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 

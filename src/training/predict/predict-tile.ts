@@ -1,14 +1,14 @@
 /** Makes one tile with the predictions of a model for another tile. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { type MadeTile, validityStatistics } from '../../derive/index.js';
+import type { MadeTile } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
-import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import { mappableMask, readAcquisitions } from '../data/index.js';
 import { predictionFailed } from '../errors.js';
 import { predictImage } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
+import { encodePredictedTile } from './encode-predicted-tile.js';
 import { cloudFreeTile } from './predict-cloud-free-tile.js';
 import type { PredictTask } from './predict-task.js';
 
@@ -23,7 +23,7 @@ export async function predictTile(
   task: PredictTask,
 ): Promise<MadeTile | null> {
   if (spec.target.kind === 'clear') return cloudFreeTile(tf, model, spec, task);
-  const { tile, date, size, groups } = task;
+  const { date, size } = task;
   const read = await readAcquisitions([date], undefined, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
@@ -37,19 +37,7 @@ export async function predictTile(
     is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0,
   );
   if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
-  const bands = planes.map((plane) => storedValues(plane, valid));
-  const cell: CellGroup = {
-    ...tile,
-    width,
-    height,
-    name: groups[`${width}x${height}`],
-    role: 'data',
-    resampling: 'bilinear',
-    dataType: OUTPUT_ENCODING.dataType,
-    nodata: OUTPUT_ENCODING.nodata,
-    colours: undefined,
-    bands: [{ name: spec.name, scale: OUTPUT_ENCODING.scale, offset: 0 }],
-  };
+  const stored = planes.map((plane) => storedValues(plane, valid));
   const codes = pixels.mask.map((code, at) => {
     // The model does not know whether a pixel is clear.
     if (valid[at]) return code;
@@ -57,10 +45,9 @@ export async function predictTile(
     const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
     return isBlocked ? code : Mask.nodata;
   });
-  const figures = validityStatistics(bands, OUTPUT_ENCODING.nodata, valid);
-  const { file } = encodeTile(cell, { bands, ...figures, valid, mask: null });
-  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, codes);
-  return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+  const { dataType, scale, nodata } = OUTPUT_ENCODING;
+  const bands = [{ name: spec.name, scale, offset: 0 }];
+  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored }, codes, valid);
 }
 
 function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {

@@ -14,7 +14,6 @@ export {
   type TrainingMode,
 } from './model-card.js';
 export {
-  describeUnstoredModel,
   type ModelResult,
   modelStoredByJob,
   type StoredModel,

@@ -19,23 +19,24 @@ export type StoreModelContext = Omit<
   'collection' | 'grid' | 'geocode' | 'version' | 'filter' | 'softwareVersion' | 'tiles' | 'createdAt'
 > & { filter: Filter };
 
+/** Members of a card that the results of a job repeat. */
+const RESULT_MEMBERS = [
+  'model',
+  'collection',
+  'grid',
+  'geocode',
+  'version',
+  'epochs',
+  'metrics',
+  'baseline',
+  'seconds',
+] as const;
+type ResultMembers = Pick<ModelCard, (typeof RESULT_MEMBERS)[number]>;
+
 /** A model in the results of a job. */
 export interface ModelResult
-  extends Pick<
-      ModelCard,
-      | 'collection'
-      | 'grid'
-      | 'geocode'
-      | 'model'
-      | 'version'
-      | 'epochs'
-      | 'metrics'
-      | 'baseline'
-      | 'seconds'
-      | 'transfer'
-      | 'distributed'
-    >,
-    Partial<Pick<ModelCard, 'losses' | 'patches'>> {
+  extends ResultMembers,
+    Partial<Pick<ModelCard, 'transfer' | 'distributed' | 'losses' | 'patches'>> {
   id: string;
   /** Id of the model whose weights it started from. */
   parent?: string;
@@ -50,20 +51,12 @@ export interface StoredModel {
 }
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
-  const { model, collection, grid, geocode, version, epochs, metrics, baseline, seconds } = card;
   const { parent, transfer, distributed, spread } = card;
+  const members = Object.fromEntries(RESULT_MEMBERS.map((name) => [name, card[name]])) as unknown;
   return {
     model: {
       id,
-      model,
-      collection,
-      grid,
-      geocode,
-      version,
-      epochs,
-      metrics,
-      baseline,
-      seconds,
+      ...(members as ResultMembers),
       ...(parent !== null && { parent }),
       ...(transfer && { transfer }),
       ...(distributed && { distributed }),
@@ -89,42 +82,38 @@ export async function modelStoredByJob(
 type TrainedCellTiles = Pick<TrainingCell, 'collection' | 'grid' | 'geocode'> &
   Pick<ModelCardContext, 'tiles'>;
 
-/** The model is durable when the promise resolves. */
+/**
+ * The model is durable when the promise resolves. Without `isStored`, it is only described; the result then has its losses, which stored
+ * models have in their cards.
+ */
 export async function storeModel(
   storage: Storage,
-  cell: TrainedCellTiles,
-  trained: TrainedCell,
-  context: StoreModelContext,
-): Promise<StoredModel> {
-  const card = cardOf(cell, trained, context);
-  const { model, collection, grid, geocode, version } = card;
-  const record = await storage.models.put(
-    { model, collection, grid, geocode, version, card: cardSummary(card), score: validationScore(card) },
-    { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
-  );
-  return storedModel(record, card);
-}
-
-/** Describes a model that is not stored. The results have its losses, which stored models have in their cards. */
-export function describeUnstoredModel(
-  cell: TrainedCellTiles,
-  trained: TrainedCell,
-  context: StoreModelContext,
-): StoredModel {
-  const card = cardOf(cell, trained, context);
-  const { losses, patches, collection, grid, geocode } = card;
-  const { model, spread } = storedModel({ id: modelId(card.model, collection, grid, geocode) }, card);
-  return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
-}
-
-function cardOf(
   { collection, grid, geocode, tiles }: TrainedCellTiles,
   trained: TrainedCell,
   { filter, ...context }: StoreModelContext,
-): ModelCard {
+  isStored = true,
+): Promise<StoredModel> {
   const created = { version: newVersion(), softwareVersion, createdAt: Date.now() };
-  return modelCard(
+  const card = modelCard(
     { collection, grid, geocode, ...created, ...context, filter: toCql2Json(filter), tiles },
     trained,
   );
+  const { model: kind, version, losses, patches } = card;
+  if (!isStored) {
+    const { model, spread } = storedModel({ id: modelId(kind, collection, grid, geocode) }, card);
+    return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
+  }
+  const record = await storage.models.put(
+    {
+      model: kind,
+      collection,
+      grid,
+      geocode,
+      version,
+      card: cardSummary(card),
+      score: validationScore(card),
+    },
+    { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
+  );
+  return storedModel(record, card);
 }

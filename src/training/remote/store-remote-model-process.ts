@@ -9,7 +9,7 @@ import { filterSchema, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
 import { trainedPixels, trainingFiles } from '../data/index.js';
 import { cellChanged, wrongModel } from '../errors.js';
-import { DEFAULT_SEED, mergeResults, type TrainResults } from '../jobs/index.js';
+import { addModel, DEFAULT_SEED, emptyResults, mergeResults, type TrainResults } from '../jobs/index.js';
 import { getModelSpec, MODEL_NAMES } from '../models/index.js';
 import { modelStoredByJob, storeModel } from '../registry/index.js';
 import { type CellInputs, selectedCell, tileVersionsDigest } from './remote-cell-manifest.js';
@@ -103,14 +103,7 @@ async function store(
   job.log('info', `${geocode}: validation R2 ${r2.toFixed(3)}`);
   job.progress({ done: 1 });
   job.message('1 model stored');
-  return mergeResults([
-    {
-      engine: engine.name,
-      mode: 'contained',
-      models: [stored.model],
-      skipped: [],
-      failed: [],
-      spreads: { [stored.model.id]: stored.spread },
-    },
-  ]);
+  const results = emptyResults(engine.name, 'contained');
+  addModel(results, stored);
+  return mergeResults([results]);
 }

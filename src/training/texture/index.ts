@@ -1,7 +1,7 @@
 /**
  * GLCM texture of cells, clusters of similar cells, and nearest neighbours. Knows nothing about training. Invariant: the same textures and
- * seed give the same clusters. Imports the folders `data` and `models` and the parts `async`, `grid` (types), `jobs` (types), `query` and
- * `storage`.
+ * seed give the same clusters. Imports the folders `data` and `models` and the parts `async`, `derive`, `grid` (types), `jobs` (types),
+ * `query` and `storage`.
  */
 export { TextureIndex, type TextureNeighbour } from './texture-index.js';
 export { TexturePool } from './texture-pool.js';

@@ -1,6 +1,7 @@
 /** The `texture` job: computes the texture of each cell, and then clusters of the cells of each collection. */
 
 import { mapConcurrent } from '../../async/index.js';
+import { TILE_COUNTS_SCHEMA } from '../../derive/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { COUNT, documented, listOf, objectOf, TEXT } from '../../json-schema.js';
@@ -65,12 +66,11 @@ const OUTPUTS = {
 };
 
 /** Schema of the results of one node. Clusters are computed from the textures of all nodes. */
+const { tiles: _, ...TALLY } = TILE_COUNTS_SCHEMA;
 const PART = objectOf({
   textures: COUNT,
   unchanged: COUNT,
-  skipped: { type: 'object', additionalProperties: COUNT },
-  failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
-  failures: COUNT,
+  ...TALLY,
   collections: listOf(objectOf({ collection: TEXT })),
 });
 
@@ -225,7 +225,7 @@ async function textureOfCell(
     const groups = tile.groups.filter(({ name }) => read.has(storage.tilePath(tile, name)));
     const held = await pinTiles(storage, [{ tile, groups }]);
     try {
-      const texture = await workers.texture(date, signal);
+      const texture = await workers.run({ kind: 'texture', date }, { signal });
       return 'skipped' in texture
         ? texture
         : { collection, grid, geocode, tile: id, version, start, ...texture };
@@ -286,18 +286,20 @@ async function cluster(
   const known: TextureRecord[][] = [];
   for (const { collection } of results.collections) {
     const textures = await storedTextures(storage, collection);
-    if (textures.length > 0) known.push(textures);
+    if (textures.length === 0) continue;
+    // Checked before any collection is changed.
+    if (clusters !== undefined && textures.length < clusters)
+      throw fewTextures(collection, textures.length, clusters);
+    known.push(textures);
   }
-  // Checked before any collection is changed.
-  for (const [{ collection }, { length }] of known.map((textures) => [textures[0], textures] as const))
-    if (clusters !== undefined && length < clusters) throw fewTextures(collection, length, clusters);
   const collections: ClusteredCollection[] = [];
   for (const textures of known) {
     const [{ collection, grid }] = textures;
     const vectors = textures.map(({ values }) => Float64Array.from(values));
-    const { labels, medoids, ...found } = await workers.cluster(
-      { textures: vectors, clusters, seed },
-      job.signal,
+    const { labels, medoids, ...found } = await workers.run(
+      { kind: 'cluster', textures: vectors, clusters, seed },
+      // The thread does not check for an abort and has nothing to close, so it is ended immediately.
+      { signal: job.signal, graceMs: 0 },
     );
     const cellCount = textures.length;
     await storage.textures.putClustering({ collection, ...found, places: cellCount, createdAt: Date.now() });

@@ -1,9 +1,16 @@
 /** Worker thread that computes textures of tiles and clusters of textures. */
-import { handleTasks } from '../../async/index.js';
+import { handleTasksByKind } from '../../async/index.js';
+import type { AcquisitionFiles } from '../data/index.js';
 import { clusterTextures } from './cluster-textures.js';
-import type { TextureResult, TextureTask } from './texture-pool.js';
 import { textureOfTile } from './tile-texture.js';
 
-handleTasks<TextureTask, TextureResult>((task) =>
-  'date' in task ? textureOfTile(task.date) : clusterTextures(task.textures, task),
-);
+const HANDLERS = {
+  /** The date must have red, green and blue. */
+  texture: ({ date }: { date: AcquisitionFiles }) => textureOfTile(date),
+  cluster: (task: { textures: Float64Array[]; clusters?: number; seed: number }) =>
+    clusterTextures(task.textures, task),
+};
+
+export type TextureHandlers = typeof HANDLERS;
+
+handleTasksByKind(HANDLERS, () => []);

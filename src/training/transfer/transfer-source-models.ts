@@ -81,7 +81,10 @@ export function sourceModelFinder(
       return { none: 'its collection has no clusters; compute them with "tilewright texture"' };
     // Cells of another size are excluded: their held-out ground may overlap the training ground of this cell.
     const isAlike = (cell: { geocode: string }) => cell.geocode.length === geocode.length;
-    const nearest: Nearest = async (count, fits) => {
+    const nearest = async (
+      count: number,
+      fits: (cell: { geocode: string; cluster?: number }) => boolean,
+    ): Promise<FoundSourceModel[]> => {
       const found = await textures.nearest(
         collection,
         geocode,
@@ -91,17 +94,33 @@ export function sourceModelFinder(
       // Undefined if the collection has been deleted in the meantime.
       return (found?.similar ?? []).map((cell) => ({ ...cell, model: byCell.get(keyOf(cell))! }));
     };
-    const drawOther = async () => {
-      const others = (await textures.cells(collection)).filter(
-        (cell) => isAlike(cell) && cell.cluster !== own.cluster && byCell.has(keyOf({ collection, ...cell })),
-      );
-      return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;
+    const choose: Record<typeof policy, () => Promise<FoundSourceModel[]>> = {
+      similar: () => nearest(MAX_SOURCES_TRIED, ({ cluster }) => cluster === own.cluster),
+      async random() {
+        const others = (await textures.cells(collection)).filter(
+          (cell) =>
+            isAlike(cell) && cell.cluster !== own.cluster && byCell.has(keyOf({ collection, ...cell })),
+        );
+        const drawn = others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)];
+        return nearest(1, (cell) => cell.geocode === drawn?.geocode);
+      },
+      async probe() {
+        const found = await nearest(NEAREST_PROBED, () => true);
+        while (found.length < MAX_PROBED) {
+          const [next] = await nearest(1, ({ cluster }) => !found.some((one) => one.cluster === cluster));
+          if (!next) break;
+          found.push(next);
+        }
+        return found;
+      },
     };
-    const parents = await CHOICES[policy].choose(nearest, own.cluster, drawOther);
+    const parents = await choose[policy]();
     if (parents.length > 0) return { parents };
-    if (policy !== 'similar') return { none: CHOICES[policy].none };
+    if (policy !== 'similar') return { none: REASONS_WITHOUT_SOURCE[policy] };
     const mates = await textures.nearest(collection, geocode, 1, ({ cluster }) => cluster === own.cluster);
-    return { none: mates?.similar.length ? CHOICES.similar.none : 'no other place is in its cluster' };
+    return {
+      none: mates?.similar.length ? REASONS_WITHOUT_SOURCE.similar : 'no other place is in its cluster',
+    };
   };
 }
 
@@ -109,46 +128,11 @@ const keyOf = ({ collection, geocode }: { collection: string; geocode: string })
   `${collection} ${geocode}`;
 
 type FoundSourceModel = SourceModel & { geocode: string; cluster?: number };
-type Nearest = (
-  count: number,
-  fits: (cell: { geocode: string; cluster?: number }) => boolean,
-) => Promise<FoundSourceModel[]>;
 
-const CHOICES: Record<
-  Exclude<TransferPolicy, 'none'>,
-  {
-    choose: (
-      nearest: Nearest,
-      cluster: number | undefined,
-      drawOther: () => Promise<string | undefined>,
-    ) => Promise<FoundSourceModel[]>;
-    /** Reason if no model is found. */
-    none: string;
-  }
-> = {
-  similar: {
-    choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (cell) => cell.cluster === cluster),
-    none: 'no other place of its cluster has a usable model (--representatives-first trains one first)',
-  },
-  random: {
-    async choose(nearest, _, drawOther) {
-      const drawn = await drawOther();
-      return nearest(1, ({ geocode }) => geocode === drawn);
-    },
-    none: 'no place of another cluster has a usable model',
-  },
-  probe: {
-    async choose(nearest) {
-      const found = await nearest(NEAREST_PROBED, () => true);
-      while (found.length < MAX_PROBED) {
-        const [next] = await nearest(1, ({ cluster }) => !found.some((one) => one.cluster === cluster));
-        if (!next) break;
-        found.push(next);
-      }
-      return found;
-    },
-    none: 'no other place has a usable model (--representatives-first trains some first)',
-  },
+const REASONS_WITHOUT_SOURCE = {
+  similar: 'no other place of its cluster has a usable model (--representatives-first trains one first)',
+  random: 'no place of another cluster has a usable model',
+  probe: 'no other place has a usable model (--representatives-first trains some first)',
 };
 
 function hash(text: string): number {

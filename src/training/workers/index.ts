@@ -2,5 +2,6 @@
  * Child processes that train one cell at a time, and the messages to and from them. Invariant: a process that dies fails only its own cell,
  * after one retry. Imports the folders `data`, `evaluation`, `loop`, `models`, `patches` and `warm-start` (types) and the part `engines`.
  */
-export type { TrainCellTask, TrainingError } from './train-cell-task.js';
-export { type CellProgress, type CellResult, trainCells } from './training-pool.js';
+export { readCellDataset } from './read-cell-dataset.js';
+export type { TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';
+export { type CellProgress, TRAINING_WORKER, trainCells } from './training-pool.js';

@@ -3,6 +3,7 @@ import type { Handler } from '../../engines/index.js';
 import type { AcquisitionFiles, DatePair } from '../data/index.js';
 import type { EpochLosses } from '../evaluation/index.js';
 import type { FreezingSchedule, TrainedCell } from '../loop/index.js';
+import type { ModelFiles } from '../models/index.js';
 import type { WarmStartOptions } from '../warm-start/index.js';
 
 /** One model to train. */
@@ -52,5 +53,7 @@ export interface EpochProgress {
 }
 
 export type TrainingHandlers = {
+  /** Builds an untrained model. */
+  build: Handler<{ model: string; seed: number }, ModelFiles>;
   train: Handler<TrainRequest, Exclude<TrainCellResult, { error: TrainingError }>, EpochProgress>;
 };

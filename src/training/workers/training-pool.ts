@@ -16,6 +16,9 @@ export interface CellProgress extends EpochLosses {
 /** Maximum number of attempts for a cell whose process ends. */
 const MAX_ATTEMPTS = 2;
 
+/** Script of the child processes, which answer `TrainingHandlers`. */
+export const TRAINING_WORKER = new URL('./training-worker.js', import.meta.url);
+
 interface TrainerOptions {
   /** As returned by `selectEngine`. */
   engine: EngineName;
@@ -211,12 +214,7 @@ class TrainingWorker {
     if (this.ended) throw new ProcessEnded('training was stopped');
     const { limit } = this;
     const options = { limit, core: this.core };
-    if (!this.process?.alive)
-      this.process = new EngineProcess(
-        new URL('./training-worker.js', import.meta.url),
-        this.engine,
-        options,
-      );
+    if (!this.process?.alive) this.process = new EngineProcess(TRAINING_WORKER, this.engine, options);
     try {
       return await this.process.request('train', { task, limit, keep }, { onProgress });
     } catch (error) {

@@ -1,4 +1,7 @@
-/** Child process that trains one cell after another on one engine. Started by training-pool.ts. */
+/**
+ * Child process that trains one cell after another on one engine, or builds an untrained model. Started by training-pool.ts and
+ * remote-untrained-model.ts.
+ */
 import { createHash } from 'node:crypto';
 import {
   type EngineName,
@@ -9,12 +12,12 @@ import {
 } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
-import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/index.js';
+import type { ReadRasters } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
-import { imagesToScore, scoreTile, type TileImages } from '../evaluation/index.js';
+import { scoreTile } from '../evaluation/index.js';
 import { trainModel } from '../loop/index.js';
-import { getModelSpec, type ModelSpec, saveModel } from '../models/index.js';
-import { labelImages, makePatches, type TrainValidationPatches } from '../patches/index.js';
+import { buildModel, getModelSpec, saveModel } from '../models/index.js';
+import { readCellDataset } from './read-cell-dataset.js';
 import type { TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
 const [engine] = process.argv.slice(2);
@@ -24,6 +27,10 @@ let cachedRasters: { cell?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
   {
+    async build({ model, seed }) {
+      const { tf } = await loadEngine(engine as EngineName);
+      return saveModel(tf, buildModel(tf, getModelSpec(model), seed));
+    },
     async train(request, report) {
       try {
         return await train(request, report);
@@ -57,8 +64,8 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const started = performance.now();
   const { model: name, seed, epochs, patience, start, fineTuning, checkpoint } = task;
   const spec = getModelSpec(name);
-  const data = await dataOf(spec, task, keep);
-  if ('skipped' in data) return data;
+  const data = await readCellDataset(spec, task, rastersFor(task, keep));
+  if ('skipped' in data) return { skipped: data.skipped };
   const { dataset, source, bytesRead } = data;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     seed,
@@ -83,27 +90,11 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   };
 };
 
-/** Returns the patches of a cell, and the files for its tile scores. The pixels are released before the training starts. */
-async function dataOf(
-  spec: ModelSpec,
-  task: TrainCellTask,
-  keep: boolean,
-): Promise<{ dataset: TrainValidationPatches; source: TileImages; bytesRead: number } | { skipped: string }> {
-  const pixels = await read(task, keep);
-  if ('skipped' in pixels) return pixels;
-  const { dates, pairs, validationFrom } = task;
-  const images = labelImages(spec, pixels.dates, pairs);
-  const patches = makePatches(spec, images, validationFrom);
-  if ('skipped' in patches) return patches;
-  const { dataset } = patches;
-  const scored = imagesToScore(images, dataset.validationImages);
-  return { dataset, source: { dates, pairs, scored }, bytesRead: pixels.bytesRead };
-}
-
-async function read({ cell, dates }: TrainCellTask, keep: boolean): Promise<ReadOutcome> {
+/** Returns the bands read so far for the cell of a task; undefined if they are not needed again. */
+function rastersFor({ cell }: TrainCellTask, keep: boolean): ReadRasters | undefined {
   if (cachedRasters?.cell !== cell) cachedRasters = undefined;
   if (keep) cachedRasters ??= { cell, rasters: new Map() };
-  return readAcquisitions(dates, cachedRasters?.rasters);
+  return cachedRasters?.rasters;
 }
 
 /** Digest of everything that affects the result. Files of tiles never change; their paths contain their versions. */

@@ -31,8 +31,9 @@ import {
 import { displayRange } from '../../../src/training/evaluation/evaluation-display-range.js';
 import { meanScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
 import type { Metrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
+import { regressionMetrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import { scoreTile } from '../../../src/training/evaluation/evaluation-tile-scores.js';
-import { getModelSpec, regressionMetrics } from '../../../src/training/index.js';
+import { getModelSpec } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/inference-patches.js';
 import { createLearner } from '../../../src/training/loop/training-loop.js';
 import { rgbNormalisation } from '../../../src/training/models/model-rgb-inputs.js';

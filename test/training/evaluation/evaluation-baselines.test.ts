@@ -6,7 +6,11 @@ import {
   sufficientStatistics,
   trainingMean,
 } from '../../../src/training/evaluation/evaluation-baselines.js';
-import { pooledScore, regressionMetrics, targetStatistics } from '../../../src/training/index.js';
+import {
+  pooledScore,
+  regressionMetrics,
+  targetStatistics,
+} from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
 

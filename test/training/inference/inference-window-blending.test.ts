@@ -14,7 +14,7 @@ describe('slidingWindows', () => {
     fc.assert(
       fc.property(geometry, ({ width, height, half }) => {
         const size = 4 * half;
-        const { origins } = slidingWindows(width, height, size, half);
+        const origins = slidingWindows(width, height, size, half);
         const columns = [...new Set(origins.map(({ column }) => column))];
         const rows = [...new Set(origins.map(({ row }) => row))];
         assert.equal(origins.length, columns.length * rows.length);
@@ -38,7 +38,7 @@ describe('WindowBlender', () => {
       fc.property(geometry, ({ width, height, half }) => {
         const size = 4 * half;
         const blend = new WindowBlender(width, height, 2);
-        for (const origin of slidingWindows(width, height, size, half).origins) {
+        for (const origin of slidingWindows(width, height, size, half)) {
           blend.add(origin, size, (pixel, plane) => {
             const row = origin.row + Math.floor(pixel / size);
             return plane + 1 + row * width + origin.column + (pixel % size);

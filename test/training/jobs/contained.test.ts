@@ -6,12 +6,9 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { allowedCpus } from '../../../src/engines/processes/engine-cpu-affinity.js';
-import {
-  type CellResult,
-  type TrainCellTask,
-  type TrainResults,
-  trainCells,
-} from '../../../src/training/index.js';
+import { type TrainResults, trainCells } from '../../../src/training/index.js';
+import type { TrainCellTask } from '../../../src/training/workers/train-cell-task.js';
+import type { CellResult } from '../../../src/training/workers/training-pool.js';
 import { ingest, testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';

@@ -5,10 +5,9 @@ import type { ImageScores } from '../../../src/training/evaluation/evaluation-im
 import type { Metrics, TileScore } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import {
   regressionMetrics,
-  summariseReasons,
-  type TrainResults,
   targetStatistics,
-} from '../../../src/training/index.js';
+} from '../../../src/training/evaluation/evaluation-regression-metrics.js';
+import { summariseReasons, type TrainResults } from '../../../src/training/index.js';
 import {
   mergeResults,
   type PartialTrainResults,

@@ -11,18 +11,14 @@ import { crc32 } from 'node:zlib';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import { selectEngine } from '../../../src/engines/select-engine.js';
 import { RankProcess } from '../../../src/training/distributed/rank-process.js';
-import {
-  type AcquisitionFiles,
-  type CellResult,
-  getModelSpec,
-  type TrainCellTask,
-  trainCells,
-} from '../../../src/training/index.js';
+import { type AcquisitionFiles, getModelSpec, trainCells } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { saveModel } from '../../../src/training/models/saved-model.js';
 import { PredictPool } from '../../../src/training/predict/predict-pool.js';
 import type { PredictTask } from '../../../src/training/predict/predict-task.js';
 import { untrainedModel } from '../../../src/training/remote/remote-untrained-model.js';
+import type { TrainCellTask } from '../../../src/training/workers/train-cell-task.js';
+import type { CellResult } from '../../../src/training/workers/training-pool.js';
 import { atEnd } from '../../support/at-end.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';
 import { tempFolder } from '../../support/temp.js';

@@ -5,14 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import {
-  type AcquisitionFiles,
-  type CellProgress,
-  type CellResult,
-  modelCard,
-  type TrainCellTask,
-  trainCells,
-} from '../../../src/training/index.js';
+import { type AcquisitionFiles, trainCells } from '../../../src/training/index.js';
+import { modelCard } from '../../../src/training/registry/model-card.js';
+import type { TrainCellTask } from '../../../src/training/workers/train-cell-task.js';
+import type { CellProgress, CellResult } from '../../../src/training/workers/training-pool.js';
 import { children, childrenGone } from '../../support/child-processes.js';
 import { writeDate } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
