@@ -7,9 +7,7 @@ import {
   RAW_SOURCE_HELP,
   splitList,
   TRAINING_MODE_NAMES,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
   withTrainingOptions,
 } from '../options/index.js';
 
@@ -37,17 +35,15 @@ export function compareCommand(): Command {
   );
   withTrainingOptions(command);
   command.addHelpText('after', RAW_SOURCE_HELP);
-  return withTarget(withResources(withFilterOptions(command))).action(
-    async (model: string, flags: CompareFlags) => {
-      if (flags.modes.length === 0 || flags.seeds.length === 0)
-        command.error('error: give at least one mode in --modes and one seed in --seeds');
-      if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
-        command.error('error: --place-memory goes with contained as one of --modes');
-      // This import is slow, and help does not need it.
-      const { runCompare } = await import('../compare/index.js');
-      await runCompare(model, flags, commandText(command, model));
-    },
-  );
+  return withJobOptions(command).action(async (model: string, flags: CompareFlags) => {
+    if (flags.modes.length === 0 || flags.seeds.length === 0)
+      command.error('error: give at least one mode in --modes and one seed in --seeds');
+    if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
+      command.error('error: --place-memory goes with contained as one of --modes');
+    // This import is slow, and help does not need it.
+    const { runCompare } = await import('../compare/index.js');
+    await runCompare(model, flags, commandText(command, model));
+  });
 }
 
 function modes(value: string): string[] {

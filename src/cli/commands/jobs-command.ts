@@ -3,7 +3,7 @@ import type { Client, JobDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
 import { withConnection } from '../connection.js';
 import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+import { logToStderr, print, printJson, printTable, progressLine } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
@@ -87,7 +87,7 @@ function printList(jobs: JobDocument[]): void {
     job.created,
     job.error?.message ?? job.message,
   ]);
-  for (const row of table([['job', 'process', 'state', 'done', 'created', 'message'], ...rows])) print(row);
+  printTable([['job', 'process', 'state', 'done', 'created', 'message'], ...rows]);
 }
 
 function printJob(job: JobDocument): void {

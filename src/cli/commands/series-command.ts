@@ -10,11 +10,9 @@ import {
   parsePlace,
   type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../options/index.js';
-import { print, printJson, table, warnPartial } from '../output/index.js';
+import { print, printJson, printTable, warnPartial } from '../output/index.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
   FilterOptions & { expression: string; format: 'text' | 'json' | 'csv' };
@@ -29,7 +27,7 @@ export function seriesCommand(): Command {
         'expression of bands, such as ndvi or "(nir-red)/(nir+red)"',
       ).makeOptionMandatory(),
     );
-  withTarget(withResources(withFilterOptions(command)));
+  withJobOptions(command);
   allowCsv(command);
   return command.action(async (place: string, flags: SeriesFlags) => {
     const geometry = parsePlace(place);
@@ -39,7 +37,7 @@ export function seriesCommand(): Command {
       warnPartial(document);
       if (flags.format === 'json') return printJson(document);
       if (flags.format === 'csv') return printCsv(document);
-      for (const line of table(rowsOf(document, 4))) print(line);
+      printTable(rowsOf(document, 4));
       print(plural(document.series.length, 'date'));
     });
   });

@@ -9,11 +9,9 @@ import {
   parsePlace,
   type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../options/index.js';
-import { logToStderr, print, printJson, table, warnPartial } from '../output/index.js';
+import { logToStderr, print, printJson, printTable, warnPartial } from '../output/index.js';
 
 type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
 
@@ -21,7 +19,7 @@ export function spectrumCommand(): Command {
   const command = new Command('spectrum')
     .description('the spectrum of a point or polygon by date, from tiles of imaging spectrometers')
     .argument('<place>', PLACE_HELP);
-  withTarget(withResources(withFilterOptions(command)));
+  withJobOptions(command);
   allowCsv(command);
   return command.action(async (place: string, flags: SpectrumFlags) => {
     const geometry = parsePlace(place);
@@ -72,7 +70,7 @@ function printSensor(
     ...dates.map((date) => cell(valuesOf(date)[band])),
   ]);
   const headings = dates.map(({ datetime, collection }) => `${collection} ${datetime.slice(0, 10)}`);
-  for (const line of table([['band', 'nm', ...headings], ...rows])) print(line);
+  printTable([['band', 'nm', ...headings], ...rows]);
 }
 
 /** Prints CSV (RFC 4180) with a line for each date and band. No field contains a comma. */

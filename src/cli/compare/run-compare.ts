@@ -9,9 +9,13 @@ import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
 import { type Connection, connect } from '../connection.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
-import type { TrainingOptions } from '../options/index.js';
-import { type FilterOptions, type TargetOptions, toFilterParams } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+import {
+  type JobOptions,
+  type TargetOptions,
+  type TrainingOptions,
+  toFilterParams,
+} from '../options/index.js';
+import { logToStderr, print, printJson, printTable, progressLine } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 import { compareModes } from './compare-modes.js';
 import { describeDifferences, hasFailedCells } from './comparison-cells.js';
@@ -19,10 +23,9 @@ import { toCsv } from './comparison-csv.js';
 import type { ComparedRun, Comparison, FailedRun } from './comparison-data.js';
 import { renderComparison } from './comparison-report.js';
 import { baselinesText } from './comparison-summary.js';
-import { accuracyTable, cellTable, costTable, type TextTable } from './comparison-tables.js';
+import { accuracyTable, cellTable, costTable } from './comparison-tables.js';
 
-export type CompareFlags = TargetOptions &
-  FilterOptions &
+export type CompareFlags = JobOptions &
   TrainingOptions & {
     modes: TrainingMode[];
     seeds: number[];
@@ -134,13 +137,10 @@ function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun |
 
 function printTables(comparison: Comparison): void {
   for (const shown of [costTable, accuracyTable, cellTable]) {
-    printTable(shown(comparison));
+    const { caption, titles, rows } = shown(comparison);
+    print(caption);
+    printTable([titles, ...rows]);
     if (shown === accuracyTable) print(baselinesText(comparison));
     print();
   }
-}
-
-function printTable({ caption, titles, rows }: TextTable): void {
-  print(caption);
-  for (const text of table([titles, ...rows])) print(text);
 }

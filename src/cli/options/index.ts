@@ -9,6 +9,7 @@ export {
   createOption,
   defaultResources,
   type FilterOptions,
+  type JobOptions,
   parseBytesOption,
   parseIntegerOption,
   parseNumberOption,
@@ -25,6 +26,7 @@ export {
   withCommon,
   withData,
   withFilterOptions,
+  withJobOptions,
   withResources,
   withTarget,
 } from './option-groups.js';

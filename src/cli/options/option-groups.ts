@@ -256,6 +256,12 @@ export function withFilterOptions(command: Command): Command {
   ]);
 }
 
+export type JobOptions = TargetOptions & FilterOptions;
+
+/** Options of commands that work on the tiles of a filter. */
+export const withJobOptions = (command: Command): Command =>
+  withTarget(withResources(withFilterOptions(command)));
+
 /** Converts options to the filter parameters of the API. */
 export function toFilterParams(options: FilterOptions): FilterParams {
   const {

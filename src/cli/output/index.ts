@@ -14,6 +14,7 @@ export {
   type ProgressLine,
   print,
   printJson,
+  printTable,
   progressLine,
   reportJobError,
   table,

@@ -72,6 +72,10 @@ export function table(rows: (string | number)[][]): string[] {
   );
 }
 
+export function printTable(rows: (string | number)[][]): void {
+  for (const line of table(rows)) print(line);
+}
+
 /** Interval of progress lines if stderr is not a terminal. */
 const NON_TTY_INTERVAL_MS = 15_000;
 

@@ -11,18 +11,15 @@ import { withProgress } from '../../connection.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   splitBands,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 
-export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
+export type AnalyseFlags = JobOptions & { bands?: string; output?: string };
 
 type Results = TileCounts & { files: string[] };
 
@@ -41,7 +38,7 @@ export function analysisCommand<Flags extends AnalyseFlags, R extends Results>(
     ),
     createOption('--output <folder>', 'also write the files of the result into this folder'),
   ]);
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: Flags) => {
+  return withJobOptions(command).action(async (flags: Flags) => {
     const other = instead(flags);
     if (other) return other;
     const inputs = await inputsOf(flags);

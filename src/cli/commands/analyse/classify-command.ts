@@ -3,7 +3,7 @@ import type { ClassifyInputs, ClassifyResults } from '../../../hyperspectral/ind
 import { plural } from '../../../plural.js';
 import { labelsMissing } from '../../errors.js';
 import { addOptions, createOption, parseIntegerOption } from '../../options/index.js';
-import { formatBytes, formatPercent, print, table } from '../../output/index.js';
+import { formatBytes, formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
 type ClassifyFlags = AnalyseFlags & {
@@ -78,7 +78,7 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     formatPercent(precision),
     f1.toFixed(3),
   ]);
-  for (const line of table([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows])) print(line);
+  printTable([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows]);
   const scarce = classes
     .filter(({ pixels }) => pixels < MIN_PIXELS_PER_CLASS)
     .map(({ code }) => names[code] ?? `${code}`);
@@ -105,7 +105,7 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   ]);
   print();
   const titles = ['classifier', 'strength', 'tuning entropy', 'tuning OA', 'OA', 'AA', 'kappa'];
-  for (const line of table([titles, ...tried])) print(line);
+  printTable([titles, ...tried]);
   if (flags.classifier === undefined && compared.some(({ entropy }) => entropy > 0))
     print(`${results.classifier} was chosen because it has the lowest cross-entropy on the tuning pixels`);
   const { error, uncalibrated, temperature } = calibration;

@@ -7,7 +7,7 @@ import {
   parseIntegerOption,
   parsePositiveIntegerOption,
 } from '../../options/index.js';
-import { formatPercent, print, table } from '../../output/index.js';
+import { formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
 type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
@@ -44,7 +44,7 @@ function printClusters(results: ClusterResults): void {
     formatPercent(own / pixels),
     spread.toPrecision(4),
   ]);
-  for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
+  printTable([['code', 'pixels', 'share', 'rms distance'], ...rows]);
   const rest = converged ? '' : ' without convergence';
   print(
     `${plural(clusters.length, 'cluster')} explain ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import { addOptions, createOption, parseNumberOption } from '../../options/index.js';
-import { print, table } from '../../output/index.js';
+import { print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './analysis-command.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './library-argument.js';
 
@@ -45,8 +45,7 @@ async function matchInputs({ library, targets, method, threshold }: MatchFlags):
 
 function printMatch(results: MatchResults): void {
   const { method, targets, bands, uncovered, loading } = results;
-  for (const line of table([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]))
-    print(line);
+  printTable([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]);
   const left = uncovered > 0 ? `, ${uncovered} excluded because the library does not cover them` : '';
   print(`${method} over ${plural(bands.length, 'band')}${left}${loadingText(loading)}`);
   printMaps(results);

@@ -15,7 +15,7 @@ import {
   parsePositiveIntegerOption,
   splitBands,
 } from '../../options/index.js';
-import { logToStderr, print, printJson, table } from '../../output/index.js';
+import { logToStderr, print, printJson, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
 type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
@@ -118,7 +118,7 @@ async function listIndices(format: AnalyseFlags['format']): Promise<void> {
     expression,
     `${title} (${source})`,
   ]);
-  for (const line of table([['index', 'formula', 'description'], ...rows])) print(line);
+  printTable([['index', 'formula', 'description'], ...rows]);
 }
 
 function printIndices(results: IndicesResults): void {
@@ -126,7 +126,7 @@ function printIndices(results: IndicesResults): void {
     name,
     bands.map(({ asked, name, wavelength }) => `${asked}: ${name} (${wavelength.toFixed(1)} nm)`).join(', '),
   ]);
-  for (const line of table([['index', 'bands'], ...rows])) print(line);
+  printTable([['index', 'bands'], ...rows]);
   printMaps(results);
 }
 
@@ -141,7 +141,7 @@ function printSmooth(results: SmoothResults): void {
 
 function printResample(results: ResampleResults): void {
   const rows = results.sensorBands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]);
-  for (const line of table([['band', 'nm', 'FWHM'], ...rows])) print(line);
+  printTable([['band', 'nm', 'FWHM'], ...rows]);
   if (results.uncovered.length > 0) print(`not covered: ${results.uncovered.join(', ')}`);
   printMaps(results);
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import { addOptions, createOption, parsePositiveIntegerOption } from '../../options/index.js';
-import { formatPercent, print, table } from '../../output/index.js';
+import { formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './analysis-command.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
@@ -71,7 +71,7 @@ function printStats({ bands, pixels, tiles }: StatsResults): void {
     mean.toPrecision(5),
     std.toPrecision(4),
   ]);
-  for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
+  printTable([['band', 'nm', 'mean', 'std'], ...rows]);
   print(`${plural(pixels, 'pixel')} of ${plural(tiles, 'tile')}`);
 }
 
@@ -87,7 +87,7 @@ function printComponents(results: ComponentsResults): void {
       ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
     ]);
   const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
-  for (const line of table([headings, ...rows])) print(line);
+  printTable([headings, ...rows]);
   print(`${plural(pixels, 'pixel')}`);
   printMaps(results);
 }

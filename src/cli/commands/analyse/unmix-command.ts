@@ -7,7 +7,7 @@ import {
   parseIntegerOption,
   parsePositiveIntegerOption,
 } from '../../options/index.js';
-import { print, table } from '../../output/index.js';
+import { print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './library-argument.js';
 
@@ -53,7 +53,7 @@ function printUnmix(results: UnmixResults): void {
     position?.join(',') ?? '',
     tile,
   ]);
-  for (const line of table([['band', 'endmember', 'lon,lat', 'tile'], ...rows])) print(line);
+  printTable([['band', 'endmember', 'lon,lat', 'tile'], ...rows]);
   print(`${method} over ${plural(bands.length, 'band')}`);
   printMaps(results);
 }

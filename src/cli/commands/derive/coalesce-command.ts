@@ -2,17 +2,14 @@ import { Command } from 'commander';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseNumberOption,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { runDerive } from './run-derive-command.js';
 
-type CoalesceFlags = TargetOptions & FilterOptions & { to: string; window?: number };
+type CoalesceFlags = JobOptions & { to: string; window?: number };
 
 export function coalesceCommand(): Command {
   const command = addOptions(
@@ -28,7 +25,7 @@ export function coalesceCommand(): Command {
       ),
     ],
   );
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: CoalesceFlags) => {
+  return withJobOptions(command).action(async (flags: CoalesceFlags) => {
     const { to, window } = flags;
     await runDerive('coalesce', 'coalesced', { filter: toFilterParams(flags), to, window }, flags);
   });

@@ -2,17 +2,14 @@ import { Command } from 'commander';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseNumberOption,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { runDerive } from './run-derive-command.js';
 
-type FillFlags = TargetOptions & FilterOptions & { window?: number; toCoverage?: number; toCloud?: number };
+type FillFlags = JobOptions & { window?: number; toCoverage?: number; toCloud?: number };
 
 export function fillCommand(): Command {
   const command = addOptions(
@@ -37,7 +34,7 @@ export function fillCommand(): Command {
       ),
     ],
   );
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: FillFlags) => {
+  return withJobOptions(command).action(async (flags: FillFlags) => {
     const { window, toCoverage, toCloud } = flags;
     await runDerive('fill', 'filled', { filter: toFilterParams(flags), window, toCoverage, toCloud }, flags);
   });

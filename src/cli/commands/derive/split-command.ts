@@ -1,17 +1,14 @@
 import { Command } from 'commander';
 import {
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parsePositiveIntegerOption,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { runDerive } from './run-derive-command.js';
 
-type SplitFlags = TargetOptions & FilterOptions & { precision: number };
+type SplitFlags = JobOptions & { precision: number };
 
 export function splitCommand(): Command {
   const command = new Command('split')
@@ -23,7 +20,7 @@ export function splitCommand(): Command {
         parsePositiveIntegerOption,
       ).makeOptionMandatory(),
     );
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: SplitFlags) => {
+  return withJobOptions(command).action(async (flags: SplitFlags) => {
     await runDerive('split', 'split', { filter: toFilterParams(flags), precision: flags.precision }, flags);
   });
 }

@@ -11,26 +11,22 @@ import { oneFileOnly } from '../../errors.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseNumberOption,
   splitBands,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 
-type TensorFlags = TargetOptions &
-  FilterOptions & {
-    bands: string;
-    resolution?: number;
-    as?: 'npy' | 'tif';
-    stored?: boolean;
-    output: string;
-  };
+type TensorFlags = JobOptions & {
+  bands: string;
+  resolution?: number;
+  as?: 'npy' | 'tif';
+  stored?: boolean;
+  output: string;
+};
 
 export function tensorCommand(): Command {
   const command = addOptions(
@@ -52,7 +48,7 @@ export function tensorCommand(): Command {
       createOption('--stored', 'stored numbers instead of physical values'),
     ],
   );
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TensorFlags) => {
+  return withJobOptions(command).action(async (flags: TensorFlags) => {
     return withProgress(flags, 'cells', async (target, line) => {
       const { resolution, stored, output } = flags;
       const single = /\.(npy|tif)$/.test(output);

@@ -8,16 +8,13 @@ import { outcomeOf } from '../../job-outcome.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseIntegerOption,
   parsePositiveIntegerOption,
   parseTimeOption,
   RAW_SOURCE_HELP,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import {
   asciiMap,
@@ -25,13 +22,12 @@ import {
   logToStderr,
   print,
   printJson,
+  printTable,
   reportJobError,
-  table,
 } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 
-type TextureFlags = TargetOptions &
-  FilterOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
+type TextureFlags = JobOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
 
 export function textureCommand(): Command {
   const command = addOptions(
@@ -53,7 +49,7 @@ export function textureCommand(): Command {
     ],
   );
   command.addHelpText('after', RAW_SOURCE_HELP);
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TextureFlags) => {
+  return withJobOptions(command).action(async (flags: TextureFlags) => {
     const { clusters = 'auto', near, seed } = flags;
     const inputs = { filter: toFilterParams(flags), near, seed, ...(clusters !== 'auto' && { clusters }) };
     return withProgress(flags, 'places', async (target, line) => {
@@ -100,7 +96,7 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
   print(`${collection}: ${plural(places, 'place')} in ${plural(clusters.length, 'cluster')}`);
   print();
   const rows = clusters.map(({ places, middle }, c) => [clusterLetter(c), places.length, middle]);
-  for (const text of table([['cluster', 'places', 'most typical'], ...rows])) print(text);
+  printTable([['cluster', 'places', 'most typical'], ...rows]);
   print();
   const cells = clusters.flatMap(({ places }, c) =>
     places.map((geocode) => ({ geocode, mark: clusterLetter(c) })),
@@ -109,15 +105,14 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
     print(text);
   print();
   if (curve.length === 0) return;
-  for (const text of table([
+  printTable([
     ['clusters', 'silhouette', '', 'euclidean', 'manhattan', 'cosine'],
     ...curve.map(({ clusters, euclidean, manhattan, cosine }) => {
       const mean = (euclidean + manhattan + cosine) / 3;
       const bar = '#'.repeat(Math.max(0, Math.round(BAR_WIDTH * mean)));
       return [clusters, mean.toFixed(3), bar, euclidean.toFixed(3), manhattan.toFixed(3), cosine.toFixed(3)];
     }),
-  ]))
-    print(text);
+  ]);
   print();
 }
 

@@ -8,16 +8,13 @@ import { outcomeOf } from '../../job-outcome.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseIntegerOption,
   RAW_SOURCE_HELP,
-  type TargetOptions,
   TRAINING_MODE_NAMES,
   type TrainingOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
   withTrainingOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
@@ -26,8 +23,7 @@ import { interruptSignal } from '../../signals.js';
 import { kubernetesJob } from './train-command-kubernetes.js';
 import { trainingTable } from './train-command-table.js';
 
-type TrainFlags = TargetOptions &
-  FilterOptions &
+type TrainFlags = JobOptions &
   TrainingOptions & {
     mode?: string;
     seed?: number;
@@ -85,85 +81,83 @@ export function trainCommand(): Command {
   );
   command.addHelpText('after', RAW_SOURCE_HELP);
   withTrainingOptions(command);
-  return withTarget(withResources(withFilterOptions(command))).action(
-    async (asked: string[], flags: TrainFlags) => {
-      if (new Set(asked).size < asked.length) command.error('error: name each model once');
-      const { here, manifests: listed, placeMemory, server } = flags;
-      if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
-        command.error('error: --place-memory, --here and --manifests go with --mode contained');
-      if ((here || listed) && flags.transfer !== undefined)
-        command.error(
-          'error: --transfer works only for places that the server trains: leave out --here and --manifests',
-        );
-      if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
-        command.error('error: --mode distributed starts fresh: leave out --transfer');
-      if (flags.mode === 'distributed' && asked.length > 1)
-        command.error('error: --mode distributed trains one model: name one');
-      const curriculum = flags.representativesFirst || flags.curriculum;
-      if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
-        command.error(
-          'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
-        );
-      if (listed && server === undefined)
-        command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
-      if (here && listed) command.error('error: --here and --manifests exclude each other');
-      if (here && asked.length > 1) command.error('error: --here trains one model: name one');
-      return withProgress(flags, asked.length > 1 ? 'models' : 'places', async (target, line) => {
-        if (listed) return printJson(await manifests(target, asked, command));
-        const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning } = flags;
-        const [model] = asked;
-        const inputs = {
-          filter: toFilterParams(flags),
-          epochs,
-          patience,
-          validationFrom,
-          seed,
-          engine,
-          placeMemory,
-        };
-        const hooks = { signal: interruptSignal(), onProgress: line.update };
-        const { job, results, error } = await outcomeOf<TrainResults>(
-          here
-            ? // This import loads the training code.
-              (await import('./train-command-locally.js')).trainLocally(
-                target.client,
-                { model, ...inputs },
-                hooks,
-              )
-            : target.client.run(
-                'train',
-                {
-                  model: asked.length > 1 ? asked : model,
-                  mode,
-                  transfer,
-                  fineTuning,
-                  curriculum,
-                  ...inputs,
-                },
-                hooks,
-              ),
-        );
-        line.end();
-        if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
-        // If the job failed without a model, the error says everything.
-        else if (!error || results.models.length > 0) await printResults(results, asked);
-        if (error) reportJobError(error, flags);
-        else if (results.failed.length > 0) process.exitCode = 3;
-        // A distributed model has no place, so it is applied by its id.
-        const trained = [
-          ...new Set(
-            results.models.map(
-              ({ id, model, distributed }) => `"tilewright predict ${distributed ? id : model}"`,
+  return withJobOptions(command).action(async (asked: string[], flags: TrainFlags) => {
+    if (new Set(asked).size < asked.length) command.error('error: name each model once');
+    const { here, manifests: listed, placeMemory, server } = flags;
+    if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
+      command.error('error: --place-memory, --here and --manifests go with --mode contained');
+    if ((here || listed) && flags.transfer !== undefined)
+      command.error(
+        'error: --transfer works only for places that the server trains: leave out --here and --manifests',
+      );
+    if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
+      command.error('error: --mode distributed starts fresh: leave out --transfer');
+    if (flags.mode === 'distributed' && asked.length > 1)
+      command.error('error: --mode distributed trains one model: name one');
+    const curriculum = flags.representativesFirst || flags.curriculum;
+    if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
+      command.error(
+        'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
+      );
+    if (listed && server === undefined)
+      command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
+    if (here && listed) command.error('error: --here and --manifests exclude each other');
+    if (here && asked.length > 1) command.error('error: --here trains one model: name one');
+    return withProgress(flags, asked.length > 1 ? 'models' : 'places', async (target, line) => {
+      if (listed) return printJson(await manifests(target, asked, command));
+      const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning } = flags;
+      const [model] = asked;
+      const inputs = {
+        filter: toFilterParams(flags),
+        epochs,
+        patience,
+        validationFrom,
+        seed,
+        engine,
+        placeMemory,
+      };
+      const hooks = { signal: interruptSignal(), onProgress: line.update };
+      const { job, results, error } = await outcomeOf<TrainResults>(
+        here
+          ? // This import loads the training code.
+            (await import('./train-command-locally.js')).trainLocally(
+              target.client,
+              { model, ...inputs },
+              hooks,
+            )
+          : target.client.run(
+              'train',
+              {
+                model: asked.length > 1 ? asked : model,
+                mode,
+                transfer,
+                fineTuning,
+                curriculum,
+                ...inputs,
+              },
+              hooks,
             ),
+      );
+      line.end();
+      if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+      // If the job failed without a model, the error says everything.
+      else if (!error || results.models.length > 0) await printResults(results, asked);
+      if (error) reportJobError(error, flags);
+      else if (results.failed.length > 0) process.exitCode = 3;
+      // A distributed model has no place, so it is applied by its id.
+      const trained = [
+        ...new Set(
+          results.models.map(
+            ({ id, model, distributed }) => `"tilewright predict ${distributed ? id : model}"`,
           ),
-        ];
-        if (trained.length > 0)
-          logToStderr(
-            `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
-          );
-      });
-    },
-  );
+        ),
+      ];
+      if (trained.length > 0)
+        logToStderr(
+          `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
+        );
+    });
+  });
 }
 
 /** Flags that select the tiles of a place and configure its training. */
