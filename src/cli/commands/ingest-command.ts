@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
+import type { Client, LogLine, RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
@@ -21,7 +21,8 @@ import {
   withResources,
   withTarget,
 } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, warningLines } from '../output/index.js';
+import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
+import { outcomeOf } from '../run-job.js';
 import { interruptSignal } from '../signals.js';
 import { hasStdoutFailed } from '../stdio.js';
 import { watchForCompleteInputs } from '../watch-folders.js';
@@ -173,25 +174,20 @@ async function ingest(
     upload,
     ...options
   } = flags;
-  const line = progressLine('tiles');
   // This import is slow, and help does not need it.
   const { PLAN_PREFIX } = await import('../../ingest/index.js');
-  try {
+  const results = await withProgressLine('tiles', (line) => {
     const onLog = ({ level, text }: LogLine) => {
       if (!text.startsWith(PLAN_PREFIX)) return;
       line.end();
       logToStderr(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_PREFIX.length)}`);
     };
     const hooks = { signal, onProgress: line.update, onLog };
-    const results = upload
-      ? await uploadAll(target.client, paths, options, hooks)
-      : await ingestPaths(target.client, paths, options, hooks);
-    line.end();
-    printWarnings(results);
-    return results;
-  } finally {
-    line.end();
-  }
+    const send = upload ? uploadAll : ingestPaths;
+    return send(target.client, paths, options, hooks);
+  });
+  printWarnings(results);
+  return results;
 }
 
 const skippedWarning = ({ path, reason }: SkippedFile) => `warning: ${path} is skipped: ${reason}`;
@@ -291,19 +287,8 @@ async function ingestPaths(
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
-  return resultsEvenIfFailed(client.run('ingest', inputs, hooks));
-}
-
-/** Returns the results of a job even if every scene failed, so that each scene is reported with its reason. */
-async function resultsEvenIfFailed(
-  run: Promise<{ results: Timed<IngestResults> }>,
-): Promise<Timed<IngestResults>> {
-  try {
-    return (await run).results;
-  } catch (error) {
-    if (error instanceof JobError && error.results) return error.results as Timed<IngestResults>;
-    throw error;
-  }
+  // Even if every scene failed, each scene is reported with its reason.
+  return (await outcomeOf<IngestResults>(client.run('ingest', inputs, hooks))).results;
 }
 
 interface FilesToUpload {
@@ -354,7 +339,7 @@ async function uploadAll(
     try {
       const sideFiles = [...others, ...(await Promise.all([path, ...others].map(sideFilesOf))).flat()];
       logToStderr(`sending ${[path, ...sideFiles].join(', ')}`);
-      const results = await resultsEvenIfFailed(client.upload(path, options, hooks, sideFiles));
+      const { results } = await outcomeOf<IngestResults>(client.upload(path, options, hooks, sideFiles));
       all.collection ??= results.collection;
       all.scenes.push(...results.scenes);
       all.tiles += results.tiles;

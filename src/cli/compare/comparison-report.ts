@@ -62,7 +62,7 @@ ${legend(comparison)}
 </header>
 <main>
 ${section('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
-${section('Accuracy', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
+${section('Accuracy', tableHtml(accuracyTable(comparison)), html`<p class="note">${baselinesText(comparison)}</p>`)}
 ${section('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
 ${section('Convergence', convergence(comparison))}
 ${section('CPU and memory over time', ...overTime(comparison))}
@@ -125,10 +125,6 @@ function costNote({ idleBytesPerSecond, runs }: Comparison): Html {
     ? 'CPU and memory are those of the servers with all their processes, measured twice a second; memory excludes mapped files.'
     : 'CPU and memory are omitted, because a node does not count the processes that it starts, which only Linux allows.';
   return html`<p class="note">${cpu} ${bytes}</p>`;
-}
-
-function baselineNote(comparison: Comparison): Html {
-  return html`<p class="note">${baselinesText(comparison)}</p>`;
 }
 
 /** A logarithmic axis needs at least this many ticks to be readable. */

@@ -7,15 +7,15 @@ import { formatDuration } from '../../html/index.js';
 import { writeFileDurably } from '../../storage/index.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
-import { type Connection, connect } from '../connection.js';
+import { type Connection, withConnection } from '../connection.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
 import {
   type JobOptions,
   type TargetOptions,
   type TrainingOptions,
-  toFilterParams,
+  toTrainingInputs,
 } from '../options/index.js';
-import { logToStderr, print, printJson, printTable, progressLine } from '../output/index.js';
+import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 import { compareModes } from './compare-modes.js';
 import { describeDifferences, hasFailedCells } from './comparison-cells.js';
@@ -34,66 +34,51 @@ export type CompareFlags = JobOptions &
 
 /** `command` is the command line without the token, which the report shows. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
-  const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
-  const target = await connect(flags);
-  const line = progressLine('places');
+  const { modes, seeds, out } = flags;
   const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
-  const read = usageReader(target, flags);
   let unwritten: unknown;
   let ended = 0;
-  const signal = interruptSignal();
-  try {
-    const nodes = await nodesThatMeasure(target);
-    await mkdir(out, { recursive: true }).catch((error) => {
-      throw noOutFolder.because(error, out, messageOf(error));
-    });
-    const context = { command, target: target.name, nodes, software: version };
-    const comparison = await compareModes(
-      target.client,
-      {
-        model,
-        filter: toFilterParams(flags),
-        epochs,
-        patience,
-        validationFrom,
-        engine,
-        placeMemory,
-      },
-      { modes, seeds },
-      read,
-      {
-        signal,
-        onProgress: (what, progress) => line.update({ ...progress, message: `${what}: ${progress.message}` }),
-        onRun: async (comparison, last) => {
-          line.end();
-          ended++;
-          noteRun(comparison, last);
-          const generatedAt = new Date().toISOString();
-          unwritten = await writeReport([
-            [files.html, renderComparison(comparison, { ...context, generatedAt })],
-            [files.csv, toCsv(comparison)],
-          ]);
-        },
-      },
-    );
-    if (flags.format === 'json') printJson(comparison);
-    else printTables(comparison);
-    for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
-    if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
-    const { runs, failed } = comparison;
-    if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
-    else if (failed.length > 0 || hasFailedCells(comparison)) process.exitCode = 3;
-  } catch (error) {
-    line.end();
-    const all = modes.length * seeds.length;
-    if (signal.aborted)
-      throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
-    if (ended > 0) logToStderr(`${ended} of ${all} runs have ended: ${files.html}`);
-    throw error;
-  } finally {
-    line.end();
-    await target.close();
-  }
+  return withConnection(flags, async (target) => {
+    const signal = interruptSignal();
+    try {
+      const nodes = await nodesThatMeasure(target);
+      await mkdir(out, { recursive: true }).catch((error) => {
+        throw noOutFolder.because(error, out, messageOf(error));
+      });
+      const context = { command, target: target.name, nodes, software: version };
+      const inputs = { model, ...toTrainingInputs(flags) };
+      const comparison = await withProgressLine('places', (line) =>
+        compareModes(target.client, inputs, { modes, seeds }, usageReader(target, flags), {
+          signal,
+          onProgress: (what, progress) =>
+            line.update({ ...progress, message: `${what}: ${progress.message}` }),
+          onRun: async (comparison, last) => {
+            line.end();
+            ended++;
+            noteRun(comparison, last);
+            const generatedAt = new Date().toISOString();
+            unwritten = await writeReport([
+              [files.html, renderComparison(comparison, { ...context, generatedAt })],
+              [files.csv, toCsv(comparison)],
+            ]);
+          },
+        }),
+      );
+      if (flags.format === 'json') printJson(comparison);
+      else printTables(comparison);
+      for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
+      if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
+      const { runs, failed } = comparison;
+      if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
+      else if (failed.length > 0 || hasFailedCells(comparison)) process.exitCode = 3;
+    } catch (error) {
+      const all = modes.length * seeds.length;
+      if (signal.aborted)
+        throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
+      if (ended > 0) logToStderr(`${ended} of ${all} runs have ended: ${files.html}`);
+      throw error;
+    }
+  });
 }
 
 /** A node in this process sends nothing, so the counters of the machine are left out. */

@@ -10,6 +10,7 @@ export {
   defaultResources,
   type FilterOptions,
   type JobOptions,
+  optionValues,
   parseBytesOption,
   parseIntegerOption,
   parseNumberOption,
@@ -31,4 +32,9 @@ export {
   withTarget,
 } from './option-groups.js';
 export { allowCsv, PLACE_HELP, parsePlace } from './place-argument.js';
-export { TRAINING_MODE_NAMES, type TrainingOptions, withTrainingOptions } from './training-options.js';
+export {
+  TRAINING_MODE_NAMES,
+  type TrainingOptions,
+  toTrainingInputs,
+  withTrainingOptions,
+} from './training-options.js';

@@ -86,6 +86,12 @@ export interface TargetOptions extends CommonOptions, Partial<ResourceOptions> {
   token?: string;
 }
 
+/** The values that options have in `flags`, by their names there. */
+export function optionValues(options: Option[], flags: object): Record<string, unknown> {
+  const given = flags as Record<string, unknown>;
+  return Object.fromEntries(options.map((option) => [option.attributeName(), given[option.attributeName()]]));
+}
+
 /** Headings of the help. A command's own flags come before them. */
 const FILTER_GROUP = 'Which tiles:';
 const TARGET_GROUP = 'Where:';

@@ -1,12 +1,15 @@
 /** Options of the commands that train. */
 import { type Command, InvalidArgumentError } from 'commander';
+import type { FilterParams } from '../../query/index.js';
 import { engineOption } from './engine-option.js';
 import {
   addOptions,
   createOption,
+  type FilterOptions,
   parseBytesOption,
   parsePositiveIntegerOption,
   parseTimeOption,
+  toFilterParams,
 } from './option-groups.js';
 
 /** Lists the names itself, so that help does not load src/training. */
@@ -17,7 +20,16 @@ export interface TrainingOptions {
   patience?: number;
   validationFrom?: string;
   engine?: string;
+  /** Memory limit of a process of the contained mode, bytes. */
   placeMemory?: number;
+}
+
+/** The inputs of the process `train` that follow from the options. */
+export function toTrainingInputs(
+  flags: FilterOptions & TrainingOptions,
+): TrainingOptions & { filter: FilterParams } {
+  const { epochs, patience, validationFrom, engine, placeMemory } = flags;
+  return { filter: toFilterParams(flags), epochs, patience, validationFrom, engine, placeMemory };
 }
 
 export function withTrainingOptions(command: Command): Command {

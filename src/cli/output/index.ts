@@ -11,14 +11,13 @@ export {
   logToStderr,
   mergePartial,
   noMatchHint,
-  type ProgressLine,
   print,
   printJson,
   printTable,
-  progressLine,
   reportJobError,
   table,
   warningLines,
   warnPartial,
+  withProgressLine,
 } from './print.js';
 export { listNearest } from './print-nearest-names.js';

@@ -79,12 +79,24 @@ export function printTable(rows: (string | number)[][]): void {
 /** Interval of progress lines if stderr is not a terminal. */
 const NON_TTY_INTERVAL_MS = 15_000;
 
-export interface ProgressLine {
+interface ProgressLine {
   update(progress: Progress): void;
   end(): void;
 }
 
-/** Shows progress: on a terminal in one line that is rewritten, elsewhere with a line at intervals. */
+/** Shows progress while `work` runs: on a terminal in one line that is rewritten, elsewhere with a line at intervals. */
+export async function withProgressLine<T>(
+  unit: string,
+  work: (line: ProgressLine) => Promise<T>,
+): Promise<T> {
+  const line = progressLine(unit);
+  try {
+    return await work(line);
+  } finally {
+    line.end();
+  }
+}
+
 export function progressLine(unit: string): ProgressLine {
   const { stderr } = process;
   const started = performance.now();

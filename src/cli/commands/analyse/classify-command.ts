@@ -1,8 +1,7 @@
-import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import { labelsMissing } from '../../errors.js';
-import { addOptions, createOption, parseIntegerOption } from '../../options/index.js';
+import { createOption, parseIntegerOption } from '../../options/index.js';
 import { formatBytes, formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
@@ -14,47 +13,46 @@ type ClassifyFlags = AnalyseFlags & {
 } & Pick<ClassifyInputs, 'epochs' | 'precision' | 'seed'>;
 
 export const classifyCommand = () =>
-  analysisCommand<ClassifyFlags, ClassifyResults>(
-    addOptions(
-      new Command('classify').description('maps of classes and their probabilities, from labelled pixels'),
-      [
-        createOption(
-          '--labels <file>',
-          'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
-        ),
-        createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
-        createOption(
-          '--classifier <name>',
-          'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
-        ).choices([
-          'lda',
-          'logistic',
-          'mlp',
-          'cnn1d',
-          'cnn2d',
-          'resnet3d',
-        ] satisfies ClassifyInputs['classifier'][]),
-        createOption(
-          '--split <how>',
-          'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
-        )
-          .choices(['place', 'random'])
-          .default('place'),
-        createOption(
-          '--epochs <n>',
-          'passes of a convolutional network over the labelled pixels',
-          parseIntegerOption,
-        ),
-        createOption(
-          '--precision <how>',
-          'mixed stores spectra in float16 and halves the bytes of gradients',
-        ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
-        createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
-      ],
-    ),
-    classifyInputs,
-    printClasses,
-  );
+  analysisCommand<ClassifyResults, ClassifyFlags>({
+    name: 'classify',
+    description: 'maps of classes and their probabilities, from labelled pixels',
+    options: [
+      createOption(
+        '--labels <file>',
+        'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
+      ),
+      createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
+      createOption(
+        '--classifier <name>',
+        'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
+      ).choices([
+        'lda',
+        'logistic',
+        'mlp',
+        'cnn1d',
+        'cnn2d',
+        'resnet3d',
+      ] satisfies ClassifyInputs['classifier'][]),
+      createOption(
+        '--split <how>',
+        'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
+      )
+        .choices(['place', 'random'])
+        .default('place'),
+      createOption(
+        '--epochs <n>',
+        'passes of a convolutional network over the labelled pixels',
+        parseIntegerOption,
+      ),
+      createOption(
+        '--precision <how>',
+        'mixed stores spectra in float16 and halves the bytes of gradients',
+      ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
+      createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
+    ],
+    inputsOf: classifyInputs,
+    print: printClasses,
+  });
 
 async function classifyInputs(flags: ClassifyFlags): Promise<object> {
   const { labels: file, labelCollection, classifier, split, epochs, precision, seed } = flags;

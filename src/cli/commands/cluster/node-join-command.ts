@@ -4,7 +4,7 @@ import { plural } from '../../../plural.js';
 import { hasDataFolder, withConnection } from '../../connection.js';
 import { noDataFolder } from '../../errors.js';
 import { addOptions, createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
-import { formatBytes, logToStderr, print, printJson, progressLine } from '../../output/index.js';
+import { formatBytes, logToStderr, print, printJson, withProgressLine } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node-argument.js';
 import { interruptSignal } from '../../signals.js';
 
@@ -67,21 +67,20 @@ async function moveFolderIntoCluster(flags: JoinFlags & { store: string; etcd: s
   try {
     const objects = await openObjectStore(store);
     const coordination = new EtcdStore(splitList(etcd), clusterName);
-    const line = progressLine('tiles');
-    const onProgress = ({ done, total }: ImportProgress) =>
-      line.update({
-        message: '',
-        progress: (100 * done) / total,
-        tiles: { total, done, failed: 0, skipped: 0 },
-      });
     try {
-      const moved = await importFolder({ storage, objects, coordination, dryRun, signal, onProgress });
-      line.end();
+      const moved = await withProgressLine('tiles', (line) => {
+        const onProgress = ({ done, total }: ImportProgress) =>
+          line.update({
+            message: '',
+            progress: (100 * done) / total,
+            tiles: { total, done, failed: 0, skipped: 0 },
+          });
+        return importFolder({ storage, objects, coordination, dryRun, signal, onProgress });
+      });
       if (flags.format === 'json') printJson(moved);
       else printMoved(moved, data);
       if (moved.failed.length > 0) process.exitCode = 3;
     } finally {
-      line.end();
       await coordination.close();
       objects.close();
     }

@@ -6,7 +6,7 @@ import type { TensorFile, TensorResults } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
-import { withProgress } from '../../connection.js';
+import { withConnection } from '../../connection.js';
 import { oneFileOnly } from '../../errors.js';
 import {
   addOptions,
@@ -18,7 +18,7 @@ import {
   withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
+import { runJob } from '../../run-job.js';
 
 type TensorFlags = JobOptions & {
   bands: string;
@@ -49,20 +49,19 @@ export function tensorCommand(): Command {
     ],
   );
   return withJobOptions(command).action(async (flags: TensorFlags) => {
-    return withProgress(flags, 'cells', async (target, line) => {
+    return withConnection(flags, async ({ client }) => {
       const { resolution, stored, output } = flags;
       const single = /\.(npy|tif)$/.test(output);
       const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
-      const { job, results } = await target.client.run<TensorResults>(
-        'tensor',
-        { filter: toFilterParams(flags), bands: splitBands(flags.bands), resolution, format, stored },
-        { signal: interruptSignal(), onProgress: line.update },
+      const bands = splitBands(flags.bands);
+      const inputs = { filter: toFilterParams(flags), bands, resolution, format, stored };
+      const { job, results } = await runJob('cells', (hooks) =>
+        client.run<TensorResults>('tensor', inputs, hooks),
       );
-      line.end();
       if (single && results.files.length > 1) throw oneFileOnly(output, results.files.length);
       if (!single) await mkdir(output, { recursive: true });
       const pathOf = ({ name }: TensorFile) => (single ? output : join(output, name));
-      for (const file of results.files) await download(target.client, job, file, pathOf(file));
+      for (const file of results.files) await download(client, job, file, pathOf(file));
       if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results, pathOf);
       if (results.files.length > 0) return;

@@ -3,8 +3,7 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
-import { withProgress } from '../../connection.js';
-import { outcomeOf } from '../../job-outcome.js';
+import { withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,
@@ -25,7 +24,7 @@ import {
   printTable,
   reportJobError,
 } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
+import { outcomeOf, runJob } from '../../run-job.js';
 
 type TextureFlags = JobOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
 
@@ -52,12 +51,11 @@ export function textureCommand(): Command {
   return withJobOptions(command).action(async (flags: TextureFlags) => {
     const { clusters = 'auto', near, seed } = flags;
     const inputs = { filter: toFilterParams(flags), near, seed, ...(clusters !== 'auto' && { clusters }) };
-    return withProgress(flags, 'places', async (target, line) => {
+    return withConnection(flags, async ({ client }) => {
       const { job, results, error } = await outcomeOf<TextureResults>(
-        target.client.run('texture', inputs, { signal: interruptSignal(), onProgress: line.update }),
+        runJob('places', (hooks) => client.run('texture', inputs, hooks)),
       );
-      line.end();
-      if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+      if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results);
       if (error) reportJobError(error, flags);
       else if (results.failures > 0) process.exitCode = 3;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toArray } from '../../../async/index.js';
-import { type Client, type Progress, unreachable } from '../../../client/index.js';
+import { type Client, unreachable } from '../../../client/index.js';
 import { selectEngine } from '../../../engines/index.js';
 import { fromErrorDocument, TilewrightError } from '../../../errors.js';
 import type { Timed } from '../../../jobs/index.js';
@@ -18,24 +18,14 @@ import {
   type TrainResults,
   trainCells,
 } from '../../../training/index.js';
+import type { TrainingOptions } from '../../options/index.js';
+import type { Hooks } from '../../run-job.js';
 
-interface LocalTrainingInputs extends CellInputs {
-  epochs?: number;
-  patience?: number;
-  seed?: number;
-  engine?: string;
-  /** Memory limit of the training process, bytes. */
-  placeMemory?: number;
-}
+type LocalTrainingInputs = CellInputs & TrainingOptions & { seed?: number };
 
 /** Attempts to store the model. */
 const MAX_ATTEMPTS = 30;
 const RETRY_DELAY_MS = 5000;
-
-interface Hooks {
-  signal: AbortSignal;
-  onProgress: (progress: Progress) => void;
-}
 
 /**
  * Downloads the files of the place, trains as a node would, and lets the server store the model. Leaves no files on this machine. Throws

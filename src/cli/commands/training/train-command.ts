@@ -3,8 +3,7 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { TrainResults } from '../../../training/index.js';
-import { type Connection, withProgress } from '../../connection.js';
-import { outcomeOf } from '../../job-outcome.js';
+import { type Connection, withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,
@@ -14,12 +13,13 @@ import {
   TRAINING_MODE_NAMES,
   type TrainingOptions,
   toFilterParams,
+  toTrainingInputs,
   withJobOptions,
   withTrainingOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
 import { fetchAllPages } from '../../paging.js';
-import { interruptSignal } from '../../signals.js';
+import { type Hooks, outcomeOf, runJob } from '../../run-job.js';
 import { kubernetesJob } from './train-command-kubernetes.js';
 import { trainingTable } from './train-command-table.js';
 
@@ -103,43 +103,24 @@ export function trainCommand(): Command {
       command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
     if (here && listed) command.error('error: --here and --manifests exclude each other');
     if (here && asked.length > 1) command.error('error: --here trains one model: name one');
-    return withProgress(flags, asked.length > 1 ? 'models' : 'places', async (target, line) => {
+    return withConnection(flags, async (target) => {
       if (listed) return printJson(await manifests(target, asked, command));
-      const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning } = flags;
+      const { mode, seed, transfer, fineTuning } = flags;
+      const { client } = target;
       const [model] = asked;
-      const inputs = {
-        filter: toFilterParams(flags),
-        epochs,
-        patience,
-        validationFrom,
-        seed,
-        engine,
-        placeMemory,
+      const inputs = { ...toTrainingInputs(flags), seed };
+      const train = async (hooks: Hooks) => {
+        if (!here) {
+          const given = { model: asked.length > 1 ? asked : model, mode, transfer, fineTuning, curriculum };
+          return client.run<TrainResults>('train', { ...given, ...inputs }, hooks);
+        }
+        // This import loads the training code.
+        const { trainLocally } = await import('./train-command-locally.js');
+        return trainLocally(client, { model, ...inputs }, hooks);
       };
-      const hooks = { signal: interruptSignal(), onProgress: line.update };
-      const { job, results, error } = await outcomeOf<TrainResults>(
-        here
-          ? // This import loads the training code.
-            (await import('./train-command-locally.js')).trainLocally(
-              target.client,
-              { model, ...inputs },
-              hooks,
-            )
-          : target.client.run(
-              'train',
-              {
-                model: asked.length > 1 ? asked : model,
-                mode,
-                transfer,
-                fineTuning,
-                curriculum,
-                ...inputs,
-              },
-              hooks,
-            ),
-      );
-      line.end();
-      if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+      const unit = asked.length > 1 ? 'models' : 'places';
+      const { job, results, error } = await outcomeOf<TrainResults>(runJob(unit, train));
+      if (flags.format === 'json') printJson({ job, ...results });
       // If the job failed without a model, the error says everything.
       else if (!error || results.models.length > 0) await printResults(results, asked);
       if (error) reportJobError(error, flags);
