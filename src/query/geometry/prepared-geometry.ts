@@ -72,28 +72,16 @@ export class PreparedGeometry {
     return bboxesIntersect(this.bbox, box);
   }
 
-  /** True if shape and rectangle share a point, including edges. */
-  intersects(box: Bbox): boolean {
+  /** True if shape and rectangle share a point: with `open` of their interiors, otherwise including edges. */
+  intersects(box: Bbox, open = false): boolean {
+    const contains = open ? containsPointStrictly : containsPoint;
     return (
-      this.points.some((point) => containsPoint(box, point)) ||
-      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, false)) ||
+      this.points.some((point) => contains(box, point)) ||
+      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, open)) ||
       this.polygons.some(
         (part) =>
           bboxesIntersect(part.bbox, box) &&
-          (part.segments.intersects(box, false) || part.segments.containsPoint(...centreOf(box))),
-      )
-    );
-  }
-
-  /** True if the interiors of shape and rectangle share a point. */
-  intersectsInterior(box: Bbox): boolean {
-    return (
-      this.points.some((point) => containsPointStrictly(box, point)) ||
-      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, true)) ||
-      this.polygons.some(
-        (part) =>
-          bboxesIntersect(part.bbox, box) &&
-          (part.segments.intersects(box, true) || part.segments.containsPoint(...centreOf(box))),
+          (part.segments.intersects(box, open) || part.segments.containsPoint(...centreOf(box))),
       )
     );
   }

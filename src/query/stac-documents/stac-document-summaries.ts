@@ -3,6 +3,7 @@ import type { OwnerShare } from '../../dht/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
 import { memoizePerVersion } from '../memoize-query.js';
+import { visitRuns } from '../visit-runs.js';
 import type { StacCollection } from './stac-collection-document.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item-document.js';
 
@@ -51,23 +52,11 @@ function computeSummaries(
   index: ColumnIndex,
   { only }: OwnerShare,
 ): ReadonlyMap<string, CollectionSummaries> {
-  const parts: RunSummaries[] = [];
-  index.forEach({ where: only }, (rows) => {
-    const part = summariseRun(rows);
-    parts.push(part);
-    return part.add;
-  });
-  return mergeSummaries(parts.flatMap(({ summaries }) => summaries()));
+  return mergeSummaries(visitRuns(index, { where: only }, summariseRun).flat());
 }
 
-/** Summaries of the rows of one run. */
-interface RunSummaries {
-  add(row: number): void;
-  /** One for each collection, platform and source. */
-  summaries(): ReadonlyMap<string, CollectionSummaries>[];
-}
-
-function summariseRun(rows: IndexRun): RunSummaries {
+/** Summaries of the rows of one run: one for each collection, platform and source. */
+function summariseRun(rows: IndexRun) {
   const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
   const isBefore = (a: number, b: number) => {
     const difference = rows.compareCells(a, b);
@@ -90,7 +79,7 @@ function summariseRun(rows: IndexRun): RunSummaries {
     extendRange(kind!.cloud, cloud[row]!);
     extendRange(kind!.coverage, coverage[row]!);
   };
-  const summaries = () =>
+  const result = () =>
     Array.from(kinds.values(), (one) => {
       const { row } = one;
       const sample: Sample = {
@@ -109,7 +98,7 @@ function summariseRun(rows: IndexRun): RunSummaries {
       };
       return new Map([[rows.collections.names[collection[row]!]!, summary]]);
     });
-  return { add, summaries };
+  return { add, result };
 }
 
 /** Merges the summaries of several nodes or runs. */
