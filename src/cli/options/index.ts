@@ -2,7 +2,6 @@
  * Command-line options that commands share, with their environment variables and config file keys. Invariant: importing this loads neither
  * TensorFlow nor the node, so that help is fast. Imports the part `query`.
  */
-export { engineOption } from './engine-option.js';
 export {
   addOptions,
   type CommonOptions,
@@ -33,6 +32,7 @@ export {
 } from './option-groups.js';
 export { allowCsv, PLACE_HELP, parsePlace } from './place-argument.js';
 export {
+  engineOption,
   TRAINING_MODE_NAMES,
   type TrainingOptions,
   toTrainingInputs,

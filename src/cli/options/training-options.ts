@@ -1,7 +1,6 @@
 /** Options of the commands that train. */
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, type Option } from 'commander';
 import type { FilterParams } from '../../query/index.js';
-import { engineOption } from './engine-option.js';
 import {
   addOptions,
   createOption,
@@ -14,6 +13,15 @@ import {
 
 /** Lists the names itself, so that help does not load src/training. */
 export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];
+
+/** The option of commands that load a training engine. Lists the names itself, so that help does not load src/engines. */
+export const engineOption = (): Option =>
+  createOption('--engine <name>', 'use this engine or fail').choices([
+    'tfjs-node-gpu',
+    'wasm-onednn',
+    'wasm',
+    'tfjs-node',
+  ]);
 
 export interface TrainingOptions {
   epochs?: number;
