@@ -12,6 +12,7 @@ export {
   optionValues,
   parseBytesOption,
   parseIntegerOption,
+  parseJsonArgument,
   parseNumberOption,
   parsePortOption,
   parsePositiveIntegerOption,
@@ -30,7 +31,6 @@ export {
   withResources,
   withTarget,
 } from './option-groups.js';
-export { allowCsv, PLACE_HELP, parsePlace } from './place-argument.js';
 export {
   engineOption,
   TRAINING_MODE_NAMES,
