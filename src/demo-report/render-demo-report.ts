@@ -1,5 +1,14 @@
 /** Renders the report of a demo as one HTML page. */
-import { dateText, dateTime, formatDuration, type Html, html, htmlPage, reportStyle } from '../html/index.js';
+import {
+  dateText,
+  dateTime,
+  formatDuration,
+  type Html,
+  html,
+  htmlPage,
+  PAGE_POLICY,
+  reportStyle,
+} from '../html/index.js';
 import { plural } from '../plural.js';
 import { baselineComparison } from './demo-report-baselines.js';
 import { groupByCell, type ReportCell } from './demo-report-cells.js';
@@ -12,16 +21,13 @@ import { script } from './demo-report-script.js';
 import { summary } from './demo-report-summary.js';
 import { cellsBelowBaseline } from './demo-report-verdict.js';
 
-/** The page loads no external resources, and this policy makes browsers refuse them. */
-const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-
 /** One self-contained HTML page: no external resource, works offline, light and dark. Every text in `report` is escaped. */
 export function renderReport(report: DemoReport): string {
   const { title, generatedAt, machine, collection, scenes, tiles, training } = report;
   const cells = groupByCell(tiles);
   return htmlPage({
     title,
-    policy: POLICY,
+    policy: `${PAGE_POLICY}; script-src 'unsafe-inline'`,
     style: reportStyle,
     body: html`<header>
 <p class="eyebrow">tilewright report</p>

@@ -1,5 +1,8 @@
 import { type Html, html } from './html.js';
 
+/** Content-Security-Policy of a self-contained page without scripts. */
+export const PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+
 interface PageParts {
   title: string;
   /** Content-Security-Policy. */
