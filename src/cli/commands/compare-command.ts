@@ -3,6 +3,7 @@ import type { CompareFlags } from '../compare/index.js';
 import {
   addOptions,
   createOption,
+  givenFlags,
   parseIntegerOption,
   RAW_SOURCE_HELP,
   splitList,
@@ -42,7 +43,8 @@ export function compareCommand(): Command {
       command.error('error: --place-memory goes with contained as one of --modes');
     // This import is slow, and help does not need it.
     const { runCompare } = await import('../compare/index.js');
-    await runCompare(model, flags, commandText(command, model));
+    const given = givenFlags(command, (name) => name !== 'token').map(quoted);
+    await runCompare(model, flags, ['tilewright compare', model, ...given].join(' '));
   });
 }
 
@@ -69,24 +71,6 @@ function distinct(value: string): string[] {
   const all = splitList(value);
   if (new Set(all).size < all.length) throw new InvalidArgumentError('Name each one once.');
   return all;
-}
-
-/** The command with its flags from the command line, the environment and the config file, without the token. */
-function commandText(command: Command, model: string): string {
-  const given = command.options.flatMap((option): string[] => {
-    const name = option.attributeName();
-    const value: unknown = command.getOptionValue(name);
-    const source = command.getOptionValueSource(name);
-    if (value === undefined || source === undefined || source === 'default' || name === 'token') return [];
-    if (option.isBoolean()) return value ? [option.long!] : [];
-    const text = Array.isArray(value)
-      ? value.join(',')
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
-    return [option.long!, quoted(text)];
-  });
-  return ['tilewright compare', model, ...given].join(' ');
 }
 
 /** Quotes a text so that a shell reads it as one word. */

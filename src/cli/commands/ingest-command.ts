@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, type Option } from 'commander';
 import type { Client, LogLine, RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
@@ -13,6 +13,7 @@ import { notFolder } from '../errors.js';
 import {
   addOptions,
   createOption,
+  optionValues,
   parseIntegerOption,
   parseNumberOption,
   parsePositiveIntegerOption,
@@ -63,64 +64,72 @@ function readText(path: string): string {
   }
 }
 
+/** The options of the process. */
+function ingestOptions(): Option[] {
+  return [
+    createOption(
+      '--collection <id>',
+      'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
+    ),
+    createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
+    createOption(
+      '--precision <n>',
+      'length of the geocodes; default: such that cells are at least 128 px wide',
+      parseIntegerOption,
+    ),
+    createOption('--id <id>', 'scene id of a raster that is not a known product'),
+    createOption(
+      '--datetime <time>',
+      'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+    ),
+    createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
+    createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
+    createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
+    createOption('--offset <value>', 'see --scale', parseNumberOption),
+    createOption('--platform <name>', 'name of the satellite or aircraft'),
+    createOption(
+      '--mask-band <n>',
+      'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
+      parsePositiveIntegerOption,
+    ),
+
+    createOption(
+      '--position <place>',
+      'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
+    ),
+    createOption(
+      '--wavelengths <nm>',
+      'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
+      wavelengthList,
+    ),
+    createOption(
+      '--name-pattern <pattern>',
+      'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
+    ),
+    createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
+    createOption(
+      '--cloud-test',
+      'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
+    ),
+    createOption(
+      '--compress <method>',
+      'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
+    ).choices(['deflate']),
+    createOption(
+      '--dry-run',
+      'only list the tiles that the ingest would create; some of them may turn out to be empty',
+    ),
+  ];
+}
+
 export function ingestCommand(): Command {
+  const inputs = ingestOptions();
   const command = addOptions(
     new Command('ingest')
       .description('cut scenes into tiles')
       .argument('<path...>', 'raster files, archives, products as delivered, or folders of these'),
     [
-      createOption(
-        '--collection <id>',
-        'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
-      ),
-      createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
-      createOption(
-        '--precision <n>',
-        'length of the geocodes; default: such that cells are at least 128 px wide',
-        parseIntegerOption,
-      ),
-      createOption('--id <id>', 'scene id of a raster that is not a known product'),
-      createOption(
-        '--datetime <time>',
-        'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
-      ),
-      createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
-      createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
-      createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
-      createOption('--offset <value>', 'see --scale', parseNumberOption),
-      createOption('--platform <name>', 'name of the satellite or aircraft'),
-      createOption(
-        '--mask-band <n>',
-        'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
-        parsePositiveIntegerOption,
-      ),
-
-      createOption(
-        '--position <place>',
-        'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
-      ),
-      createOption(
-        '--wavelengths <nm>',
-        'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
-        wavelengthList,
-      ),
-      createOption(
-        '--name-pattern <pattern>',
-        'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
-      ),
-      createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
-      createOption(
-        '--cloud-test',
-        'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
-      ),
-      createOption(
-        '--compress <method>',
-        'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
-      ).choices(['deflate']),
-      createOption(
-        '--dry-run',
-        'only list the tiles that the ingest would create; some of them may turn out to be empty',
-      ),
+      ...inputs,
       createOption(
         '--watch',
         'keep running and ingest new files in the folders; with --format json one line for each batch',
@@ -139,11 +148,19 @@ export function ingestCommand(): Command {
         flags,
         async (target) => {
           const signal = interruptSignal();
+          const send = (found: string[]) =>
+            ingest(
+              target.client,
+              found,
+              optionValues(inputs, flags),
+              flags.upload ? uploadAll : ingestPaths,
+              signal,
+            );
           if (flags.watch) {
-            await watch(target, paths, flags, signal);
+            await watch(target, paths, flags, send, signal);
             return;
           }
-          const results = await ingest(target, paths, flags, signal);
+          const results = await send(paths);
           if (flags.format === 'json') printJson(results);
           else printResults(results, target.name);
           if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
@@ -155,25 +172,12 @@ export function ingestCommand(): Command {
 }
 
 async function ingest(
-  target: Connection,
+  client: Client,
   paths: string[],
-  flags: IngestFlags,
+  options: IngestOptions,
+  send: typeof ingestPaths,
   signal: AbortSignal,
 ): Promise<Timed<IngestResults>> {
-  const {
-    data,
-    server,
-    token,
-    memory,
-    cores,
-    reserve,
-    cloudModel,
-    format,
-    config,
-    watch,
-    upload,
-    ...options
-  } = flags;
   // This import is slow, and help does not need it.
   const { PLAN_PREFIX } = await import('../../ingest/index.js');
   const results = await withProgressLine('tiles', (line) => {
@@ -183,8 +187,7 @@ async function ingest(
       logToStderr(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_PREFIX.length)}`);
     };
     const hooks = { signal, onProgress: line.update, onLog };
-    const send = upload ? uploadAll : ingestPaths;
-    return send(target.client, paths, options, hooks);
+    return send(client, paths, options, hooks);
   });
   printWarnings(results);
   return results;
@@ -239,9 +242,10 @@ async function requireFolders(folders: string[]): Promise<void> {
 
 /** Ingests inputs as they become complete, until the signal is aborted. Skips files that are not scenes. */
 async function watch(
-  target: Connection,
+  { name }: Connection,
   folders: string[],
   flags: IngestFlags,
+  send: (inputs: string[]) => Promise<Timed<IngestResults>>,
   signal: AbortSignal,
 ): Promise<void> {
   const { inputFinder, notRecognised, parseNamePattern, sceneOfFile } = await import('../../ingest/index.js');
@@ -267,9 +271,9 @@ async function watch(
     }
     if (inputs.length === 0) continue;
     try {
-      const results = await ingest(target, inputs, flags, signal);
+      const results = await send(inputs);
       if (flags.format === 'json') print(JSON.stringify(results));
-      else printResults(results, target.name);
+      else printResults(results, name);
     } catch (error) {
       if (signal.aborted) return;
       // The next poll tries again, because a full job queue or a restarting server is temporary.

@@ -8,6 +8,7 @@ export {
   createOption,
   defaultResources,
   type FilterOptions,
+  givenFlags,
   type JobOptions,
   optionValues,
   parseBytesOption,

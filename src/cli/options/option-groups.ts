@@ -92,6 +92,19 @@ export function optionValues(options: Option[], flags: object): Record<string, u
   return Object.fromEntries(options.map((option) => [option.attributeName(), given[option.attributeName()]]));
 }
 
+/** The flags that the command line, the environment or the config file set, as words of a command line. */
+export function givenFlags(command: Command, isListed: (name: string) => boolean): string[] {
+  return command.options.flatMap((option): string[] => {
+    const name = option.attributeName();
+    const value: unknown = command.getOptionValue(name);
+    const isDefault = command.getOptionValueSource(name) === 'default';
+    if (!isListed(name) || isDefault || value === undefined) return [];
+    if (option.isBoolean()) return value ? [option.long!] : [];
+    if (Array.isArray(value)) return [option.long!, value.join(',')];
+    return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+  });
+}
+
 /** Headings of the help. A command's own flags come before them. */
 const FILTER_GROUP = 'Which tiles:';
 const TARGET_GROUP = 'Where:';

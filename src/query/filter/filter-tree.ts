@@ -116,17 +116,8 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
 }
 
 /** True if a filter refers to a property. */
-export function references(filter: Filter, property: PropertyName): boolean {
-  switch (filter.op) {
-    case 'not':
-    case 'isUnknown':
-      return references(filter.arg, property);
-    case 'and':
-    case 'or':
-      return filter.args.some((arg) => references(arg, property));
-  }
-  return referencedProperties(filter).includes(property);
-}
+export const references = (filter: Filter, property: PropertyName): boolean =>
+  conditionsOf(filter).some((condition) => referencedProperties(condition).includes(property));
 
 /** The properties of a condition. */
 export function referencedProperties(condition: Condition): PropertyName[] {

@@ -15,8 +15,7 @@ import {
   bboxPolygon,
   collectionLinks,
   groupAsset,
-  ITEM_HEAD,
-  previewAsset,
+  PREVIEW_ASSET,
   rasterBand,
   type StacItem,
   schemaExtensions,
@@ -82,9 +81,9 @@ interface CollectionText {
 
 function collectionText(collection: CollectionRecord, baseUrl: string): CollectionText {
   return {
-    head: `${ITEM_PREFIX},"collection":"${escapeJsonText(collection.id)}"`,
+    head: `"type":"Feature","stac_version":"1.0.0","collection":"${escapeJsonText(collection.id)}"`,
     license: escapeJsonText(collection.license),
-    links: elements(collectionLinks(collection, stacUrls(baseUrl))),
+    links: contentOf(collectionLinks(collection, stacUrls(baseUrl))),
     times: new Map(),
   };
 }
@@ -114,7 +113,6 @@ function writeItem(
   out.appendText('}}');
 }
 
-const ITEM_PREFIX = members(ITEM_HEAD);
 const GEOJSON = '"type":"application/geo+json"';
 
 function derivedFromText(href: string): string {
@@ -186,7 +184,7 @@ function writeAssets(
   out.appendText(`"thumbnail":{"href":"${url.preview(tile.id)}",${PREVIEW}}`);
 }
 
-const PREVIEW = members(withoutHref(previewAsset('')));
+const PREVIEW = contentOf(PREVIEW_ASSET);
 
 /** Parts of an asset that all tiles of a schema share. */
 interface GroupText {
@@ -230,6 +228,7 @@ const PLACEHOLDER_BOUNDS: GridBounds = { west: 0, south: 0, east: 0, north: 0 };
 
 function groupText(group: GroupRecord): GroupText {
   const {
+    href: _h,
     'proj:shape': _s,
     'proj:transform': _t,
     'raster:bands': encodings,
@@ -238,7 +237,7 @@ function groupText(group: GroupRecord): GroupText {
   return {
     name: escapeJsonText(group.name),
     file: `/${encodeURIComponent(group.name)}.tif`,
-    shared: Buffer.from(members(withoutHref(shared))),
+    shared: Buffer.from(contentOf(shared)),
     betweenPercents:
       encodings &&
       group.bands
@@ -253,7 +252,7 @@ const PERCENT_PLACEHOLDER = '\0';
 
 function bandText(band: BandRecord, group: GroupRecord): string {
   const { valid_percent: _v, statistics: _s, ...shared } = rasterBand(band, group);
-  return `{${members(shared)},"valid_percent":${PERCENT_PLACEHOLDER},"statistics":{"valid_percent":${PERCENT_PLACEHOLDER}}}`;
+  return `{${contentOf(shared)},"valid_percent":${PERCENT_PLACEHOLDER},"statistics":{"valid_percent":${PERCENT_PLACEHOLDER}}}`;
 }
 
 function bandsText(bands: BandRecord[], betweenPercents: string[]): string {
@@ -278,16 +277,7 @@ function escapeJsonText(text: string): string {
   return ESCAPED.test(text) ? JSON.stringify(text).slice(1, -1) : text;
 }
 
-/** The JSON of an object without its braces. */
-function members(value: object): string {
+/** The JSON of an object or a list without its brackets. */
+function contentOf(value: object): string {
   return JSON.stringify(value).slice(1, -1);
-}
-
-/** The JSON of a list without its brackets. */
-function elements(values: object[]): string {
-  return JSON.stringify(values).slice(1, -1);
-}
-
-function withoutHref<T extends { href: string }>({ href: _, ...rest }: T): Omit<T, 'href'> {
-  return rest;
 }

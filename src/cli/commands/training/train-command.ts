@@ -7,6 +7,7 @@ import { type Connection, withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,
+  givenFlags,
   type JobOptions,
   parseIntegerOption,
   RAW_SOURCE_HELP,
@@ -168,13 +169,7 @@ interface CellItem {
 /** A Job for each selected place and each model that can be trained there. Each Job runs beside the node that owns the place. */
 async function manifests({ client, name }: Connection, models: string[], command: Command): Promise<object> {
   const flags = command.opts<TrainFlags>();
-  const shared = command.options
-    .filter((option) => TRAINING_OPTION_NAMES.includes(option.attributeName()))
-    .flatMap((option): string[] => {
-      const value = command.getOptionValue(option.attributeName());
-      if (value === undefined) return [];
-      return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
-    });
+  const shared = givenFlags(command, (name) => TRAINING_OPTION_NAMES.includes(name));
   // Training uses raw tiles by default.
   const source = flags.source ?? (flags.filter === undefined ? 'raw' : undefined);
   const { features } = await fetchAllPages((limit, token) =>
