@@ -11,6 +11,10 @@ interface PageParts {
   body: Html;
 }
 
+export const htmlSection = (title: string, ...content: Html[]): Html => html`<section><h2>${title}</h2>
+${content}</section>
+`;
+
 /** An HTML page with embedded styles for light and dark mode. */
 export function htmlPage({ title, policy, style, body }: PageParts): string {
   return html`<!doctype html>

@@ -358,19 +358,16 @@ async function uploadAll(
   return all;
 }
 
-/** "band B04, tile 32UQU". */
-const factList = (facts: Record<string, string>) =>
-  Object.entries(facts)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
-
 function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [] } of scenes) {
     if (geocodes) {
       print(
         `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}`,
       );
-      for (const { file, ...facts } of names) print(`  ${file}: ${factList(facts)}`);
+      for (const { file, ...facts } of names) {
+        const texts = Object.entries(facts).map(([name, value]) => `${name} ${value}`);
+        print(`  ${file}: ${texts.join(', ')}`);
+      }
       for (const geocode of geocodes) print(`  ${geocode}`);
       continue;
     }

@@ -67,11 +67,6 @@ export class PreparedGeometry {
     }
   }
 
-  /** True if the bounding box of the shape and another box share a point. If not, the shape does not either. */
-  bboxIntersects(box: Bbox): boolean {
-    return bboxesIntersect(this.bbox, box);
-  }
-
   /** True if shape and rectangle share a point: with `open` of their interiors, otherwise including edges. */
   intersects(box: Bbox, open = false): boolean {
     const contains = open ? containsPointStrictly : containsPoint;
@@ -150,7 +145,8 @@ const containsPoint = ([west, south, east, north]: Bbox, [x, y]: Point) =>
 const containsPointStrictly = ([west, south, east, north]: Bbox, [x, y]: Point) =>
   x > west && x < east && y > south && y < north;
 
-const bboxesIntersect = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
+export const bboxesIntersect = (a: Bbox, b: Bbox) =>
+  b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
 
 const bboxContains = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
   w >= west && e <= east && s >= south && n <= north;

@@ -168,18 +168,12 @@ const ITEM_ASSETS = 'https://stac-extensions.github.io/item-assets/v1.0.0/schema
 /** Extensions of Items whose members describe assets of any tile. */
 const ASSET_EXTENSIONS = /\/(eo|raster)\/v/;
 
-export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
-  /** Lists of values, and ranges. */
-  summaries: Record<string, unknown>;
-  item_assets: Record<string, object>;
-};
-
 /** The document of a collection with the summaries of its tiles; `items` are the samples. */
 export function withSummaries(
   document: StacCollection,
   { platforms, sources, cloudCover, coverage }: CollectionSummariesWithTiles,
   items: StacItem[],
-): DescribedCollection {
+) {
   const extensions = new Set([ITEM_ASSETS, ...items.flatMap(({ stac_extensions }) => stac_extensions)]);
   const known = [...extensions].filter((one) => one === ITEM_ASSETS || ASSET_EXTENSIONS.test(one));
   return {

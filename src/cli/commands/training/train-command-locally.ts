@@ -33,46 +33,33 @@ const RETRY_DELAY_MS = 5000;
  */
 export async function trainLocally(
   client: Client,
-  {
-    model,
-    filter,
-    validationFrom,
-    epochs,
-    patience,
-    seed = DEFAULT_SEED,
-    engine: wanted,
-    placeMemory,
-  }: LocalTrainingInputs,
+  inputs: LocalTrainingInputs,
   { signal, onProgress }: Hooks,
 ): Promise<{ job: string; results: Timed<TrainResults> }> {
   const started = performance.now();
+  const { model, filter, epochs, patience, seed = DEFAULT_SEED } = inputs;
   const spec = getModelSpec(model);
-  const engine = await selectEngine({ engine: wanted });
-  const {
-    tiles,
-    geocode,
-    dates,
-    pairs,
-    validationFrom: from,
-  } = await client.trainingPlace({
-    model,
-    filter,
-    validationFrom,
-  });
+  const engine = await selectEngine({ engine: inputs.engine });
+  const place = await client.trainingPlace({ model, filter, validationFrom: inputs.validationFrom });
   const folder = await mkdtemp(join(tmpdir(), 'tilewright-place-'));
   try {
     const task = {
-      id: geocode,
+      id: place.geocode,
       model,
       seed,
       epochs,
       patience,
-      pairs,
-      validationFrom: from,
-      dates: await downloadTiles(client, dates, folder),
+      pairs: place.pairs,
+      validationFrom: place.validationFrom,
+      dates: await downloadTiles(client, place.dates, folder),
       checkpoint: join(folder, 'checkpoint'),
     };
-    const options = { engine: engine.name, cores: 1, limit: placeMemory ?? spec.memoryPerCell, signal };
+    const options = {
+      engine: engine.name,
+      cores: 1,
+      limit: inputs.placeMemory ?? spec.memoryPerCell,
+      signal,
+    };
     const onEpoch = ({ epoch }: { epoch: number }) =>
       onProgress({
         message: `training ${model} with ${engine.name}, epoch ${epoch}`,
@@ -80,12 +67,12 @@ export async function trainLocally(
         tiles: { total: 1, done: 0, failed: 0, skipped: 0 },
       });
     const [result] = await toArray(trainCells([task], { ...options, onEpoch }));
-    if ('skipped' in result) throw nothingTrained(1, [`${geocode}: ${result.skipped}`]);
+    if ('skipped' in result) throw nothingTrained(1, [`${place.geocode}: ${result.skipped}`]);
     if ('error' in result) throw fromErrorDocument({ status: 500, ...result.error });
     const trained = encodeUpload(result.trained);
-    const inputs = { model, filter, seed, tiles, engine, trained };
+    const upload = { model, filter, seed, tiles: place.tiles, engine, trained };
     const stored = await retryUnreachable(signal, () =>
-      client.run<TrainResults>('store-model', inputs, { signal }),
+      client.run<TrainResults>('store-model', upload, { signal }),
     );
     const seconds = (performance.now() - started) / 1000;
     return { ...stored, results: { ...stored.results, seconds } };
