@@ -59,17 +59,8 @@ function printSensor(
 function printCsv({ sensors, spectra }: SpectraDocument): void {
   noteEmpty(spectra);
   const isPoint = spectra.every(({ values }) => values !== undefined);
-  print(
-    [
-      'datetime',
-      'collection',
-      'band',
-      'wavelength_nm',
-      'fwhm_nm',
-      'bad_band',
-      isPoint ? 'value' : 'mean,std',
-    ].join(),
-  );
+  const columns = isPoint ? 'value' : 'mean,std';
+  print(`datetime,collection,band,wavelength_nm,fwhm_nm,bad_band,${columns}`);
   for (const spectrum of spectra)
     for (const [i, band] of sensors[spectrum.sensor]!.bands.entries()) {
       const { name, wavelength, fwhm = '', bad_band = false } = band;

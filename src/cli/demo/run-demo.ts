@@ -33,7 +33,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const started = performance.now();
   await mkdir(out, { recursive: true });
   logToStderr('1/4  scenes');
-  const input = options.path ? ownScene(options.path) : await sampleScenes(out);
+  const input: DemoInput = options.path
+    ? { description: relativePath(options.path), ingest: { paths: [options.path] } }
+    : await sampleScenes(out);
   logToStderr(`     ${input.description}`);
 
   const data = join(out, options.path ? 'data-own' : 'data');
@@ -97,10 +99,6 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 interface DemoInput {
   description: string;
   ingest: IngestInputs;
-}
-
-function ownScene(path: string): DemoInput {
-  return { description: relativePath(path), ingest: { paths: [path] } };
 }
 
 async function sampleScenes(out: string): Promise<DemoInput> {

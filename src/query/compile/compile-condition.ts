@@ -34,12 +34,12 @@ import {
   isNumber,
   isWavelength,
   numberColumn,
-  numberOfRow,
+  numberTest,
   type RowValue,
+  storedNumber,
   textOfRow,
   textTest,
   timeColumns,
-  wavelengthTest,
 } from './compile-row-values.js';
 import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 
@@ -82,16 +82,9 @@ function membership(condition: Membership, negated: boolean): QueryPlan {
   if ('periods' in condition) return timeMembership(condition, negated);
   const { property, values } = condition;
   if (!isNumber(property)) return textPlan(property, values as string[], negated);
-  if (isWavelength(property)) {
-    const wanted = new Set(values as number[]);
-    return { test: wavelengthTest(property, (value) => wanted.has(value) !== negated) };
-  }
-  const wanted = new Set((values as number[]).map(Math.fround));
-  const test: RunFilter = (rows) => {
-    const column = numberColumn(rows, property);
-    return (row) => !Number.isNaN(column[row]) && wanted.has(column[row]) !== negated;
-  };
-  return { test };
+  const numbers = values as number[];
+  const wanted = new Set(isWavelength(property) ? numbers : numbers.map(Math.fround));
+  return { test: numberTest(property, (value) => wanted.has(value) !== negated) };
 }
 
 /** The text is one of `values`, or none of them if `negated`. */
@@ -165,7 +158,7 @@ function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
 function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): QueryPlan {
   if (isWavelength(property)) {
     const compare = comparisons[op];
-    return { test: wavelengthTest(property, (one) => compare(one, value)) };
+    return { test: numberTest(property, (one) => compare(one, value)) };
   }
   const bound = Math.fround(value);
   return { test: (rows) => columnTest(numberColumn(rows, property), op, [bound, bound]) };
@@ -266,7 +259,7 @@ function isNull({ property }: IsNull, negated: boolean): QueryPlan {
     case 'eo:cloud_cover':
     case 'hsi:wavelength_min':
     case 'hsi:wavelength_max':
-      return nullPlan(negated, (rows) => numberOfRow(rows, property), Number.NaN);
+      return nullPlan(negated, (rows) => storedNumber(rows, property), Number.NaN);
     case 'start_datetime':
     case 'end_datetime':
       return nullPlan(negated, hasTime, false);

@@ -65,12 +65,13 @@ export function createItemWriter(
       texts = collectionText(collection, baseUrl);
       shared.set(collection, texts);
     }
-    writeItem(out, tile, schemaTextOf(tile), collection, url, texts);
+    writeItem(out, tile, url, texts);
   };
 }
 
 /** Parts that all Items of a collection share. */
 interface CollectionText {
+  collection: CollectionRecord;
   /** The first members. */
   head: string;
   license: string;
@@ -81,6 +82,7 @@ interface CollectionText {
 
 function collectionText(collection: CollectionRecord, baseUrl: string): CollectionText {
   return {
+    collection,
     head: `"type":"Feature","stac_version":"1.0.0","collection":"${escapeJsonText(collection.id)}"`,
     license: escapeJsonText(collection.license),
     links: contentOf(collectionLinks(collection, stacUrls(baseUrl))),
@@ -88,14 +90,8 @@ function collectionText(collection: CollectionRecord, baseUrl: string): Collecti
   };
 }
 
-function writeItem(
-  out: JsonBuffer,
-  tile: TileRecord,
-  schema: SchemaText,
-  collection: CollectionRecord,
-  url: StacUrls,
-  texts: CollectionText,
-): void {
+function writeItem(out: JsonBuffer, tile: TileRecord, url: StacUrls, texts: CollectionText): void {
+  const schema = schemaTextOf(tile);
   const grid = gridByName(tile.grid);
   const bounds = grid.bounds(tile.geocode);
   const [w, s, e, n] = cellBbox(grid, tile.geocode).map(numberText);
@@ -103,7 +99,7 @@ function writeItem(
   out.appendText(
     `{${texts.head},"stac_extensions":${schema.extensions},"id":"${escapeJsonText(tile.id)}","bbox":[${box}]` +
       `,"geometry":{"type":"Polygon","coordinates":[[[${w},${s}],[${e},${s}],[${e},${n}],[${w},${n}],[${w},${s}]]]}` +
-      `,"properties":{${propertiesText(tile, collection, bounds, texts)}${schema.properties},"proj:epsg":${grid.epsg}}` +
+      `,"properties":{${propertiesText(tile, bounds, texts)}${schema.properties},"proj:epsg":${grid.epsg}}` +
       `,"links":[{"rel":"self","href":"${url.item(tile.collection, tile.id)}",${GEOJSON}},${texts.links}` +
       `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}` +
       `${tile.model ? derivedFromText(url.modelItem(tile.model)) : ''}]` +
@@ -119,11 +115,7 @@ function derivedFromText(href: string): string {
   return `,{"rel":"derived_from","href":"${href}",${GEOJSON}}`;
 }
 
-function timesText(
-  { start, end, createdAt }: TileRecord,
-  collection: CollectionRecord,
-  { times }: CollectionText,
-): string {
+function timesText({ start, end, createdAt }: TileRecord, { collection, times }: CollectionText): string {
   const key = `${start}/${end}/${createdAt}`;
   let text = times.get(key);
   if (text !== undefined) return text;
@@ -135,15 +127,11 @@ function timesText(
   return text;
 }
 
-function propertiesText(
-  tile: TileRecord,
-  collection: CollectionRecord,
-  { west, south, east, north }: GridBounds,
-  texts: CollectionText,
-): string {
+function propertiesText(tile: TileRecord, bounds: GridBounds, texts: CollectionText): string {
+  const { west, south, east, north } = bounds;
   const { platform, cloudCover, footprint } = tile;
   const geocode = escapeJsonText(tile.geocode);
-  let text = timesText(tile, collection, texts);
+  let text = timesText(tile, texts);
   if (platform !== null) text += `,"platform":"${escapeJsonText(platform)}"`;
   text += `,"license":"${texts.license}"`;
   text +=

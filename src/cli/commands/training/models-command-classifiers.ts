@@ -6,14 +6,17 @@ import type { ClassifierCard } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import { formatPercent, print, printTable } from '../../output/index.js';
 
-export interface ListedClassifier {
+export interface Listed {
   id: string;
   geocode: string;
   /** RFC 3339. */
   createdAt: string;
+  versions: number;
+}
+
+export interface ListedClassifier extends Listed {
   classifier: string;
   metrics: { validation: { oa: number; kappa: number; pixels: number } };
-  versions: number;
 }
 
 export const isClassifier = (one: object): one is ListedClassifier => 'classifier' in one;

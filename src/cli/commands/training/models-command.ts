@@ -13,6 +13,7 @@ import { formatMse, imageMeasures, logToStderr, print, printJson, printTable } f
 import {
   isClassifier,
   isClassifierDocument,
+  type Listed,
   type ListedClassifier,
   printClassifier,
   printClassifiers,
@@ -103,14 +104,9 @@ async function exportModel(client: Client, id: string, path: string, flags: Mode
   else print(`wrote version ${version} of ${id}: ${written.join(', ')}`);
 }
 
-interface ListedModel {
-  id: string;
-  geocode: string;
-  /** RFC 3339. */
-  createdAt: string;
+interface ListedModel extends Listed {
   metrics: { validation: { mse: number; r2: number } };
   baseline: Record<'linear' | 'mean', { mse: number }>;
-  versions: number;
 }
 
 function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
