@@ -1,7 +1,6 @@
 /** Runs `tilewright compare`: the trainings, the report and the output. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { NodeUsageDocument } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
 import { writeFileDurably } from '../../storage/index.js';
@@ -9,12 +8,7 @@ import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
 import { type Connection, withConnection } from '../connection.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
-import {
-  type JobOptions,
-  type TargetOptions,
-  type TrainingOptions,
-  toTrainingInputs,
-} from '../options/index.js';
+import { type JobOptions, type TrainingOptions, toTrainingInputs } from '../options/index.js';
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 import { compareModes } from './compare-modes.js';
@@ -24,6 +18,7 @@ import type { ComparedRun, Comparison, FailedRun } from './comparison-data.js';
 import { renderComparison } from './comparison-report.js';
 import { baselinesText } from './comparison-summary.js';
 import { accuracyTable, cellTable, costTable } from './comparison-tables.js';
+import type { ReadUsage } from './comparison-usage.js';
 
 export type CompareFlags = JobOptions &
   TrainingOptions & {
@@ -48,7 +43,7 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
       const context = { command, target: target.name, nodes, software: version };
       const inputs = { model, ...toTrainingInputs(flags) };
       const comparison = await withProgressLine('places', (line) =>
-        compareModes(target.client, inputs, { modes, seeds }, usageReader(target, flags), {
+        compareModes(target.client, inputs, { modes, seeds }, usageReader(target, flags.data), {
           signal,
           onProgress: (what, progress) =>
             line.update({ ...progress, message: `${what}: ${progress.message}` }),
@@ -82,10 +77,7 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
 }
 
 /** A node in this process sends nothing, so the counters of the machine are left out. */
-function usageReader(
-  { client, name }: Connection,
-  { data }: TargetOptions,
-): () => Promise<NodeUsageDocument[]> {
+function usageReader({ client, name }: Connection, data: string): ReadUsage {
   if (name !== data) return async () => (await client.usage()).nodes;
   return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
 }

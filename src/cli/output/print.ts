@@ -1,5 +1,5 @@
 /** Messages and progress go to stderr; results go to stdout, as text or as one JSON document. */
-import type { PartialDocument, Progress } from '../../client/index.js';
+import type { JobError, PartialDocument, Progress } from '../../client/index.js';
 import { SLOTS } from '../../dht/index.js';
 import { formatDuration } from '../../html/index.js';
 import { plural } from '../../plural.js';
@@ -49,10 +49,7 @@ export function noMatchHint({ minCloud, maxCloud, geocode, recurse }: FilterOpti
 }
 
 /** Prints the error of a job, with a hint if its filter matched no tile, and sets the exit code 1. */
-export function reportJobError(
-  { message, code }: { message: string; code: string },
-  flags: FilterOptions,
-): void {
+export function reportJobError({ message, code }: JobError, flags: FilterOptions): void {
   logToStderr(`error: ${message} [${code}]`);
   const hint = NO_MATCH.test(message) && noMatchHint(flags);
   if (hint) logToStderr(hint);

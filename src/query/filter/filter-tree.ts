@@ -4,6 +4,7 @@
  */
 import { filterTooComplex } from '../errors.js';
 import { type Shape, type SpatialOp, vertexCount } from '../geometry/index.js';
+import type { ComparisonOp } from './filter-comparisons.js';
 import {
   type NumberExpression,
   operatorCount,
@@ -14,8 +15,6 @@ import {
 } from './filter-expression.js';
 import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './filter-properties.js';
 import type { TemporalOp } from './filter-temporal-relations.js';
-
-export type ComparisonOp = '=' | '<>' | '<' | '<=' | '>' | '>=';
 
 /** Milliseconds since 1970, ends included; null for an open end. */
 export type OpenPeriod = [start: number | null, end: number | null];

@@ -1,6 +1,6 @@
 /** Relations of a rectangle in degrees, the geometry of every Item, to the shape of a filter. */
 import type { Bbox } from '../../grid/index.js';
-import type { Geometry, Point, Shape } from './geometry-shape.js';
+import { bboxPolygon, type Geometry, type Point, type Shape } from './geometry-shape.js';
 import { SegmentIndex } from './segment-index.js';
 
 interface PreparedPart {
@@ -116,14 +116,7 @@ function geometriesOf(shape: Shape): Geometry[] {
     ];
     return [{ type: 'LineString', coordinates }];
   }
-  const ring: Point[] = [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ];
-  return [{ type: 'Polygon', coordinates: [ring] }];
+  return [bboxPolygon(shape.bbox)];
 }
 
 function boundingBox(points: readonly Point[]): Bbox {

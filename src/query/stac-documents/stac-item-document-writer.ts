@@ -8,11 +8,11 @@ import {
   type TileRecord,
   type TileSchema,
 } from '../../storage/index.js';
+import { bboxPolygon } from '../geometry/index.js';
 import { JsonBuffer } from './stac-document-buffer.js';
 import { attributionFor, isoTime, type StacUrls, stacUrls } from './stac-document-links.js';
 import {
   bandAssetsOf,
-  bboxPolygon,
   collectionLinks,
   groupAsset,
   PREVIEW_ASSET,

@@ -216,19 +216,3 @@ function jsonNumber(value: number): number | string {
   if (Number.isFinite(value)) return value;
   return value > 0 ? 'inf' : '-inf';
 }
-
-/** Counterclockwise and closed, as GeoJSON requires. */
-export function bboxPolygon([west, south, east, north]: Bbox): StacPolygon {
-  return {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [west, south],
-        [east, south],
-        [east, north],
-        [west, north],
-        [west, south],
-      ],
-    ],
-  };
-}

@@ -89,23 +89,14 @@ async function moveFolderIntoCluster(flags: JoinFlags & { store: string; etcd: s
   }
 }
 
-function printMoved(
-  { cluster, dryRun, scenes, tiles, models, bytes, kept, failed }: ImportReport,
-  data: string,
-): void {
-  const what = [
-    plural(scenes.moved, 'scene'),
-    plural(tiles.moved, 'tile'),
-    plural(models.moved, 'model'),
-  ].join(', ');
+function printMoved(report: ImportReport, data: string): void {
+  const { cluster, dryRun, scenes, tiles, models, bytes, kept, failed } = report;
+  const listed = (kind: 'moved' | 'present') =>
+    [plural(scenes[kind], 'scene'), plural(tiles[kind], 'tile'), plural(models[kind], 'model')].join(', ');
+  const what = listed('moved');
   if (dryRun) print(`${what} of ${data} would be moved into cluster ${cluster}`);
   else print(`moved ${what} of ${data} into cluster ${cluster}: ${formatBytes(bytes)}`);
-  const present = [
-    plural(scenes.present, 'scene'),
-    plural(tiles.present, 'tile'),
-    plural(models.present, 'model'),
-  ];
-  if (scenes.present + tiles.present + models.present > 0) print(`already there: ${present.join(', ')}`);
+  if (scenes.present + tiles.present + models.present > 0) print(`already there: ${listed('present')}`);
   for (const name of kept) logToStderr(`${name}: the cluster has another version, which is kept`);
   for (const { what, code, message } of failed) logToStderr(`${what}: ${message} [${code}]`);
 }

@@ -71,16 +71,9 @@ function numberOfClusters(value: string): number {
   }
 }
 
-function printResults({
-  textures,
-  unchanged,
-  skipped,
-  failed,
-  failures,
-  collections,
-  seconds,
-}: Timed<TextureResults>): void {
-  for (const collection of collections) if (collection.clusters.length > 0) printClusters(collection);
+function printResults(results: Timed<TextureResults>): void {
+  const { textures, unchanged, skipped, failed, failures, seconds } = results;
+  for (const collection of results.collections) if (collection.clusters.length > 0) printClusters(collection);
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   for (const [reason, number] of Object.entries(skipped))
     print(`${plural(number, 'place')} skipped: ${reason}`);

@@ -127,13 +127,8 @@ export function trainCommand(): Command {
       if (error) reportJobError(error, flags);
       else if (results.failed.length > 0) process.exitCode = 3;
       // A distributed model has no place, so it is applied by its id.
-      const trained = [
-        ...new Set(
-          results.models.map(
-            ({ id, model, distributed }) => `"tilewright predict ${distributed ? id : model}"`,
-          ),
-        ),
-      ];
+      const names = new Set(results.models.map(({ id, model, distributed }) => (distributed ? id : model)));
+      const trained = Array.from(names, (name) => `"tilewright predict ${name}"`);
       if (trained.length > 0)
         logToStderr(
           `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
