@@ -1,6 +1,7 @@
 /**
  * STAC documents of collections and tiles, and the summaries and extents of a collection. Invariant: a document depends only on records,
- * the index and the base URL. Imports files of a folder above, the folder `geometry` and the parts `dht` (types), `grid`, `raster` and `storage`.
+ * the index and the base URL. Imports files of a folder above, the folder `geometry` and the parts `dht` (types), `grid`, `raster` and
+ * `storage`.
  */
 
 export { toStacCollection } from './stac-collection-document.js';
