@@ -48,7 +48,7 @@ export async function benchPlacement({ short, log }: BenchOptions): Promise<Benc
   const [west, south, east, north] = land.bbox;
   const cells = geohash
     .cover({ west, south, east, north }, short ? 4 : 5)
-    .filter((geocode) => land.intersectsInterior(cellBbox(geohash, geocode)));
+    .filter((geocode) => land.intersects(cellBbox(geohash, geocode), true));
   log(`${cells.length} cells`);
   const size = short ? 10 : 50;
   const results: BenchResult[] = [];

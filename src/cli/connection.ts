@@ -7,7 +7,6 @@ import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
 import { defaultResources, type TargetOptions } from './options/index.js';
-import { type ProgressLine, progressLine } from './output/index.js';
 
 export interface Connection {
   client: Client;
@@ -24,7 +23,7 @@ export const hasDataFolder = (dir: string) => existsSync(join(dir, 'node.json'))
  * Connects a command to the server of `--server`, or to a node in this process that opens the data folder. If a server has the folder
  * open, connects to that server. `create` creates a missing folder. With `resume`, a node in this process resumes unfinished jobs.
  */
-export async function connect(
+async function connect(
   options: ConnectionOptions,
   { create = false, resume = false } = {},
 ): Promise<Connection> {
@@ -55,22 +54,6 @@ export async function withConnection<T>(
   } finally {
     await target.close();
   }
-}
-
-/** Works like `withConnection`, with a progress line that counts `unit` and is removed at the end. */
-export function withProgress<T>(
-  options: ConnectionOptions,
-  unit: string,
-  work: (target: Connection, line: ProgressLine) => Promise<T>,
-): Promise<T> {
-  return withConnection(options, async (target) => {
-    const line = progressLine(unit);
-    try {
-      return await work(target, line);
-    } finally {
-      line.end();
-    }
-  });
 }
 
 function connectToServer(url: string, token: string | undefined): Connection {

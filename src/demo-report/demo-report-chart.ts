@@ -40,7 +40,7 @@ export function axes(x: ChartAxis, y: ChartAxis): Html {
   })}</g>`;
 }
 
-export function panel(title: Html, note: Html | null, alt: string, content: Html): Html {
+export function panel(title: string, note: Html | null, alt: string, content: Html): Html {
   return html`<figure class="panel"><figcaption><b>${title}</b> ${note}</figcaption>
 <svg viewBox="0 0 ${PANEL_LAYOUT.width} ${PANEL_LAYOUT.height}" role="img" aria-label="${alt}">${content}</svg></figure>
 `;

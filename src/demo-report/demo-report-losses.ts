@@ -32,7 +32,7 @@ function lossPanel({ geocode, losses, patches, baseline }: ReportModel, x: Chart
       ? `Loss of place ${geocode} over ${last.epoch} epochs: validation from ${significant(first.validation)} to ${significant(last.validation)}, train from ${significant(first.train)} to ${significant(last.train)}`
       : `Place ${geocode} has no epochs`;
   return panel(
-    html`${geocode}`,
+    geocode,
     html`<span data-tip="${patches.train} patches to learn from, ${patches.validation} to check">${patches.train} + ${patches.validation} patches</span>`,
     alt,
     html`${axes(x, y)}<line class="ridge" x1="${toX(0)}" x2="${toX(1)}" y1="${ridge}" y2="${ridge}"/><path class="train" d="${line((loss) => loss.train)}"/><path class="model" d="${line((loss) => loss.validation)}"/>${

@@ -6,6 +6,7 @@ import {
   formatPercentValue,
   type Html,
   html,
+  multiplesBetween,
   niceBelow,
   niceStep,
 } from '../html/index.js';
@@ -128,12 +129,12 @@ function latitudeTicks({ north, height }: Frame): Html[] {
 
 function ticks(from: number, length: number): { value: number; share: number; decimals: number }[] {
   const step = niceStep(length / 4);
-  const first = Math.ceil(from / step);
-  const size = Math.floor((from + length) / step) - first + 1;
-  return Array.from({ length: size }, (_, i) => {
-    const value = (first + i) * step;
-    return { value, share: (value - from) / length, decimals: decimalsOf(step) };
-  });
+  const decimals = decimalsOf(step);
+  return multiplesBetween(from, from + length, step).map((value) => ({
+    value,
+    share: (value - from) / length,
+    decimals,
+  }));
 }
 
 function degrees(value: number, decimals: number, positive: string, negative: string): string {

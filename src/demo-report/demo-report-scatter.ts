@@ -21,14 +21,14 @@ export function scatterCharts({ models, pooled }: ReportTraining): Html {
   const all =
     pooled &&
     html`<div class="pooled">${scatterPanel(
-      html`All places`,
+      'All places',
       'all places together',
       pooled.model,
       html`${frame}${names}${models.map(dots)}`,
     )}</div>`;
   const each = models.map((model) =>
     scatterPanel(
-      html`${model.geocode}`,
+      model.geocode,
       `place ${model.geocode}`,
       model.metrics.validation,
       html`${frame}${dots(model)}`,
@@ -37,7 +37,7 @@ export function scatterCharts({ models, pooled }: ReportTraining): Html {
   return html`<div class="scatter">${all}${panels(each)}</div>`;
 }
 
-function scatterPanel(title: Html, name: string, { mse, r2: fit }: ReportMetrics, content: Html): Html {
+function scatterPanel(title: string, name: string, { mse, r2: fit }: ReportMetrics, content: Html): Html {
   const figures = html`<span>R² ${formatR2(fit)} · MSE ${significant(mse)}</span>`;
   const alt = `Predicted against true NDVI of ${name}: R2 ${formatR2(fit)}, mean squared error ${significant(mse)}`;
   return panel(title, figures, alt, content);

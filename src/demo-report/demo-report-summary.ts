@@ -14,6 +14,7 @@ export function summary(report: DemoReport, cells: ReportCell[]): Html {
     models.length === 0
       ? `No model was trained${skipped.length > 0 ? '; the reasons are below' : ''}.`
       : `For ${plural(models.length, 'place')} a small neural network of its own learnt to tell the mean NDVI (how green a patch is) from red, green and blue alone, in ${formatDuration(training.seconds)}.`;
+  const middle = formatR2(median(models.map(({ metrics }) => metrics.validation.r2)));
   return html`<p class="lead">${cut} ${found} ${learnt}</p>
 ${models.length > 0 && html`<p class="verdict">${verdictText(training)}</p>`}
 <dl class="numbers">${[
@@ -25,25 +26,14 @@ ${models.length > 0 && html`<p class="verdict">${verdictText(training)}</p>`}
       null,
       `${models.length === 1 ? 'model' : 'models'} trained, ${skipped.length} skipped`,
     ),
-    ...fits(models.length, pooled),
-  ]}</dl>`;
-
-  function fits(places: number, together: typeof pooled): Html[] {
-    if (places === 0) return [];
-    const middle = formatR2(median(models.map(({ metrics }) => metrics.validation.r2)));
-    return [
-      number(middle, null, 'median R² of a place’s validation patches'),
-      ...(together
-        ? [
-            number(
-              formatR2(together.model.r2),
-              null,
-              `R² of all patches together, MSE ${significant(together.model.mse)}`,
-            ),
-          ]
-        : []),
-    ];
-  }
+  ]}${models.length > 0 && number(middle, null, 'median R² of a place’s validation patches')}${
+    pooled &&
+    number(
+      formatR2(pooled.model.r2),
+      null,
+      `R² of all patches together, MSE ${significant(pooled.model.mse)}`,
+    )
+  }</dl>`;
 }
 
 function number(value: string | number, unit: string | null, label: string): Html {

@@ -3,12 +3,5 @@
  * Imports the parts `grid` (types) and `html`.
  */
 export { shownTiles } from './demo-report-cells.js';
-export type {
-  DemoReport,
-  ReportMetrics,
-  ReportModel,
-  ReportScene,
-  ReportTile,
-  ReportTraining,
-} from './demo-report-data.js';
+export type { DemoReport, ReportModel, ReportTile } from './demo-report-data.js';
 export { renderReport } from './render-demo-report.js';

@@ -1,5 +1,15 @@
 /** Renders the report of a demo as one HTML page. */
-import { dateText, dateTime, formatDuration, type Html, html, htmlPage, reportStyle } from '../html/index.js';
+import {
+  dateText,
+  dateTime,
+  formatDuration,
+  type Html,
+  html,
+  htmlPage,
+  htmlSection,
+  PAGE_POLICY,
+  reportStyle,
+} from '../html/index.js';
 import { plural } from '../plural.js';
 import { baselineComparison } from './demo-report-baselines.js';
 import { groupByCell, type ReportCell } from './demo-report-cells.js';
@@ -12,16 +22,13 @@ import { script } from './demo-report-script.js';
 import { summary } from './demo-report-summary.js';
 import { cellsBelowBaseline } from './demo-report-verdict.js';
 
-/** The page loads no external resources, and this policy makes browsers refuse them. */
-const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-
 /** One self-contained HTML page: no external resource, works offline, light and dark. Every text in `report` is escaped. */
 export function renderReport(report: DemoReport): string {
   const { title, generatedAt, machine, collection, scenes, tiles, training } = report;
   const cells = groupByCell(tiles);
   return htmlPage({
     title,
-    policy: POLICY,
+    policy: `${PAGE_POLICY}; script-src 'unsafe-inline'`,
     style: reportStyle,
     body: html`<header>
 <p class="eyebrow">tilewright report</p>
@@ -30,23 +37,17 @@ export function renderReport(report: DemoReport): string {
 ${summary(report, cells)}
 </header>
 <main>
-${section('The scenes', sceneTable(scenes))}
-${section('The tiles', tileSection(cells))}
-${section('The search', querySection(report))}
+${htmlSection('The scenes', sceneTable(scenes))}
+${htmlSection('The tiles', tileSection(cells))}
+${htmlSection('The search', querySection(report))}
 ${training.models.length > 0 && trainingSections(training)}
-${training.skipped.length > 0 && section('Skipped places', skippedList(training))}
-${report.next.length > 0 && section('How to go on', nextCommands(report.next))}
+${training.skipped.length > 0 && htmlSection('Skipped places', skippedList(training))}
+${report.next.length > 0 && htmlSection('How to go on', nextCommands(report.next))}
 </main>
 <footer>Made by tilewright, ${dateTime(generatedAt)}. This page holds all it shows and asks for nothing from elsewhere.</footer>
 <div id="tip" hidden></div>
 <script>${script}</script>`,
   });
-}
-
-function section(title: string, content: Html): Html {
-  return html`<section><h2>${title}</h2>
-${content}</section>
-`;
 }
 
 function sceneTable(scenes: ReportScene[]): Html {
@@ -81,16 +82,16 @@ function trainingSections(training: ReportTraining): Html {
   const { engine, seconds, epochs, models } = training;
   const sum = (part: 'train' | 'validation') =>
     models.reduce((total, { patches }) => total + patches[part], 0);
-  return html`${section(
+  return html`${htmlSection(
     'How the models learnt',
     html`<p>${plural(models.length, 'model')}, ${plural(epochs, 'epoch')} each, ${formatDuration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
 <div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>Up: mean squared error, logarithmic. Across: epochs.</span></div>
 ${lossCharts(models)}`,
-  )}${section(
+  )}${htmlSection(
     'What they predict',
     html`<p>Each dot is a validation patch: its true mean NDVI across, the predicted one up. On the dashed line the two are the same.</p>
 ${scatterCharts(training)}`,
-  )}${section(
+  )}${htmlSection(
     'Are they worth it?',
     html`<p>Ridge is a linear fit to the mean red, green and blue of a patch; mean is the average NDVI of the training patches, always. A network is worth its training only where it beats both. ${cellsBelowBaseline(models)}</p>
 ${baselineComparison(training)}`,

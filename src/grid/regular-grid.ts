@@ -33,15 +33,9 @@ export function createRegularGrid(lattice: RegularGridDefinition): Grid {
   const pattern = new RegExp(`^[${alphabet}]{${minPrecision},${maxPrecision}}$`);
 
   const span = (precision: number) => base ** (maxPrecision - precision);
-  const xAxis = (precision: number): GridAxis => ({
-    from: extent.west,
-    to: extent.east,
-    count: lattice.columns(precision),
-  });
-  const yAxis = (precision: number): GridAxis => ({
-    from: extent.south,
-    to: extent.north,
-    count: lattice.rows(precision),
+  const axes = (precision: number): { x: GridAxis; y: GridAxis } => ({
+    x: { from: extent.west, to: extent.east, count: lattice.columns(precision) },
+    y: { from: extent.south, to: extent.north, count: lattice.rows(precision) },
   });
 
   function checkPrecision(precision: number): void {
@@ -70,17 +64,14 @@ export function createRegularGrid(lattice: RegularGridDefinition): Grid {
       checkPrecision(precision);
       const inside = x >= extent.west && x <= extent.east && y >= extent.south && y <= extent.north;
       if (!inside) throw geocodeOutside(name, x, y);
-      return lattice.geocodeOf(
-        { column: cellAt(xAxis(precision), x), row: cellAt(yAxis(precision), y) },
-        precision,
-      );
+      const axis = axes(precision);
+      return lattice.geocodeOf({ column: cellAt(axis.x, x), row: cellAt(axis.y, y) }, precision);
     },
 
     bounds(geocode) {
       checkGeocode(geocode);
       const { column, row } = lattice.cellOf(geocode);
-      const x = xAxis(geocode.length);
-      const y = yAxis(geocode.length);
+      const { x, y } = axes(geocode.length);
       return {
         west: edge(x, column),
         south: edge(y, row),
@@ -105,8 +96,9 @@ export function createRegularGrid(lattice: RegularGridDefinition): Grid {
 
     cover(bounds: GridBounds, precision) {
       checkPrecision(precision);
-      const columns = cellsBetween(xAxis(precision), bounds.west, bounds.east);
-      const rows = cellsBetween(yAxis(precision), bounds.south, bounds.north);
+      const { x, y } = axes(precision);
+      const columns = cellsBetween(x, bounds.west, bounds.east);
+      const rows = cellsBetween(y, bounds.south, bounds.north);
       if (!columns || !rows) return [];
       const cells = (columns[1] - columns[0] + 1) * (rows[1] - rows[0] + 1);
       if (cells > MAX_COVER) throw geocodeTooMany(name, cells, precision, MAX_COVER);

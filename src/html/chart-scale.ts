@@ -12,10 +12,18 @@ export function linearScale(values: number[]): AxisScale & { step: number } {
   const margin = (high - low) * 0.04 || 0.1;
   const [from, to] = [low - margin, high + margin];
   const step = niceStep((to - from) / 7);
+  return {
+    position: (value) => clamp((value - from) / (to - from)),
+    ticks: multiplesBetween(from, to, step),
+    step,
+  };
+}
+
+/** The multiples of `step` from `from` to `to`. */
+export function multiplesBetween(from: number, to: number, step: number): number[] {
   const first = Math.ceil(from / step);
   const size = Math.floor(to / step) - first + 1;
-  const ticks = Array.from({ length: size }, (_, i) => (first + i) * step);
-  return { position: (value) => clamp((value - from) / (to - from)), ticks, step };
+  return Array.from({ length: size }, (_, i) => (first + i) * step);
 }
 
 /** A logarithmic axis over the positive values, with ticks at powers of ten; short axes also have ticks at 2 and 5 times these. */

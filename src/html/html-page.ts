@@ -1,5 +1,8 @@
 import { type Html, html } from './html.js';
 
+/** Content-Security-Policy of a self-contained page without scripts. */
+export const PAGE_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+
 interface PageParts {
   title: string;
   /** Content-Security-Policy. */
@@ -7,6 +10,10 @@ interface PageParts {
   style: Html;
   body: Html;
 }
+
+export const htmlSection = (title: string, ...content: Html[]): Html => html`<section><h2>${title}</h2>
+${content}</section>
+`;
 
 /** An HTML page with embedded styles for light and dark mode. */
 export function htmlPage({ title, policy, style, body }: PageParts): string {

@@ -5,7 +5,6 @@
 
 export * from './chart-scale.js';
 export { Html, html, trusted } from './html.js';
-export { htmlPage } from './html-page.js';
+export { htmlPage, htmlSection, PAGE_POLICY } from './html-page.js';
 export * from './number-format.js';
-export { PAGE_POLICY } from './page-policy.js';
 export { reportStyle } from './report-style.js';

@@ -12,6 +12,7 @@ export {
 export { toCql2Json } from './cql2/index.js';
 export { badDatetime, slotsUnanswered } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
+export { bboxPolygon } from './geometry/index.js';
 export { memoizeUntilChange } from './memoize-query.js';
 export {
   checkFilter,
@@ -41,7 +42,6 @@ export {
 } from './search/index.js';
 export {
   attributionFor,
-  bboxPolygon,
   collectionExtents,
   collectionSummaries,
   createItemWriter,

@@ -3,13 +3,12 @@ import type { CompareFlags } from '../compare/index.js';
 import {
   addOptions,
   createOption,
+  givenFlags,
   parseIntegerOption,
   RAW_SOURCE_HELP,
   splitList,
   TRAINING_MODE_NAMES,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
   withTrainingOptions,
 } from '../options/index.js';
 
@@ -37,17 +36,16 @@ export function compareCommand(): Command {
   );
   withTrainingOptions(command);
   command.addHelpText('after', RAW_SOURCE_HELP);
-  return withTarget(withResources(withFilterOptions(command))).action(
-    async (model: string, flags: CompareFlags) => {
-      if (flags.modes.length === 0 || flags.seeds.length === 0)
-        command.error('error: give at least one mode in --modes and one seed in --seeds');
-      if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
-        command.error('error: --place-memory goes with contained as one of --modes');
-      // This import is slow, and help does not need it.
-      const { runCompare } = await import('../compare/index.js');
-      await runCompare(model, flags, commandText(command, model));
-    },
-  );
+  return withJobOptions(command).action(async (model: string, flags: CompareFlags) => {
+    if (flags.modes.length === 0 || flags.seeds.length === 0)
+      command.error('error: give at least one mode in --modes and one seed in --seeds');
+    if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
+      command.error('error: --place-memory goes with contained as one of --modes');
+    // This import is slow, and help does not need it.
+    const { runCompare } = await import('../compare/index.js');
+    const given = givenFlags(command, (name) => name !== 'token').map(quoted);
+    await runCompare(model, flags, ['tilewright compare', model, ...given].join(' '));
+  });
 }
 
 function modes(value: string): string[] {
@@ -73,24 +71,6 @@ function distinct(value: string): string[] {
   const all = splitList(value);
   if (new Set(all).size < all.length) throw new InvalidArgumentError('Name each one once.');
   return all;
-}
-
-/** The command with its flags from the command line, the environment and the config file, without the token. */
-function commandText(command: Command, model: string): string {
-  const given = command.options.flatMap((option): string[] => {
-    const name = option.attributeName();
-    const value: unknown = command.getOptionValue(name);
-    const source = command.getOptionValueSource(name);
-    if (value === undefined || source === undefined || source === 'default' || name === 'token') return [];
-    if (option.isBoolean()) return value ? [option.long!] : [];
-    const text = Array.isArray(value)
-      ? value.join(',')
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
-    return [option.long!, quoted(text)];
-  });
-  return ['tilewright compare', model, ...given].join(' ');
 }
 
 /** Quotes a text so that a shell reads it as one word. */

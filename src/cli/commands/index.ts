@@ -1,5 +1,5 @@
 /**
- * The commands, one per file. Each is loaded by name, so that a command does not load the code of the others. Imports files of a folder
+ * The commands. Each is loaded by name, so that a command does not load the code of the others. Imports files of a folder
  * above, the folders `compare`, `demo`, `options` and `output` and the parts `api`, `async`, `client`, `coordination`, `derive` (types),
  * `dht`, `engines`, `grid`, `html`, `hyperspectral`, `ingest`, `jobs` (types), `node.ts`, `storage` and `training`.
  */
@@ -12,9 +12,9 @@ export const COMMANDS: Record<string, () => Promise<Command>> = {
   search: async () => (await import('./search-command.js')).searchCommand(),
   series: async () => (await import('./series-command.js')).seriesCommand(),
   spectrum: async () => (await import('./spectrum-command.js')).spectrumCommand(),
-  fill: async () => (await import('./derive/fill-command.js')).fillCommand(),
-  split: async () => (await import('./derive/split-command.js')).splitCommand(),
-  coalesce: async () => (await import('./derive/coalesce-command.js')).coalesceCommand(),
+  fill: async () => (await import('./derive/derive-commands.js')).fillCommand(),
+  split: async () => (await import('./derive/derive-commands.js')).splitCommand(),
+  coalesce: async () => (await import('./derive/derive-commands.js')).coalesceCommand(),
   analyse: async () => (await import('./analyse/index.js')).analyseCommand(),
   tensor: async () => (await import('./derive/tensor-command.js')).tensorCommand(),
   train: async () => (await import('./training/train-command.js')).trainCommand(),

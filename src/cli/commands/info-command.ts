@@ -4,7 +4,7 @@ import { plural } from '../../plural.js';
 import { withConnection } from '../connection.js';
 import { idNotFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options/index.js';
-import { mergePartial, print, printJson, table, warningLines, warnPartial } from '../output/index.js';
+import { mergePartial, print, printJson, printTable, warningLines, warnPartial } from '../output/index.js';
 
 export function infoCommand(): Command {
   const command = new Command('info')
@@ -66,7 +66,7 @@ function printCollection(collection: Collection, scenes: SceneSummary[]): void {
   const { id, title, license } = collection;
   print(`collection ${id}: ${title}, ${cellsOf(collection)}, license ${license}`);
   const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles]);
-  if (rows.length > 0) for (const line of table([['scene', 'time', 'tiles'], ...rows])) print(line);
+  if (rows.length > 0) printTable([['scene', 'time', 'tiles'], ...rows]);
   for (const line of warningLines(scenes)) print(`warning: ${line}`);
   print(plural(scenes.length, 'scene'));
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
-import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
+import { Command, InvalidArgumentError, type Option } from 'commander';
+import type { Client, LogLine, RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
@@ -13,6 +13,7 @@ import { notFolder } from '../errors.js';
 import {
   addOptions,
   createOption,
+  optionValues,
   parseIntegerOption,
   parseNumberOption,
   parsePositiveIntegerOption,
@@ -21,7 +22,8 @@ import {
   withResources,
   withTarget,
 } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, warningLines } from '../output/index.js';
+import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
+import { outcomeOf } from '../run-job.js';
 import { interruptSignal } from '../signals.js';
 import { hasStdoutFailed } from '../stdio.js';
 import { watchForCompleteInputs } from '../watch-folders.js';
@@ -62,64 +64,72 @@ function readText(path: string): string {
   }
 }
 
+/** The options of the process. */
+function ingestOptions(): Option[] {
+  return [
+    createOption(
+      '--collection <id>',
+      'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
+    ),
+    createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
+    createOption(
+      '--precision <n>',
+      'length of the geocodes; default: such that cells are at least 128 px wide',
+      parseIntegerOption,
+    ),
+    createOption('--id <id>', 'scene id of a raster that is not a known product'),
+    createOption(
+      '--datetime <time>',
+      'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+    ),
+    createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
+    createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
+    createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
+    createOption('--offset <value>', 'see --scale', parseNumberOption),
+    createOption('--platform <name>', 'name of the satellite or aircraft'),
+    createOption(
+      '--mask-band <n>',
+      'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
+      parsePositiveIntegerOption,
+    ),
+
+    createOption(
+      '--position <place>',
+      'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
+    ),
+    createOption(
+      '--wavelengths <nm>',
+      'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
+      wavelengthList,
+    ),
+    createOption(
+      '--name-pattern <pattern>',
+      'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
+    ),
+    createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
+    createOption(
+      '--cloud-test',
+      'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
+    ),
+    createOption(
+      '--compress <method>',
+      'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
+    ).choices(['deflate']),
+    createOption(
+      '--dry-run',
+      'only list the tiles that the ingest would create; some of them may turn out to be empty',
+    ),
+  ];
+}
+
 export function ingestCommand(): Command {
+  const inputs = ingestOptions();
   const command = addOptions(
     new Command('ingest')
       .description('cut scenes into tiles')
       .argument('<path...>', 'raster files, archives, products as delivered, or folders of these'),
     [
-      createOption(
-        '--collection <id>',
-        'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
-      ),
-      createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
-      createOption(
-        '--precision <n>',
-        'length of the geocodes; default: such that cells are at least 128 px wide',
-        parseIntegerOption,
-      ),
-      createOption('--id <id>', 'scene id of a raster that is not a known product'),
-      createOption(
-        '--datetime <time>',
-        'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
-      ),
-      createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
-      createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
-      createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
-      createOption('--offset <value>', 'see --scale', parseNumberOption),
-      createOption('--platform <name>', 'name of the satellite or aircraft'),
-      createOption(
-        '--mask-band <n>',
-        'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
-        parsePositiveIntegerOption,
-      ),
-
-      createOption(
-        '--position <place>',
-        'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
-      ),
-      createOption(
-        '--wavelengths <nm>',
-        'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
-        wavelengthList,
-      ),
-      createOption(
-        '--name-pattern <pattern>',
-        'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
-      ),
-      createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
-      createOption(
-        '--cloud-test',
-        'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
-      ),
-      createOption(
-        '--compress <method>',
-        'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
-      ).choices(['deflate']),
-      createOption(
-        '--dry-run',
-        'only list the tiles that the ingest would create; some of them may turn out to be empty',
-      ),
+      ...inputs,
       createOption(
         '--watch',
         'keep running and ingest new files in the folders; with --format json one line for each batch',
@@ -138,11 +148,19 @@ export function ingestCommand(): Command {
         flags,
         async (target) => {
           const signal = interruptSignal();
+          const send = (found: string[]) =>
+            ingest(
+              target.client,
+              found,
+              optionValues(inputs, flags),
+              flags.upload ? uploadAll : ingestPaths,
+              signal,
+            );
           if (flags.watch) {
-            await watch(target, paths, flags, signal);
+            await watch(target, paths, flags, send, signal);
             return;
           }
-          const results = await ingest(target, paths, flags, signal);
+          const results = await send(paths);
           if (flags.format === 'json') printJson(results);
           else printResults(results, target.name);
           if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
@@ -154,44 +172,25 @@ export function ingestCommand(): Command {
 }
 
 async function ingest(
-  target: Connection,
+  client: Client,
   paths: string[],
-  flags: IngestFlags,
+  options: IngestOptions,
+  send: typeof ingestPaths,
   signal: AbortSignal,
 ): Promise<Timed<IngestResults>> {
-  const {
-    data,
-    server,
-    token,
-    memory,
-    cores,
-    reserve,
-    cloudModel,
-    format,
-    config,
-    watch,
-    upload,
-    ...options
-  } = flags;
-  const line = progressLine('tiles');
   // This import is slow, and help does not need it.
   const { PLAN_PREFIX } = await import('../../ingest/index.js');
-  try {
+  const results = await withProgressLine('tiles', (line) => {
     const onLog = ({ level, text }: LogLine) => {
       if (!text.startsWith(PLAN_PREFIX)) return;
       line.end();
       logToStderr(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_PREFIX.length)}`);
     };
     const hooks = { signal, onProgress: line.update, onLog };
-    const results = upload
-      ? await uploadAll(target.client, paths, options, hooks)
-      : await ingestPaths(target.client, paths, options, hooks);
-    line.end();
-    printWarnings(results);
-    return results;
-  } finally {
-    line.end();
-  }
+    return send(client, paths, options, hooks);
+  });
+  printWarnings(results);
+  return results;
 }
 
 const skippedWarning = ({ path, reason }: SkippedFile) => `warning: ${path} is skipped: ${reason}`;
@@ -243,9 +242,10 @@ async function requireFolders(folders: string[]): Promise<void> {
 
 /** Ingests inputs as they become complete, until the signal is aborted. Skips files that are not scenes. */
 async function watch(
-  target: Connection,
+  { name }: Connection,
   folders: string[],
   flags: IngestFlags,
+  send: (inputs: string[]) => Promise<Timed<IngestResults>>,
   signal: AbortSignal,
 ): Promise<void> {
   const { inputFinder, notRecognised, parseNamePattern, sceneOfFile } = await import('../../ingest/index.js');
@@ -271,9 +271,9 @@ async function watch(
     }
     if (inputs.length === 0) continue;
     try {
-      const results = await ingest(target, inputs, flags, signal);
+      const results = await send(inputs);
       if (flags.format === 'json') print(JSON.stringify(results));
-      else printResults(results, target.name);
+      else printResults(results, name);
     } catch (error) {
       if (signal.aborted) return;
       // The next poll tries again, because a full job queue or a restarting server is temporary.
@@ -291,19 +291,8 @@ async function ingestPaths(
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
-  return resultsEvenIfFailed(client.run('ingest', inputs, hooks));
-}
-
-/** Returns the results of a job even if every scene failed, so that each scene is reported with its reason. */
-async function resultsEvenIfFailed(
-  run: Promise<{ results: Timed<IngestResults> }>,
-): Promise<Timed<IngestResults>> {
-  try {
-    return (await run).results;
-  } catch (error) {
-    if (error instanceof JobError && error.results) return error.results as Timed<IngestResults>;
-    throw error;
-  }
+  // Even if every scene failed, each scene is reported with its reason.
+  return (await outcomeOf<IngestResults>(client.run('ingest', inputs, hooks))).results;
 }
 
 interface FilesToUpload {
@@ -354,7 +343,7 @@ async function uploadAll(
     try {
       const sideFiles = [...others, ...(await Promise.all([path, ...others].map(sideFilesOf))).flat()];
       logToStderr(`sending ${[path, ...sideFiles].join(', ')}`);
-      const results = await resultsEvenIfFailed(client.upload(path, options, hooks, sideFiles));
+      const { results } = await outcomeOf<IngestResults>(client.upload(path, options, hooks, sideFiles));
       all.collection ??= results.collection;
       all.scenes.push(...results.scenes);
       all.tiles += results.tiles;
@@ -369,19 +358,16 @@ async function uploadAll(
   return all;
 }
 
-/** "band B04, tile 32UQU". */
-const factList = (facts: Record<string, string>) =>
-  Object.entries(facts)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
-
 function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [] } of scenes) {
     if (geocodes) {
       print(
         `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}`,
       );
-      for (const { file, ...facts } of names) print(`  ${file}: ${factList(facts)}`);
+      for (const { file, ...facts } of names) {
+        const texts = Object.entries(facts).map(([name, value]) => `${name} ${value}`);
+        print(`  ${file}: ${texts.join(', ')}`);
+      }
       for (const geocode of geocodes) print(`  ${geocode}`);
       continue;
     }

@@ -3,7 +3,7 @@ import type { Client, JobDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
 import { withConnection } from '../connection.js';
 import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
@@ -57,23 +57,22 @@ const UNIT_OF_PROCESS: Record<string, string> = { train: 'places', tensor: 'cell
 /** Prints the log and the progress of a job until it ends. Returns the ended job; undefined after Ctrl-C. */
 async function followJob(client: Client, id: string): Promise<JobDocument | undefined> {
   const { processID } = await client.job(id);
-  const line = progressLine(UNIT_OF_PROCESS[processID] ?? 'tiles');
   const signal = interruptSignal();
   try {
-    for await (const { event, data } of client.jobEvents(id, signal)) {
-      if (event === 'progress') line.update(data);
-      else {
-        line.end();
-        const [level, text] = event === 'log' ? [data.level, data.text] : ['state', data.status];
-        logToStderr(`${data.time} ${level.padEnd(7)} ${text}`);
+    await withProgressLine(UNIT_OF_PROCESS[processID] ?? 'tiles', async (line) => {
+      for await (const { event, data } of client.jobEvents(id, signal)) {
+        if (event === 'progress') line.update(data);
+        else {
+          line.end();
+          const [level, text] = event === 'log' ? [data.level, data.text] : ['state', data.status];
+          logToStderr(`${data.time} ${level.padEnd(7)} ${text}`);
+        }
       }
-    }
+    });
   } catch (error) {
     if (!signal.aborted) throw error;
     logToStderr(`no longer following; "tilewright jobs ${id}" shows its progress`);
     return undefined;
-  } finally {
-    line.end();
   }
   return client.job(id);
 }
@@ -87,7 +86,7 @@ function printList(jobs: JobDocument[]): void {
     job.created,
     job.error?.message ?? job.message,
   ]);
-  for (const row of table([['job', 'process', 'state', 'done', 'created', 'message'], ...rows])) print(row);
+  printTable([['job', 'process', 'state', 'done', 'created', 'message'], ...rows]);
 }
 
 function printJob(job: JobDocument): void {

@@ -12,7 +12,7 @@ import {
   withFilterOptions,
   withTarget,
 } from '../options/index.js';
-import { listNearest, logToStderr, print, printJson, table, warnPartial } from '../output/index.js';
+import { listNearest, logToStderr, print, printJson, printTable, warnPartial } from '../output/index.js';
 import { fetchAllPages } from '../paging.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
@@ -42,8 +42,7 @@ export function searchCommand(): Command {
       }
       warnPartial(found);
       if (flags.format === 'json') return printJson(found);
-      for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]))
-        print(line);
+      printTable([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]);
       const { numberMatched, numberReturned } = found;
       print(
         `${plural(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,

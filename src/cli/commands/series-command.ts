@@ -1,48 +1,29 @@
 import { Command } from 'commander';
 import type { SeriesDocument } from '../../client/index.js';
 import { plural } from '../../plural.js';
-import { withConnection } from '../connection.js';
-import {
-  allowCsv,
-  createOption,
-  type FilterOptions,
-  PLACE_HELP,
-  parsePlace,
-  type TargetOptions,
-  toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
-} from '../options/index.js';
-import { print, printJson, table, warnPartial } from '../output/index.js';
-
-type SeriesFlags = Omit<TargetOptions, 'format'> &
-  FilterOptions & { expression: string; format: 'text' | 'json' | 'csv' };
+import { createOption } from '../options/index.js';
+import { print, printTable } from '../output/index.js';
+import { placeCommand } from './place-command.js';
 
 export function seriesCommand(): Command {
   const command = new Command('series')
     .description('values of an expression at a point or polygon, by date')
-    .argument('<place>', PLACE_HELP)
     .addOption(
       createOption(
         '--expression <e>',
         'expression of bands, such as ndvi or "(nir-red)/(nir+red)"',
       ).makeOptionMandatory(),
     );
-  withTarget(withResources(withFilterOptions(command)));
-  allowCsv(command);
-  return command.action(async (place: string, flags: SeriesFlags) => {
-    const geometry = parsePlace(place);
-    return withConnection(flags, async (target) => {
-      const { expression } = flags;
-      const document = await target.client.series({ geometry, expression, ...toFilterParams(flags) });
-      warnPartial(document);
-      if (flags.format === 'json') return printJson(document);
-      if (flags.format === 'csv') return printCsv(document);
-      for (const line of table(rowsOf(document, 4))) print(line);
-      print(plural(document.series.length, 'date'));
-    });
-  });
+  return placeCommand<SeriesDocument, { expression: string }>(
+    command,
+    (client, where, { expression }) => client.series({ ...where, expression }),
+    { text: printText, csv: printCsv },
+  );
+}
+
+function printText(document: SeriesDocument): void {
+  printTable(rowsOf(document, 4));
+  print(plural(document.series.length, 'date'));
 }
 
 const COLUMNS = ['value', 'mean', 'std', 'min', 'max', 'median', 'valid', 'pixels'] as const;

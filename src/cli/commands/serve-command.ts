@@ -12,7 +12,6 @@ import {
   parseNumberOption,
   parsePortOption,
   parsePositiveIntegerOption,
-  type ResourceOptions,
   splitList,
   withCloudModel,
   withCommon,
@@ -22,16 +21,9 @@ import {
 import { logToStderr, printJson } from '../output/index.js';
 import { stopSignal } from '../signals.js';
 
-interface ServeFlags extends CommonOptions, ResourceOptions {
-  data: string;
-  cloudModel?: string;
+interface ServeFlags extends CommonOptions, Omit<NodeConfig, 'cluster'> {
   host: string;
   port: number;
-  token?: string;
-  readToken?: string;
-  rateLimit?: number;
-  publicUrl?: string;
-  trustProxy?: string[];
   allowFolder: string[];
   store?: string;
   etcd?: string;
@@ -42,8 +34,6 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   weight: number;
   owners?: number;
   grace: number;
-  cache?: number;
-  maxUpload: number;
 }
 
 /** A shorter secret could be guessed from a recorded message. */

@@ -1,43 +1,23 @@
 import { Command } from 'commander';
 import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
 import { plural } from '../../plural.js';
-import { withConnection } from '../connection.js';
-import {
-  allowCsv,
-  type FilterOptions,
-  PLACE_HELP,
-  parsePlace,
-  type TargetOptions,
-  toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
-} from '../options/index.js';
-import { logToStderr, print, printJson, table, warnPartial } from '../output/index.js';
-
-type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
+import { logToStderr, print, printTable } from '../output/index.js';
+import { placeCommand } from './place-command.js';
 
 export function spectrumCommand(): Command {
-  const command = new Command('spectrum')
-    .description('the spectrum of a point or polygon by date, from tiles of imaging spectrometers')
-    .argument('<place>', PLACE_HELP);
-  withTarget(withResources(withFilterOptions(command)));
-  allowCsv(command);
-  return command.action(async (place: string, flags: SpectrumFlags) => {
-    const geometry = parsePlace(place);
-    return withConnection(flags, async (target) => {
-      const document = await target.client.spectra({ geometry, ...toFilterParams(flags) });
-      warnPartial(document);
-      if (flags.format === 'json') return printJson(document);
-      if (flags.format === 'csv') {
-        noteEmpty(document.spectra);
-        return printCsv(document);
-      }
-      for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
-      print(plural(document.spectra.length, 'date'));
-      noteEmpty(document.spectra);
-    });
+  const command = new Command('spectrum').description(
+    'the spectrum of a point or polygon by date, from tiles of imaging spectrometers',
+  );
+  return placeCommand<SpectraDocument>(command, (client, where) => client.spectra(where), {
+    text: printText,
+    csv: printCsv,
   });
+}
+
+function printText(document: SpectraDocument): void {
+  for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
+  print(plural(document.spectra.length, 'date'));
+  noteEmpty(document.spectra);
 }
 
 const MAX_NAMED_TILES = 5;
@@ -72,23 +52,15 @@ function printSensor(
     ...dates.map((date) => cell(valuesOf(date)[band])),
   ]);
   const headings = dates.map(({ datetime, collection }) => `${collection} ${datetime.slice(0, 10)}`);
-  for (const line of table([['band', 'nm', ...headings], ...rows])) print(line);
+  printTable([['band', 'nm', ...headings], ...rows]);
 }
 
 /** Prints CSV (RFC 4180) with a line for each date and band. No field contains a comma. */
 function printCsv({ sensors, spectra }: SpectraDocument): void {
+  noteEmpty(spectra);
   const isPoint = spectra.every(({ values }) => values !== undefined);
-  print(
-    [
-      'datetime',
-      'collection',
-      'band',
-      'wavelength_nm',
-      'fwhm_nm',
-      'bad_band',
-      isPoint ? 'value' : 'mean,std',
-    ].join(),
-  );
+  const columns = isPoint ? 'value' : 'mean,std';
+  print(`datetime,collection,band,wavelength_nm,fwhm_nm,bad_band,${columns}`);
   for (const spectrum of spectra)
     for (const [i, band] of sensors[spectrum.sensor]!.bands.entries()) {
       const { name, wavelength, fwhm = '', bad_band = false } = band;

@@ -1,20 +1,18 @@
 import { Command } from 'commander';
 import { plural } from '../../plural.js';
 import type { VerifyReport } from '../../storage/index.js';
-import { withProgress } from '../connection.js';
+import { withConnection } from '../connection.js';
 import { type TargetOptions, withTarget } from '../options/index.js';
 import { logToStderr, print, printJson } from '../output/index.js';
-import { interruptSignal } from '../signals.js';
+import { runJob } from '../run-job.js';
 
 export function verifyCommand(): Command {
   const command = new Command('verify').description(
     'check that every record has its files and that all checksums match, and list files without a record',
   );
   return withTarget(command).action(async (flags: TargetOptions) => {
-    return withProgress(flags, 'tiles', async (target, line) => {
-      const hooks = { signal: interruptSignal(), onProgress: line.update };
-      const { results } = await target.client.run<VerifyReport>('verify', {}, hooks);
-      line.end();
+    return withConnection(flags, async ({ client }) => {
+      const { results } = await runJob('tiles', (hooks) => client.run<VerifyReport>('verify', {}, hooks));
       for (const { kind, what } of results.problems) logToStderr(`${kind}: ${what}`);
       for (const { path, bytes } of results.orphans) logToStderr(`orphan: ${path} (${bytes} bytes)`);
       if (flags.format === 'json') printJson(results);

@@ -4,19 +4,11 @@ import { type Client, hasEnded, type JobDocument, type Progress } from '../../cl
 import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
+import type { TrainingOptions } from '../options/index.js';
 import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './comparison-data.js';
 import { measureUsage, type ReadUsage } from './comparison-usage.js';
 
-interface CompareInputs {
-  model: string;
-  filter: FilterParams;
-  epochs?: number;
-  patience?: number;
-  validationFrom?: string;
-  engine?: string;
-  /** Memory limit of a process of the contained mode, bytes. */
-  placeMemory?: number;
-}
+type CompareInputs = TrainingOptions & { model: string; filter: FilterParams };
 
 interface CompareHooks {
   signal: AbortSignal;

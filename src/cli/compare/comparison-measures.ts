@@ -61,8 +61,9 @@ export function wins(ours: CellScores, theirs: CellScores, measure: Measure): { 
   return { won: gains.filter((gain) => gain > 0).length, of: gains.length };
 }
 
-/** The mean over cells; NaN if none has the measure. */
-export function meanMeasure(scores: CellScores, measure: Measure): number {
+/** The mean over cells; undefined if none has the measure. */
+export function meanMeasure(scores: CellScores, measure: Measure): number | undefined {
   const values = [...scores.values()].flatMap((metrics) => measureValue(measure, metrics) ?? []);
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return Number.isFinite(mean) ? mean : undefined;
 }

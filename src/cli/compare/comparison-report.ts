@@ -6,6 +6,7 @@ import {
   type Html,
   html,
   htmlPage,
+  htmlSection,
   linearScale,
   logScale,
   logTick,
@@ -61,20 +62,16 @@ export function renderComparison(comparison: Comparison, context: ReportContext)
 ${legend(comparison)}
 </header>
 <main>
-${section('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
-${section('Accuracy', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
-${section('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
-${section('Convergence', convergence(comparison))}
-${section('CPU and memory over time', ...overTime(comparison))}
-${section('All runs', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
+${htmlSection('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
+${htmlSection('Accuracy', tableHtml(accuracyTable(comparison)), html`<p class="note">${baselinesText(comparison)}</p>`)}
+${htmlSection('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
+${htmlSection('Convergence', convergence(comparison))}
+${htmlSection('CPU and memory over time', ...overTime(comparison))}
+${htmlSection('All runs', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
 </main>
 <footer>Made by tilewright, ${dateTime(generatedAt)}. This page loads no external resources.</footer>`,
   });
 }
-
-const section = (title: string, ...content: Html[]) => html`<section><h2>${title}</h2>
-${content}</section>
-`;
 
 function legend({ modes }: Comparison): Html {
   return html`<div class="legend">${modes.map(
@@ -125,10 +122,6 @@ function costNote({ idleBytesPerSecond, runs }: Comparison): Html {
     ? 'CPU and memory are those of the servers with all their processes, measured twice a second; memory excludes mapped files.'
     : 'CPU and memory are omitted, because a node does not count the processes that it starts, which only Linux allows.';
   return html`<p class="note">${cpu} ${bytes}</p>`;
-}
-
-function baselineNote(comparison: Comparison): Html {
-  return html`<p class="note">${baselinesText(comparison)}</p>`;
 }
 
 /** A logarithmic axis needs at least this many ticks to be readable. */

@@ -56,12 +56,6 @@ export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSum
   const scores = new Map(
     runs.map((run) => [run, new Map([...cellScores(run.results)].filter(([key]) => common.has(key)))]),
   );
-  const byMeasure = (of: (run: ComparedRun, measure: Measure) => number | undefined) =>
-    Object.fromEntries(
-      MEASURES_OF[model]!.map((measure) => [measure, spread((run) => of(run, measure))] as const).filter(
-        ([, { count }]) => count > 0,
-      ),
-    );
   return {
     mode,
     seconds: spread(({ seconds }) => seconds),
@@ -71,12 +65,18 @@ export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSum
       Math.max(...usage.nodes.map(({ peakMemoryBytes }) => peakMemoryBytes)),
     ),
     netBytes: spread((run) => netBytes(run, idleBytesPerSecond)),
-    pooled: byMeasure(({ results }, measure) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
-    means: byMeasure((run, measure) => finite(meanMeasure(scores.get(run)!, measure))),
+    pooled: spreadsOf(model, (measure) =>
+      spread(({ results }) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
+    ),
+    means: spreadsOf(model, (measure) => spread((run) => meanMeasure(scores.get(run)!, measure))),
   };
 }
 
-const finite = (value: number) => (Number.isFinite(value) ? value : undefined);
+/** The measures of a model that have values. */
+function spreadsOf(model: string, of: (measure: Measure) => Spread): Partial<Record<Measure, Spread>> {
+  const spreads = MEASURES_OF[model]!.map((measure) => [measure, of(measure)] as const);
+  return Object.fromEntries(spreads.filter(([, { count }]) => count > 0));
+}
 
 /** Names of the baselines, as in the documentation. */
 const BASELINES = {
@@ -116,14 +116,13 @@ export function cellSummaries(comparison: Comparison): CellSummary[] {
     cell: name(key),
     modes: modes.map((mode, i) => ({
       mode,
-      measures: Object.fromEntries(
-        MEASURES_OF[model]!.map((measure) => {
-          const values = scores[i]!.flatMap((run) => {
+      measures: spreadsOf(model, (measure) =>
+        computeSpread(
+          scores[i]!.flatMap((run) => {
             const metrics = run.get(key);
             return (metrics && measureValue(measure, metrics)) ?? [];
-          });
-          return [measure, computeSpread(values)] as const;
-        }).filter(([, { count }]) => count > 0),
+          }),
+        ),
       ),
     })),
   }));

@@ -1,17 +1,15 @@
 /** Runs `tilewright compare`: the trainings, the report and the output. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { NodeUsageDocument } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
 import { writeFileDurably } from '../../storage/index.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
-import { type Connection, connect } from '../connection.js';
+import { type Connection, withConnection } from '../connection.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
-import type { TrainingOptions } from '../options/index.js';
-import { type FilterOptions, type TargetOptions, toFilterParams } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+import { type JobOptions, type TrainingOptions, toTrainingInputs } from '../options/index.js';
+import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 import { compareModes } from './compare-modes.js';
 import { describeDifferences, hasFailedCells } from './comparison-cells.js';
@@ -19,10 +17,10 @@ import { toCsv } from './comparison-csv.js';
 import type { ComparedRun, Comparison, FailedRun } from './comparison-data.js';
 import { renderComparison } from './comparison-report.js';
 import { baselinesText } from './comparison-summary.js';
-import { accuracyTable, cellTable, costTable, type TextTable } from './comparison-tables.js';
+import { accuracyTable, cellTable, costTable } from './comparison-tables.js';
+import type { ReadUsage } from './comparison-usage.js';
 
-export type CompareFlags = TargetOptions &
-  FilterOptions &
+export type CompareFlags = JobOptions &
   TrainingOptions & {
     modes: TrainingMode[];
     seeds: number[];
@@ -31,73 +29,55 @@ export type CompareFlags = TargetOptions &
 
 /** `command` is the command line without the token, which the report shows. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
-  const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
-  const target = await connect(flags);
-  const line = progressLine('places');
+  const { modes, seeds, out } = flags;
   const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
-  const read = usageReader(target, flags);
   let unwritten: unknown;
   let ended = 0;
-  const signal = interruptSignal();
-  try {
-    const nodes = await nodesThatMeasure(target);
-    await mkdir(out, { recursive: true }).catch((error) => {
-      throw noOutFolder.because(error, out, messageOf(error));
-    });
-    const context = { command, target: target.name, nodes, software: version };
-    const comparison = await compareModes(
-      target.client,
-      {
-        model,
-        filter: toFilterParams(flags),
-        epochs,
-        patience,
-        validationFrom,
-        engine,
-        placeMemory,
-      },
-      { modes, seeds },
-      read,
-      {
-        signal,
-        onProgress: (what, progress) => line.update({ ...progress, message: `${what}: ${progress.message}` }),
-        onRun: async (comparison, last) => {
-          line.end();
-          ended++;
-          noteRun(comparison, last);
-          const generatedAt = new Date().toISOString();
-          unwritten = await writeReport([
-            [files.html, renderComparison(comparison, { ...context, generatedAt })],
-            [files.csv, toCsv(comparison)],
-          ]);
-        },
-      },
-    );
-    if (flags.format === 'json') printJson(comparison);
-    else printTables(comparison);
-    for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
-    if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
-    const { runs, failed } = comparison;
-    if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
-    else if (failed.length > 0 || hasFailedCells(comparison)) process.exitCode = 3;
-  } catch (error) {
-    line.end();
-    const all = modes.length * seeds.length;
-    if (signal.aborted)
-      throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
-    if (ended > 0) logToStderr(`${ended} of ${all} runs have ended: ${files.html}`);
-    throw error;
-  } finally {
-    line.end();
-    await target.close();
-  }
+  return withConnection(flags, async (target) => {
+    const signal = interruptSignal();
+    try {
+      const nodes = await nodesThatMeasure(target);
+      await mkdir(out, { recursive: true }).catch((error) => {
+        throw noOutFolder.because(error, out, messageOf(error));
+      });
+      const context = { command, target: target.name, nodes, software: version };
+      const inputs = { model, ...toTrainingInputs(flags) };
+      const comparison = await withProgressLine('places', (line) =>
+        compareModes(target.client, inputs, { modes, seeds }, usageReader(target, flags.data), {
+          signal,
+          onProgress: (what, progress) =>
+            line.update({ ...progress, message: `${what}: ${progress.message}` }),
+          onRun: async (comparison, last) => {
+            line.end();
+            ended++;
+            noteRun(comparison, last);
+            const generatedAt = new Date().toISOString();
+            unwritten = await writeReport([
+              [files.html, renderComparison(comparison, { ...context, generatedAt })],
+              [files.csv, toCsv(comparison)],
+            ]);
+          },
+        }),
+      );
+      if (flags.format === 'json') printJson(comparison);
+      else printTables(comparison);
+      for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
+      if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
+      const { runs, failed } = comparison;
+      if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
+      else if (failed.length > 0 || hasFailedCells(comparison)) process.exitCode = 3;
+    } catch (error) {
+      const all = modes.length * seeds.length;
+      if (signal.aborted)
+        throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
+      if (ended > 0) logToStderr(`${ended} of ${all} runs have ended: ${files.html}`);
+      throw error;
+    }
+  });
 }
 
 /** A node in this process sends nothing, so the counters of the machine are left out. */
-function usageReader(
-  { client, name }: Connection,
-  { data }: TargetOptions,
-): () => Promise<NodeUsageDocument[]> {
+function usageReader({ client, name }: Connection, data: string): ReadUsage {
   if (name !== data) return async () => (await client.usage()).nodes;
   return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
 }
@@ -134,13 +114,10 @@ function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun |
 
 function printTables(comparison: Comparison): void {
   for (const shown of [costTable, accuracyTable, cellTable]) {
-    printTable(shown(comparison));
+    const { caption, titles, rows } = shown(comparison);
+    print(caption);
+    printTable([titles, ...rows]);
     if (shown === accuracyTable) print(baselinesText(comparison));
     print();
   }
-}
-
-function printTable({ caption, titles, rows }: TextTable): void {
-  print(caption);
-  for (const text of table([titles, ...rows])) print(text);
 }

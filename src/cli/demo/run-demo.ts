@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { Client, type Progress } from '../../client/index.js';
+import { Client } from '../../client/index.js';
 import { renderReport } from '../../demo-report/index.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestResults } from '../../ingest/index.js';
@@ -12,7 +12,7 @@ import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { inProcessTransport } from '../connection.js';
 import type { CommonOptions, ResourceOptions } from '../options/index.js';
-import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
+import { logToStderr, print, printJson, table, withProgressLine } from '../output/index.js';
 import { gatherReport } from './gather-demo-results.js';
 
 interface DemoOptions extends CommonOptions, ResourceOptions {
@@ -33,7 +33,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const started = performance.now();
   await mkdir(out, { recursive: true });
   logToStderr('1/4  scenes');
-  const input = options.path ? ownScene(options.path) : await sampleScenes(out);
+  const input: DemoInput = options.path
+    ? { description: relativePath(options.path), ingest: { paths: [options.path] } }
+    : await sampleScenes(out);
   logToStderr(`     ${input.description}`);
 
   const data = join(out, options.path ? 'data-own' : 'data');
@@ -41,11 +43,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   try {
     const client = new Client(inProcessTransport(node));
     logToStderr('2/4  cutting the scenes into tiles');
-    const ingest = (
-      await withProgress('tiles', (onProgress) =>
-        client.run<IngestResults>('ingest', input.ingest, { signal, onProgress }),
-      )
-    ).results;
+    const { results: ingest } = await withProgressLine('tiles', ({ update: onProgress }) =>
+      client.run<IngestResults>('ingest', input.ingest, { signal, onProgress }),
+    );
     for (const { warnings } of ingest.scenes)
       for (const warning of warnings) logToStderr(`     note: ${warning}`);
     for (const { message, code } of ingest.failed) logToStderr(`error: ${message} [${code}]`);
@@ -65,15 +65,10 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles match`);
 
     logToStderr('4/4  training a small model for each place: NDVI from red, green and blue');
-    const train = (
-      await withProgress('places', (onProgress) =>
-        client.run<TrainResults>(
-          'train',
-          { model: 'ndvi', filter, epochs: options.epochs },
-          { signal, onProgress },
-        ),
-      )
-    ).results;
+    const training = { model: 'ndvi', filter, epochs: options.epochs };
+    const { results: train } = await withProgressLine('places', ({ update: onProgress }) =>
+      client.run<TrainResults>('train', training, { signal, onProgress }),
+    );
     logToStderr(
       `     ${plural(train.models.length, 'model')} in ${formatDuration(train.seconds)}, engine ${train.engine}`,
     );
@@ -106,10 +101,6 @@ interface DemoInput {
   ingest: IngestInputs;
 }
 
-function ownScene(path: string): DemoInput {
-  return { description: relativePath(path), ingest: { paths: [path] } };
-}
-
 async function sampleScenes(out: string): Promise<DemoInput> {
   const folder = join(out, 'scenes');
   const files = await writeSentinelLikeSeries(folder);
@@ -117,18 +108,6 @@ async function sampleScenes(out: string): Promise<DemoInput> {
     description: `${plural(files.length, 'date')} of a synthetic landscape, similar to Sentinel-2, in ${relativePath(folder)}`,
     ingest: { paths: files.map(({ path }) => path), collection: 'sample', scale: 0.0001, maskBand: 5 },
   };
-}
-
-async function withProgress<T>(
-  unit: string,
-  work: (onProgress: (p: Progress) => void) => Promise<T>,
-): Promise<T> {
-  const line = progressLine(unit);
-  try {
-    return await work(line.update);
-  } finally {
-    line.end();
-  }
 }
 
 function nextCommands(data: string, { id }: CollectionRecord, { models }: TrainResults): string[] {

@@ -2,15 +2,18 @@
  * Command-line options that commands share, with their environment variables and config file keys. Invariant: importing this loads neither
  * TensorFlow nor the node, so that help is fast. Imports the part `query`.
  */
-export { engineOption } from './engine-option.js';
 export {
   addOptions,
   type CommonOptions,
   createOption,
   defaultResources,
   type FilterOptions,
+  givenFlags,
+  type JobOptions,
+  optionValues,
   parseBytesOption,
   parseIntegerOption,
+  parseJsonArgument,
   parseNumberOption,
   parsePortOption,
   parsePositiveIntegerOption,
@@ -25,8 +28,14 @@ export {
   withCommon,
   withData,
   withFilterOptions,
+  withJobOptions,
   withResources,
   withTarget,
 } from './option-groups.js';
-export { allowCsv, PLACE_HELP, parsePlace } from './place-argument.js';
-export { TRAINING_MODE_NAMES, type TrainingOptions, withTrainingOptions } from './training-options.js';
+export {
+  engineOption,
+  TRAINING_MODE_NAMES,
+  type TrainingOptions,
+  toTrainingInputs,
+  withTrainingOptions,
+} from './training-options.js';

@@ -86,6 +86,25 @@ export interface TargetOptions extends CommonOptions, Partial<ResourceOptions> {
   token?: string;
 }
 
+/** The values that options have in `flags`, by their names there. */
+export function optionValues(options: Option[], flags: object): Record<string, unknown> {
+  const given = flags as Record<string, unknown>;
+  return Object.fromEntries(options.map((option) => [option.attributeName(), given[option.attributeName()]]));
+}
+
+/** The flags that the command line, the environment or the config file set, as words of a command line. */
+export function givenFlags(command: Command, isListed: (name: string) => boolean): string[] {
+  return command.options.flatMap((option): string[] => {
+    const name = option.attributeName();
+    const value: unknown = command.getOptionValue(name);
+    const isDefault = command.getOptionValueSource(name) === 'default';
+    if (!isListed(name) || isDefault || value === undefined) return [];
+    if (option.isBoolean()) return value ? [option.long!] : [];
+    if (Array.isArray(value)) return [option.long!, value.join(',')];
+    return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+  });
+}
+
 /** Headings of the help. A command's own flags come before them. */
 const FILTER_GROUP = 'Which tiles:';
 const TARGET_GROUP = 'Where:';
@@ -205,11 +224,14 @@ function collectionsFlag(): Option {
   ]);
 }
 
+/** Parses JSON, which is given as a file or as text. Throws the errors of files and of JSON. */
+export const parseJsonArgument = (value: string): unknown =>
+  parseJson(value.trimStart().startsWith('{') ? value : readFileSync(value, 'utf8'));
+
 /** Parses GeoJSON from a file or a text. Returns a geometry, for a Feature its geometry. */
 function parseGeoJsonOption(value: string): object {
   try {
-    const text = value.trimStart().startsWith('{') ? value : readFileSync(value, 'utf8');
-    const document: unknown = parseJson(text);
+    const document = parseJsonArgument(value);
     const { type, geometry } = (document ?? {}) as { type?: unknown; geometry?: unknown };
     const found = type === 'Feature' ? geometry : document;
     if (typeof found === 'object' && found !== null) return found;
@@ -256,35 +278,27 @@ export function withFilterOptions(command: Command): Command {
   ]);
 }
 
+export type JobOptions = TargetOptions & FilterOptions;
+
+/** Options of commands that work on the tiles of a filter. */
+export const withJobOptions = (command: Command): Command =>
+  withTarget(withResources(withFilterOptions(command)));
+
+/** Options that the API accepts unchanged. */
+const SAME_IN_API = [
+  ...(['intersects', 'geocode', 'recurse', 'minCloud', 'maxCloud', 'minCoverage'] as const),
+  ...(['source', 'platform', 'filter'] as const),
+];
+
 /** Converts options to the filter parameters of the API. */
 export function toFilterParams(options: FilterOptions): FilterParams {
-  const {
-    bbox,
-    intersects,
-    datetime,
-    collection,
-    geocode,
-    recurse,
-    minCloud,
-    maxCloud,
-    minCoverage,
-    source,
-    platform,
-  } = options;
+  const { bbox, datetime, collection } = options;
   const params: FilterParams = {
     collections: collection === undefined ? undefined : [collection].flat(),
-    intersects,
     bbox: bbox === undefined ? undefined : parseBbox(String(bbox)),
     // Flags may be days, months and years; the API accepts only times.
     datetime: datetime && writeDatetime(parseDatetime(String(datetime), { dates: 'periods' })),
-    geocode,
-    recurse,
-    minCloud,
-    maxCloud,
-    minCoverage,
-    source,
-    platform,
-    filter: options.filter,
+    ...Object.fromEntries(SAME_IN_API.map((name) => [name, options[name]])),
   };
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
 }

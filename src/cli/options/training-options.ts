@@ -1,23 +1,43 @@
 /** Options of the commands that train. */
-import { type Command, InvalidArgumentError } from 'commander';
-import { engineOption } from './engine-option.js';
+import { type Command, InvalidArgumentError, type Option } from 'commander';
+import type { FilterParams } from '../../query/index.js';
 import {
   addOptions,
   createOption,
+  type FilterOptions,
   parseBytesOption,
   parsePositiveIntegerOption,
   parseTimeOption,
+  toFilterParams,
 } from './option-groups.js';
 
 /** Lists the names itself, so that help does not load src/training. */
 export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];
+
+/** The option of commands that load a training engine. Lists the names itself, so that help does not load src/engines. */
+export const engineOption = (): Option =>
+  createOption('--engine <name>', 'use this engine or fail').choices([
+    'tfjs-node-gpu',
+    'wasm-onednn',
+    'wasm',
+    'tfjs-node',
+  ]);
 
 export interface TrainingOptions {
   epochs?: number;
   patience?: number;
   validationFrom?: string;
   engine?: string;
+  /** Memory limit of a process of the contained mode, bytes. */
   placeMemory?: number;
+}
+
+/** The inputs of the process `train` that follow from the options. */
+export function toTrainingInputs(
+  flags: FilterOptions & TrainingOptions,
+): TrainingOptions & { filter: FilterParams } {
+  const { epochs, patience, validationFrom, engine, placeMemory } = flags;
+  return { filter: toFilterParams(flags), epochs, patience, validationFrom, engine, placeMemory };
 }
 
 export function withTrainingOptions(command: Command): Command {

@@ -11,13 +11,13 @@ export {
   logToStderr,
   mergePartial,
   noMatchHint,
-  type ProgressLine,
   print,
   printJson,
-  progressLine,
+  printTable,
   reportJobError,
   table,
   warningLines,
   warnPartial,
+  withProgressLine,
 } from './print.js';
 export { listNearest } from './print-nearest-names.js';

@@ -1,5 +1,5 @@
 /** Messages and progress go to stderr; results go to stdout, as text or as one JSON document. */
-import type { PartialDocument, Progress } from '../../client/index.js';
+import type { JobError, PartialDocument, Progress } from '../../client/index.js';
 import { SLOTS } from '../../dht/index.js';
 import { formatDuration } from '../../html/index.js';
 import { plural } from '../../plural.js';
@@ -49,10 +49,7 @@ export function noMatchHint({ minCloud, maxCloud, geocode, recurse }: FilterOpti
 }
 
 /** Prints the error of a job, with a hint if its filter matched no tile, and sets the exit code 1. */
-export function reportJobError(
-  { message, code }: { message: string; code: string },
-  flags: FilterOptions,
-): void {
+export function reportJobError({ message, code }: JobError, flags: FilterOptions): void {
   logToStderr(`error: ${message} [${code}]`);
   const hint = NO_MATCH.test(message) && noMatchHint(flags);
   if (hint) logToStderr(hint);
@@ -72,15 +69,31 @@ export function table(rows: (string | number)[][]): string[] {
   );
 }
 
+export function printTable(rows: (string | number)[][]): void {
+  for (const line of table(rows)) print(line);
+}
+
 /** Interval of progress lines if stderr is not a terminal. */
 const NON_TTY_INTERVAL_MS = 15_000;
 
-export interface ProgressLine {
+interface ProgressLine {
   update(progress: Progress): void;
   end(): void;
 }
 
-/** Shows progress: on a terminal in one line that is rewritten, elsewhere with a line at intervals. */
+/** Shows progress while `work` runs: on a terminal in one line that is rewritten, elsewhere with a line at intervals. */
+export async function withProgressLine<T>(
+  unit: string,
+  work: (line: ProgressLine) => Promise<T>,
+): Promise<T> {
+  const line = progressLine(unit);
+  try {
+    return await work(line);
+  } finally {
+    line.end();
+  }
+}
+
 export function progressLine(unit: string): ProgressLine {
   const { stderr } = process;
   const started = performance.now();

@@ -5,6 +5,7 @@ import type { ColumnIndex, IndexRun, RunFilter } from '../../storage/index.js';
 import { andTests, compileFilter, withTimeout } from '../compile/index.js';
 import { badAggregation } from '../errors.js';
 import type { Filter } from '../filter/index.js';
+import { visitRuns } from '../visit-runs.js';
 import {
   addCounts,
   type Counted,
@@ -38,17 +39,45 @@ export type Aggregation = { name: string; data_type: string } & (
 const INTERVALS = ['day', 'month', 'year'];
 const DEFAULT_PRECISION = 3;
 
+interface Distribution {
+  counter(rows: IndexRun, params: AggregationParams): Counter;
+  buckets(counts: Counts, params: AggregationParams): Counted;
+}
+
+/** The aggregations that have buckets. */
+const DISTRIBUTIONS: Record<string, Distribution> = {
+  collection_frequency: {
+    counter: ({ columns, collections }) => nameCounter(columns.collection, collections.names),
+    buckets: nameBuckets,
+  },
+  platform_frequency: {
+    counter: ({ columns, platforms }) => nameCounter(columns.platform, platforms.names),
+    buckets: nameBuckets,
+  },
+  datetime_frequency: {
+    counter: ({ columns }) => dayCounter(columns.start),
+    buckets: (counts, params) => timeBuckets(counts, intervalOf(params.datetime_frequency_interval)),
+  },
+  cloud_cover_frequency: {
+    counter: ({ columns }) => percentCounter(columns.cloud),
+    buckets: percentBuckets,
+  },
+  pixel_coverage_frequency: {
+    counter: ({ columns }) => percentCounter(columns.coverage),
+    buckets: percentBuckets,
+  },
+  grid_geohash_frequency: {
+    counter: (rows, params) => cellCounter(rows, 'geohash', geohashPrecision(params)),
+    buckets: (counts, params) => cellBuckets(counts, 'geohash', geohashPrecision(params)),
+  },
+};
+
 /** The aggregations and the types of their results. */
 const AGGREGATION_TYPES: Record<string, string> = {
   total_count: 'integer',
   datetime_min: 'datetime',
   datetime_max: 'datetime',
-  collection_frequency: 'frequency_distribution',
-  platform_frequency: 'frequency_distribution',
-  datetime_frequency: 'frequency_distribution',
-  cloud_cover_frequency: 'frequency_distribution',
-  pixel_coverage_frequency: 'frequency_distribution',
-  grid_geohash_frequency: 'frequency_distribution',
+  ...Object.fromEntries(Object.keys(DISTRIBUTIONS).map((name) => [name, 'frequency_distribution'])),
 };
 
 const NAME = `(${Object.keys(AGGREGATION_TYPES).join('|')})`;
@@ -97,27 +126,18 @@ export function countTiles(
 ): AggregationCounts {
   const names = namesOf(params.aggregations);
   intervalOf(params.datetime_frequency_interval);
-  precisionOf(params.grid_geohash_frequency_precision);
+  geohashPrecision(params);
   const { test, ...bounds } = withTimeout(compileFilter(filter));
-  const counters: RunCounter[] = [];
-  index.forEach({ where: andTests(test, only), ...bounds }, (rows) => {
-    const counter = countRun(rows, names, params);
-    counters.push(counter);
-    return counter.add;
-  });
-  return mergeAggregationCounts(counters.map(({ counts }) => counts()));
+  return mergeAggregationCounts(
+    visitRuns(index, { where: andTests(test, only), ...bounds }, (rows) => countRun(rows, names, params)),
+  );
 }
 
 /** Counts the rows of one run. */
-interface RunCounter {
-  add(row: number): void;
-  counts(): AggregationCounts;
-}
-
-function countRun(rows: IndexRun, names: string[], params: AggregationParams): RunCounter {
+function countRun(rows: IndexRun, names: string[], params: AggregationParams) {
   const counters = new Map<string, Counter>();
   for (const name of names) {
-    const counter = counterOf(rows, name, params);
+    const counter = DISTRIBUTIONS[name]?.counter(rows, params);
     if (counter) counters.set(name, counter);
   }
   const { start, end } = rows.columns;
@@ -126,13 +146,13 @@ function countRun(rows: IndexRun, names: string[], params: AggregationParams): R
   let first = Infinity;
   let last = -Infinity;
   return {
-    add: (row) => {
+    add: (row: number) => {
       total++;
       if (start[row] < first) first = start[row];
       if (end[row] > last) last = end[row];
       for (let i = 0; i < adders.length; i++) adders[i]!(row);
     },
-    counts: () => ({
+    result: (): AggregationCounts => ({
       total,
       first: total > 0 ? first : null,
       last: total > 0 ? last : null,
@@ -170,7 +190,7 @@ export function toAggregations(
     datetime_max: iso(last),
   };
   return namesOf(params.aggregations).map((name): Aggregation => {
-    const counted = countedOf(name, counts[name] ?? { counts: [], overflow: 0 }, params);
+    const counted = DISTRIBUTIONS[name]?.buckets(counts[name] ?? { counts: [], overflow: 0 }, params);
     return counted
       ? { name, data_type: 'frequency_distribution', ...counted }
       : { name, data_type: AGGREGATION_TYPES[name]!, value: values[name]! };
@@ -189,49 +209,14 @@ function namesOf(given: string | string[] = []): string[] {
   return [...new Set(names)];
 }
 
-/** Undefined for aggregations that are one value. */
-function counterOf(rows: IndexRun, name: string, params: AggregationParams): Counter | undefined {
-  const { columns, collections, platforms } = rows;
-  switch (name) {
-    case 'collection_frequency':
-      return nameCounter(columns.collection, collections.names);
-    case 'platform_frequency':
-      return nameCounter(columns.platform, platforms.names);
-    case 'datetime_frequency':
-      return dayCounter(columns.start);
-    case 'cloud_cover_frequency':
-      return percentCounter(columns.cloud);
-    case 'pixel_coverage_frequency':
-      return percentCounter(columns.coverage);
-    case 'grid_geohash_frequency':
-      return cellCounter(rows, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
-  }
-  return undefined;
-}
-
-/** Undefined for aggregations that are one value. */
-function countedOf(name: string, counts: Counts, params: AggregationParams): Counted | undefined {
-  switch (name) {
-    case 'collection_frequency':
-    case 'platform_frequency':
-      return nameBuckets(counts);
-    case 'datetime_frequency':
-      return timeBuckets(counts, intervalOf(params.datetime_frequency_interval));
-    case 'cloud_cover_frequency':
-    case 'pixel_coverage_frequency':
-      return percentBuckets(counts);
-    case 'grid_geohash_frequency':
-      return cellBuckets(counts, 'geohash', precisionOf(params.grid_geohash_frequency_precision));
-  }
-  return undefined;
-}
-
 function intervalOf(given: string | undefined): TimeInterval | undefined {
   if (given === undefined || INTERVALS.includes(given)) return given as TimeInterval | undefined;
   throw badAggregation(`datetime_frequency_interval "${given}"`, INTERVALS.join(', '));
 }
 
-function precisionOf(given = DEFAULT_PRECISION): number {
+function geohashPrecision({
+  grid_geohash_frequency_precision: given = DEFAULT_PRECISION,
+}: AggregationParams): number {
   const { minPrecision, maxPrecision } = geohash;
   if (Number.isInteger(given) && given >= minPrecision && given <= maxPrecision) return given;
   throw badAggregation(

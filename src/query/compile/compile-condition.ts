@@ -1,6 +1,6 @@
 /** Compiles conditions on properties to tests of rows with bounds. */
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
-import { mergeRanges, type RowFilter, type RunFilter } from '../../storage/index.js';
+import { type IndexRun, mergeRanges, type RowFilter, type RunFilter } from '../../storage/index.js';
 import {
   boundingPeriod,
   type Comparison,
@@ -34,9 +34,12 @@ import {
   isNumber,
   isWavelength,
   numberColumn,
+  numberTest,
+  type RowValue,
+  storedNumber,
+  textOfRow,
   textTest,
   timeColumns,
-  wavelengthTest,
 } from './compile-row-values.js';
 import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 
@@ -79,16 +82,9 @@ function membership(condition: Membership, negated: boolean): QueryPlan {
   if ('periods' in condition) return timeMembership(condition, negated);
   const { property, values } = condition;
   if (!isNumber(property)) return textPlan(property, values as string[], negated);
-  if (isWavelength(property)) {
-    const wanted = new Set(values as number[]);
-    return { test: wavelengthTest(property, (value) => wanted.has(value) !== negated) };
-  }
-  const wanted = new Set((values as number[]).map(Math.fround));
-  const test: RunFilter = (rows) => {
-    const column = numberColumn(rows, property);
-    return (row) => !Number.isNaN(column[row]) && wanted.has(column[row]) !== negated;
-  };
-  return { test };
+  const numbers = values as number[];
+  const wanted = new Set(isWavelength(property) ? numbers : numbers.map(Math.fround));
+  return { test: numberTest(property, (value) => wanted.has(value) !== negated) };
 }
 
 /** The text is one of `values`, or none of them if `negated`. */
@@ -162,22 +158,23 @@ function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
 function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): QueryPlan {
   if (isWavelength(property)) {
     const compare = comparisons[op];
-    return { test: wavelengthTest(property, (one) => compare(one, value)) };
+    return { test: numberTest(property, (one) => compare(one, value)) };
   }
   const bound = Math.fround(value);
-  const test: RunFilter = (rows) => {
-    const column = numberColumn(rows, property);
-    const tests: Record<ComparisonOp, RowFilter> = {
-      '=': (row) => column[row] === bound,
-      '<>': (row) => column[row] < bound || column[row] > bound,
-      '<': (row) => column[row] < bound,
-      '<=': (row) => column[row] <= bound,
-      '>': (row) => column[row] > bound,
-      '>=': (row) => column[row] >= bound,
-    };
-    return tests[op];
+  return { test: (rows) => columnTest(numberColumn(rows, property), op, [bound, bound]) };
+}
+
+/** Compares the values of a column with a closed period; a number is a period with equal ends. NaN passes no comparison. */
+function columnTest(column: Float32Array | Float64Array, op: ComparisonOp, [start, end]: Period): RowFilter {
+  const tests: Record<ComparisonOp, RowFilter> = {
+    '=': (row) => column[row] >= start && column[row] <= end,
+    '<>': (row) => column[row] < start || column[row] > end,
+    '<': (row) => column[row] < start,
+    '<=': (row) => column[row] <= end,
+    '>': (row) => column[row] > end,
+    '>=': (row) => column[row] >= start,
   };
-  return { test };
+  return tests[op];
 }
 
 // Times
@@ -209,16 +206,8 @@ type TimeComparison = Extract<Comparison, { period: unknown }>;
 function timeComparison({ op, property, period }: TimeComparison): QueryPlan {
   const [start, end] = period;
   const test: RunFilter = (rows) => {
-    const { first: column, known } = timeColumns(rows, property);
-    const tests: Record<ComparisonOp, RowFilter> = {
-      '=': (row) => column[row] >= start && column[row] <= end,
-      '<>': (row) => column[row] < start || column[row] > end,
-      '<': (row) => column[row] < start,
-      '<=': (row) => column[row] <= end,
-      '>': (row) => column[row] > end,
-      '>=': (row) => column[row] >= start,
-    };
-    return withKnown(tests[op], known);
+    const { first, known } = timeColumns(rows, property);
+    return withKnown(columnTest(first, op, period), known);
   };
   const hulls: Record<ComparisonOp, Period> = {
     '=': [start, end],
@@ -264,38 +253,26 @@ const rangeOf = ([start, end]: Period) => ({ start, end });
 // Null
 
 function isNull({ property }: IsNull, negated: boolean): QueryPlan {
-  const test = nullTest(property);
-  if (!test) return negated ? {} : EMPTY_PLAN;
-  return {
-    test: (rows) => {
-      const isNullIn = test(rows);
-      return (row) => isNullIn(row) !== negated;
-    },
-  };
-}
-
-/** Undefined for properties that every Item has. */
-function nullTest(property: IsNull['property']): RunFilter | undefined {
   switch (property) {
-    case 'eo:cloud_cover':
-      return ({ columns: { cloud } }) =>
-        (row) =>
-          Number.isNaN(cloud[row]);
     case 'platform':
-      return ({ columns: { platform }, platforms }) =>
-        (row) =>
-          platforms.names[platform[row]] === null;
+      return nullPlan(negated, (rows) => textOfRow(rows, property), null);
+    case 'eo:cloud_cover':
     case 'hsi:wavelength_min':
     case 'hsi:wavelength_max':
-      return ({ columns: { wavelengths }, wavelengthRanges }) =>
-        (row) =>
-          wavelengthRanges.names[wavelengths[row]] === null;
+      return nullPlan(negated, (rows) => storedNumber(rows, property), Number.NaN);
     case 'start_datetime':
     case 'end_datetime':
-      return (rows) => {
-        const known = hasTime(rows);
-        return (row) => !known(row);
-      };
+      return nullPlan(negated, hasTime, false);
   }
-  return undefined;
+  // Every Item has the other properties.
+  return negated ? {} : EMPTY_PLAN;
+}
+
+/** The plan for rows that have the value `absent`, or another one if `negated`. */
+function nullPlan<T>(negated: boolean, valueIn: (rows: IndexRun) => RowValue<T>, absent: T): QueryPlan {
+  const test: RunFilter = (rows) => {
+    const value = valueIn(rows);
+    return (row) => Object.is(value(row), absent) !== negated;
+  };
+  return { test };
 }

@@ -90,16 +90,6 @@ export const isNumber = (property: PropertyName): property is NumberProperty =>
 export const isWavelength = (property: NumberProperty): property is WavelengthProperty =>
   property.startsWith('hsi:');
 
-/** A row passes if it has a spectrum and an end of its range passes. Ranges are names, so each is tested once. */
-export function wavelengthTest(
-  property: WavelengthProperty,
-  passes: (micrometres: number) => boolean,
-): RunFilter {
-  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
-  return ({ columns, wavelengthRanges }) =>
-    nameTest(columns.wavelengths, wavelengthRanges.names, (name) => passes(rangeNamed(name)[end]));
-}
-
 /** Percentages as float32, NaN if unknown. Round values to float32 before comparing. */
 export function numberColumn(
   { columns }: IndexRun,
@@ -108,31 +98,41 @@ export function numberColumn(
   return property === 'eo:cloud_cover' ? columns.cloud : columns.coverage;
 }
 
+/** The number of a row; NaN if unknown. Percentages are float32. */
+export function storedNumber(rows: IndexRun, property: NumberProperty): RowValue<number> {
+  if (!isWavelength(property)) {
+    const column = numberColumn(rows, property);
+    return (row) => column[row]!;
+  }
+  const { wavelengths } = rows.columns;
+  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
+  const { names } = rows.wavelengthRanges;
+  const ends = names.map((name) => (name === null ? Number.NaN : rangeNamed(name)[end]));
+  return (row) => ends[wavelengths[row]!]!;
+}
+
+/** A row passes if its number is known and passes. */
+export function numberTest(property: NumberProperty, passes: (value: number) => boolean): RunFilter {
+  return (rows) => {
+    const stored = storedNumber(rows, property);
+    return (row) => {
+      const value = stored(row);
+      return !Number.isNaN(value) && passes(value);
+    };
+  };
+}
+
 /**
  * The number of a row; NaN if unknown. A percentage is the decimal with at most four fractional digits that has this float32, if there is
  * one: 20.1, not 20.100000381.
  */
 export function numberOfRow(rows: IndexRun, property: NumberProperty): RowValue<number> {
-  if (!isWavelength(property)) {
-    const column = numberColumn(rows, property);
-    return (row) => {
-      const single = column[row]!;
-      const decimal = Math.round(single * 1e4) / 1e4;
-      return Math.fround(decimal) === single ? decimal : single;
-    };
-  }
-  const { columns, wavelengthRanges } = rows;
-  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
-  const known = new Map<number, number>();
+  const stored = storedNumber(rows, property);
+  if (isWavelength(property)) return stored;
   return (row) => {
-    const code = columns.wavelengths[row]!;
-    let value = known.get(code);
-    if (value === undefined) {
-      const name = wavelengthRanges.names[code]!;
-      value = name === null ? Number.NaN : rangeNamed(name)[end];
-      known.set(code, value);
-    }
-    return value;
+    const single = stored(row);
+    const decimal = Math.round(single * 1e4) / 1e4;
+    return Math.fround(decimal) === single ? decimal : single;
   };
 }
 

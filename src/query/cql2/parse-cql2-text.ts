@@ -86,7 +86,8 @@ class Parser {
     if (kind === 'name' && /^[sta]_/i.test(text) && tokens.nextIs('(', 1)) {
       if (/^a_/i.test(text)) tokens.unsupported(`the array function ${text}`);
       tokens.next();
-      return condition(this.node(text.toLowerCase(), this.pair(), position));
+      const args = this.pair(() => this.operand('a property, a geometry or a time'));
+      return condition(this.node(text.toLowerCase(), args, position));
     }
     const left = this.sum('a property, NOT or "("');
     if (tokens.accept('IS')) {
@@ -148,13 +149,13 @@ class Parser {
     return this.node(name, [arg], position);
   }
 
-  /** The two arguments of a spatial or temporal function. */
-  private pair(): unknown[] {
+  /** Two arguments in brackets. */
+  private pair(argument: () => unknown): unknown[] {
     const { tokens } = this;
     tokens.expect('(');
-    const first = this.operand('a property, a geometry or a time');
+    const first = argument();
     tokens.expect(',');
-    const second = this.operand('a property, a geometry or a time');
+    const second = argument();
     tokens.expect(')');
     return [first, second];
   }
@@ -235,17 +236,11 @@ class Parser {
     const { tokens } = this;
     if (!['DATE', 'TIMESTAMP', 'INTERVAL'].includes(word) || !tokens.nextIs('(', 1)) return undefined;
     tokens.next();
+    if (word === 'INTERVAL') return { interval: this.pair(() => this.intervalEnd()) };
     tokens.expect('(');
-    if (word !== 'INTERVAL') {
-      const time = tokens.expectKind('text', 'a time in quotes');
-      tokens.expect(')');
-      return word === 'DATE' ? { date: time } : { timestamp: time };
-    }
-    const start = this.intervalEnd();
-    tokens.expect(',');
-    const end = this.intervalEnd();
+    const time = tokens.expectKind('text', 'a time in quotes');
     tokens.expect(')');
-    return { interval: [start, end] };
+    return word === 'DATE' ? { date: time } : { timestamp: time };
   }
 
   /** A time in quotes, or a property. */

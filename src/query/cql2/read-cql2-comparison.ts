@@ -4,9 +4,8 @@ import { and, type ComparisonOp, comparisons, type Filter, or, type PropertyKind
 import { describeLiteral, isObject, readInstant, readNumber, readText } from './read-cql2-literals.js';
 import { KIND_NAMES, type Operand } from './read-cql2-operands.js';
 
-export const CONVERSE_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
-  '=': '=',
-  '<>': '<>',
+/** The equivalent operators with swapped operands, for those that are not symmetric. */
+const CONVERSE_OPERATORS: Partial<Record<ComparisonOp, ComparisonOp>> = {
   '<': '>',
   '<=': '>=',
   '>': '<',
@@ -23,7 +22,7 @@ export function toComparison(op: ComparisonOp, left: Operand, right: Operand, wh
   if (left.kind === 'literal' && right.kind === 'literal')
     return compareLiterals(op, left.literal, right.literal, where) ? and([]) : or([]);
   if (left.kind === 'literal')
-    return compareWithLiteral(CONVERSE_OPERATORS[op], right as Computed, left.literal, where);
+    return compareWithLiteral(CONVERSE_OPERATORS[op] ?? op, right as Computed, left.literal, where);
   if (right.kind === 'literal') return compareWithLiteral(op, left, right.literal, where);
   for (const { kind } of [left, right]) if (kind === 'geometry') throw geometryCompared(where);
   if (left.kind !== right.kind)

@@ -5,6 +5,7 @@ import {
   and,
   type ComparisonOp,
   checkPatterns,
+  comparisons,
   type Filter,
   likeMatcher,
   MAX_DEPTH,
@@ -12,11 +13,11 @@ import {
   or,
   propertiesOf,
   type TemporalOp,
-  temporalConverse,
+  temporalRelations,
 } from '../filter/index.js';
-import { type SpatialOp, spatialConverse } from '../geometry/index.js';
+import { type SpatialOp, spatialConverse, spatialRelations } from '../geometry/index.js';
 import { parseCql2Text } from './parse-cql2-text.js';
-import { CONVERSE_OPERATORS, literalOf, toComparison } from './read-cql2-comparison.js';
+import { literalOf, toComparison } from './read-cql2-comparison.js';
 import { checkValue, isObject, readInstant, readShape } from './read-cql2-literals.js';
 import {
   describeOperand,
@@ -30,7 +31,7 @@ import { TemporalReader } from './read-cql2-temporal.js';
 /** Names of conditions, by their lower case. */
 const CONDITIONS = new Map(
   ['and', 'or', 'not', 'between', 'in', 'like', 'isNull']
-    .concat(Object.keys(CONVERSE_OPERATORS), Object.keys(spatialConverse), Object.keys(temporalConverse))
+    .concat(Object.keys(comparisons), Object.keys(spatialRelations), Object.keys(temporalRelations))
     .map((op) => [op.toLowerCase(), op]),
 );
 
@@ -123,12 +124,9 @@ class Reader {
         return this.like(args, at, where);
     }
     this.count(args, 2, op, where);
-    if (op in spatialConverse) return this.spatial(op as SpatialOp, args, at, where);
-    if (op in temporalConverse) return this.temporal.read(op as TemporalOp, args, at, where);
-    const [left, right] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [
-      Operand,
-      Operand,
-    ];
+    if (op in spatialRelations) return this.spatial(op as SpatialOp, args, at, where);
+    if (op in temporalRelations) return this.temporal.read(op as TemporalOp, args, at, where);
+    const [left, right] = this.operands.readAll(args, at, where) as [Operand, Operand];
     return toComparison(op as ComparisonOp, left, right, where);
   }
 
@@ -176,11 +174,7 @@ class Reader {
     // In drafts of CQL2, both bounds were in one list.
     const args = given.length === 2 && Array.isArray(given[1]) ? [given[0], ...given[1]] : given;
     this.count(args, 3, 'between', where);
-    const [value, low, high] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [
-      Operand,
-      Operand,
-      Operand,
-    ];
+    const [value, low, high] = this.operands.readAll(args, at, where) as [Operand, Operand, Operand];
     return and([toComparison('>=', value, low, where), toComparison('<=', value, high, where)]);
   }
 
@@ -190,7 +184,7 @@ class Reader {
     const list = args[1];
     if (!Array.isArray(list) || list.length === 0)
       throw badCql2(where, '"in" takes a value and a list of values');
-    const others = list.map((value, i) => this.operands.read(value, `${at}[1][${i}]`, where));
+    const others = this.operands.readAll(list, `${at}[1]`, where);
     const literals = others.flatMap((other) => (other.kind === 'literal' ? [other.literal] : []));
     if (one.kind === 'time' && literals.length === others.length) {
       const periods = literals.map((value) => readInstant(value, one.label, where));
@@ -229,10 +223,7 @@ class Reader {
   }
 
   private spatial(op: SpatialOp, args: unknown[], at: string, where: string): Filter {
-    const [left, right] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [
-      Operand,
-      Operand,
-    ];
+    const [left, right] = this.operands.readAll(args, at, where) as [Operand, Operand];
     for (const operand of [left, right]) {
       if (operand.kind !== 'literal' && operand.kind !== 'geometry')
         throw badCql2(where, `${operand.label} is not a geometry: use the property geometry`);
@@ -242,7 +233,8 @@ class Reader {
         where,
         'a spatial function of two given geometries, without the property geometry',
       );
-    if (left.kind === 'literal') return { op: spatialConverse[op], shape: readShape(left.literal, where) };
+    if (left.kind === 'literal')
+      return { op: spatialConverse[op] ?? op, shape: readShape(left.literal, where) };
     if (right.kind === 'literal') return { op, shape: readShape(right.literal, where) };
     return REFLEXIVE_RELATIONS.has(op) ? and([]) : or([]);
   }

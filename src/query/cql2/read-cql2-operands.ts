@@ -72,9 +72,13 @@ export class OperandReader {
     const count = fold === undefined ? 2 : 1;
     if (!Array.isArray(args) || args.length !== count)
       throw badCql2(here, `"${op}" takes a list of ${count === 1 ? 'one text' : 'two numbers'} as "args"`);
-    const operands = args.map((arg, i) => this.read(arg, `${path && `${path}.`}args[${i}]`, here, depth + 1));
+    const operands = this.readAll(args, `${path && `${path}.`}args`, here, depth + 1);
     if (fold) return foldOperand(fold, operands[0]!, here);
     return arithmeticOperand(arithmetic!, operands as [Operand, Operand], here);
+  }
+
+  readAll(nodes: unknown[], path: string, where: string, depth = 0): Operand[] {
+    return nodes.map((node, i) => this.read(node, `${path}[${i}]`, where, depth));
   }
 
   /** A pattern of LIKE: a text, or a function of texts with a pattern as its argument. */

@@ -3,13 +3,14 @@ import { type Check, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../
 import { filterTooComplex } from '../errors.js';
 import { readGeometry, spatialRelations } from '../geometry/index.js';
 import { arithmeticOps } from './filter-arithmetic.js';
+import { comparisons } from './filter-comparisons.js';
 import { type PropertyKind, type PropertyName, propertyKind, queryables } from './filter-properties.js';
 import { temporalRelations } from './filter-temporal-relations.js';
 import { foldingFunctions } from './filter-text-folding.js';
 import { type Condition, checkNesting, MAX_UNKNOWN_DEPTH, referencedProperties } from './filter-tree.js';
 
 const NAMES = Object.keys(queryables) as PropertyName[];
-const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];
+const COMPARISONS = Object.keys(comparisons);
 
 const named = (kind: PropertyKind) => ({ enum: NAMES.filter((name) => propertyKind(name) === kind) });
 const period = (...type: string[]) => ({ type: 'array', minItems: 2, maxItems: 2, items: { type } });

@@ -1,11 +1,11 @@
-import type { ComparisonOp } from './filter-tree.js';
-
 /** Comparisons of two values. A comparison with NaN is false. */
-export const comparisons: Record<ComparisonOp, <T extends string | number>(one: T, value: T) => boolean> = {
+export const comparisons = {
   '=': (one, value) => one === value,
   '<>': (one, value) => one < value || one > value,
   '<': (one, value) => one < value,
   '<=': (one, value) => one <= value,
   '>': (one, value) => one > value,
   '>=': (one, value) => one >= value,
-};
+} satisfies Record<string, <T extends string | number>(one: T, value: T) => boolean>;
+
+export type ComparisonOp = keyof typeof comparisons;

@@ -4,6 +4,7 @@
  */
 import { filterTooComplex } from '../errors.js';
 import { type Shape, type SpatialOp, vertexCount } from '../geometry/index.js';
+import type { ComparisonOp } from './filter-comparisons.js';
 import {
   type NumberExpression,
   operatorCount,
@@ -14,8 +15,6 @@ import {
 } from './filter-expression.js';
 import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './filter-properties.js';
 import type { TemporalOp } from './filter-temporal-relations.js';
-
-export type ComparisonOp = '=' | '<>' | '<' | '<=' | '>' | '>=';
 
 /** Milliseconds since 1970, ends included; null for an open end. */
 export type OpenPeriod = [start: number | null, end: number | null];
@@ -116,17 +115,8 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
 }
 
 /** True if a filter refers to a property. */
-export function references(filter: Filter, property: PropertyName): boolean {
-  switch (filter.op) {
-    case 'not':
-    case 'isUnknown':
-      return references(filter.arg, property);
-    case 'and':
-    case 'or':
-      return filter.args.some((arg) => references(arg, property));
-  }
-  return referencedProperties(filter).includes(property);
-}
+export const references = (filter: Filter, property: PropertyName): boolean =>
+  conditionsOf(filter).some((condition) => referencedProperties(condition).includes(property));
 
 /** The properties of a condition. */
 export function referencedProperties(condition: Condition): PropertyName[] {

@@ -5,7 +5,7 @@
 
 export { checkRemoteFilter } from './check-remote-filter.js';
 export { type ArithmeticOp, arithmeticOps, calculate } from './filter-arithmetic.js';
-export { comparisons } from './filter-comparisons.js';
+export { type ComparisonOp, comparisons } from './filter-comparisons.js';
 export * from './filter-expression.js';
 export { foldPattern, likeMatcher, likePrefix, literalPattern } from './filter-like-pattern.js';
 export * from './filter-properties.js';

@@ -1,7 +1,7 @@
 /** Covers a shape by ranges of geocode keys. */
 import { type Bbox, cellBbox, type Grid, grids } from '../../grid/index.js';
 import type { CellKeyRange } from '../../storage/index.js';
-import type { PreparedGeometry } from './prepared-geometry.js';
+import { bboxesIntersect, type PreparedGeometry } from './prepared-geometry.js';
 
 /** If more cells are on the edge of a shape, they are not divided further, and their tiles are tested individually. */
 const MAX_EDGE_CELLS = 16;
@@ -26,42 +26,29 @@ export function coverGeometry(shape: PreparedGeometry): CellCovering {
       const onEdge: Cell[] = [];
       for (const cell of cells) {
         // A quick test: most cells are far away.
-        if (!shape.bboxIntersects(cell.bbox)) continue;
-        if (shape.covers(cell.bbox)) inside.push(descendantRange(grid, cell));
+        if (!bboxesIntersect(shape.bbox, cell.bbox)) continue;
+        if (shape.covers(cell.bbox)) inside.push(descendantKeys(grid, cell.geocode, cell));
         else if (shape.intersects(cell.bbox)) onEdge.push(cell);
       }
       const descends = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
-      for (const cell of onEdge)
-        edge.push(descends ? ownRange(grid, cell.geocode, cell) : descendantRange(grid, cell));
+      for (const cell of onEdge) edge.push((descends ? cellKey : descendantKeys)(grid, cell.geocode, cell));
       cells = descends ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
     }
   }
   return { inside, edge };
 }
 
+type Keys = ReturnType<Grid['key']>;
+
 /** The keys of a cell and of all cells below it. */
-export function descendantKeys(grid: Grid, cell: string): CellKeyRange {
-  return descendantRange(grid, grid.key(cell));
+export function descendantKeys(grid: Grid, cell: string, { key, span }: Keys = grid.key(cell)): CellKeyRange {
+  return { grid: grid.name, from: key, to: key + span };
 }
 
 /** The key of a cell. The first cells below it have the same key, but another precision. */
-export function cellKey(grid: Grid, cell: string): CellKeyRange {
-  return ownRange(grid, cell, grid.key(cell));
+export function cellKey(grid: Grid, cell: string, { key }: Keys = grid.key(cell)): CellKeyRange {
+  return { grid: grid.name, from: key, to: key + 1, precision: cell.length };
 }
-
-type Keys = ReturnType<Grid['key']>;
-
-const descendantRange = ({ name }: Grid, { key, span }: Keys): CellKeyRange => ({
-  grid: name,
-  from: key,
-  to: key + span,
-});
-const ownRange = ({ name }: Grid, cell: string, { key }: Pick<Keys, 'key'>): CellKeyRange => ({
-  grid: name,
-  from: key,
-  to: key + 1,
-  precision: cell.length,
-});
 
 interface Cell extends Keys {
   geocode: string;

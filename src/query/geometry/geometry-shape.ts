@@ -17,6 +17,18 @@ export type Geometry = SimpleGeometry | { type: 'GeometryCollection'; geometries
 /** A geometry, or a box, which may cross the antimeridian (west > east). */
 export type Shape = Geometry | { bbox: Bbox };
 
+/** Counterclockwise and closed, as GeoJSON requires. */
+export function bboxPolygon([west, south, east, north]: Bbox): { type: 'Polygon'; coordinates: Point[][] } {
+  const ring: Point[] = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  return { type: 'Polygon', coordinates: [ring] };
+}
+
 /** Number of points of a shape. */
 export function vertexCount(shape: Shape): number {
   if ('bbox' in shape) return 4;

@@ -3,6 +3,6 @@
  * (robust predicates). Imports the folder `values` and the parts `grid` and `storage` (types).
  */
 export { type CellCovering, cellKey, coverGeometry, descendantKeys } from './cell-covering.js';
-export { readGeometry, type Shape, vertexCount } from './geometry-shape.js';
+export { bboxPolygon, readGeometry, type Shape, vertexCount } from './geometry-shape.js';
 export { PreparedGeometry } from './prepared-geometry.js';
 export { type SpatialOp, spatialConverse, spatialRelations } from './spatial-relations.js';

@@ -1,6 +1,6 @@
 /** Relations of a rectangle in degrees, the geometry of every Item, to the shape of a filter. */
 import type { Bbox } from '../../grid/index.js';
-import type { Geometry, Point, Shape } from './geometry-shape.js';
+import { bboxPolygon, type Geometry, type Point, type Shape } from './geometry-shape.js';
 import { SegmentIndex } from './segment-index.js';
 
 interface PreparedPart {
@@ -67,33 +67,16 @@ export class PreparedGeometry {
     }
   }
 
-  /** True if the bounding box of the shape and another box share a point. If not, the shape does not either. */
-  bboxIntersects(box: Bbox): boolean {
-    return bboxesIntersect(this.bbox, box);
-  }
-
-  /** True if shape and rectangle share a point, including edges. */
-  intersects(box: Bbox): boolean {
+  /** True if shape and rectangle share a point: with `open` of their interiors, otherwise including edges. */
+  intersects(box: Bbox, open = false): boolean {
+    const contains = open ? containsPointStrictly : containsPoint;
     return (
-      this.points.some((point) => containsPoint(box, point)) ||
-      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, false)) ||
+      this.points.some((point) => contains(box, point)) ||
+      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, open)) ||
       this.polygons.some(
         (part) =>
           bboxesIntersect(part.bbox, box) &&
-          (part.segments.intersects(box, false) || part.segments.containsPoint(...centreOf(box))),
-      )
-    );
-  }
-
-  /** True if the interiors of shape and rectangle share a point. */
-  intersectsInterior(box: Bbox): boolean {
-    return (
-      this.points.some((point) => containsPointStrictly(box, point)) ||
-      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, true)) ||
-      this.polygons.some(
-        (part) =>
-          bboxesIntersect(part.bbox, box) &&
-          (part.segments.intersects(box, true) || part.segments.containsPoint(...centreOf(box))),
+          (part.segments.intersects(box, open) || part.segments.containsPoint(...centreOf(box))),
       )
     );
   }
@@ -133,14 +116,7 @@ function geometriesOf(shape: Shape): Geometry[] {
     ];
     return [{ type: 'LineString', coordinates }];
   }
-  const ring: Point[] = [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ];
-  return [{ type: 'Polygon', coordinates: [ring] }];
+  return [bboxPolygon(shape.bbox)];
 }
 
 function boundingBox(points: readonly Point[]): Bbox {
@@ -162,7 +138,8 @@ const containsPoint = ([west, south, east, north]: Bbox, [x, y]: Point) =>
 const containsPointStrictly = ([west, south, east, north]: Bbox, [x, y]: Point) =>
   x > west && x < east && y > south && y < north;
 
-const bboxesIntersect = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
+export const bboxesIntersect = (a: Bbox, b: Bbox) =>
+  b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
 
 const bboxContains = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
   w >= west && e <= east && s >= south && n <= north;

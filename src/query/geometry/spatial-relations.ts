@@ -7,26 +7,19 @@ export const spatialRelations = {
   s_intersects: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell),
   s_disjoint: (cell: Bbox, shape: PreparedGeometry) => !shape.intersects(cell),
   s_within: (cell: Bbox, shape: PreparedGeometry) => shape.covers(cell),
-  s_contains: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.intersectsInterior(cell),
+  s_contains: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.intersects(cell, true),
   s_equals: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.covers(cell),
-  s_touches: (cell: Bbox, shape: PreparedGeometry) =>
-    shape.intersects(cell) && !shape.intersectsInterior(cell),
+  s_touches: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell) && !shape.intersects(cell, true),
   s_crosses: (cell: Bbox, shape: PreparedGeometry) =>
-    shape.dimension < 2 && !shape.isWithin(cell) && shape.intersectsInterior(cell),
+    shape.dimension < 2 && !shape.isWithin(cell) && shape.intersects(cell, true),
   s_overlaps: (cell: Bbox, shape: PreparedGeometry) =>
-    shape.dimension === 2 && !shape.isWithin(cell) && shape.intersectsInterior(cell) && !shape.covers(cell),
+    shape.dimension === 2 && !shape.isWithin(cell) && shape.intersects(cell, true) && !shape.covers(cell),
 };
 
 export type SpatialOp = keyof typeof spatialRelations;
 
-/** The equivalent function with swapped arguments. */
-export const spatialConverse: Record<SpatialOp, SpatialOp> = {
-  s_intersects: 's_intersects',
-  s_disjoint: 's_disjoint',
+/** The equivalent function with swapped arguments, for functions that are not symmetric. */
+export const spatialConverse: Partial<Record<SpatialOp, SpatialOp>> = {
   s_within: 's_contains',
   s_contains: 's_within',
-  s_equals: 's_equals',
-  s_touches: 's_touches',
-  s_crosses: 's_crosses',
-  s_overlaps: 's_overlaps',
 };

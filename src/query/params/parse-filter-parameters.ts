@@ -160,18 +160,13 @@ export function parseFilter(params: FilterParams, { periods = false } = {}): Fil
     const { start = null, end = null } = parseDatetime(datetime, { dates: periods ? 'periods' : 'none' });
     conditions.push({ op: 't_intersects', property: 'datetime', period: [start, end] });
   }
-  if (minCloud !== undefined) {
-    const value = parsePercent('min-cloud', minCloud);
-    conditions.push({ op: '>=', property: 'eo:cloud_cover', value });
-  }
-  if (maxCloud !== undefined) {
-    const value = parsePercent('max-cloud', maxCloud);
-    conditions.push({ op: '<=', property: 'eo:cloud_cover', value });
-  }
-  if (minCoverage !== undefined) {
-    const value = parsePercent('min-coverage', minCoverage);
-    conditions.push({ op: '>=', property: 'pixel_coverage', value });
-  }
+  const percentages = [
+    ['min-cloud', minCloud, '>=', 'eo:cloud_cover'],
+    ['max-cloud', maxCloud, '<=', 'eo:cloud_cover'],
+    ['min-coverage', minCoverage, '>=', 'pixel_coverage'],
+  ] as const;
+  for (const [name, given, op, property] of percentages)
+    if (given !== undefined) conditions.push({ op, property, value: parsePercent(name, given) });
   if (source !== undefined) conditions.push({ op: '=', property: 'source', value: parseSource(source) });
   if (platform !== undefined) conditions.push({ op: '=', property: 'platform', value: platform });
   const crs = params['filter-crs'];

@@ -54,15 +54,6 @@ export interface FoundTiles extends SearchPage, PartialAnswer {
   tiles: TileRecord[];
 }
 
-/** The extents of collections with tiles, by id. */
-export interface Extents extends PartialAnswer {
-  extents: ReadonlyMap<string, Extent>;
-}
-
-export interface CollectionSummariesAnswer extends PartialAnswer {
-  contents: ReadonlyMap<string, CollectionSummariesWithTiles>;
-}
-
 interface SearchAnswer {
   found: SearchHits;
   tiles: TileBatch | EncodedTiles;
@@ -79,9 +70,11 @@ export class TileFinder {
   private readonly search: ScatterQuery<Search, SearchAnswer>;
   private readonly tile: ScatterQuery<string, TileRecord | null>;
   private readonly count: ScatterQuery<{ filter: Filter; params: AggregationParams }, AggregationCounts>;
-  /** Cached, because they read every tile. */
-  readonly extents: () => Promise<Extents>;
-  readonly contents: () => Promise<CollectionSummariesAnswer>;
+  /** Both by the ids of collections with tiles. Cached, because they read every tile. */
+  readonly extents: () => Promise<PartialAnswer & { extents: ReadonlyMap<string, Extent> }>;
+  readonly contents: () => Promise<
+    PartialAnswer & { contents: ReadonlyMap<string, CollectionSummariesWithTiles> }
+  >;
 
   constructor(storage: Storage, owners: OwnerQueries) {
     this.search = owners.register(SEARCH_QUERY, async ({ limit, ...search }, { only, seq }) => {

@@ -1,6 +1,7 @@
 /** Collections as STAC 1.0.0 Collections. */
 import { type Bbox, gridByName } from '../../grid/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
+import type { Extent } from './stac-document-extents.js';
 import {
   attributionFor,
   extensionUrl,
@@ -10,33 +11,7 @@ import {
   stacUrls,
 } from './stac-document-links.js';
 
-export interface StacCollection {
-  type: 'Collection';
-  stac_version: '1.0.0';
-  stac_extensions: string[];
-  id: string;
-  title: string;
-  description: string;
-  license: string;
-  attribution?: string;
-  providers?: CollectionRecord['providers'];
-  extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
-  summaries: Record<string, unknown[]>;
-  /** Type of its items in OGC API Features. */
-  itemType: 'feature';
-  grid: string;
-  precision: number;
-  /** The pixel sizes of its scenes: ground metres of the longer side. */
-  pixel_sizes?: number[];
-  links: StacLink[];
-}
-
-/** Bounding box and times of the tiles of a collection; times are null if it has none. */
-export interface CollectionExtent {
-  bbox: Bbox;
-  start: number | null;
-  end: number | null;
-}
+export type StacCollection = ReturnType<typeof toStacCollection>;
 
 /** Links to web maps: relations `tilejson` and `xyz`. */
 const WEB_MAP_LINKS = extensionUrl('web-map-links/v1.2.0');
@@ -44,9 +19,9 @@ const WEB_MAP_LINKS = extensionUrl('web-map-links/v1.2.0');
 /** A collection as a STAC Collection. Without tiles, its extent is the entire world, open at both ends. */
 export function toStacCollection(
   collection: CollectionRecord,
-  extent: CollectionExtent | undefined,
+  extent: Omit<Extent, 'longitudes'> | undefined,
   baseUrl: string,
-): StacCollection {
+) {
   const url = stacUrls(baseUrl);
   const self = url.collection(collection.id);
   const { bbox, start, end } = extent ?? {
@@ -54,7 +29,12 @@ export function toStacCollection(
     start: null,
     end: null,
   };
-  const document: StacCollection = {
+  const times: [start: string | null, end: string | null] = [
+    start === null ? null : isoTime(start),
+    end === null ? null : isoTime(end),
+  ];
+  const attribution = attributionFor(collection, start, end);
+  return {
     type: 'Collection',
     stac_version: '1.0.0',
     stac_extensions: extent ? [WEB_MAP_LINKS] : [],
@@ -62,11 +42,9 @@ export function toStacCollection(
     title: collection.title,
     description: `${collection.title}, as tiles of ${collection.grid} precision ${collection.precision}`,
     license: collection.license,
-    extent: {
-      spatial: { bbox: [bbox] },
-      temporal: { interval: [[start === null ? null : isoTime(start), end === null ? null : isoTime(end)]] },
-    },
+    extent: { spatial: { bbox: [bbox] }, temporal: { interval: [times] } },
     summaries: { 'proj:epsg': [gridByName(collection.grid).epsg] },
+    // Type of its items in OGC API Features.
     itemType: 'feature',
     grid: collection.grid,
     precision: collection.precision,
@@ -91,14 +69,13 @@ export function toStacCollection(
       ...(extent ? mapLinks(url.xyz(collection.id)) : []),
       ...licenseLinks(collection),
     ],
+    ...(attribution !== undefined && { attribution }),
+    ...(collection.pixelSizes && { pixel_sizes: sizesOf(collection.pixelSizes) }),
+    ...(collection.providers && { providers: collection.providers }),
   };
-  const attribution = attributionFor(collection, start, end);
-  if (attribution !== undefined) document.attribution = attribution;
-  if (collection.pixelSizes) document.pixel_sizes = sizesOf(collection.pixelSizes);
-  if (collection.providers) document.providers = collection.providers;
-  return document;
 }
 
+/** The pixel sizes of its scenes: ground metres of the longer side. */
 const sizesOf = (lists: NonNullable<CollectionRecord['pixelSizes']>) =>
   [...new Set(lists.flat().map(({ x, y }) => Math.max(x, y)))].sort((a, b) => a - b);
 

@@ -3,6 +3,7 @@ import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun } from '../../storage/index.js';
 import { memoizePerVersion } from '../memoize-query.js';
+import { visitRuns } from '../visit-runs.js';
 import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './stac-document-longitudes.js';
 
 /** Times in milliseconds since 1970. */
@@ -19,22 +20,11 @@ export interface Extent {
 export const collectionExtents = memoizePerVersion(computeExtents);
 
 function computeExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
-  const parts: RunExtents[] = [];
-  index.forEach({ where: only }, (rows) => {
-    const part = runExtents(rows);
-    parts.push(part);
-    return part.add;
-  });
-  return mergeExtents(parts.map(({ extents }) => extents()));
+  return mergeExtents(visitRuns(index, { where: only }, runExtents));
 }
 
 /** Extents of the rows of one run. */
-interface RunExtents {
-  add(row: number): void;
-  extents(): ReadonlyMap<string, Extent>;
-}
-
-function runExtents({ columns, collections }: IndexRun): RunExtents {
+function runExtents({ columns, collections }: IndexRun) {
   const { collection, grid, key, precision, start, end } = columns;
   const extents = new Map<number, Extent>();
   // Rows arrive cell by cell, and mostly collection by collection, so most rows have the cell and collection of the row before.
@@ -56,7 +46,7 @@ function runExtents({ columns, collections }: IndexRun): RunExtents {
   };
   return {
     add,
-    extents: () => new Map(Array.from(extents, ([code, extent]) => [collections.names[code]!, extent])),
+    result: () => new Map(Array.from(extents, ([code, extent]) => [collections.names[code]!, extent])),
   };
 }
 

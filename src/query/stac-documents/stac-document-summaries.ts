@@ -3,6 +3,7 @@ import type { OwnerShare } from '../../dht/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
 import { memoizePerVersion } from '../memoize-query.js';
+import { visitRuns } from '../visit-runs.js';
 import type { StacCollection } from './stac-collection-document.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item-document.js';
 
@@ -51,23 +52,11 @@ function computeSummaries(
   index: ColumnIndex,
   { only }: OwnerShare,
 ): ReadonlyMap<string, CollectionSummaries> {
-  const parts: RunSummaries[] = [];
-  index.forEach({ where: only }, (rows) => {
-    const part = summariseRun(rows);
-    parts.push(part);
-    return part.add;
-  });
-  return mergeSummaries(parts.flatMap(({ summaries }) => summaries()));
+  return mergeSummaries(visitRuns(index, { where: only }, summariseRun).flat());
 }
 
-/** Summaries of the rows of one run. */
-interface RunSummaries {
-  add(row: number): void;
-  /** One for each collection, platform and source. */
-  summaries(): ReadonlyMap<string, CollectionSummaries>[];
-}
-
-function summariseRun(rows: IndexRun): RunSummaries {
+/** Summaries of the rows of one run: one for each collection, platform and source. */
+function summariseRun(rows: IndexRun) {
   const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
   const isBefore = (a: number, b: number) => {
     const difference = rows.compareCells(a, b);
@@ -90,7 +79,7 @@ function summariseRun(rows: IndexRun): RunSummaries {
     extendRange(kind!.cloud, cloud[row]!);
     extendRange(kind!.coverage, coverage[row]!);
   };
-  const summaries = () =>
+  const result = () =>
     Array.from(kinds.values(), (one) => {
       const { row } = one;
       const sample: Sample = {
@@ -109,7 +98,7 @@ function summariseRun(rows: IndexRun): RunSummaries {
       };
       return new Map([[rows.collections.names[collection[row]!]!, summary]]);
     });
-  return { add, summaries };
+  return { add, result };
 }
 
 /** Merges the summaries of several nodes or runs. */
@@ -179,18 +168,12 @@ const ITEM_ASSETS = 'https://stac-extensions.github.io/item-assets/v1.0.0/schema
 /** Extensions of Items whose members describe assets of any tile. */
 const ASSET_EXTENSIONS = /\/(eo|raster)\/v/;
 
-export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
-  /** Lists of values, and ranges. */
-  summaries: Record<string, unknown>;
-  item_assets: Record<string, object>;
-};
-
 /** The document of a collection with the summaries of its tiles; `items` are the samples. */
 export function withSummaries(
   document: StacCollection,
   { platforms, sources, cloudCover, coverage }: CollectionSummariesWithTiles,
   items: StacItem[],
-): DescribedCollection {
+) {
   const extensions = new Set([ITEM_ASSETS, ...items.flatMap(({ stac_extensions }) => stac_extensions)]);
   const known = [...extensions].filter((one) => one === ITEM_ASSETS || ASSET_EXTENSIONS.test(one));
   return {

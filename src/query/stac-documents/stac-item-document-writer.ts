@@ -8,15 +8,14 @@ import {
   type TileRecord,
   type TileSchema,
 } from '../../storage/index.js';
+import { bboxPolygon } from '../geometry/index.js';
 import { JsonBuffer } from './stac-document-buffer.js';
 import { attributionFor, isoTime, type StacUrls, stacUrls } from './stac-document-links.js';
 import {
   bandAssetsOf,
-  bboxPolygon,
   collectionLinks,
   groupAsset,
-  ITEM_HEAD,
-  previewAsset,
+  PREVIEW_ASSET,
   rasterBand,
   type StacItem,
   schemaExtensions,
@@ -66,12 +65,13 @@ export function createItemWriter(
       texts = collectionText(collection, baseUrl);
       shared.set(collection, texts);
     }
-    writeItem(out, tile, schemaTextOf(tile), collection, url, texts);
+    writeItem(out, tile, url, texts);
   };
 }
 
 /** Parts that all Items of a collection share. */
 interface CollectionText {
+  collection: CollectionRecord;
   /** The first members. */
   head: string;
   license: string;
@@ -82,21 +82,16 @@ interface CollectionText {
 
 function collectionText(collection: CollectionRecord, baseUrl: string): CollectionText {
   return {
-    head: `${ITEM_PREFIX},"collection":"${escapeJsonText(collection.id)}"`,
+    collection,
+    head: `"type":"Feature","stac_version":"1.0.0","collection":"${escapeJsonText(collection.id)}"`,
     license: escapeJsonText(collection.license),
-    links: elements(collectionLinks(collection, stacUrls(baseUrl))),
+    links: contentOf(collectionLinks(collection, stacUrls(baseUrl))),
     times: new Map(),
   };
 }
 
-function writeItem(
-  out: JsonBuffer,
-  tile: TileRecord,
-  schema: SchemaText,
-  collection: CollectionRecord,
-  url: StacUrls,
-  texts: CollectionText,
-): void {
+function writeItem(out: JsonBuffer, tile: TileRecord, url: StacUrls, texts: CollectionText): void {
+  const schema = schemaTextOf(tile);
   const grid = gridByName(tile.grid);
   const bounds = grid.bounds(tile.geocode);
   const [w, s, e, n] = cellBbox(grid, tile.geocode).map(numberText);
@@ -104,7 +99,7 @@ function writeItem(
   out.appendText(
     `{${texts.head},"stac_extensions":${schema.extensions},"id":"${escapeJsonText(tile.id)}","bbox":[${box}]` +
       `,"geometry":{"type":"Polygon","coordinates":[[[${w},${s}],[${e},${s}],[${e},${n}],[${w},${n}],[${w},${s}]]]}` +
-      `,"properties":{${propertiesText(tile, collection, bounds, texts)}${schema.properties},"proj:epsg":${grid.epsg}}` +
+      `,"properties":{${propertiesText(tile, bounds, texts)}${schema.properties},"proj:epsg":${grid.epsg}}` +
       `,"links":[{"rel":"self","href":"${url.item(tile.collection, tile.id)}",${GEOJSON}},${texts.links}` +
       `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}` +
       `${tile.model ? derivedFromText(url.modelItem(tile.model)) : ''}]` +
@@ -114,18 +109,13 @@ function writeItem(
   out.appendText('}}');
 }
 
-const ITEM_PREFIX = members(ITEM_HEAD);
 const GEOJSON = '"type":"application/geo+json"';
 
 function derivedFromText(href: string): string {
   return `,{"rel":"derived_from","href":"${href}",${GEOJSON}}`;
 }
 
-function timesText(
-  { start, end, createdAt }: TileRecord,
-  collection: CollectionRecord,
-  { times }: CollectionText,
-): string {
+function timesText({ start, end, createdAt }: TileRecord, { collection, times }: CollectionText): string {
   const key = `${start}/${end}/${createdAt}`;
   let text = times.get(key);
   if (text !== undefined) return text;
@@ -137,15 +127,11 @@ function timesText(
   return text;
 }
 
-function propertiesText(
-  tile: TileRecord,
-  collection: CollectionRecord,
-  { west, south, east, north }: GridBounds,
-  texts: CollectionText,
-): string {
+function propertiesText(tile: TileRecord, bounds: GridBounds, texts: CollectionText): string {
+  const { west, south, east, north } = bounds;
   const { platform, cloudCover, footprint } = tile;
   const geocode = escapeJsonText(tile.geocode);
-  let text = timesText(tile, collection, texts);
+  let text = timesText(tile, texts);
   if (platform !== null) text += `,"platform":"${escapeJsonText(platform)}"`;
   text += `,"license":"${texts.license}"`;
   text +=
@@ -186,7 +172,7 @@ function writeAssets(
   out.appendText(`"thumbnail":{"href":"${url.preview(tile.id)}",${PREVIEW}}`);
 }
 
-const PREVIEW = members(withoutHref(previewAsset('')));
+const PREVIEW = contentOf(PREVIEW_ASSET);
 
 /** Parts of an asset that all tiles of a schema share. */
 interface GroupText {
@@ -230,6 +216,7 @@ const PLACEHOLDER_BOUNDS: GridBounds = { west: 0, south: 0, east: 0, north: 0 };
 
 function groupText(group: GroupRecord): GroupText {
   const {
+    href: _h,
     'proj:shape': _s,
     'proj:transform': _t,
     'raster:bands': encodings,
@@ -238,7 +225,7 @@ function groupText(group: GroupRecord): GroupText {
   return {
     name: escapeJsonText(group.name),
     file: `/${encodeURIComponent(group.name)}.tif`,
-    shared: Buffer.from(members(withoutHref(shared))),
+    shared: Buffer.from(contentOf(shared)),
     betweenPercents:
       encodings &&
       group.bands
@@ -253,7 +240,7 @@ const PERCENT_PLACEHOLDER = '\0';
 
 function bandText(band: BandRecord, group: GroupRecord): string {
   const { valid_percent: _v, statistics: _s, ...shared } = rasterBand(band, group);
-  return `{${members(shared)},"valid_percent":${PERCENT_PLACEHOLDER},"statistics":{"valid_percent":${PERCENT_PLACEHOLDER}}}`;
+  return `{${contentOf(shared)},"valid_percent":${PERCENT_PLACEHOLDER},"statistics":{"valid_percent":${PERCENT_PLACEHOLDER}}}`;
 }
 
 function bandsText(bands: BandRecord[], betweenPercents: string[]): string {
@@ -278,16 +265,7 @@ function escapeJsonText(text: string): string {
   return ESCAPED.test(text) ? JSON.stringify(text).slice(1, -1) : text;
 }
 
-/** The JSON of an object without its braces. */
-function members(value: object): string {
+/** The JSON of an object or a list without its brackets. */
+function contentOf(value: object): string {
   return JSON.stringify(value).slice(1, -1);
-}
-
-/** The JSON of a list without its brackets. */
-function elements(values: object[]): string {
-  return JSON.stringify(values).slice(1, -1);
-}
-
-function withoutHref<T extends { href: string }>({ href: _, ...rest }: T): Omit<T, 'href'> {
-  return rest;
 }

@@ -61,9 +61,6 @@ export interface StacItem {
   assets: Record<string, StacAsset | GroupAsset>;
 }
 
-/** Members that all Items share. */
-export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version'> = { type: 'Feature', stac_version: '1.0.0' };
-
 const EXTENSIONS = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(
   extensionUrl,
 );
@@ -106,9 +103,11 @@ export function collectionLinks(collection: CollectionRecord, url: StacUrls): St
 }
 
 /** The preview of a tile, which is rendered on request. */
-export function previewAsset(href: string): StacAsset {
-  return { href, type: 'image/png', title: 'preview', roles: ['thumbnail'] };
-}
+export const PREVIEW_ASSET: Omit<StacAsset, 'href'> = {
+  type: 'image/png',
+  title: 'preview',
+  roles: ['thumbnail'],
+};
 
 /** Assets of single bands. Spectra have none: they have hundreds of bands, so their Items would be hundreds of times as long. */
 export function bandAssetsOf(
@@ -216,20 +215,4 @@ function jsonNumber(value: number): number | string {
   if (Number.isNaN(value)) return 'nan';
   if (Number.isFinite(value)) return value;
   return value > 0 ? 'inf' : '-inf';
-}
-
-/** Counterclockwise and closed, as GeoJSON requires. */
-export function bboxPolygon([west, south, east, north]: Bbox): StacPolygon {
-  return {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [west, south],
-        [east, south],
-        [east, north],
-        [west, north],
-        [west, south],
-      ],
-    ],
-  };
 }

@@ -1,66 +1,75 @@
 /** The runner and the output that the commands of all analyses share. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import type { TileCounts } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { MapResults } from '../../../hyperspectral/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
-import { withProgress } from '../../connection.js';
+import { withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
+  optionValues,
   splitBands,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
+import { runJob } from '../../run-job.js';
 
-export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
+export type AnalyseFlags = JobOptions & { bands?: string; output?: string };
 
 type Results = TileCounts & { files: string[] };
 
-/** Adds options and an action to a command. The action runs the analysis that has the name of the command. */
-export function analysisCommand<Flags extends AnalyseFlags, R extends Results>(
-  command: Command,
-  inputsOf: (flags: Flags) => Promise<object>,
-  show: (results: R, flags: Flags) => void,
+interface Analysis<Flags, R> {
+  name: string;
+  description: string;
+  options?: Option[];
+  /** The inputs of the process; by default the values of the options. */
+  inputsOf?(flags: Flags): Promise<object>;
+  print(results: R, flags: Flags): void;
   /** Runs something other than the analysis if the flags ask for it; otherwise returns undefined. */
-  instead: (flags: Flags) => Promise<void> | undefined = () => undefined,
-): Command {
-  addOptions(command, [
+  instead?(flags: Flags): Promise<void> | undefined;
+}
+
+/** The command of an analysis. */
+export function analysisCommand<R extends Results, Flags extends AnalyseFlags = AnalyseFlags>({
+  name,
+  description,
+  options = [],
+  inputsOf = async (flags) => optionValues(options, flags),
+  print: printResults,
+  instead,
+}: Analysis<Flags, R>): Command {
+  const command = addOptions(new Command(name).description(description), [
+    ...options,
     createOption(
       '--bands <list>',
       'names or wavelengths such as 660nm,860nm; default: all good bands with data',
     ),
     createOption('--output <folder>', 'also write the files of the result into this folder'),
   ]);
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: Flags) => {
-    const other = instead(flags);
+  return withJobOptions(command).action(async (flags: Flags) => {
+    const other = instead?.(flags);
     if (other) return other;
-    const inputs = await inputsOf(flags);
-    return withProgress(flags, 'tiles', async (target, line) => {
-      const { output } = flags;
-      const bands = flags.bands === undefined ? undefined : splitBands(flags.bands);
-      const { job, results } = await target.client.run<R>(
-        `analyse-${command.name()}`,
-        { filter: toFilterParams(flags), bands, ...inputs },
-        { signal: interruptSignal(), onProgress: line.update },
+    const { output } = flags;
+    const bands = flags.bands === undefined ? undefined : splitBands(flags.bands);
+    const inputs = { bands, ...(await inputsOf(flags)) };
+    return withConnection(flags, async ({ client }) => {
+      const given = { filter: toFilterParams(flags), ...inputs };
+      const { job, results } = await runJob('tiles', (hooks) =>
+        client.run<R>(`analyse-${name}`, given, hooks),
       );
-      line.end();
       if (output !== undefined) {
         await mkdir(output, { recursive: true });
-        for (const file of results.files) await target.client.download(job, file, join(output, file));
+        for (const file of results.files) await client.download(job, file, join(output, file));
       }
       if (results.failures > 0) process.exitCode = 3;
       if (flags.format === 'json') return printJson({ job, ...results });
-      show(results, flags);
+      printResults(results, flags);
       printEnd(results, output);
     });
   });

@@ -1,9 +1,8 @@
-import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import { labelsMissing } from '../../errors.js';
-import { addOptions, createOption, parseIntegerOption } from '../../options/index.js';
-import { formatBytes, formatPercent, print, table } from '../../output/index.js';
+import { createOption, parseIntegerOption } from '../../options/index.js';
+import { formatBytes, formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
 type ClassifyFlags = AnalyseFlags & {
@@ -14,47 +13,46 @@ type ClassifyFlags = AnalyseFlags & {
 } & Pick<ClassifyInputs, 'epochs' | 'precision' | 'seed'>;
 
 export const classifyCommand = () =>
-  analysisCommand<ClassifyFlags, ClassifyResults>(
-    addOptions(
-      new Command('classify').description('maps of classes and their probabilities, from labelled pixels'),
-      [
-        createOption(
-          '--labels <file>',
-          'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
-        ),
-        createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
-        createOption(
-          '--classifier <name>',
-          'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
-        ).choices([
-          'lda',
-          'logistic',
-          'mlp',
-          'cnn1d',
-          'cnn2d',
-          'resnet3d',
-        ] satisfies ClassifyInputs['classifier'][]),
-        createOption(
-          '--split <how>',
-          'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
-        )
-          .choices(['place', 'random'])
-          .default('place'),
-        createOption(
-          '--epochs <n>',
-          'passes of a convolutional network over the labelled pixels',
-          parseIntegerOption,
-        ),
-        createOption(
-          '--precision <how>',
-          'mixed stores spectra in float16 and halves the bytes of gradients',
-        ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
-        createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
-      ],
-    ),
-    classifyInputs,
-    printClasses,
-  );
+  analysisCommand<ClassifyResults, ClassifyFlags>({
+    name: 'classify',
+    description: 'maps of classes and their probabilities, from labelled pixels',
+    options: [
+      createOption(
+        '--labels <file>',
+        'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
+      ),
+      createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
+      createOption(
+        '--classifier <name>',
+        'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
+      ).choices([
+        'lda',
+        'logistic',
+        'mlp',
+        'cnn1d',
+        'cnn2d',
+        'resnet3d',
+      ] satisfies ClassifyInputs['classifier'][]),
+      createOption(
+        '--split <how>',
+        'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
+      )
+        .choices(['place', 'random'])
+        .default('place'),
+      createOption(
+        '--epochs <n>',
+        'passes of a convolutional network over the labelled pixels',
+        parseIntegerOption,
+      ),
+      createOption(
+        '--precision <how>',
+        'mixed stores spectra in float16 and halves the bytes of gradients',
+      ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
+      createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
+    ],
+    inputsOf: classifyInputs,
+    print: printClasses,
+  });
 
 async function classifyInputs(flags: ClassifyFlags): Promise<object> {
   const { labels: file, labelCollection, classifier, split, epochs, precision, seed } = flags;
@@ -78,7 +76,7 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     formatPercent(precision),
     f1.toFixed(3),
   ]);
-  for (const line of table([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows])) print(line);
+  printTable([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows]);
   const scarce = classes
     .filter(({ pixels }) => pixels < MIN_PIXELS_PER_CLASS)
     .map(({ code }) => names[code] ?? `${code}`);
@@ -105,7 +103,7 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   ]);
   print();
   const titles = ['classifier', 'strength', 'tuning entropy', 'tuning OA', 'OA', 'AA', 'kappa'];
-  for (const line of table([titles, ...tried])) print(line);
+  printTable([titles, ...tried]);
   if (flags.classifier === undefined && compared.some(({ entropy }) => entropy > 0))
     print(`${results.classifier} was chosen because it has the lowest cross-entropy on the tuning pixels`);
   const { error, uncalibrated, temperature } = calibration;

@@ -1,40 +1,28 @@
-import { Command } from 'commander';
 import type { ClusterResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
-import {
-  addOptions,
-  createOption,
-  parseIntegerOption,
-  parsePositiveIntegerOption,
-} from '../../options/index.js';
-import { formatPercent, print, table } from '../../output/index.js';
-import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
-
-type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
+import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { formatPercent, print, printTable } from '../../output/index.js';
+import { analysisCommand, printMaps } from './analysis-command.js';
 
 export const clusterCommand = () =>
-  analysisCommand<ClusterFlags, ClusterResults>(
-    addOptions(
-      new Command('cluster').description(
-        'maps of the clusters that spectra form (k-means), with the same codes in all tiles',
+  analysisCommand({
+    name: 'cluster',
+    description: 'maps of the clusters that spectra form (k-means), with the same codes in all tiles',
+    options: [
+      createOption(
+        '--clusters <n>',
+        'clusters to find, 2 to 50',
+        parsePositiveIntegerOption,
+      ).makeOptionMandatory(),
+      createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),
+      createOption(
+        '--iterations <n>',
+        'maximum number of iterations; default 100',
+        parsePositiveIntegerOption,
       ),
-      [
-        createOption(
-          '--clusters <n>',
-          'clusters to find, 2 to 50',
-          parsePositiveIntegerOption,
-        ).makeOptionMandatory(),
-        createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),
-        createOption(
-          '--iterations <n>',
-          'maximum number of iterations; default 100',
-          parsePositiveIntegerOption,
-        ),
-      ],
-    ),
-    async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
-    printClusters,
-  );
+    ],
+    print: printClusters,
+  });
 
 function printClusters(results: ClusterResults): void {
   const { clusters, pixels, explained, iterations, converged } = results;
@@ -44,7 +32,7 @@ function printClusters(results: ClusterResults): void {
     formatPercent(own / pixels),
     spread.toPrecision(4),
   ]);
-  for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
+  printTable([['code', 'pixels', 'share', 'rms distance'], ...rows]);
   const rest = converged ? '' : ' without convergence';
   print(
     `${plural(clusters.length, 'cluster')} explain ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,

@@ -1,5 +1,5 @@
 /** Commands of analyses that transform spectra or compute indices. */
-import { Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type {
   ContinuumResults,
   IndicesResults,
@@ -9,13 +9,12 @@ import type {
 } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
 import {
-  addOptions,
   createOption,
   parseIntegerOption,
   parsePositiveIntegerOption,
   splitBands,
 } from '../../options/index.js';
-import { logToStderr, print, printJson, table } from '../../output/index.js';
+import { logToStderr, print, printJson, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
 type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
@@ -24,25 +23,27 @@ type SmoothFlags = AnalyseFlags & Pick<SmoothInputs, 'order' | 'derivative'> & {
 
 type ResampleFlags = AnalyseFlags & { sensor: string };
 
-type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
-
 export const indicesCommand = () =>
-  analysisCommand<IndicesFlags, IndicesResults>(
-    addOptions(new Command('indices').description('maps of narrow-band indices'), [
+  analysisCommand<IndicesResults, IndicesFlags>({
+    name: 'indices',
+    description: 'maps of narrow-band indices',
+    options: [
       createOption(
         '--indices <list>',
         'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", separated by commas',
       ),
       createOption('--list', 'only print the named indices with formula and source'),
-    ]),
-    async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
-    printIndices,
-    ({ list, format }) => (list ? listIndices(format) : undefined),
-  );
+    ],
+    inputsOf: async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
+    print: printIndices,
+    instead: ({ list, format }) => (list ? listIndices(format) : undefined),
+  });
 
 export const smoothCommand = () =>
-  analysisCommand<SmoothFlags, SmoothResults>(
-    addOptions(new Command('smooth').description('smoothed spectra, or their derivatives (Savitzky-Golay)'), [
+  analysisCommand<SmoothResults, SmoothFlags>({
+    name: 'smooth',
+    description: 'smoothed spectra, or their derivatives (Savitzky-Golay)',
+    options: [
       createOption(
         '--window-bands <n>',
         'width of the window in bands, an odd number; default 7',
@@ -50,43 +51,39 @@ export const smoothCommand = () =>
       ),
       createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption),
       createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption),
-    ]),
-    async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
-    printSmooth,
-  );
+    ],
+    inputsOf: async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
+    print: printSmooth,
+  });
 
 export const resampleCommand = () =>
-  analysisCommand<ResampleFlags, ResampleResults>(
-    new Command('resample')
-      .description('spectra at the bands of another sensor')
-      .addOption(
-        createOption(
-          '--sensor <name or file>',
-          'sentinel-2a, landsat-8, or a CSV with the centre and the FWHM of each band, nm',
-        ).makeOptionMandatory(),
-      ),
-    resampleInputs,
-    printResample,
-  );
+  analysisCommand<ResampleResults, ResampleFlags>({
+    name: 'resample',
+    description: 'spectra at the bands of another sensor',
+    options: [
+      createOption(
+        '--sensor <name or file>',
+        'sentinel-2a, landsat-8, or a CSV with the centre and the FWHM of each band, nm',
+      ).makeOptionMandatory(),
+    ],
+    inputsOf: resampleInputs,
+    print: printResample,
+  });
 
 export const continuumCommand = () =>
-  analysisCommand<ContinuumFlags, ContinuumResults>(
-    addOptions(
-      new Command('continuum').description(
-        'spectra divided by their upper convex hull, or maps of the depth of absorptions',
+  analysisCommand({
+    name: 'continuum',
+    description: 'spectra divided by their upper convex hull, or maps of the depth of absorptions',
+    options: [
+      createOption(
+        '--range <from,to>',
+        'wavelengths such as 2100nm,2300nm; default: all bands',
+        wavelengthRange,
       ),
-      [
-        createOption(
-          '--range <from,to>',
-          'wavelengths such as 2100nm,2300nm; default: all bands',
-          wavelengthRange,
-        ),
-        createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
-      ],
-    ),
-    async ({ range, depth }) => ({ range, depth }),
-    printContinuum,
-  );
+      createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
+    ],
+    print: printContinuum,
+  });
 
 /** Parses two wavelengths such as 2100nm,2300nm or 2.1um,2.3um. Returns nm. */
 function wavelengthRange(text: string): [number, number] {
@@ -118,7 +115,7 @@ async function listIndices(format: AnalyseFlags['format']): Promise<void> {
     expression,
     `${title} (${source})`,
   ]);
-  for (const line of table([['index', 'formula', 'description'], ...rows])) print(line);
+  printTable([['index', 'formula', 'description'], ...rows]);
 }
 
 function printIndices(results: IndicesResults): void {
@@ -126,7 +123,7 @@ function printIndices(results: IndicesResults): void {
     name,
     bands.map(({ asked, name, wavelength }) => `${asked}: ${name} (${wavelength.toFixed(1)} nm)`).join(', '),
   ]);
-  for (const line of table([['index', 'bands'], ...rows])) print(line);
+  printTable([['index', 'bands'], ...rows]);
   printMaps(results);
 }
 
@@ -141,7 +138,7 @@ function printSmooth(results: SmoothResults): void {
 
 function printResample(results: ResampleResults): void {
   const rows = results.sensorBands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]);
-  for (const line of table([['band', 'nm', 'FWHM'], ...rows])) print(line);
+  printTable([['band', 'nm', 'FWHM'], ...rows]);
   if (results.uncovered.length > 0) print(`not covered: ${results.uncovered.join(', ')}`);
   printMaps(results);
 }

@@ -1,68 +1,57 @@
-import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
-import { addOptions, createOption, parsePositiveIntegerOption } from '../../options/index.js';
-import { formatPercent, print, table } from '../../output/index.js';
+import { createOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './analysis-command.js';
 
-type ComponentsFlags = AnalyseFlags & { components?: number };
 type AnomalyFlags = AnalyseFlags & { windowPixels?: number[]; components?: number };
 
 export const statsCommand = () =>
-  analysisCommand(
-    new Command('stats').description(
-      'mean, standard deviation, covariance and correlation of the bands of a collection',
-    ),
-    async () => ({}),
-    printStats,
-  );
+  analysisCommand({
+    name: 'stats',
+    description: 'mean, standard deviation, covariance and correlation of the bands of a collection',
+    print: printStats,
+  });
 
 export const pcaCommand = () =>
-  analysisCommand<ComponentsFlags, ComponentsResults>(
-    withComponents(new Command('pca').description('maps of principal components')),
-    async ({ components }) => ({ components }),
-    printComponents,
-  );
+  analysisCommand({
+    name: 'pca',
+    description: 'maps of principal components',
+    options: [componentsOption()],
+    print: printComponents,
+  });
 
 export const mnfCommand = () =>
-  analysisCommand<ComponentsFlags, ComponentsResults>(
-    withComponents(
-      new Command('mnf').description(
-        'maps of minimum noise fractions: components by their signal-to-noise ratios',
-      ),
-    ),
-    async ({ components }) => ({ components }),
-    printComponents,
-  );
+  analysisCommand({
+    name: 'mnf',
+    description: 'maps of minimum noise fractions: components by their signal-to-noise ratios',
+    options: [componentsOption()],
+    print: printComponents,
+  });
 
 export const anomalyCommand = () =>
-  analysisCommand<AnomalyFlags, AnomalyResults>(
-    addOptions(
-      new Command('anomaly').description(
-        'maps of the distance of each spectrum from the mean of the collection, or of the pixels around it (RX)',
+  analysisCommand<AnomalyResults, AnomalyFlags>({
+    name: 'anomaly',
+    description:
+      'maps of the distance of each spectrum from the mean of the collection, or of the pixels around it (RX)',
+    options: [
+      createOption(
+        '--window-pixels <outer[,inner]>',
+        'compare each pixel with the window around it, without the inner window; odd widths in pixels, such as 21,5',
+        (text: string) => text.split(',').map(parsePositiveIntegerOption),
       ),
-      [
-        createOption(
-          '--window-pixels <outer[,inner]>',
-          'compare each pixel with the window around it, without the inner window; odd widths in pixels, such as 21,5',
-          (text: string) => text.split(',').map(parsePositiveIntegerOption),
-        ),
-        createOption(
-          '--components <n>',
-          'with --window-pixels: principal components in which pixels are compared; default 10',
-          parsePositiveIntegerOption,
-        ),
-      ],
-    ),
-    async ({ windowPixels: window, components }) => ({ window, components }),
-    printAnomaly,
-  );
+      createOption(
+        '--components <n>',
+        'with --window-pixels: principal components in which pixels are compared; default 10',
+        parsePositiveIntegerOption,
+      ),
+    ],
+    inputsOf: async ({ windowPixels: window, components }) => ({ window, components }),
+    print: printAnomaly,
+  });
 
-function withComponents(command: Command): Command {
-  return command.addOption(
-    createOption('--components <n>', 'number of components to map; default 10', parsePositiveIntegerOption),
-  );
-}
+const componentsOption = () =>
+  createOption('--components <n>', 'number of components to map; default 10', parsePositiveIntegerOption);
 
 function printStats({ bands, pixels, tiles }: StatsResults): void {
   const rows = bands.map(({ name, wavelength, mean, std }) => [
@@ -71,7 +60,7 @@ function printStats({ bands, pixels, tiles }: StatsResults): void {
     mean.toPrecision(5),
     std.toPrecision(4),
   ]);
-  for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
+  printTable([['band', 'nm', 'mean', 'std'], ...rows]);
   print(`${plural(pixels, 'pixel')} of ${plural(tiles, 'tile')}`);
 }
 
@@ -87,7 +76,7 @@ function printComponents(results: ComponentsResults): void {
       ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
     ]);
   const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
-  for (const line of table([headings, ...rows])) print(line);
+  printTable([headings, ...rows]);
   print(`${plural(pixels, 'pixel')}`);
   printMaps(results);
 }

@@ -11,7 +11,7 @@ import {
   withCommon,
   withTarget,
 } from '../../options/index.js';
-import { formatBytes, formatPercent, logToStderr, print, printJson, table } from '../../output/index.js';
+import { formatBytes, formatPercent, logToStderr, print, printJson, printTable } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node-argument.js';
 import { joinCommand } from './node-join-command.js';
 
@@ -50,7 +50,7 @@ export function nodeCommand(): Command {
           'lag',
           'state',
         ];
-        for (const line of table([head, ...rows])) print(line);
+        printTable([head, ...rows]);
         print(plural(nodes.length, 'node'));
         if (asOf) print(`etcd does not answer; state as of ${asOf.slice(11, 19)} UTC`);
       }),
@@ -77,7 +77,7 @@ export function nodeCommand(): Command {
           const { url = '-', running = false } = nodes.find(({ id }) => id === node) ?? {};
           return [`  ${node}`, url, running ? 'running' : 'away', state];
         });
-        for (const line of table(rows)) print(line);
+        printTable(rows);
       }),
     ),
   );
@@ -122,7 +122,7 @@ export function nodeCommand(): Command {
           `${gives.slots} (${formatBytes(gives.bytes)})`,
         ]);
         const head = ['node', 'share', 'bytes now', 'bytes then', 'slots to take', 'slots to give'];
-        for (const line of table([head, ...rows])) print(line);
+        printTable([head, ...rows]);
         const what = `${plural(moved.slots, 'slot')} of ${formatBytes(moved.bytes)}`;
         print(
           `${dryRun ? `${what} would move` : `${what} move`}; the minimum for the same result is ${formatBytes(least)}`,

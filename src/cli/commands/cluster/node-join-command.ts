@@ -4,7 +4,7 @@ import { plural } from '../../../plural.js';
 import { hasDataFolder, withConnection } from '../../connection.js';
 import { noDataFolder } from '../../errors.js';
 import { addOptions, createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
-import { formatBytes, logToStderr, print, printJson, progressLine } from '../../output/index.js';
+import { formatBytes, logToStderr, print, printJson, withProgressLine } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node-argument.js';
 import { interruptSignal } from '../../signals.js';
 
@@ -67,21 +67,20 @@ async function moveFolderIntoCluster(flags: JoinFlags & { store: string; etcd: s
   try {
     const objects = await openObjectStore(store);
     const coordination = new EtcdStore(splitList(etcd), clusterName);
-    const line = progressLine('tiles');
-    const onProgress = ({ done, total }: ImportProgress) =>
-      line.update({
-        message: '',
-        progress: (100 * done) / total,
-        tiles: { total, done, failed: 0, skipped: 0 },
-      });
     try {
-      const moved = await importFolder({ storage, objects, coordination, dryRun, signal, onProgress });
-      line.end();
+      const moved = await withProgressLine('tiles', (line) => {
+        const onProgress = ({ done, total }: ImportProgress) =>
+          line.update({
+            message: '',
+            progress: (100 * done) / total,
+            tiles: { total, done, failed: 0, skipped: 0 },
+          });
+        return importFolder({ storage, objects, coordination, dryRun, signal, onProgress });
+      });
       if (flags.format === 'json') printJson(moved);
       else printMoved(moved, data);
       if (moved.failed.length > 0) process.exitCode = 3;
     } finally {
-      line.end();
       await coordination.close();
       objects.close();
     }
@@ -90,23 +89,14 @@ async function moveFolderIntoCluster(flags: JoinFlags & { store: string; etcd: s
   }
 }
 
-function printMoved(
-  { cluster, dryRun, scenes, tiles, models, bytes, kept, failed }: ImportReport,
-  data: string,
-): void {
-  const what = [
-    plural(scenes.moved, 'scene'),
-    plural(tiles.moved, 'tile'),
-    plural(models.moved, 'model'),
-  ].join(', ');
+function printMoved(report: ImportReport, data: string): void {
+  const { cluster, dryRun, scenes, tiles, models, bytes, kept, failed } = report;
+  const listed = (kind: 'moved' | 'present') =>
+    [plural(scenes[kind], 'scene'), plural(tiles[kind], 'tile'), plural(models[kind], 'model')].join(', ');
+  const what = listed('moved');
   if (dryRun) print(`${what} of ${data} would be moved into cluster ${cluster}`);
   else print(`moved ${what} of ${data} into cluster ${cluster}: ${formatBytes(bytes)}`);
-  const present = [
-    plural(scenes.present, 'scene'),
-    plural(tiles.present, 'tile'),
-    plural(models.present, 'model'),
-  ];
-  if (scenes.present + tiles.present + models.present > 0) print(`already there: ${present.join(', ')}`);
+  if (scenes.present + tiles.present + models.present > 0) print(`already there: ${listed('present')}`);
   for (const name of kept) logToStderr(`${name}: the cluster has another version, which is kept`);
   for (const { what, code, message } of failed) logToStderr(`${what}: ${message} [${code}]`);
 }

@@ -4,11 +4,10 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { TileSource } from '../../../storage/index.js';
-import { withProgress } from '../../connection.js';
-import { outcomeOf } from '../../job-outcome.js';
+import { withConnection } from '../../connection.js';
 import type { FilterOptions, TargetOptions } from '../../options/index.js';
 import { logToStderr, noMatchHint, print, printJson } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
+import { outcomeOf, runJob } from '../../run-job.js';
 
 /** Runs a process and prints the number of tiles, or why there was nothing to do. Sets the exit code 3 if some tiles failed. */
 export async function runDerive<Results extends DeriveResults = DeriveResults>(
@@ -19,12 +18,11 @@ export async function runDerive<Results extends DeriveResults = DeriveResults>(
   flags: TargetOptions & FilterOptions,
 ): Promise<Timed<Results>> {
   const hint = `the collection has them and the raw tiles: "search --source ${source}" finds only them, "--source raw" excludes them`;
-  return withProgress(flags, 'tiles', async (target, line) => {
+  return withConnection(flags, async ({ client }) => {
     const { job, results, error } = await outcomeOf<Results>(
-      target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
+      runJob('tiles', (hooks) => client.run(process_, inputs, hooks)),
     );
-    line.end();
-    if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+    if (flags.format === 'json') printJson({ job, ...results });
     else printResults(results);
     if (results.tiles > 0) logToStderr(hint);
     const { tiles, unchanged, removed = 0, skipped, failures } = results;

@@ -6,31 +6,27 @@ import type { TensorFile, TensorResults } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
-import { withProgress } from '../../connection.js';
+import { withConnection } from '../../connection.js';
 import { oneFileOnly } from '../../errors.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseNumberOption,
   splitBands,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
+import { runJob } from '../../run-job.js';
 
-type TensorFlags = TargetOptions &
-  FilterOptions & {
-    bands: string;
-    resolution?: number;
-    as?: 'npy' | 'tif';
-    stored?: boolean;
-    output: string;
-  };
+type TensorFlags = JobOptions & {
+  bands: string;
+  resolution?: number;
+  as?: 'npy' | 'tif';
+  stored?: boolean;
+  output: string;
+};
 
 export function tensorCommand(): Command {
   const command = addOptions(
@@ -52,21 +48,20 @@ export function tensorCommand(): Command {
       createOption('--stored', 'stored numbers instead of physical values'),
     ],
   );
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TensorFlags) => {
-    return withProgress(flags, 'cells', async (target, line) => {
+  return withJobOptions(command).action(async (flags: TensorFlags) => {
+    return withConnection(flags, async ({ client }) => {
       const { resolution, stored, output } = flags;
       const single = /\.(npy|tif)$/.test(output);
       const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
-      const { job, results } = await target.client.run<TensorResults>(
-        'tensor',
-        { filter: toFilterParams(flags), bands: splitBands(flags.bands), resolution, format, stored },
-        { signal: interruptSignal(), onProgress: line.update },
+      const bands = splitBands(flags.bands);
+      const inputs = { filter: toFilterParams(flags), bands, resolution, format, stored };
+      const { job, results } = await runJob('cells', (hooks) =>
+        client.run<TensorResults>('tensor', inputs, hooks),
       );
-      line.end();
       if (single && results.files.length > 1) throw oneFileOnly(output, results.files.length);
       if (!single) await mkdir(output, { recursive: true });
       const pathOf = ({ name }: TensorFile) => (single ? output : join(output, name));
-      for (const file of results.files) await download(target.client, job, file, pathOf(file));
+      for (const file of results.files) await download(client, job, file, pathOf(file));
       if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results, pathOf);
       if (results.files.length > 0) return;

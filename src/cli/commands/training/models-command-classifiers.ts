@@ -4,16 +4,19 @@ import type { Client, ModelDocument } from '../../../client/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { ClassifierCard } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
-import { formatPercent, print, table } from '../../output/index.js';
+import { formatPercent, print, printTable } from '../../output/index.js';
 
-export interface ListedClassifier {
+export interface Listed {
   id: string;
   geocode: string;
   /** RFC 3339. */
   createdAt: string;
+  versions: number;
+}
+
+export interface ListedClassifier extends Listed {
   classifier: string;
   metrics: { validation: { oa: number; kappa: number; pixels: number } };
-  versions: number;
 }
 
 export const isClassifier = (one: object): one is ListedClassifier => 'classifier' in one;
@@ -33,7 +36,7 @@ export function printClassifiers(classifiers: ListedClassifier[]): void {
     versions,
   ]);
   const titles = ['model', 'place', 'trained', 'classifier', 'OA', 'kappa', 'versions'];
-  for (const line of table([titles, ...rows])) print(line);
+  printTable([titles, ...rows]);
 }
 
 export function printClassifier(
@@ -58,7 +61,7 @@ export function printClassifier(
     ['validation', `${scores({ oa, aa, kappa })}, on ${plural(pixels, 'pixel')}`],
     ...Object.entries(baseline).map(([name, of]) => [`  ${name}`, scores(of)]),
   ];
-  for (const line of table(facts)) print(line);
+  printTable(facts);
   print();
   const rows = classes.map(({ code, name, train, validation }, i) => [
     `${code}`,
@@ -67,7 +70,7 @@ export function printClassifier(
     `${validation}`,
     metrics.validation.classes[i]!.f1.toFixed(3),
   ]);
-  for (const line of table([['code', 'class', 'trained on', 'validated on', 'F1'], ...rows])) print(line);
+  printTable([['code', 'class', 'trained on', 'validated on', 'F1'], ...rows]);
   print();
   const listed = (versions as unknown as (ListedClassifier & { version: string })[]).map((one) => [
     one.version,
@@ -76,5 +79,5 @@ export function printClassifier(
     formatPercent(one.metrics.validation.oa),
     [one.version === latest ? 'latest' : [], one.version === best ? 'best' : []].flat().join(', '),
   ]);
-  for (const line of table([['version', 'trained', 'classifier', 'OA', ''], ...listed])) print(line);
+  printTable([['version', 'trained', 'classifier', 'OA', ''], ...listed]);
 }

@@ -9,10 +9,11 @@ import type { Metrics, ModelCard } from '../../../training/index.js';
 import { withConnection } from '../../connection.js';
 import { cannotWrite } from '../../errors.js';
 import { type TargetOptions, withTarget } from '../../options/index.js';
-import { formatMse, imageMeasures, logToStderr, print, printJson, table } from '../../output/index.js';
+import { formatMse, imageMeasures, logToStderr, print, printJson, printTable } from '../../output/index.js';
 import {
   isClassifier,
   isClassifierDocument,
+  type Listed,
   type ListedClassifier,
   printClassifier,
   printClassifiers,
@@ -56,7 +57,7 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
     versions,
   ]);
   const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
-  if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
+  if (rows.length > 0) printTable([titles, ...rows]);
   printClassifiers(models.filter(isClassifier));
   print(plural(models.length, 'model'));
   for (const id of listed.damaged ?? [])
@@ -80,7 +81,7 @@ async function showModel(client: Client, id: string, { format, version }: ModelF
     parent ?? '-',
     [version === model.latest ? 'latest' : [], version === model.best ? 'best' : []].flat().join(', '),
   ]);
-  for (const line of table([['version', 'trained', 'MSE', 'R2', 'parent', ''], ...rows])) print(line);
+  printTable([['version', 'trained', 'MSE', 'R2', 'parent', ''], ...rows]);
 }
 
 /** The files of a model that the server stores or creates on request. */
@@ -103,14 +104,9 @@ async function exportModel(client: Client, id: string, path: string, flags: Mode
   else print(`wrote version ${version} of ${id}: ${written.join(', ')}`);
 }
 
-interface ListedModel {
-  id: string;
-  geocode: string;
-  /** RFC 3339. */
-  createdAt: string;
+interface ListedModel extends Listed {
   metrics: { validation: { mse: number; r2: number } };
   baseline: Record<'linear' | 'mean', { mse: number }>;
-  versions: number;
 }
 
 function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
@@ -132,7 +128,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ...(displayRange ? [['images', `scored with 8 bits, ${shown(displayRange)}`]] : []),
     ['start', startOf(card)],
   ];
-  for (const line of table(facts)) print(line);
+  printTable(facts);
   print();
   const { metrics, baseline } = card;
   const measured: [string, Metrics | undefined][] = [
@@ -156,7 +152,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     const name = `model, on the entire tile (${plural(tile.dates.length, 'date')}, training ground included)`;
     rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
   }
-  for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
+  printTable([['on the validation patches', 'MSE', 'R2', ...titles], ...rows]);
 }
 
 const valuesOf = ({ values }: ModelCard) =>

@@ -3,18 +3,15 @@ import { plural } from '../../../plural.js';
 import type { PredictResults } from '../../../training/index.js';
 import {
   engineOption,
-  type FilterOptions,
+  type JobOptions,
   RAW_SOURCE_HELP,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import { formatMse, logToStderr } from '../../output/index.js';
 import { runDerive } from '../derive/index.js';
 
-type PredictFlags = TargetOptions & FilterOptions & { engine?: string; version?: string };
+type PredictFlags = JobOptions & { engine?: string; version?: string };
 
 export function predictCommand(): Command {
   const command = new Command('predict')
@@ -29,18 +26,16 @@ export function predictCommand(): Command {
     .option('--version <version>', 'best, latest, or the name of a version (default: latest)')
     .addOption(engineOption());
   command.addHelpText('after', RAW_SOURCE_HELP);
-  return withTarget(withResources(withFilterOptions(command))).action(
-    async (model: string, flags: PredictFlags) => {
-      const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
-      const { version, engine } = flags;
-      const inputs = { model, version, filter: toFilterParams(flags), engine };
-      const results = await runDerive<PredictResults>('predict', source, inputs, flags);
-      const { tiles, unchanged, failures, worse = [] } = results;
-      if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
-      // `train` has the same exit code if there is no place to train on.
-      if (tiles + unchanged + failures === 0) process.exitCode = 1;
-    },
-  );
+  return withJobOptions(command).action(async (model: string, flags: PredictFlags) => {
+    const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
+    const { version, engine } = flags;
+    const inputs = { model, version, filter: toFilterParams(flags), engine };
+    const results = await runDerive<PredictResults>('predict', source, inputs, flags);
+    const { tiles, unchanged, failures, worse = [] } = results;
+    if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
+    // `train` has the same exit code if there is no place to train on.
+    if (tiles + unchanged + failures === 0) process.exitCode = 1;
+  });
 }
 
 /** Lists the names of models itself, so that help does not load src/training. */

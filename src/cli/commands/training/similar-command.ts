@@ -7,7 +7,7 @@ import {
   type TargetOptions,
   withTarget,
 } from '../../options/index.js';
-import { clusterLetter, print, printJson, table } from '../../output/index.js';
+import { clusterLetter, printJson, printTable } from '../../output/index.js';
 
 type SimilarFlags = TargetOptions & { limit?: number; collection?: string };
 
@@ -44,7 +44,7 @@ export function similarCommand(): Command {
           tile,
         ],
       );
-      for (const line of table([['place', 'distance', 'cluster', 'date', 'tile'], ...rows])) print(line);
+      printTable([['place', 'distance', 'cluster', 'date', 'tile'], ...rows]);
     });
   });
 }

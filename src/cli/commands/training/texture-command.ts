@@ -3,21 +3,17 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
-import { withProgress } from '../../connection.js';
-import { outcomeOf } from '../../job-outcome.js';
+import { withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  type JobOptions,
   parseIntegerOption,
   parsePositiveIntegerOption,
   parseTimeOption,
   RAW_SOURCE_HELP,
-  type TargetOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  withJobOptions,
 } from '../../options/index.js';
 import {
   asciiMap,
@@ -25,13 +21,12 @@ import {
   logToStderr,
   print,
   printJson,
+  printTable,
   reportJobError,
-  table,
 } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
+import { outcomeOf, runJob } from '../../run-job.js';
 
-type TextureFlags = TargetOptions &
-  FilterOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
+type TextureFlags = JobOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
 
 export function textureCommand(): Command {
   const command = addOptions(
@@ -53,15 +48,14 @@ export function textureCommand(): Command {
     ],
   );
   command.addHelpText('after', RAW_SOURCE_HELP);
-  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TextureFlags) => {
+  return withJobOptions(command).action(async (flags: TextureFlags) => {
     const { clusters = 'auto', near, seed } = flags;
     const inputs = { filter: toFilterParams(flags), near, seed, ...(clusters !== 'auto' && { clusters }) };
-    return withProgress(flags, 'places', async (target, line) => {
+    return withConnection(flags, async ({ client }) => {
       const { job, results, error } = await outcomeOf<TextureResults>(
-        target.client.run('texture', inputs, { signal: interruptSignal(), onProgress: line.update }),
+        runJob('places', (hooks) => client.run('texture', inputs, hooks)),
       );
-      line.end();
-      if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+      if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results);
       if (error) reportJobError(error, flags);
       else if (results.failures > 0) process.exitCode = 3;
@@ -77,16 +71,9 @@ function numberOfClusters(value: string): number {
   }
 }
 
-function printResults({
-  textures,
-  unchanged,
-  skipped,
-  failed,
-  failures,
-  collections,
-  seconds,
-}: Timed<TextureResults>): void {
-  for (const collection of collections) if (collection.clusters.length > 0) printClusters(collection);
+function printResults(results: Timed<TextureResults>): void {
+  const { textures, unchanged, skipped, failed, failures, seconds } = results;
+  for (const collection of results.collections) if (collection.clusters.length > 0) printClusters(collection);
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   for (const [reason, number] of Object.entries(skipped))
     print(`${plural(number, 'place')} skipped: ${reason}`);
@@ -100,7 +87,7 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
   print(`${collection}: ${plural(places, 'place')} in ${plural(clusters.length, 'cluster')}`);
   print();
   const rows = clusters.map(({ places, middle }, c) => [clusterLetter(c), places.length, middle]);
-  for (const text of table([['cluster', 'places', 'most typical'], ...rows])) print(text);
+  printTable([['cluster', 'places', 'most typical'], ...rows]);
   print();
   const cells = clusters.flatMap(({ places }, c) =>
     places.map((geocode) => ({ geocode, mark: clusterLetter(c) })),
@@ -109,15 +96,14 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
     print(text);
   print();
   if (curve.length === 0) return;
-  for (const text of table([
+  printTable([
     ['clusters', 'silhouette', '', 'euclidean', 'manhattan', 'cosine'],
     ...curve.map(({ clusters, euclidean, manhattan, cosine }) => {
       const mean = (euclidean + manhattan + cosine) / 3;
       const bar = '#'.repeat(Math.max(0, Math.round(BAR_WIDTH * mean)));
       return [clusters, mean.toFixed(3), bar, euclidean.toFixed(3), manhattan.toFixed(3), cosine.toFixed(3)];
     }),
-  ]))
-    print(text);
+  ]);
   print();
 }
 

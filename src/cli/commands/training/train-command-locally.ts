@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toArray } from '../../../async/index.js';
-import { type Client, type Progress, unreachable } from '../../../client/index.js';
+import { type Client, unreachable } from '../../../client/index.js';
 import { selectEngine } from '../../../engines/index.js';
 import { fromErrorDocument, TilewrightError } from '../../../errors.js';
 import type { Timed } from '../../../jobs/index.js';
@@ -18,24 +18,14 @@ import {
   type TrainResults,
   trainCells,
 } from '../../../training/index.js';
+import type { TrainingOptions } from '../../options/index.js';
+import type { Hooks } from '../../run-job.js';
 
-interface LocalTrainingInputs extends CellInputs {
-  epochs?: number;
-  patience?: number;
-  seed?: number;
-  engine?: string;
-  /** Memory limit of the training process, bytes. */
-  placeMemory?: number;
-}
+type LocalTrainingInputs = CellInputs & TrainingOptions & { seed?: number };
 
 /** Attempts to store the model. */
 const MAX_ATTEMPTS = 30;
 const RETRY_DELAY_MS = 5000;
-
-interface Hooks {
-  signal: AbortSignal;
-  onProgress: (progress: Progress) => void;
-}
 
 /**
  * Downloads the files of the place, trains as a node would, and lets the server store the model. Leaves no files on this machine. Throws
@@ -43,46 +33,33 @@ interface Hooks {
  */
 export async function trainLocally(
   client: Client,
-  {
-    model,
-    filter,
-    validationFrom,
-    epochs,
-    patience,
-    seed = DEFAULT_SEED,
-    engine: wanted,
-    placeMemory,
-  }: LocalTrainingInputs,
+  inputs: LocalTrainingInputs,
   { signal, onProgress }: Hooks,
 ): Promise<{ job: string; results: Timed<TrainResults> }> {
   const started = performance.now();
+  const { model, filter, epochs, patience, seed = DEFAULT_SEED } = inputs;
   const spec = getModelSpec(model);
-  const engine = await selectEngine({ engine: wanted });
-  const {
-    tiles,
-    geocode,
-    dates,
-    pairs,
-    validationFrom: from,
-  } = await client.trainingPlace({
-    model,
-    filter,
-    validationFrom,
-  });
+  const engine = await selectEngine({ engine: inputs.engine });
+  const place = await client.trainingPlace({ model, filter, validationFrom: inputs.validationFrom });
   const folder = await mkdtemp(join(tmpdir(), 'tilewright-place-'));
   try {
     const task = {
-      id: geocode,
+      id: place.geocode,
       model,
       seed,
       epochs,
       patience,
-      pairs,
-      validationFrom: from,
-      dates: await downloadTiles(client, dates, folder),
+      pairs: place.pairs,
+      validationFrom: place.validationFrom,
+      dates: await downloadTiles(client, place.dates, folder),
       checkpoint: join(folder, 'checkpoint'),
     };
-    const options = { engine: engine.name, cores: 1, limit: placeMemory ?? spec.memoryPerCell, signal };
+    const options = {
+      engine: engine.name,
+      cores: 1,
+      limit: inputs.placeMemory ?? spec.memoryPerCell,
+      signal,
+    };
     const onEpoch = ({ epoch }: { epoch: number }) =>
       onProgress({
         message: `training ${model} with ${engine.name}, epoch ${epoch}`,
@@ -90,12 +67,12 @@ export async function trainLocally(
         tiles: { total: 1, done: 0, failed: 0, skipped: 0 },
       });
     const [result] = await toArray(trainCells([task], { ...options, onEpoch }));
-    if ('skipped' in result) throw nothingTrained(1, [`${geocode}: ${result.skipped}`]);
+    if ('skipped' in result) throw nothingTrained(1, [`${place.geocode}: ${result.skipped}`]);
     if ('error' in result) throw fromErrorDocument({ status: 500, ...result.error });
     const trained = encodeUpload(result.trained);
-    const inputs = { model, filter, seed, tiles, engine, trained };
+    const upload = { model, filter, seed, tiles: place.tiles, engine, trained };
     const stored = await retryUnreachable(signal, () =>
-      client.run<TrainResults>('store-model', inputs, { signal }),
+      client.run<TrainResults>('store-model', upload, { signal }),
     );
     const seconds = (performance.now() - started) / 1000;
     return { ...stored, results: { ...stored.results, seconds } };

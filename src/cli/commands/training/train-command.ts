@@ -3,31 +3,28 @@ import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import type { TrainResults } from '../../../training/index.js';
-import { type Connection, withProgress } from '../../connection.js';
-import { outcomeOf } from '../../job-outcome.js';
+import { type Connection, withConnection } from '../../connection.js';
 import {
   addOptions,
   createOption,
-  type FilterOptions,
+  givenFlags,
+  type JobOptions,
   parseIntegerOption,
   RAW_SOURCE_HELP,
-  type TargetOptions,
   TRAINING_MODE_NAMES,
   type TrainingOptions,
   toFilterParams,
-  withFilterOptions,
-  withResources,
-  withTarget,
+  toTrainingInputs,
+  withJobOptions,
   withTrainingOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
 import { fetchAllPages } from '../../paging.js';
-import { interruptSignal } from '../../signals.js';
+import { type Hooks, outcomeOf, runJob } from '../../run-job.js';
 import { kubernetesJob } from './train-command-kubernetes.js';
 import { trainingTable } from './train-command-table.js';
 
-type TrainFlags = TargetOptions &
-  FilterOptions &
+type TrainFlags = JobOptions &
   TrainingOptions & {
     mode?: string;
     seed?: number;
@@ -85,85 +82,59 @@ export function trainCommand(): Command {
   );
   command.addHelpText('after', RAW_SOURCE_HELP);
   withTrainingOptions(command);
-  return withTarget(withResources(withFilterOptions(command))).action(
-    async (asked: string[], flags: TrainFlags) => {
-      if (new Set(asked).size < asked.length) command.error('error: name each model once');
-      const { here, manifests: listed, placeMemory, server } = flags;
-      if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
-        command.error('error: --place-memory, --here and --manifests go with --mode contained');
-      if ((here || listed) && flags.transfer !== undefined)
-        command.error(
-          'error: --transfer works only for places that the server trains: leave out --here and --manifests',
+  return withJobOptions(command).action(async (asked: string[], flags: TrainFlags) => {
+    if (new Set(asked).size < asked.length) command.error('error: name each model once');
+    const { here, manifests: listed, placeMemory, server } = flags;
+    if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
+      command.error('error: --place-memory, --here and --manifests go with --mode contained');
+    if ((here || listed) && flags.transfer !== undefined)
+      command.error(
+        'error: --transfer works only for places that the server trains: leave out --here and --manifests',
+      );
+    if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
+      command.error('error: --mode distributed starts fresh: leave out --transfer');
+    if (flags.mode === 'distributed' && asked.length > 1)
+      command.error('error: --mode distributed trains one model: name one');
+    const curriculum = flags.representativesFirst || flags.curriculum;
+    if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
+      command.error(
+        'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
+      );
+    if (listed && server === undefined)
+      command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
+    if (here && listed) command.error('error: --here and --manifests exclude each other');
+    if (here && asked.length > 1) command.error('error: --here trains one model: name one');
+    return withConnection(flags, async (target) => {
+      if (listed) return printJson(await manifests(target, asked, command));
+      const { mode, seed, transfer, fineTuning } = flags;
+      const { client } = target;
+      const [model] = asked;
+      const inputs = { ...toTrainingInputs(flags), seed };
+      const train = async (hooks: Hooks) => {
+        if (!here) {
+          const given = { model: asked.length > 1 ? asked : model, mode, transfer, fineTuning, curriculum };
+          return client.run<TrainResults>('train', { ...given, ...inputs }, hooks);
+        }
+        // This import loads the training code.
+        const { trainLocally } = await import('./train-command-locally.js');
+        return trainLocally(client, { model, ...inputs }, hooks);
+      };
+      const unit = asked.length > 1 ? 'models' : 'places';
+      const { job, results, error } = await outcomeOf<TrainResults>(runJob(unit, train));
+      if (flags.format === 'json') printJson({ job, ...results });
+      // If the job failed without a model, the error says everything.
+      else if (!error || results.models.length > 0) await printResults(results, asked);
+      if (error) reportJobError(error, flags);
+      else if (results.failed.length > 0) process.exitCode = 3;
+      // A distributed model has no place, so it is applied by its id.
+      const names = new Set(results.models.map(({ id, model, distributed }) => (distributed ? id : model)));
+      const trained = Array.from(names, (name) => `"tilewright predict ${name}"`);
+      if (trained.length > 0)
+        logToStderr(
+          `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
         );
-      if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
-        command.error('error: --mode distributed starts fresh: leave out --transfer');
-      if (flags.mode === 'distributed' && asked.length > 1)
-        command.error('error: --mode distributed trains one model: name one');
-      const curriculum = flags.representativesFirst || flags.curriculum;
-      if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
-        command.error(
-          'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
-        );
-      if (listed && server === undefined)
-        command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
-      if (here && listed) command.error('error: --here and --manifests exclude each other');
-      if (here && asked.length > 1) command.error('error: --here trains one model: name one');
-      return withProgress(flags, asked.length > 1 ? 'models' : 'places', async (target, line) => {
-        if (listed) return printJson(await manifests(target, asked, command));
-        const { mode, epochs, patience, validationFrom, seed, engine, transfer, fineTuning } = flags;
-        const [model] = asked;
-        const inputs = {
-          filter: toFilterParams(flags),
-          epochs,
-          patience,
-          validationFrom,
-          seed,
-          engine,
-          placeMemory,
-        };
-        const hooks = { signal: interruptSignal(), onProgress: line.update };
-        const { job, results, error } = await outcomeOf<TrainResults>(
-          here
-            ? // This import loads the training code.
-              (await import('./train-command-locally.js')).trainLocally(
-                target.client,
-                { model, ...inputs },
-                hooks,
-              )
-            : target.client.run(
-                'train',
-                {
-                  model: asked.length > 1 ? asked : model,
-                  mode,
-                  transfer,
-                  fineTuning,
-                  curriculum,
-                  ...inputs,
-                },
-                hooks,
-              ),
-        );
-        line.end();
-        if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
-        // If the job failed without a model, the error says everything.
-        else if (!error || results.models.length > 0) await printResults(results, asked);
-        if (error) reportJobError(error, flags);
-        else if (results.failed.length > 0) process.exitCode = 3;
-        // A distributed model has no place, so it is applied by its id.
-        const trained = [
-          ...new Set(
-            results.models.map(
-              ({ id, model, distributed }) => `"tilewright predict ${distributed ? id : model}"`,
-            ),
-          ),
-        ];
-        if (trained.length > 0)
-          logToStderr(
-            `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
-          );
-      });
-    },
-  );
+    });
+  });
 }
 
 /** Flags that select the tiles of a place and configure its training. */
@@ -193,13 +164,7 @@ interface CellItem {
 /** A Job for each selected place and each model that can be trained there. Each Job runs beside the node that owns the place. */
 async function manifests({ client, name }: Connection, models: string[], command: Command): Promise<object> {
   const flags = command.opts<TrainFlags>();
-  const shared = command.options
-    .filter((option) => TRAINING_OPTION_NAMES.includes(option.attributeName()))
-    .flatMap((option): string[] => {
-      const value = command.getOptionValue(option.attributeName());
-      if (value === undefined) return [];
-      return [option.long!, typeof value === 'object' ? JSON.stringify(value) : String(value)];
-    });
+  const shared = givenFlags(command, (name) => TRAINING_OPTION_NAMES.includes(name));
   // Training uses raw tiles by default.
   const source = flags.source ?? (flags.filter === undefined ? 'raw' : undefined);
   const { features } = await fetchAllPages((limit, token) =>

@@ -1,5 +1,15 @@
-import { JobError } from '../client/index.js';
+/** Runs jobs and shows their progress. */
+import { JobError, type RunHooks } from '../client/index.js';
 import type { Timed } from '../jobs/index.js';
+import { withProgressLine } from './output/index.js';
+import { interruptSignal } from './signals.js';
+
+export type Hooks = Required<Pick<RunHooks, 'signal' | 'onProgress'>>;
+
+/** Calls `run` with a signal that Ctrl-C aborts, and with a progress line that counts `unit`. */
+export function runJob<T>(unit: string, run: (hooks: Hooks) => Promise<T>): Promise<T> {
+  return withProgressLine(unit, ({ update }) => run({ signal: interruptSignal(), onProgress: update }));
+}
 
 interface JobOutcome<Results> {
   /** Absent if the job failed. */
