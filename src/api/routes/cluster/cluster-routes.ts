@@ -1,10 +1,9 @@
 /** The cluster: its nodes, and the owners of slots and cells. */
-import type { FastifyInstance } from 'fastify';
 import { locate, type Placement, type PlacementDiff, SLOTS } from '../../../dht/index.js';
 import { type GridName, gridByName } from '../../../grid/index.js';
 import { documented } from '../../../json-schema.js';
 import { isoTime } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import { messageRoutes } from './cluster-message-routes.js';
@@ -12,10 +11,7 @@ import { listNodes } from './cluster-nodes-response.js';
 import { acceptTrainingConnections } from './cluster-training-connections.js';
 import { clusterUsage } from './cluster-usage-response.js';
 
-export async function clusterRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const clusterRoutes: RouteGroup = async (server, { services }) => {
   const { cluster: service, nodeId } = services;
   const tags = ['cluster'];
 
@@ -129,4 +125,4 @@ export async function clusterRoutes(
   if (!service) return;
   await server.register((scope) => messageRoutes(scope, service));
   acceptTrainingConnections(server.server, service.rendezvous);
-}
+};

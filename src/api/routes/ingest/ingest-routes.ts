@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkNamePattern, type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
 import type { Process } from '../../../jobs/index.js';
 import { documented } from '../../../json-schema.js';
 import type { JobRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup, Services } from '../../api-services.js';
 import { badRequest, outsideFolder } from '../../errors.js';
 import { closedObject } from '../../schemas/index.js';
 import {
@@ -39,10 +39,7 @@ const FILE = 'application/octet-stream';
  * `POST /ingest` starts a job. The body is either `{"href"}`, for scenes on the server's disk inside an allowed folder, or a file
  * (`application/octet-stream`), with the options as query parameters. `POST /processes/ingest/execution` is the OGC form of the first.
  */
-export async function ingestRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const ingestRoutes: RouteGroup = async (server, { services }) => {
   const { jobs } = services;
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
@@ -164,7 +161,7 @@ export async function ingestRoutes(
     });
     return sendJob(request, reply, started);
   }
-}
+};
 
 /** Describes an option as it is written in a URL. */
 const inUrl = (schema: unknown, pattern: string) =>

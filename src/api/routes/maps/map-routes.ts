@@ -1,7 +1,7 @@
 /** XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type EncodedImage, type ImageFormat, noMapTile } from '../../../imagery/index.js';
 import {
   attributionFor,
@@ -11,7 +11,7 @@ import {
   parseSource,
 } from '../../../query/index.js';
 import type { CollectionRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
 import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
@@ -34,10 +34,7 @@ const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp
 /** Width and height of a map tile. */
 const TILE_SIDE_PIXELS = 256;
 
-export async function mapRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const mapRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, imagery } = services;
   const tags = ['maps'];
   const picture = {
@@ -191,7 +188,7 @@ export async function mapRoutes(
     },
     async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
   );
-}
+};
 
 interface TileAddress {
   collection: string;

@@ -1,5 +1,4 @@
 /** Time series of a point or polygon. */
-import type { FastifyInstance } from 'fastify';
 import { parseZone, type SeriesDate } from '../../../imagery/index.js';
 import {
   datetimeSchema,
@@ -9,7 +8,7 @@ import {
   isoTime,
   parseFilter,
 } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { partialMembers } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import { zoneSchema } from './zone-schema.js';
@@ -29,10 +28,7 @@ const body = closedObject(
   { required: ['geometry', 'expression'] },
 );
 
-export async function seriesRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const seriesRoutes: RouteGroup = async (server, { services }) => {
   server.post<{ Body: SeriesBody }>(
     '/timeseries',
     {
@@ -60,7 +56,7 @@ export async function seriesRoutes(
       };
     },
   );
-}
+};
 
 /** A point has a value; a polygon has statistics. Values are null if no pixel is valid. */
 function documentOf(

@@ -1,5 +1,4 @@
 /** Spectra of a point or polygon. */
-import type { FastifyInstance } from 'fastify';
 import { parseZone, type SpectrumDate } from '../../../imagery/index.js';
 import {
   datetimeSchema,
@@ -9,7 +8,7 @@ import {
   isoTime,
   parseFilter,
 } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { partialMembers } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import { zoneSchema } from './zone-schema.js';
@@ -23,10 +22,7 @@ const body = closedObject(
   { required: ['geometry'] },
 );
 
-export async function spectraRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const spectraRoutes: RouteGroup = async (server, { services }) => {
   server.post<{ Body: SpectraBody }>(
     '/spectra',
     {
@@ -58,7 +54,7 @@ export async function spectraRoutes(
       };
     },
   );
-}
+};
 
 function bandOf({ name, wavelength, fwhm, good }: SpectrumDate['bands'][number]) {
   return { name, wavelength, ...(fwhm !== undefined && { fwhm }), ...(good === false && { bad_band: true }) };

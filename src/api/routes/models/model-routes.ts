@@ -1,5 +1,4 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and deletion. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import type { ClassifierCard } from '../../../hyperspectral/index.js';
 import { isoTime, stacUrls } from '../../../query/index.js';
@@ -13,7 +12,7 @@ import {
   versionsOf,
 } from '../../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../../training/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { baseUrl, notModified, weakEtag } from '../../http/index.js';
 import { emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { modelItem } from './model-item-response.js';
@@ -54,10 +53,7 @@ interface VersionParams {
   version?: string;
 }
 
-export async function modelRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const modelRoutes: RouteGroup = async (server, { services }) => {
   const { storage } = services;
   const describe = (summary: string) => ({ summary, tags: ['models'] });
 
@@ -203,4 +199,4 @@ export async function modelRoutes(
       },
     );
   }
-}
+};

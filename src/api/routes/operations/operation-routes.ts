@@ -1,5 +1,4 @@
-import type { FastifyInstance } from 'fastify';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { notReady } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
@@ -8,10 +7,7 @@ import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
 import { DependencyChecks } from './readiness.js';
 
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
-export async function operationRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const operationRoutes: RouteGroup = async (server, { services }) => {
   const dependencies = new DependencyChecks(services);
   server.get(
     '/health',
@@ -82,4 +78,4 @@ export async function operationRoutes(
         ),
       ),
   );
-}
+};

@@ -1,12 +1,11 @@
 /** Jobs: their list, status, results, logs and events; cancel and retry. */
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
 import { errorCatalogue, TilewrightError } from '../../../errors.js';
 import { PAGE_POLICY } from '../../../html/index.js';
 import { hasEnded, type JobService, jobNotFound, jobNotReady } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
 import { baseUrl, onDisconnect, parseLimit, requestUrl } from '../../http/index.js';
 import { FORMAT_QUERY } from '../../plugins/index.js';
@@ -29,10 +28,7 @@ interface Id {
   Params: { id: string };
 }
 
-export async function jobRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const jobRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
   const tags = ['processes'];
   const status = { 200: jsonResponse('Job', 'The job as it is now') };
@@ -253,7 +249,7 @@ export async function jobRoutes(
       return sendJob(request, reply, { job: await jobs.retry(id, found, restrict), repeated: false });
     },
   );
-}
+};
 
 /** Throws TW_API_TOKEN unless the token is the id of a job. */
 async function requireJob(jobs: JobService, token: string): Promise<void> {

@@ -1,7 +1,6 @@
 /** OGC API Processes, part 1: the list of processes, their descriptions and their execution. */
-import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { processNotFound } from '../../errors.js';
 import { baseUrl, listPaging, type Paging, toPage } from '../../http/index.js';
 import { closedObject, jsonResponse, publishedSchema } from '../../schemas/index.js';
@@ -42,10 +41,7 @@ function inputsOf({ inputs }: Process) {
   );
 }
 
-export async function processRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const processRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
   const tags = ['processes'];
   const byId = {
@@ -117,4 +113,4 @@ export async function processRoutes(
   );
 
   await server.register(jobRoutes, { services });
-}
+};

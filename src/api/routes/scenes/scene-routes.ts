@@ -1,5 +1,4 @@
 /** Lists scenes; deletes tiles, scenes and collections. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import {
   createSearch,
@@ -9,7 +8,7 @@ import {
   type TileFinder,
 } from '../../../query/index.js';
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
 import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
 import { closedObject, emptyResponse, jsonResponse } from '../../schemas/index.js';
@@ -36,10 +35,7 @@ const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 const DELETED_TILES = 'tilewright-deleted-tiles';
 const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
 
-export async function sceneRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const sceneRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, cluster } = services;
   const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
   const write = (text: string) => ({
@@ -126,7 +122,7 @@ export async function sceneRoutes(
       return reply.code(204).header(DELETED_TILES, tiles).send();
     },
   );
-}
+};
 
 /** The tiles of all nodes. Throws TW_QUERY_UNANSWERED. */
 async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerator<TileRecord> {

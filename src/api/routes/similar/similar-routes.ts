@@ -1,8 +1,7 @@
 /** Cells that look like a given one. */
-import type { FastifyInstance } from 'fastify';
 import { isoTime, requireCollections, stacUrls } from '../../../query/index.js';
 import { type TextureNeighbour, unknownTexture } from '../../../training/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
 import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
@@ -28,10 +27,7 @@ const body = closedObject(
   { anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }] },
 );
 
-export async function similarRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const similarRoutes: RouteGroup = async (server, { services }) => {
   const { finder, storage, textures } = services;
 
   server.post<{ Body: SimilarBody }>(
@@ -61,4 +57,4 @@ export async function similarRoutes(
       return { place: documentOf(nearest.cell), similar: nearest.similar.map(documentOf) };
     },
   );
-}
+};

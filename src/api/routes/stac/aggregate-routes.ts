@@ -1,5 +1,5 @@
 /** The aggregation extension: counts over the tiles that match a search. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import {
   type AggregationParams,
   aggregationBody,
@@ -10,7 +10,7 @@ import {
   filterQuery,
   parseFilter,
 } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { baseUrl, partialMembers, requestUrl } from '../../http/index.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
@@ -20,10 +20,7 @@ type Params = FilterParams & AggregationParams;
 const query = closedObject({ ...filterQuery, ...aggregationQuery });
 const body = closedObject({ ...filterBody, ...aggregationBody });
 
-export async function aggregateRoutes(
-  server: FastifyInstance,
-  { services: { storage, finder } }: { services: Services },
-): Promise<void> {
+export const aggregateRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const tags = ['stac'];
   const response = { 200: jsonResponse('Aggregations', 'Counts') };
 
@@ -103,4 +100,4 @@ export async function aggregateRoutes(
     { schema: { summary: 'Counts over tiles of a collection', tags, response, body } },
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
-}
+};

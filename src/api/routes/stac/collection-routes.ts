@@ -1,9 +1,8 @@
 /** STAC collections. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { toStacCollection, toStacItem, withSummaries } from '../../../query/index.js';
 import type { CollectionRecord, Storage } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { badRequest, resourceNotFound } from '../../errors.js';
 import { baseUrl, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
 import { jsonResponse } from '../../schemas/index.js';
@@ -21,10 +20,7 @@ export function checkSameCollection(id: string, named: string | string[] = id): 
     throw badRequest(`the path names the collection ${id}, and the parameter ${[named].flat().join(',')}`);
 }
 
-export async function collectionRoutes(
-  server: FastifyInstance,
-  { services: { storage, finder } }: { services: Services },
-): Promise<void> {
+export const collectionRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const tags = ['stac'];
   const describe = async (records: CollectionRecord[], base: string) => {
     const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
@@ -84,4 +80,4 @@ export async function collectionRoutes(
       return { ...document, ...lacking };
     },
   );
-}
+};

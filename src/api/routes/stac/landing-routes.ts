@@ -1,17 +1,13 @@
 /** The landing page and the conformance classes. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
 import { GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { conformsTo } from './stac-conformance.js';
 
 const JSON_TYPE = 'application/json';
 
-export async function landingRoutes(
-  server: FastifyInstance,
-  { services: { storage } }: { services: Services },
-): Promise<void> {
+export const landingRoutes: RouteGroup = async (server, { services: { storage } }) => {
   const tags = ['stac'];
 
   server.get(
@@ -95,4 +91,4 @@ export async function landingRoutes(
     },
     async () => ({ conformsTo }),
   );
-}
+};

@@ -1,18 +1,14 @@
 /** The filter extension: the properties that `filter` supports. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { queryablesSchema } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
 import { jsonResponse } from '../../schemas/index.js';
 import { requireCollection } from './collection-routes.js';
 
 const SCHEMA_TYPE = 'application/schema+json';
 
-export async function queryableRoutes(
-  server: FastifyInstance,
-  { services: { storage } }: { services: Services },
-): Promise<void> {
+export const queryableRoutes: RouteGroup = async (server, { services: { storage } }) => {
   const tags = ['stac'];
   const response = { 200: jsonResponse('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
 
@@ -36,4 +32,4 @@ export async function queryableRoutes(
       return queryablesSchema(url, `Queryables of ${title}`, { collection: [id] });
     },
   );
-}
+};

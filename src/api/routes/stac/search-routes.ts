@@ -1,5 +1,5 @@
 /** Search, the Items of a collection, and single Items. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import {
   createItemWriter,
   createSearch,
@@ -15,7 +15,7 @@ import {
   toStacItem,
 } from '../../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { noItem } from '../../errors.js';
 import {
   baseUrl,
@@ -78,10 +78,7 @@ interface Feature {
   record: CollectionRecord;
 }
 
-export async function searchRoutes(
-  server: FastifyInstance,
-  { services: { storage, finder } }: { services: Services },
-): Promise<void> {
+export const searchRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const tags = ['stac'];
   const response = { 200: jsonResponse('FeatureCollection', 'A page of Items', GEOJSON) };
 
@@ -197,4 +194,4 @@ export async function searchRoutes(
       return toStacItem(tile, await requireCollection(storage, id), baseUrl(request), request.query);
     },
   );
-}
+};

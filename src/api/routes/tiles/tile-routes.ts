@@ -2,10 +2,10 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { buildSingleBandCog } from '../../../imagery/index.js';
 import type { GroupRecord, TileRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound, tileDamaged } from '../../errors.js';
 import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../../http/index.js';
 import { emptyResponse, fileResponse } from '../../schemas/index.js';
@@ -14,10 +14,7 @@ import { readAssembled } from './assembled-tile-response.js';
 const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
 /** The ETag is the version of the tile, because the files of a version never change. */
-export async function tileRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const tileRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder } = services;
   const tags = ['tiles'];
   const response = {
@@ -78,4 +75,4 @@ export async function tileRoutes(
     { schema: { summary: 'One band of a tile as Cloud Optimized GeoTIFF', tags, response } },
     async (request, reply) => send(request, reply, request.params),
   );
-}
+};

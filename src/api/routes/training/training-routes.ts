@@ -1,6 +1,5 @@
 /** Training outside of the node: the list of files to read, and the upload of the trained model. */
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
 import {
   type CellInputs,
   type CheckInputs,
@@ -10,7 +9,7 @@ import {
   MAX_UPLOAD_BYTES,
   type StoreInputs,
 } from '../../../training/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { closedObject, jsonResponse } from '../../schemas/index.js';
 import { saveUpload } from '../ingest/index.js';
 import {
@@ -23,10 +22,7 @@ import {
   wantedResultOptions,
 } from '../processes/index.js';
 
-export async function trainingRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const trainingRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, processes } = services;
   const storing = processes.get('store-model');
   if (!storing) throw new Error('the process that stores models is not wired');
@@ -83,4 +79,4 @@ export async function trainingRoutes(
       return sendJob(request, reply, await startWithFile(request, services, storing, inputs, options));
     },
   );
-}
+};
