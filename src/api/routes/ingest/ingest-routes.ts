@@ -9,10 +9,10 @@ import { documented } from '../../../json-schema.js';
 import type { JobRecord } from '../../../storage/index.js';
 import type { RouteGroup, Services } from '../../api-services.js';
 import { badRequest, outsideFolder } from '../../errors.js';
-import { closedObject } from '../../schemas/index.js';
+import { closedObject, describeWithTag } from '../../schemas/index.js';
 import {
   type ExecuteRequest,
-  executeBody,
+  executionRoute,
   idempotencyKey,
   idempotencyKeyHeader,
   sendJob,
@@ -54,35 +54,36 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
     '/ingest',
     {
       config: { write: true },
-      schema: {
-        summary: 'Ingests scenes from a folder of the server, or an uploaded file',
-        tags: ['ingest'],
-        headers: idempotencyKeyHeader,
-        response: startResponses,
-        querystring: closedObject({
-          filename: documented(
-            {
-              type: 'string',
-              description: 'Name of the uploaded file, which needs it; not with a JSON body',
+      ...describeWithTag('ingest')(
+        'Ingests scenes from a folder of the server, or an uploaded file',
+        startResponses,
+        {
+          headers: idempotencyKeyHeader,
+          querystring: closedObject({
+            filename: documented(
+              {
+                type: 'string',
+                description: 'Name of the uploaded file, which needs it; not with a JSON body',
+              },
+              { minLength: 1 },
+            ),
+            ...options,
+            bands: inUrl(
+              options['bands'],
+              '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
+            ),
+            wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
+          }),
+          body: {
+            content: {
+              'application/json': {
+                schema: closedObject({ href, ...options }, { required: ['href'] }),
+              },
+              [FILE]: { schema: { type: 'string', format: 'binary' } },
             },
-            { minLength: 1 },
-          ),
-          ...options,
-          bands: inUrl(
-            options['bands'],
-            '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
-          ),
-          wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
-        }),
-        body: {
-          content: {
-            'application/json': {
-              schema: closedObject({ href, ...options }, { required: ['href'] }),
-            },
-            [FILE]: { schema: { type: 'string', format: 'binary' } },
           },
         },
-      },
+      ),
       onRequest: async ({ headers }) => {
         if (headers['content-type'] === FILE) await checkUploadSize(headers['content-length'], services);
       },
@@ -109,16 +110,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
 
   server.post<{ Body: ExecuteRequest & { inputs: IngestInputs } }>(
     '/processes/ingest/execution',
-    {
-      config: { write: true },
-      schema: {
-        summary: 'Starts a job: ingest scenes',
-        tags: ['processes'],
-        headers: idempotencyKeyHeader,
-        response: startResponses,
-        body: executeBody(ingest),
-      },
-    },
+    executionRoute(ingest),
     (request, reply) => {
       const resultOptions = wantedResultOptions(ingest as Process, request.body);
       return ingestPaths(request, reply, request.body.inputs, resultOptions);

@@ -14,7 +14,13 @@ import type { CollectionRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
-import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
+import {
+  closedObject,
+  describeWithTag,
+  emptyResponse,
+  fileResponse,
+  jsonResponse,
+} from '../../schemas/index.js';
 import {
   type MapQuery,
   type MosaicQuery,
@@ -34,9 +40,10 @@ const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp
 /** Width and height of a map tile. */
 const TILE_SIDE_PIXELS = 256;
 
+const describe = describeWithTag('maps');
+
 export const mapRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, imagery } = services;
-  const tags = ['maps'];
   const picture = {
     200: fileResponse('The picture', ...Object.values(TYPES)),
     206: fileResponse('The requested range', ...Object.values(TYPES)),
@@ -72,29 +79,21 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & MosaicQuery }>(
     '/xyz/:collection/:z/:x/:y.:format',
-    {
-      schema: {
-        summary:
-          'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
-        tags,
-        response: picture,
-        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery }),
-      },
-    },
+    describe(
+      'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
+      picture,
+      { querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery }) },
+    ),
     async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
   );
 
   server.get<{ Params: TileAddress; Querystring: MapQuery & MosaicQuery & FormatQuery }>(
     '/xyz/:collection/:z/:x/:y',
-    {
-      schema: {
-        summary:
-          'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
-        tags,
-        response: picture,
-        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery, ...formatQuery }),
-      },
-    },
+    describe(
+      'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
+      picture,
+      { querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery, ...formatQuery }) },
+    ),
     async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
   );
 
@@ -103,11 +102,10 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
     Querystring: MapQuery & MosaicQuery & { tile_format: string; tile_scale: number };
   }>(
     '/xyz/:collection/tilejson.json',
-    {
-      schema: {
-        summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
-        tags,
-        response: { 200: jsonResponse('TileJson', 'Where the map tiles are') },
+    describe(
+      'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
+      { 200: jsonResponse('TileJson', 'Where the map tiles are') },
+      {
         querystring: closedObject({
           ...mapFilterQuery,
           ...renderQuery,
@@ -116,7 +114,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
           tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
         }),
       },
-    },
+    ),
     async (request) => {
       const { query } = request;
       // The tiles refuse a filter that cannot be used, so this document refuses it too.
@@ -164,28 +162,19 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(
     '/preview/:itemId.:format',
-    {
-      schema: {
-        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, including clouds',
-        tags,
-        response: picture,
-        querystring: closedObject(renderQuery),
-      },
-    },
+    describe('A tile as a picture of its cell, at most 512 pixels wide or high, including clouds', picture, {
+      querystring: closedObject(renderQuery),
+    }),
     async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
   );
 
   server.get<{ Params: { itemId: string }; Querystring: MapQuery & FormatQuery }>(
     '/preview/:itemId',
-    {
-      schema: {
-        summary:
-          'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
-        tags,
-        response: picture,
-        querystring: closedObject({ ...renderQuery, ...formatQuery }),
-      },
-    },
+    describe(
+      'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
+      picture,
+      { querystring: closedObject({ ...renderQuery, ...formatQuery }) },
+    ),
     async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
   );
 };

@@ -10,7 +10,7 @@ import {
 } from '../../../query/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { partialMembers } from '../../http/index.js';
-import { closedObject, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { zoneSchema } from './zone-schema.js';
 
 interface SeriesBody extends FilterParams {
@@ -28,17 +28,16 @@ const body = closedObject(
   { required: ['geometry', 'expression'] },
 );
 
+const describe = describeWithTag('series');
+
 export const seriesRoutes: RouteGroup = async (server, { services }) => {
   server.post<{ Body: SeriesBody }>(
     '/timeseries',
-    {
-      schema: {
-        summary: 'Values of an expression at a point or polygon, by date',
-        tags: ['series'],
-        body,
-        response: { 200: jsonResponse('Series', 'Dates, the earliest first') },
-      },
-    },
+    describe(
+      'Values of an expression at a point or polygon, by date',
+      { 200: jsonResponse('Series', 'Dates, the earliest first') },
+      { body },
+    ),
     async (request) => {
       const { geometry, expression, ...params } = request.body;
       const region = parseZone(geometry);

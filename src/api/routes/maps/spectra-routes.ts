@@ -10,7 +10,7 @@ import {
 } from '../../../query/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { partialMembers } from '../../http/index.js';
-import { closedObject, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { zoneSchema } from './zone-schema.js';
 
 interface SpectraBody extends FilterParams {
@@ -22,17 +22,16 @@ const body = closedObject(
   { required: ['geometry'] },
 );
 
+const describe = describeWithTag('series');
+
 export const spectraRoutes: RouteGroup = async (server, { services }) => {
   server.post<{ Body: SpectraBody }>(
     '/spectra',
-    {
-      schema: {
-        summary: 'The spectrum of a point or polygon on each date, of tiles of imaging spectrometers',
-        tags: ['series'],
-        body,
-        response: { 200: jsonResponse('Spectra', 'Dates, the earliest first; wavelengths in nm') },
-      },
-    },
+    describe(
+      'The spectrum of a point or polygon on each date, of tiles of imaging spectrometers',
+      { 200: jsonResponse('Spectra', 'Dates, the earliest first; wavelengths in nm') },
+      { body },
+    ),
     async (request) => {
       const { geometry, ...params } = request.body;
       const region = parseZone(geometry);

@@ -14,7 +14,7 @@ import {
 import { type CardSummary, exportOnnx } from '../../../training/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { baseUrl, notModified, weakEtag } from '../../http/index.js';
-import { emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { modelItem } from './model-item-response.js';
 
 /** A version, as lists show it. */
@@ -53,9 +53,10 @@ interface VersionParams {
   version?: string;
 }
 
+const describe = describeWithTag('models');
+
 export const modelRoutes: RouteGroup = async (server, { services }) => {
   const { storage } = services;
-  const describe = (summary: string) => ({ summary, tags: ['models'] });
 
   const find = async (id: string): Promise<ModelRecord> => {
     const model = await storage.models.get(id);
@@ -77,7 +78,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
 
   server.get(
     '/models',
-    { schema: { ...describe('All models'), response: { 200: jsonResponse('Models', 'All of them') } } },
+    describe('All models', { 200: jsonResponse('Models', 'All of them') }),
     async (request) => {
       const { model: urlOf } = stacUrls(baseUrl(request));
       const scanned = await toArray(storage.models.scanAll());
@@ -99,12 +100,9 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: { id: string } }>(
     '/models/:id/versions',
-    {
-      schema: {
-        ...describe('Versions of a model, the latest first'),
-        response: { 200: jsonResponse('ModelVersions', 'The stored versions') },
-      },
-    },
+    describe('Versions of a model, the latest first', {
+      200: jsonResponse('ModelVersions', 'The stored versions'),
+    }),
     async (request) => {
       const model = await find(request.params.id);
       return { ...versionSummary(model), versions: versionsOf(model).map(listedVersion) };
@@ -117,9 +115,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
   ] as const) {
     server.get<{ Params: VersionParams }>(
       path,
-      {
-        schema: { ...describe(`A ${what}: its card`), response: { 200: jsonResponse('Model', 'The model') } },
-      },
+      describe(`A ${what}: its card`, { 200: jsonResponse('Model', 'The model') }),
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, createdAt, ...shown } = one;
@@ -135,12 +131,9 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
 
     server.get<{ Params: VersionParams }>(
       `${path}/item`,
-      {
-        schema: {
-          ...describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`),
-          response: { 200: jsonResponse('ModelItem', 'The Item', GEOJSON) },
-        },
-      },
+      describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`, {
+        200: jsonResponse('ModelItem', 'The Item', GEOJSON),
+      }),
       async (request, reply) => {
         const { model, one } = await findVersion(request.params);
         reply.type(GEOJSON);
@@ -150,13 +143,13 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
 
     server.get<{ Params: VersionParams & { file: string } }>(
       `${path}/:file`,
-      {
-        schema: {
-          ...describe(`A ${what}: one of its files; model.onnx is created on request`),
-          response: {
-            200: fileResponse('The file', JSON_TYPE, BINARY),
-            304: emptyResponse('The client has this version'),
-          },
+      describe(
+        `A ${what}: one of its files; model.onnx is created on request`,
+        {
+          200: fileResponse('The file', JSON_TYPE, BINARY),
+          304: emptyResponse('The client has this version'),
+        },
+        {
           params: {
             type: 'object',
             properties: {
@@ -166,7 +159,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
             },
           },
         },
-      },
+      ),
       async (request, reply) => {
         const { file } = request.params;
         const { one } = await findVersion(request.params);
@@ -184,12 +177,10 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
     server.delete<{ Params: VersionParams }>(
       path,
       {
-        schema: {
-          ...describe(
-            what === 'model' ? 'Deletes a model with all its versions' : 'Deletes a version of a model',
-          ),
-          response: { 204: DELETED },
-        },
+        ...describe(
+          what === 'model' ? 'Deletes a model with all its versions' : 'Deletes a version of a model',
+          { 204: DELETED },
+        ),
         config: { write: true },
       },
       async (request, reply) => {

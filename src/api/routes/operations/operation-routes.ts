@@ -2,9 +2,11 @@ import type { RouteGroup } from '../../api-services.js';
 import { notReady } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
-import { fileResponse, jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, fileResponse, jsonResponse } from '../../schemas/index.js';
 import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
 import { DependencyChecks } from './readiness.js';
+
+const describe = describeWithTag('operations');
 
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
 export const operationRoutes: RouteGroup = async (server, { services }) => {
@@ -14,11 +16,7 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
     {
       // A supervisor of the process has no token.
       config: { open: true },
-      schema: {
-        summary: 'Is the node up, and what does it hold',
-        tags: ['operations'],
-        response: { 200: jsonResponse('Health', 'It is') },
-      },
+      ...describe('Is the node up, and what does it hold', { 200: jsonResponse('Health', 'It is') }),
     },
     async () => ({
       status: 'ok',
@@ -32,14 +30,10 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
     '/ready',
     {
       config: { open: true },
-      schema: {
-        summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
-        tags: ['operations'],
-        response: {
-          200: jsonResponse('Ready', 'They may'),
-          503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
-        },
-      },
+      ...describe('May requests be sent to the node; in a cluster, when its slots are loaded', {
+        200: jsonResponse('Ready', 'They may'),
+        503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
+      }),
     },
     async (request, reply) => {
       const checks = await dependencies.states();
@@ -55,13 +49,7 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
 
   server.get(
     '/metrics',
-    {
-      schema: {
-        summary: 'Figures of the node for Prometheus',
-        tags: ['operations'],
-        response: { 200: fileResponse('The figures', 'text/plain') },
-      },
-    },
+    describe('Figures of the node for Prometheus', { 200: fileResponse('The figures', 'text/plain') }),
     async (_request, reply) => {
       reply.type(METRICS_TYPE);
       return prometheusMetrics(services, dependencies);

@@ -9,7 +9,13 @@ import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
 import { baseUrl, onDisconnect, parseLimit, requestUrl } from '../../http/index.js';
 import { FORMAT_QUERY } from '../../plugins/index.js';
-import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
+import {
+  closedObject,
+  describeWithTag,
+  emptyResponse,
+  fileResponse,
+  jsonResponse,
+} from '../../schemas/index.js';
 import { sendResults } from './execute-process-request.js';
 import { forwardToLeader } from './forward-job-request.js';
 import { eventStream } from './job-events-response.js';
@@ -28,9 +34,10 @@ interface Id {
   Params: { id: string };
 }
 
+const describe = describeWithTag('processes');
+
 export const jobRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
-  const tags = ['processes'];
   const status = { 200: jsonResponse('Job', 'The job as it is now') };
   const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
@@ -38,12 +45,11 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
   server.get<{ Querystring: JobQuery }>(
     '/jobs',
     {
-      schema: {
-        summary: 'Jobs, newest first',
-        tags,
-        response: { 200: jsonResponse('Jobs', 'A page of jobs') },
-        querystring: closedObject(jobQuery),
-      },
+      ...describe(
+        'Jobs, newest first',
+        { 200: jsonResponse('Jobs', 'A page of jobs') },
+        { querystring: closedObject(jobQuery) },
+      ),
       preValidation: async (request) => splitListParams(request.query),
     },
     async (request) => {
@@ -68,12 +74,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     '/jobs/:id',
     {
       preHandler: forwardToLeader(services, { fallBackToLocal: true }),
-      schema: {
-        summary: 'Status of a job; if it failed, with its partial results',
-        tags,
-        response: status,
-        params,
-      },
+      ...describe('Status of a job; if it failed, with its partial results', status, { params }),
     },
     async (request) => {
       const job = await jobs.get(request.params.id);
@@ -88,14 +89,15 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     '/jobs/:id/results',
     {
       preHandler: forwardToLeader(services),
-      schema: {
-        summary: 'Results of a job; of a cancelled job, the results so far',
-        tags,
-        params,
-        // The hook for `f` adds it only to operations that always answer JSON.
-        querystring: { ...FORMAT_QUERY, additionalProperties: false },
-        response: { 200: { ...document, content: { ...document.content, ...parts.content } } },
-      },
+      ...describe(
+        'Results of a job; of a cancelled job, the results so far',
+        { 200: { ...document, content: { ...document.content, ...parts.content } } },
+        {
+          params,
+          // The hook for `f` adds it only to operations that always answer JSON.
+          querystring: { ...FORMAT_QUERY, additionalProperties: false },
+        },
+      ),
     },
     async (request, reply) => {
       const job = await jobs.get(request.params.id);
@@ -113,13 +115,9 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     '/jobs/:id/results/files/:name',
     {
       preHandler: forwardToLeader(services),
-      schema: {
-        summary: 'A result file of a job; kept for a week',
-        tags,
-        response: {
-          200: fileResponse('The file', 'image/tiff', 'application/json', 'text/html', DEFAULT_FILE_TYPE),
-        },
-      },
+      ...describe('A result file of a job; kept for a week', {
+        200: fileResponse('The file', 'image/tiff', 'application/json', 'text/html', DEFAULT_FILE_TYPE),
+      }),
     },
     async (request, reply) => {
       const { id, name } = request.params;
@@ -142,13 +140,11 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     '/jobs/:id/logs',
     {
       preHandler: forwardToLeader(services),
-      schema: {
-        summary: 'Log of a job, from the line after `after`',
-        tags,
-        response: { 200: jsonResponse('JobLog', 'Lines of the log') },
-        params,
-        querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }),
-      },
+      ...describe(
+        'Log of a job, from the line after `after`',
+        { 200: jsonResponse('JobLog', 'Lines of the log') },
+        { params, querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }) },
+      ),
     },
     async (request) => {
       const { id } = request.params;
@@ -177,17 +173,18 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       preHandler: forwardToLeader(services),
       // A HEAD request would keep an endless stream open.
       exposeHeadRoute: false,
-      schema: {
-        summary: 'States, progress and log of a job as server-sent events',
-        tags,
-        response: {
+      ...describe(
+        'States, progress and log of a job as server-sent events',
+        {
           200: jsonResponse('JobEvent', 'The events', 'text/event-stream'),
           204: emptyResponse('There are no more events'),
         },
-        params,
-        querystring: closedObject({ after: number }),
-        headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
-      },
+        {
+          params,
+          querystring: closedObject({ after: number }),
+          headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
+        },
+      ),
     },
     async (request, reply) => {
       const { id } = request.params;
@@ -222,7 +219,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     {
       preHandler: forwardToLeader(services),
       config: { write: true },
-      schema: { summary: 'Cancels a job', tags, params, response: status },
+      ...describe('Cancels a job', status, { params }),
     },
     async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
   );
@@ -232,12 +229,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     {
       preHandler: forwardToLeader(services, { includeEnded: true }),
       config: { write: true },
-      schema: {
-        summary: 'Starts a job that repeats the failed part of an ended job',
-        tags,
-        params,
-        response: startResponses,
-      },
+      ...describe('Starts a job that repeats the failed part of an ended job', startResponses, { params }),
     },
     async (request, reply) => {
       const { id, process } = await jobs.get(request.params.id);

@@ -3,10 +3,10 @@ import type { Process } from '../../../jobs/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { processNotFound } from '../../errors.js';
 import { baseUrl, listPaging, type Paging, toPage } from '../../http/index.js';
-import { closedObject, jsonResponse, publishedSchema } from '../../schemas/index.js';
-import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-process-request.js';
+import { closedObject, describeWithTag, jsonResponse, publishedSchema } from '../../schemas/index.js';
+import { type ExecuteRequest, wantedResultOptions } from './execute-process-request.js';
 import { jobRoutes } from './job-routes.js';
-import { idempotencyKeyHeader, sendJob, startJob, startResponses } from './start-job-request.js';
+import { executionRoute, sendJob, startJob } from './start-job-request.js';
 
 /** The jobs of these processes get paths on the server's disk. Their own routes check or create the paths. */
 const OWN_ROUTES = new Set(['ingest', 'store-model']);
@@ -41,24 +41,19 @@ function inputsOf({ inputs }: Process) {
   );
 }
 
+const describe = describeWithTag('processes');
+
 export const processRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
-  const tags = ['processes'];
-  const byId = {
-    tags,
-    params: { type: 'object', properties: { id: { type: 'string' } } },
-  };
+  const params = { type: 'object', properties: { id: { type: 'string' } } };
 
   server.get<{ Querystring: Paging }>(
     '/processes',
-    {
-      schema: {
-        summary: 'Processes that can be run',
-        tags,
-        response: { 200: jsonResponse('Processes', 'All of them, or a page') },
-        querystring: closedObject(listPaging),
-      },
-    },
+    describe(
+      'Processes that can be run',
+      { 200: jsonResponse('Processes', 'All of them, or a page') },
+      { querystring: closedObject(listPaging) },
+    ),
     async (request) => {
       const base = baseUrl(request);
       const { page, links } = toPage(request, [...processes.values()], request.query);
@@ -68,13 +63,11 @@ export const processRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: { id: string } }>(
     '/processes/:id',
-    {
-      schema: {
-        summary: 'A process, its inputs and its outputs',
-        ...byId,
-        response: { 200: jsonResponse('Process', 'The process') },
-      },
-    },
+    describe(
+      'A process, its inputs and its outputs',
+      { 200: jsonResponse('Process', 'The process') },
+      { params },
+    ),
     async (request) => {
       const found = processes.get(request.params.id);
       if (!found) throw processNotFound(request.params.id);
@@ -86,16 +79,7 @@ export const processRoutes: RouteGroup = async (server, { services }) => {
     if (OWN_ROUTES.has(process.id)) continue;
     server.post<{ Body: ExecuteRequest }>(
       `/processes/${process.id}/execution`,
-      {
-        config: { write: true },
-        schema: {
-          summary: `Starts a job: ${process.title.toLowerCase()}`,
-          tags,
-          headers: idempotencyKeyHeader,
-          response: startResponses,
-          body: executeBody(process),
-        },
-      },
+      executionRoute(process),
       async (request, reply) => {
         const resultOptions = wantedResultOptions(process, request.body);
         const inputs = request.body.inputs ?? {};
@@ -106,7 +90,7 @@ export const processRoutes: RouteGroup = async (server, { services }) => {
 
   server.post<{ Params: { id: string } }>(
     '/processes/:id/execution',
-    { config: { write: true }, schema: { hide: true, ...byId } },
+    { config: { write: true }, schema: { hide: true, params } },
     async (request) => {
       throw processNotFound(request.params.id);
     },

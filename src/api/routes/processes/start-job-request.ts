@@ -5,7 +5,8 @@ import type { IdempotencyKey, JobService, Process, StartOptions } from '../../..
 import type { JobRecord } from '../../../storage/index.js';
 import type { Services } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
-import { jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, jsonResponse } from '../../schemas/index.js';
+import { executeBody } from './execute-process-request.js';
 import { statusInfo } from './job-status-response.js';
 
 /** JSON Schema of the headers of a request that starts a job. */
@@ -26,6 +27,15 @@ export const startResponses = {
   200: jsonResponse('Job', 'The job that an earlier identical request started'),
   201: jsonResponse('Job', 'The job that was started'),
 };
+
+/** Options of the route that executes a process. */
+export const executionRoute = (process: Process) => ({
+  config: { write: true },
+  ...describeWithTag('processes')(`Starts a job: ${process.title.toLowerCase()}`, startResponses, {
+    headers: idempotencyKeyHeader,
+    body: executeBody(process),
+  }),
+});
 
 /** The idempotency key of the request; undefined if it has none. */
 export function idempotencyKey({ headers }: FastifyRequest): string | undefined {

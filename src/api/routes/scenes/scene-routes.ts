@@ -11,7 +11,7 @@ import type { SceneRecord, TileRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
 import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
-import { closedObject, emptyResponse, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, emptyResponse, jsonResponse } from '../../schemas/index.js';
 
 export type ListedScene = ReturnType<typeof summary>;
 
@@ -35,23 +35,19 @@ const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 const DELETED_TILES = 'tilewright-deleted-tiles';
 const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
 
+const describe = describeWithTag('scenes');
+
 export const sceneRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, cluster } = services;
-  const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
-  const write = (text: string) => ({
-    schema: { ...describe(text).schema, response: { 204: DELETED } },
-    config: { write: true },
-  });
+  const write = (summary: string) => ({ ...describe(summary, { 204: DELETED }), config: { write: true } });
 
   server.get<{ Params: { id: string }; Querystring: Paging }>(
     '/collections/:id/scenes',
-    {
-      schema: {
-        ...describe('Scenes of a collection, in the order of their ids').schema,
-        querystring: closedObject(paging),
-        response: { 200: jsonResponse('Scenes', 'A page of scenes') },
-      },
-    },
+    describe(
+      'Scenes of a collection, in the order of their ids',
+      { 200: jsonResponse('Scenes', 'A page of scenes') },
+      { querystring: closedObject(paging) },
+    ),
     async (request) => {
       const { id } = request.params;
       if (!(await storage.getCollection(id))) throw resourceNotFound(`collection ${id}`);
@@ -76,12 +72,7 @@ export const sceneRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: { id: string; sceneId: string } }>(
     '/collections/:id/scenes/:sceneId',
-    {
-      schema: {
-        ...describe('A scene and its cells').schema,
-        response: { 200: jsonResponse('Scene', 'The scene') },
-      },
-    },
+    describe('A scene and its cells', { 200: jsonResponse('Scene', 'The scene') }),
     async (request) => {
       const { id, sceneId } = request.params;
       const scene = await storage.getScene(id, sceneId);

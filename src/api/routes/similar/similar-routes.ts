@@ -4,7 +4,7 @@ import { type TextureNeighbour, unknownTexture } from '../../../training/index.j
 import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
-import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 
 interface SimilarBody {
   tile?: string;
@@ -27,19 +27,18 @@ const body = closedObject(
   { anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }] },
 );
 
+const describe = describeWithTag('search');
+
 export const similarRoutes: RouteGroup = async (server, { services }) => {
   const { finder, storage, textures } = services;
 
   server.post<{ Body: SimilarBody }>(
     '/similar',
-    {
-      schema: {
-        summary: 'Places of the same collection with similar textures',
-        tags: ['search'],
-        body,
-        response: { 200: jsonResponse('SimilarPlaces', 'The nearest first') },
-      },
-    },
+    describe(
+      'Places of the same collection with similar textures',
+      { 200: jsonResponse('SimilarPlaces', 'The nearest first') },
+      { body },
+    ),
     async (request) => {
       const { tile, limit = DEFAULT_LIMIT, ...place } = request.body;
       const found = tile === undefined ? (place as Required<typeof place>) : await finder.get(tile);

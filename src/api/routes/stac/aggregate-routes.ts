@@ -12,7 +12,7 @@ import {
 } from '../../../query/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { baseUrl, partialMembers, requestUrl } from '../../http/index.js';
-import { closedObject, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
 
 type Params = FilterParams & AggregationParams;
@@ -20,8 +20,9 @@ type Params = FilterParams & AggregationParams;
 const query = closedObject({ ...filterQuery, ...aggregationQuery });
 const body = closedObject({ ...filterBody, ...aggregationBody });
 
+const describe = describeWithTag('stac');
+
 export const aggregateRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
-  const tags = ['stac'];
   const response = { 200: jsonResponse('Aggregations', 'Counts') };
 
   const linksOf = (request: FastifyRequest) => {
@@ -62,27 +63,23 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
     return { ...params, collections: [id] };
   };
 
-  server.get(
-    '/aggregations',
-    { schema: { summary: 'Available aggregations', tags, response } },
-    async (request) => list(request),
-  );
+  server.get('/aggregations', describe('Available aggregations', response), async (request) => list(request));
 
   server.get<{ Querystring: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, response, querystring: query } },
+    describe('Counts over tiles', response, { querystring: query }),
     async (request) => answer(request, request.query),
   );
 
   server.post<{ Body: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, response, body } },
+    describe('Counts over tiles', response, { body }),
     async (request) => answer(request, request.body),
   );
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/aggregations',
-    { schema: { summary: 'Available aggregations of a collection', tags, response } },
+    describe('Available aggregations of a collection', response),
     async (request) => {
       await requireCollection(storage, request.params.id);
       return list(request);
@@ -91,13 +88,13 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
 
   server.get<{ Params: { id: string }; Querystring: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, response, querystring: query } },
+    describe('Counts over tiles of a collection', response, { querystring: query }),
     async (request) => answer(request, await within(request.params.id, request.query)),
   );
 
   server.post<{ Params: { id: string }; Body: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, response, body } },
+    describe('Counts over tiles of a collection', response, { body }),
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
 };

@@ -2,23 +2,17 @@
 import { toArray } from '../../../async/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
-import { GEOJSON, jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { conformsTo } from './stac-conformance.js';
 
 const JSON_TYPE = 'application/json';
 
-export const landingRoutes: RouteGroup = async (server, { services: { storage } }) => {
-  const tags = ['stac'];
+const describe = describeWithTag('stac');
 
+export const landingRoutes: RouteGroup = async (server, { services: { storage } }) => {
   server.get(
     '/',
-    {
-      schema: {
-        summary: 'STAC landing page',
-        tags,
-        response: { 200: jsonResponse('Catalog', 'The root catalog') },
-      },
-    },
+    describe('STAC landing page', { 200: jsonResponse('Catalog', 'The root catalog') }),
     async (request) => {
       const base = baseUrl(request);
       const collections = await toArray(storage.collections());
@@ -82,13 +76,7 @@ export const landingRoutes: RouteGroup = async (server, { services: { storage } 
 
   server.get(
     '/conformance',
-    {
-      schema: {
-        summary: 'Conformance classes',
-        tags,
-        response: { 200: jsonResponse('Conformance', 'The conformance classes') },
-      },
-    },
+    describe('Conformance classes', { 200: jsonResponse('Conformance', 'The conformance classes') }),
     async () => ({ conformsTo }),
   );
 };

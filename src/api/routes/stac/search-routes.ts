@@ -26,7 +26,7 @@ import {
   partialMembers,
   requestUrl,
 } from '../../http/index.js';
-import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
 import { featureCollection } from './stac-feature-collection-response.js';
 import { parseFields, selectFields } from './stac-fields-extension.js';
@@ -78,8 +78,9 @@ interface Feature {
   record: CollectionRecord;
 }
 
+const describe = describeWithTag('stac');
+
 export const searchRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
-  const tags = ['stac'];
   const response = { 200: jsonResponse('FeatureCollection', 'A page of Items', GEOJSON) };
 
   /** One page of Items. `next` creates the link to the next page from its token. */
@@ -137,7 +138,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
 
   server.get<{ Querystring: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles', tags, response, querystring: searchQuery } },
+    describe('Search of tiles', response, { querystring: searchQuery }),
     async (request, reply) => {
       reply.type(GEOJSON);
       return pageByGet(request, request.query);
@@ -147,7 +148,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
   server.post<{ Body: SearchParams; Querystring: ItemOptions }>(
     '/search',
     // Some clients add their users' parameters to the URL.
-    { schema: { summary: 'Search of tiles', tags, response, body: searchBody, querystring: postQuery } },
+    describe('Search of tiles', response, { body: searchBody, querystring: postQuery }),
     async (request, reply) => {
       const base = baseUrl(request);
       const { bandAssets } = request.query;
@@ -164,7 +165,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
 
   server.get<{ Params: { id: string }; Querystring: SearchParams }>(
     '/collections/:id/items',
-    { schema: { summary: 'Items of a collection', tags, response, querystring: itemsQuery } },
+    describe('Items of a collection', response, { querystring: itemsQuery }),
     async (request, reply) => {
       const { id } = await requireCollection(storage, request.params.id);
       checkSameCollection(id, request.query.collections);
@@ -178,14 +179,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
 
   server.get<{ Params: { id: string; itemId: string }; Querystring: ItemOptions }>(
     '/collections/:id/items/:itemId',
-    {
-      schema: {
-        summary: 'One item',
-        tags,
-        response: { 200: jsonResponse('Item', 'The Item', GEOJSON) },
-        querystring: itemQuery,
-      },
-    },
+    describe('One item', { 200: jsonResponse('Item', 'The Item', GEOJSON) }, { querystring: itemQuery }),
     async (request, reply) => {
       const { id, itemId } = request.params;
       const tile = await finder.get(itemId);

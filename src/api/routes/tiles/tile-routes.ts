@@ -8,15 +8,16 @@ import type { GroupRecord, TileRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound, tileDamaged } from '../../errors.js';
 import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../../http/index.js';
-import { emptyResponse, fileResponse } from '../../schemas/index.js';
+import { describeWithTag, emptyResponse, fileResponse } from '../../schemas/index.js';
 import { readAssembled } from './assembled-tile-response.js';
 
 const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
+const describe = describeWithTag('tiles');
+
 /** The ETag is the version of the tile, because the files of a version never change. */
 export const tileRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder } = services;
-  const tags = ['tiles'];
   const response = {
     200: fileResponse('The file', TIFF),
     206: fileResponse('The requested range', TIFF),
@@ -66,13 +67,13 @@ export const tileRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: { itemId: string; group: string } }>(
     '/tiles/:itemId/:group.tif',
-    { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    describe('A band group of a tile as Cloud Optimized GeoTIFF', response),
     async (request, reply) => send(request, reply, request.params),
   );
 
   server.get<{ Params: { itemId: string; group: string; band: string } }>(
     '/tiles/:itemId/:group/:band.tif',
-    { schema: { summary: 'One band of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    describe('One band of a tile as Cloud Optimized GeoTIFF', response),
     async (request, reply) => send(request, reply, request.params),
   );
 };
