@@ -29,7 +29,6 @@ import {
   sceneRoutes,
   seriesRoutes,
   similarRoutes,
-  spectraRoutes,
   stacRoutes,
   tileRoutes,
   trainingRoutes,
@@ -90,7 +89,6 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(mapPageRoutes);
   await server.register(docsPageRoutes);
   await server.register(seriesRoutes, { services });
-  await server.register(spectraRoutes, { services });
   await server.register(ingestRoutes, { services });
   await server.register(sceneRoutes, { services });
   await server.register(processRoutes, { services });

@@ -8,7 +8,7 @@ export { clusterRoutes } from './cluster/index.js';
 export { docsPageRoutes } from './docs-page/index.js';
 export { ingestRoutes } from './ingest/index.js';
 export { mapPageRoutes } from './map-page/index.js';
-export { mapRoutes, seriesRoutes, spectraRoutes } from './maps/index.js';
+export { mapRoutes, seriesRoutes } from './maps/index.js';
 export { modelRoutes } from './models/index.js';
 export { operationRoutes } from './operations/index.js';
 export { processRoutes } from './processes/index.js';

@@ -4,4 +4,3 @@
  */
 export { mapRoutes } from './map-routes.js';
 export { seriesRoutes } from './series-routes.js';
-export { spectraRoutes } from './spectra-routes.js';
