@@ -7,7 +7,7 @@ import { hasEnded, type JobService, jobNotFound, jobNotReady } from '../../../jo
 import type { JobRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
-import { baseUrl, onDisconnect, parseLimit, requestUrl } from '../../http/index.js';
+import { baseUrl, link, onDisconnect, pageLinks, parseLimit } from '../../http/index.js';
 import { FORMAT_QUERY } from '../../plugins/index.js';
 import {
   closedObject,
@@ -59,13 +59,9 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       const found = await jobs.list(limit + 1, token, jobFilter(request.query));
       const page = found.slice(0, limit);
       const base = baseUrl(request);
-      const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
-      const self = requestUrl(request);
-      const next = new URL(self);
-      next.searchParams.set('token', page.at(-1)?.id ?? '');
       return {
         jobs: page.map((job) => statusInfo(job, base)),
-        links: [link('self', self.href), ...(found.length > limit ? [link('next', next.href)] : [])],
+        links: pageLinks(request, page, found.length > limit),
       };
     },
   );
@@ -153,15 +149,12 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       // The job is read before its log, because an ended job gets no more lines.
       const job = await jobs.get(id);
       const lines = await jobs.log(id, { after, limit });
-      const link = (rel: string, from: number) => ({
-        rel,
-        type: 'application/json',
-        href: `${baseUrl(request)}/jobs/${id}/logs?after=${from}&limit=${limit}`,
-      });
+      const linkTo = (rel: string, from: number) =>
+        link(rel, `${baseUrl(request)}/jobs/${id}/logs?after=${from}&limit=${limit}`);
       const hasMore = lines.length === limit || !hasEnded(job);
       return {
         lines: lines.map((line) => ({ ...line, time: formatOptionalTime(line.time) })),
-        links: [link('self', after), ...(hasMore ? [link('next', lines.at(-1)?.seq ?? after)] : [])],
+        links: [linkTo('self', after), ...(hasMore ? [linkTo('next', lines.at(-1)?.seq ?? after)] : [])],
       };
     },
   );

@@ -1,6 +1,7 @@
 /** The status document of a job: OGC statusInfo with counts of tiles. */
 import { isoTime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
+import { link } from '../../http/index.js';
 
 const RESULTS = 'http://www.opengis.net/def/rel/ogc/1.0/results';
 
@@ -39,21 +40,14 @@ export function hasResults({ status, results }: JobRecord): boolean {
 
 function linksOf(job: JobRecord, base: string) {
   const self = `${base}/jobs/${job.id}`;
-  const json = (rel: string, href: string, title?: string) => ({
-    rel,
-    type: 'application/json',
-    href,
-    ...(title && { title }),
-  });
+  const related = (href: string, title: string) => ({ ...link('related', href), title });
   return [
-    json('self', self),
-    { rel: 'monitor', type: 'text/event-stream', href: `${self}/events` },
-    json('related', `${self}/logs`, 'log'),
-    ...(hasResults(job) ? [json(RESULTS, `${self}/results`)] : []),
-    ...(job.retryOf ? [json('related', `${base}/jobs/${job.retryOf}`, 'the job that this one retries')] : []),
-    ...(job.retriedBy
-      ? [json('related', `${base}/jobs/${job.retriedBy}`, 'the job that retries this one')]
-      : []),
+    link('self', self),
+    link('monitor', `${self}/events`, 'text/event-stream'),
+    related(`${self}/logs`, 'log'),
+    ...(hasResults(job) ? [link(RESULTS, `${self}/results`)] : []),
+    ...(job.retryOf ? [related(`${base}/jobs/${job.retryOf}`, 'the job that this one retries')] : []),
+    ...(job.retriedBy ? [related(`${base}/jobs/${job.retriedBy}`, 'the job that retries this one')] : []),
   ];
 }
 

@@ -2,7 +2,7 @@
 import type { Process } from '../../../jobs/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { processNotFound } from '../../errors.js';
-import { baseUrl, listPaging, type Paging, toPage } from '../../http/index.js';
+import { baseUrl, link, listPaging, type Paging, toPage } from '../../http/index.js';
 import { closedObject, describeWithTag, jsonResponse, publishedSchema } from '../../schemas/index.js';
 import { type ExecuteRequest, wantedResultOptions } from './execute-process-request.js';
 import { jobRoutes } from './job-routes.js';
@@ -20,10 +20,7 @@ function summary({ id, title, description }: Process, base: string) {
     version: '1.0.0',
     jobControlOptions: ['async-execute', 'dismiss'],
     outputTransmission: ['value'],
-    links: [
-      { rel: 'self', type: 'application/json', href: `${base}/processes/${id}` },
-      { rel: EXECUTE, type: 'application/json', href: `${base}/processes/${id}/execution` },
-    ],
+    links: [link('self', `${base}/processes/${id}`), link(EXECUTE, `${base}/processes/${id}/execution`)],
   };
 }
 

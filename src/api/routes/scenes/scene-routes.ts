@@ -10,7 +10,7 @@ import {
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
-import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
+import { link, nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
 import { closedObject, describeWithTag, emptyResponse, jsonResponse } from '../../schemas/index.js';
 
 export type ListedScene = ReturnType<typeof summary>;
@@ -57,15 +57,10 @@ export const sceneRoutes: RouteGroup = async (server, { services }) => {
       // One more scene shows that there is a next page. Its token is the last id of this page.
       const found = await toArray(storage.scanScenes(id, token, limit + 1));
       const here = found.slice(0, limit);
-      const next = (token: string) => ({
-        rel: 'next',
-        type: 'application/json',
-        href: nextPageUrl(request, token),
-      });
       return {
         // Damaged records are skipped; `verify` lists them.
         scenes: here.flatMap(({ record }) => (record ? [summary(record)] : [])),
-        links: found.length > limit ? [next(here[limit - 1].id)] : [],
+        links: found.length > limit ? [link('next', nextPageUrl(request, here[limit - 1].id))] : [],
       };
     },
   );

@@ -11,7 +11,7 @@ import {
   parseFilter,
 } from '../../../query/index.js';
 import type { RouteGroup } from '../../api-services.js';
-import { baseUrl, partialMembers, requestUrl } from '../../http/index.js';
+import { baseUrl, link, partialMembers, requestUrl } from '../../http/index.js';
 import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
 
@@ -25,13 +25,10 @@ const describe = describeWithTag('stac');
 export const aggregateRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const response = { 200: jsonResponse('Aggregations', 'Counts') };
 
-  const linksOf = (request: FastifyRequest) => {
-    const base = baseUrl(request);
-    return [
-      { rel: 'root', type: 'application/json', href: `${base}/` },
-      { rel: 'self', type: 'application/json', href: requestUrl(request).href },
-    ];
-  };
+  const linksOf = (request: FastifyRequest) => [
+    link('root', `${baseUrl(request)}/`),
+    link('self', requestUrl(request).href),
+  ];
 
   const answer = async (request: FastifyRequest, params: Params) => {
     const {

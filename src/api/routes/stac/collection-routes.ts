@@ -4,7 +4,7 @@ import { toStacCollection, toStacItem, withSummaries } from '../../../query/inde
 import type { CollectionRecord, Storage } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { badRequest, resourceNotFound } from '../../errors.js';
-import { baseUrl, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
+import { baseUrl, link, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
 import { describeWithTag, jsonResponse } from '../../schemas/index.js';
 
 /** Throws TW_API_NOT_FOUND. */
@@ -53,11 +53,7 @@ export const collectionRoutes: RouteGroup = async (server, { services: { storage
       const { page, links } = toPage(request, await toArray(storage.collections()), request.query);
       return {
         ...(await documentsOf(page, base)),
-        links: [
-          { rel: 'root', type: 'application/json', href: `${base}/` },
-          { rel: 'parent', type: 'application/json', href: `${base}/` },
-          ...links,
-        ],
+        links: [link('root', `${base}/`), link('parent', `${base}/`), ...links],
       };
     },
   );

@@ -19,6 +19,7 @@ import type { RouteGroup } from '../../api-services.js';
 import { noItem } from '../../errors.js';
 import {
   baseUrl,
+  link,
   nextPageUrl,
   type Paging,
   paging,
@@ -120,7 +121,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
       numberReturned: features.length,
       ...partialMembers(found),
       links: [
-        { rel: 'root', type: 'application/json', href: `${base}/` },
+        link('root', `${base}/`),
         ...links,
         ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),
       ],
@@ -129,7 +130,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
 
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
     const base = baseUrl(request);
-    const self = { rel: 'self', type: GEOJSON, href: requestUrl(request).href };
+    const self = link('self', requestUrl(request).href, GEOJSON);
     return page(base, params, [self, ...links], (token) => ({
       method: 'GET',
       href: nextPageUrl(request, token),
@@ -171,9 +172,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
       checkSameCollection(id, request.query.collections);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
       reply.type(GEOJSON);
-      return pageByGet(request, { ...request.query, collections: [id] }, [
-        { rel: 'collection', type: 'application/json', href },
-      ]);
+      return pageByGet(request, { ...request.query, collections: [id] }, [link('collection', href)]);
     },
   );
 
