@@ -13,7 +13,7 @@ import {
 } from '../../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../../training/index.js';
 import type { RouteGroup } from '../../api-services.js';
-import { baseUrl, notModified, weakEtag } from '../../http/index.js';
+import { baseUrl, link, notModified, weakEtag } from '../../http/index.js';
 import { describeWithTag, emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { modelItem } from './model-item-response.js';
 
@@ -88,10 +88,7 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
         models: models.map((model) => ({
           ...listedVersion(versionsOf(model)[0]!),
           ...versionSummary(model),
-          links: [
-            { rel: 'self', type: JSON_TYPE, href: urlOf(model.id) },
-            { rel: 'item', type: GEOJSON, href: `${urlOf(model.id)}/item` },
-          ],
+          links: [link('self', urlOf(model.id)), link('item', `${urlOf(model.id)}/item`, GEOJSON)],
         })),
         ...(damaged.length > 0 && { damaged }),
       };
@@ -122,8 +119,8 @@ export const modelRoutes: RouteGroup = async (server, { services }) => {
         const card = JSON.parse((await storage.models.readFile(one, 'card.json')).toString());
         const { model: urlOf, modelItem: itemOf } = stacUrls(baseUrl(request));
         const links = [
-          { rel: 'item', type: GEOJSON, href: itemOf(one) },
-          { rel: 'version-history', type: JSON_TYPE, href: `${urlOf(one.id)}/versions` },
+          link('item', itemOf(one), GEOJSON),
+          link('version-history', `${urlOf(one.id)}/versions`),
         ];
         return { ...shown, createdAt: isoTime(createdAt), card, ...versionSummary(model), links };
       },

@@ -3,7 +3,7 @@ import { isoTime, requireCollections, stacUrls } from '../../../query/index.js';
 import { type TextureNeighbour, unknownTexture } from '../../../training/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
-import { baseUrl } from '../../http/index.js';
+import { baseUrl, link } from '../../http/index.js';
 import { closedObject, describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 
 interface SimilarBody {
@@ -51,7 +51,7 @@ export const similarRoutes: RouteGroup = async (server, { services }) => {
       const documentOf = ({ version: _, start, ...similar }: TextureNeighbour) => ({
         ...similar,
         datetime: isoTime(start),
-        links: [{ rel: 'item', type: GEOJSON, href: item(similar.collection, similar.tile) }],
+        links: [link('item', item(similar.collection, similar.tile), GEOJSON)],
       });
       return { place: documentOf(nearest.cell), similar: nearest.similar.map(documentOf) };
     },
