@@ -31,6 +31,8 @@ export {
   type LogLine,
   type PrepareContext,
   type Process,
+  retryJob,
+  type StartedJob,
   type StartOptions,
   type Timed,
   verifyProcess,

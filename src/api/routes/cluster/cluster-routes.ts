@@ -74,26 +74,19 @@ export const clusterRoutes: RouteGroup = async (server, { services }) => {
     },
   );
 
-  const drained = { 200: jsonResponse('Drained', 'The node') };
-  server.post<{ Params: { id: string } }>(
-    '/cluster/nodes/:id/drain',
-    { ...describe('Drains a node: other nodes take over its slots', drained), config: { write: true } },
-    async ({ params: { id } }) => {
-      if (!service) throw resourceNotFound(`a cluster with a node ${id}`);
-      await service.cluster.drain(id);
-      return { id, draining: true };
-    },
-  );
-
-  server.post<{ Params: { id: string } }>(
-    '/cluster/nodes/:id/join',
-    { ...describe('Stops draining a node, so that it takes slots again', drained), config: { write: true } },
-    async ({ params: { id } }) => {
-      if (!service) throw resourceNotFound(`a cluster with a node ${id}`);
-      await service.cluster.rejoin(id);
-      return { id, draining: false };
-    },
-  );
+  for (const [action, summary, draining] of [
+    ['drain', 'Drains a node: other nodes take over its slots', true],
+    ['join', 'Stops draining a node, so that it takes slots again', false],
+  ] as const)
+    server.post<{ Params: { id: string } }>(
+      `/cluster/nodes/:id/${action}`,
+      { ...describe(summary, { 200: jsonResponse('Drained', 'The node') }), config: { write: true } },
+      async ({ params: { id } }) => {
+        if (!service) throw resourceNotFound(`a cluster with a node ${id}`);
+        await (draining ? service.cluster.drain(id) : service.cluster.rejoin(id));
+        return { id, draining };
+      },
+    );
 
   const rebalanceBody = closedObject(
     { dryRun: { type: 'boolean', description: 'Report what would move, without moving it' } },

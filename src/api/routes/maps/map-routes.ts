@@ -10,7 +10,6 @@ import {
   parseFilter,
   parseSource,
 } from '../../../query/index.js';
-import type { CollectionRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
@@ -21,6 +20,7 @@ import {
   fileResponse,
   jsonResponse,
 } from '../../schemas/index.js';
+import { requireCollection } from '../stac/index.js';
 import {
   type MapQuery,
   type MosaicQuery,
@@ -50,12 +50,6 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
     304: emptyResponse('The client has this picture'),
   };
 
-  const collectionOf = async (id: string): Promise<CollectionRecord> => {
-    const found = await storage.getCollection(id);
-    if (!found) throw resourceNotFound(`collection ${id}`);
-    return found;
-  };
-
   const mapTile = async (
     request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & MosaicQuery }>,
     reply: FastifyReply,
@@ -64,7 +58,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
     const { query, params } = request;
     const { tile, size } = mapTileOf(params);
     const picture = await imagery.mapTile({
-      collection: await collectionOf(params.collection),
+      collection: await requireCollection(storage, params.collection),
       filter: filterOf(query),
       source: sourceOf(query),
       renderParams: renderParams(query),
@@ -119,7 +113,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
       const { query } = request;
       // The tiles refuse a filter that cannot be used, so this document refuses it too.
       filterOf(query);
-      const collection = await collectionOf(request.params.collection);
+      const collection = await requireCollection(storage, request.params.collection);
       const extent = await imagery.mapExtent({
         collection,
         source: sourceOf(query),

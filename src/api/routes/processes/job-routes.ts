@@ -3,7 +3,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { errorCatalogue, TilewrightError } from '../../../errors.js';
 import { PAGE_POLICY } from '../../../html/index.js';
-import { hasEnded, type JobService, jobNotFound, jobNotReady } from '../../../jobs/index.js';
+import { hasEnded, type JobService, jobNotFound, jobNotReady, retryJob } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
@@ -231,7 +231,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       // Other users must not make the node read files that only its owner may read.
       const isFenced = process === 'ingest' && !request.isOwner;
       const restrict = (given: unknown) => (isFenced ? { ...(given as object), fenced: true } : given);
-      return sendJob(request, reply, { job: await jobs.retry(id, found, restrict), repeated: false });
+      return sendJob(request, reply, { job: await retryJob(jobs, id, found, restrict), repeated: false });
     },
   );
 };

@@ -1,8 +1,7 @@
 /** Requests that start a job. With an idempotency key, a client that got no answer can safely repeat the request. */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IdempotencyKey, JobService, Process, StartOptions } from '../../../jobs/index.js';
-import type { JobRecord } from '../../../storage/index.js';
+import type { IdempotencyKey, JobService, Process, StartedJob, StartOptions } from '../../../jobs/index.js';
 import type { Services } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
 import { describeWithTag, jsonResponse } from '../../schemas/index.js';
@@ -62,11 +61,10 @@ export async function startJob(
   process: Process,
   inputs: unknown,
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
-): Promise<{ job: JobRecord; repeated: boolean }> {
+): Promise<StartedJob> {
   await process.check?.(inputs);
   const key = requestKey(request, process, options.resultOptions ? [asked, options.resultOptions] : asked);
-  if (key) return jobs.startIdempotent(process, inputs, { ...options, request: key });
-  return { job: await jobs.start(process, inputs, options), repeated: false };
+  return jobs.startIdempotent(process, inputs, { ...options, request: key });
 }
 
 /** Works like `startJob` for a job with a file in a scratch folder. Removes the folder if no job is started. */
@@ -76,7 +74,7 @@ export async function startWithFile(
   process: Process,
   inputs: unknown,
   { scratch, ...options }: StartOptions & { scratch: string; asked: unknown },
-): Promise<{ job: JobRecord; repeated: boolean }> {
+): Promise<StartedJob> {
   let isTaken = false;
   try {
     const started = await startJob(request, jobs, process, inputs, { ...options, uploads: [scratch] });
@@ -95,7 +93,7 @@ const prefersAsync = ({ headers }: FastifyRequest) =>
 export function sendJob(
   request: FastifyRequest,
   reply: FastifyReply,
-  { job, repeated }: { job: JobRecord; repeated: boolean },
+  { job, repeated }: StartedJob,
 ): FastifyReply {
   request.log.info({ job: job.id, repeated }, 'job accepted');
   const base = baseUrl(request);

@@ -12,6 +12,7 @@ import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
 import { link, nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
 import { closedObject, describeWithTag, emptyResponse, jsonResponse } from '../../schemas/index.js';
+import { requireCollection } from '../stac/index.js';
 
 export type ListedScene = ReturnType<typeof summary>;
 
@@ -50,7 +51,7 @@ export const sceneRoutes: RouteGroup = async (server, { services }) => {
     ),
     async (request) => {
       const { id } = request.params;
-      if (!(await storage.getCollection(id))) throw resourceNotFound(`collection ${id}`);
+      await requireCollection(storage, id);
       const { token } = request.query;
       if (token !== undefined && !SCENE_ID.test(token)) throw badPagingToken(token);
       const limit = parseLimit(request.query);
