@@ -25,28 +25,34 @@ export interface ItemCollection extends PartialDocument {
   links: { rel: string; href: string; body?: { token?: string } }[];
 }
 
-export interface SeriesRequest extends FilterParams {
+export interface SpectraRequest extends FilterParams {
   /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
   geometry: object;
+}
+
+export interface SeriesRequest extends SpectraRequest {
   expression: string;
 }
 
-/** One date of a series. A point has a value, a polygon has statistics. Values are null if no pixel is valid. */
-export interface SeriesEntry {
+interface DatedEntry {
   datetime: string;
   end_datetime?: string;
   collection: string;
   scenes: string[];
+  /** Clear pixels with data. */
+  valid: number;
+  /** All pixels of the point or polygon. */
+  pixels: number;
+}
+
+/** One date of a series. A point has a value, a polygon has statistics. Values are null if no pixel is valid. */
+export interface SeriesEntry extends DatedEntry {
   value?: number | null;
   mean?: number | null;
   std?: number | null;
   min?: number | null;
   max?: number | null;
   median?: number | null;
-  /** Clear pixels with data. */
-  valid: number;
-  /** All pixels of the point or polygon. */
-  pixels: number;
 }
 
 export interface SeriesDocument extends PartialDocument {
@@ -58,26 +64,13 @@ export interface SeriesDocument extends PartialDocument {
   skipped: number;
 }
 
-export interface SpectraRequest extends FilterParams {
-  /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
-  geometry: object;
-}
-
 /** The spectrum of one date. A point has values, a polygon has means and standard deviations. A value is null if the band has no data. */
-export interface SpectrumEntry {
-  datetime: string;
-  end_datetime?: string;
-  collection: string;
-  scenes: string[];
+export interface SpectrumEntry extends DatedEntry {
   /** Index among the sensors of the document. */
   sensor: number;
   values?: (number | null)[];
   mean?: (number | null)[];
   std?: (number | null)[];
-  /** Clear pixels with data. */
-  valid: number;
-  /** All pixels of the point or polygon. */
-  pixels: number;
 }
 
 export interface SpectraDocument extends PartialDocument {

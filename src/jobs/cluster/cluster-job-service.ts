@@ -70,7 +70,7 @@ export class ClusterJobService implements JobService {
       resume,
       registry,
       onFailure,
-      ...(onLine && { onLine }),
+      onLine,
     });
     opened.jobs = jobs;
     if (resume) {
