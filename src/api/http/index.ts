@@ -2,7 +2,7 @@
  * HTTP helpers that routes share: base URL, links, paging, conditional requests, byte ranges, partial results, client disconnects.
  * Imports `api/errors.ts` and types of `query`.
  */
-export { baseUrl, requestPath, requestUrl, withoutTrailingSlash } from './base-url.js';
+export { baseUrl, requestPath, requestUrl } from './base-url.js';
 export { sendRanged } from './byte-ranges.js';
 export { onDisconnect } from './client-disconnect.js';
 export { checkIfMatch, notModified, weakEtag } from './conditional-request.js';
