@@ -18,6 +18,7 @@ export {
   type EventOptions,
   type FullJobContext,
   hasEnded,
+  hasResults,
   type IdempotencyKey,
   type JobContext,
   type JobEvent,

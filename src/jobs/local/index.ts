@@ -20,7 +20,7 @@ export {
   runLocally,
   type Timed,
 } from './job-process.js';
-export { endedWith, hasEnded, recoveredRecord } from './job-records.js';
+export { endedWith, hasEnded, hasResults, recoveredRecord } from './job-records.js';
 export type { JobRegistry } from './job-registry.js';
 export { hasExpired, isRemovable } from './job-retention.js';
 export type { JobFile, JobService, StartedJob, StartOptions } from './job-service.js';

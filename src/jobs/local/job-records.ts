@@ -15,6 +15,11 @@ export function hasEnded(job: JobRecord): boolean {
   return ENDED.has(job.status);
 }
 
+/** True if the job has results, which a cancelled job may have too. */
+export function hasResults({ status, results }: JobRecord): boolean {
+  return status === 'successful' || (status === 'dismissed' && results !== undefined);
+}
+
 /** The error of a job, as its record stores it. */
 export function jobError(error: unknown): { code: string; message: string } {
   const { code, message } =

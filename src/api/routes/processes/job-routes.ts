@@ -3,7 +3,14 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { errorCatalogue, TilewrightError } from '../../../errors.js';
 import { PAGE_POLICY } from '../../../html/index.js';
-import { hasEnded, type JobService, jobNotFound, jobNotReady, retryJob } from '../../../jobs/index.js';
+import {
+  hasEnded,
+  hasResults,
+  type JobService,
+  jobNotFound,
+  jobNotReady,
+  retryJob,
+} from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
@@ -20,7 +27,7 @@ import { sendResults } from './execute-process-request.js';
 import { forwardToLeader } from './forward-job-request.js';
 import { eventStream } from './job-events-response.js';
 import { type JobQuery, jobFilter, jobQuery, splitListParams } from './job-list-request.js';
-import { formatOptionalTime, hasResults, statusInfo } from './job-status-response.js';
+import { formatOptionalTime, statusInfo } from './job-status-response.js';
 import { sendJob, startResponses } from './start-job-request.js';
 
 const DEFAULT_LIMIT = 100;
@@ -39,7 +46,6 @@ const describe = describeWithTag('processes');
 export const jobRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
   const status = { 200: jsonResponse('Job', 'The job as it is now') };
-  const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
   server.get<{ Querystring: JobQuery }>(
@@ -70,7 +76,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     '/jobs/:id',
     {
       preHandler: forwardToLeader(services, { fallBackToLocal: true }),
-      ...describe('Status of a job; if it failed, with its partial results', status, { params }),
+      ...describe('Status of a job; if it failed, with its partial results', status),
     },
     async (request) => {
       const job = await jobs.get(request.params.id);
@@ -89,7 +95,6 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
         'Results of a job; of a cancelled job, the results so far',
         { 200: { ...document, content: { ...document.content, ...parts.content } } },
         {
-          params,
           // The hook for `f` adds it only to operations that always answer JSON.
           querystring: { ...FORMAT_QUERY, additionalProperties: false },
         },
@@ -139,7 +144,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
       ...describe(
         'Log of a job, from the line after `after`',
         { 200: jsonResponse('JobLog', 'Lines of the log') },
-        { params, querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }) },
+        { querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }) },
       ),
     },
     async (request) => {
@@ -173,7 +178,6 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
           204: emptyResponse('There are no more events'),
         },
         {
-          params,
           querystring: closedObject({ after: number }),
           headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
         },
@@ -212,7 +216,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     {
       preHandler: forwardToLeader(services),
       config: { write: true },
-      ...describe('Cancels a job', status, { params }),
+      ...describe('Cancels a job', status),
     },
     async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
   );
@@ -222,7 +226,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     {
       preHandler: forwardToLeader(services, { includeEnded: true }),
       config: { write: true },
-      ...describe('Starts a job that repeats the failed part of an ended job', startResponses, { params }),
+      ...describe('Starts a job that repeats the failed part of an ended job', startResponses),
     },
     async (request, reply) => {
       const { id, process } = await jobs.get(request.params.id);

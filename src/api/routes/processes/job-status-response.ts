@@ -1,4 +1,5 @@
 /** The status document of a job: OGC statusInfo with counts of tiles. */
+import { hasResults } from '../../../jobs/index.js';
 import { isoTime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { link } from '../../http/index.js';
@@ -31,11 +32,6 @@ export function statusInfo(job: JobRecord, base: string) {
     ...(job.retriedBy && { retriedBy: job.retriedBy }),
     links: linksOf(job, base),
   };
-}
-
-/** True if the job has results, which a cancelled job may have too. */
-export function hasResults({ status, results }: JobRecord): boolean {
-  return status === 'successful' || (status === 'dismissed' && results !== undefined);
 }
 
 function linksOf(job: JobRecord, base: string) {

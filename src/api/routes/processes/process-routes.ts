@@ -42,8 +42,6 @@ const describe = describeWithTag('processes');
 
 export const processRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
-  const params = { type: 'object', properties: { id: { type: 'string' } } };
-
   server.get<{ Querystring: Paging }>(
     '/processes',
     describe(
@@ -60,11 +58,7 @@ export const processRoutes: RouteGroup = async (server, { services }) => {
 
   server.get<{ Params: { id: string } }>(
     '/processes/:id',
-    describe(
-      'A process, its inputs and its outputs',
-      { 200: jsonResponse('Process', 'The process') },
-      { params },
-    ),
+    describe('A process, its inputs and its outputs', { 200: jsonResponse('Process', 'The process') }),
     async (request) => {
       const found = processes.get(request.params.id);
       if (!found) throw processNotFound(request.params.id);
@@ -87,7 +81,7 @@ export const processRoutes: RouteGroup = async (server, { services }) => {
 
   server.post<{ Params: { id: string } }>(
     '/processes/:id/execution',
-    { config: { write: true }, schema: { hide: true, params } },
+    { config: { write: true }, schema: { hide: true } },
     async (request) => {
       throw processNotFound(request.params.id);
     },

@@ -14,7 +14,7 @@ import {
   sortbyQuery,
   toStacItem,
 } from '../../../query/index.js';
-import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
+import type { CollectionRecord } from '../../../storage/index.js';
 import type { RouteGroup } from '../../api-services.js';
 import { noItem } from '../../errors.js';
 import {
@@ -29,7 +29,6 @@ import {
 } from '../../http/index.js';
 import { closedObject, describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
-import { featureCollection } from './stac-feature-collection-response.js';
 import { parseFields, selectFields } from './stac-fields-extension.js';
 
 interface SearchParams extends FilterParams, Paging, ItemOptions {
@@ -73,12 +72,6 @@ const postQuery = { type: 'object', properties: { bandAssets } };
 /** Most Items have 13 bands or fewer and are shorter. */
 const EXPECTED_ITEM_BYTES = 8192;
 
-/** A tile and its collection. */
-interface Feature {
-  tile: TileRecord;
-  record: CollectionRecord;
-}
-
 const describe = describeWithTag('stac');
 
 export const searchRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
@@ -96,7 +89,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     const search = createSearch(parseFilter(filter), {
       order: parseSortby(sortby),
       limit: Math.min(parseLimit({ limit }), bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY),
-      ...(token !== undefined && { token }),
+      token,
     });
     const { tiles, ...found } = await finder.find(search);
     const collections = new Map<string, CollectionRecord | undefined>();
@@ -109,14 +102,16 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
     });
     const out = new JsonBuffer((1 + features.length) * EXPECTED_ITEM_BYTES);
     const writeItem = createItemWriter(base, out);
-    const write = ({ tile, record }: Feature) => {
+    out.appendText('{"type":"FeatureCollection","features":[');
+    for (const [i, { tile, record }] of features.entries()) {
+      if (i > 0) out.appendText(',');
       if (!selection && !bandAssets) writeItem(tile, record);
-      else
-        out.appendText(
-          JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)),
-        );
-    };
-    return featureCollection(out, features, write, {
+      else {
+        const item = toStacItem(tile, record, base, { bandAssets });
+        out.appendText(JSON.stringify(selectFields(item, selection)));
+      }
+    }
+    const others = {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
       ...partialMembers(found),
@@ -125,7 +120,9 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
         ...links,
         ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),
       ],
-    });
+    };
+    out.appendText(`],${JSON.stringify(others).slice(1)}`);
+    return out.take();
   };
 
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
