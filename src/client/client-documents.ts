@@ -1,5 +1,5 @@
 /** JSON documents that the API accepts and returns. Times are RFC 3339 texts. */
-import type { ClusterUsage, ListedScene } from '../api/index.js';
+import type { ClusterNode, ClusterUsage, ListedScene } from '../api/index.js';
 import type { PlacementDiff } from '../dht/index.js';
 import type { FilterParams } from '../query/index.js';
 import type { TextureNeighbour } from '../training/index.js';
@@ -117,26 +117,8 @@ export interface ListedVersion {
 /** CPU time, memory and sent bytes of a node. Counters grow from the start of the node. */
 export type NodeUsageDocument = ClusterUsage['nodes'][number];
 
-/** A node of a cluster. */
-export interface ListedNode {
-  id: string;
-  url?: string;
-  zone?: string;
-  weight?: number;
-  slots: number;
-  /** This and the next three members are absent for a single node. */
-  states?: { initializing: number; available: number; leaving: number };
-  /** Bytes of the tiles in its slots. */
-  bytes?: number;
-  /** Target fraction of all bytes, 0 to 1. */
-  share?: number;
-  /** Commits that other nodes have applied and this node has not. */
-  lag?: number;
-  /** Seconds by which its clock is ahead of the clock of the answering node, if that is known. */
-  clockOffset?: number;
-  running: boolean;
-  draining: boolean;
-}
+/** A node. A single node has the required members only. */
+export type ListedNode = Pick<ClusterNode, 'id' | 'slots' | 'running' | 'draining'> & Partial<ClusterNode>;
 
 /** Moves of a rebalance, done or planned. */
 export type RebalanceDocument = PlacementDiff & { dryRun: boolean };

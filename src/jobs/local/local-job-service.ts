@@ -119,7 +119,7 @@ export class LocalJobService implements JobService {
     const { jobs } = this.catalogue;
     const known = await this.registry?.accept(record, request);
     if (known !== undefined) return { job: { ...record, id: known }, repeated: true };
-    const log = JobLog.empty(this.catalogue, record.id);
+    const log = JobLog.after(this.catalogue, record.id, 0);
     const accepting = stateLine(record);
     log.add(accepting);
     const changes = [jobs.set(record.id, record), ...log.changes()];

@@ -1,5 +1,5 @@
 /** Requests that start a job. With an idempotency key, a client that got no answer can safely repeat the request. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdempotencyKey, JobService, Process, StartedJob, StartOptions } from '../../../jobs/index.js';
 import type { Services } from '../../api-services.js';
@@ -45,10 +45,7 @@ export function idempotencyKey({ headers }: FastifyRequest): string | undefined 
 function requestKey(request: FastifyRequest, process: Process, asked: unknown): IdempotencyKey | undefined {
   const key = idempotencyKey(request);
   if (key === undefined) return undefined;
-  const digest = createHash('sha256')
-    .update(JSON.stringify([process.id, asked]))
-    .digest('hex');
-  return { key, digest };
+  return { key, digest: hash('sha256', JSON.stringify([process.id, asked])) };
 }
 
 /**
