@@ -106,7 +106,7 @@ function processes(): number[] {
 
 const textOf = (path: string) => unlessRefused(() => readFileSync(path, 'latin1'));
 
-/** What `read` returns; undefined if the system does not have the file, or does not let this user read it. */
+/** Returns the result of `read`; undefined if the system lacks the file, or does not let this user read it. */
 function unlessRefused<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -46,6 +46,7 @@ export class LocalJobService implements JobService {
   private readonly ends = new Map<string, Promise<JobRecord>>();
   /** Final records that could not be written, so that readers do not see these jobs as running. */
   private readonly unwrittenEnds = new Map<string, JobRecord>();
+  private readonly registry: JobRegistry | undefined;
   private readonly semaphore: Semaphore;
   private readonly catalogue: Storage['catalogue'];
   private readonly gcTask: PeriodicTask;
@@ -55,12 +56,10 @@ export class LocalJobService implements JobService {
   private constructor(
     private readonly storage: Storage,
     private readonly requests: IdempotencyKeys,
-    private readonly resume: boolean,
-    concurrency: number,
-    private readonly registry: JobRegistry | undefined,
-    onFailure: (error: unknown) => void,
-    private readonly onLine?: LineListener,
+    private readonly options: LocalJobServiceOptions,
   ) {
+    const { concurrency = 1, registry, onFailure = warn } = options;
+    this.registry = registry;
     this.semaphore = new Semaphore(concurrency);
     this.catalogue = storage.catalogue;
     // The first collection starts immediately, because a command ends long before the interval is over.
@@ -71,12 +70,12 @@ export class LocalJobService implements JobService {
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false, registry, onFailure = warn, onLine }: LocalJobServiceOptions = {},
+    options: LocalJobServiceOptions = {},
   ): Promise<LocalJobService> {
-    const orphaned = await orphanedJobs(storage, processes, registry);
+    const orphaned = await orphanedJobs(storage, processes, options.registry);
     const requests = await IdempotencyKeys.open(storage.catalogue);
-    const service = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure, onLine);
-    const semaphore = resume ? service.semaphore : new Semaphore(0);
+    const service = new LocalJobService(storage, requests, options);
+    const semaphore = options.resume ? service.semaphore : new Semaphore(0);
     for (const { record, process, log } of orphaned)
       service.admit(service.execution(process, log, record, Promise.resolve()), semaphore);
     return service;
@@ -110,7 +109,7 @@ export class LocalJobService implements JobService {
       updated: now,
       inputs,
       lines: 1,
-      ...(this.resume && process.resumable && { resumable: true }),
+      ...(this.options.resume && process.resumable && { resumable: true }),
       ...(given !== undefined && { given }),
       ...(resultOptions && { resultOptions }),
       ...(uploads && { uploads }),
@@ -133,7 +132,7 @@ export class LocalJobService implements JobService {
     });
     this.admit(this.execution(process, log, record, accepted));
     await accepted;
-    this.onLine?.(record, accepting);
+    this.options.onLine?.(record, accepting);
     if (retryOf) await this.registry?.markRetried(retryOf.id, record.id);
     return { job: record, repeated: false };
   }
@@ -241,7 +240,7 @@ export class LocalJobService implements JobService {
   }
 
   private execution(process: Process, log: JobLog, record: JobRecord, writes: Promise<void>): JobExecution {
-    return new JobExecution(this.storage, process, log, record, writes, this.registry, this.onLine);
+    return new JobExecution(this.storage, process, log, record, writes, this.registry, this.options.onLine);
   }
 
   private admit(job: JobExecution, semaphore = this.semaphore): void {

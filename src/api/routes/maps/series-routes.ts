@@ -92,7 +92,7 @@ export const seriesRoutes: RouteGroup = async (server, { services: { imagery } }
   );
 };
 
-/** Where the values of a date come from. */
+/** The origin of the values of a date. */
 const originOf = ({ start, end, collection, scenes }: SeriesDate | SpectrumDate) => ({
   datetime: isoTime(start),
   ...(end !== start && { end_datetime: isoTime(end) }),
