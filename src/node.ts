@@ -133,7 +133,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     config.cluster &&
     (await openCluster(storage, {
       ...config.cluster,
-      ...(signal && { signal }),
+      signal,
       software: version,
       metrics: metrics.cluster({ hasEtcd: config.cluster.etcd.length > 0 }),
       onStatus: journal.info,
@@ -171,8 +171,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       cores,
       memory,
       onEpoch: () => metrics.epochs.inc(),
-      ...(config.cluster &&
-        rendezvous && { rendezvous: { url: config.cluster.advertise, doors: rendezvous } }),
+      rendezvous: config.cluster && rendezvous && { url: config.cluster.advertise, doors: rendezvous },
     }),
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores, appliers }),
@@ -204,8 +203,8 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       storage,
       processes,
       cluster,
-      ...(resume !== undefined && { resume }),
-      ...(config.cluster?.grace !== undefined && { gracePeriodMs: config.cluster.grace }),
+      resume,
+      gracePeriodMs: config.cluster?.grace,
       onFailure: journal.warn,
       onLine,
     }));
@@ -237,9 +236,9 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       rateLimit,
       ownerSecret,
       log,
-      ...(publicUrl !== undefined && { publicUrl }),
-      ...(trustProxy && { trustProxy }),
-      ...(cluster && { secret: cluster.secret }),
+      publicUrl,
+      trustProxy,
+      secret: cluster?.secret,
     },
   );
   // The server closes after the jobs, because event streams report the end of the jobs.

@@ -1,3 +1,4 @@
+import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster, PeerClient, ScatterGather } from '../dht/index.js';
 import type { ImageService } from '../imagery/index.js';
 import type { JobService, Process, TaskExecutor } from '../jobs/index.js';
@@ -42,3 +43,6 @@ export interface Services {
   /** Maximum bytes of an uploaded file. */
   maxUpload: number;
 }
+
+/** A group of routes. Fastify registers it in a scope of its own. */
+export type RouteGroup = FastifyPluginAsync<{ services: Services }>;

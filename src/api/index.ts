@@ -8,7 +8,7 @@ export { cannotListen } from './errors.js';
 export { requireSafeBinding } from './plugins/auth-plugin.js';
 export { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 export { reservePort } from './reserve-api-port.js';
-export type { ClusterUsage } from './routes/cluster/index.js';
+export type { ClusterNode, ClusterUsage } from './routes/cluster/index.js';
 export type { StatusInfo } from './routes/processes/index.js';
 export type { ListedScene } from './routes/scenes/index.js';
 export { buildServer, type ServerOptions } from './server.js';

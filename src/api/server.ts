@@ -17,23 +17,7 @@ import {
   schemaController,
 } from './plugins/index.js';
 import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
-import {
-  clusterRoutes,
-  docsPageRoutes,
-  ingestRoutes,
-  mapPageRoutes,
-  mapRoutes,
-  modelRoutes,
-  operationRoutes,
-  processRoutes,
-  sceneRoutes,
-  seriesRoutes,
-  similarRoutes,
-  spectraRoutes,
-  stacRoutes,
-  tileRoutes,
-  trainingRoutes,
-} from './routes/index.js';
+import { ROUTE_GROUPS } from './routes/index.js';
 import { describeOperations, registerOpenApiDocument, registerResponseSchemas } from './schemas/index.js';
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
@@ -84,20 +68,6 @@ export async function buildServer(services: Services, options: ServerOptions): P
   describeOperations(server, options);
   registerFormatParameter(server);
   registerOpenApiDocument(server, services.version, schemaController);
-  await server.register(stacRoutes, { services });
-  await server.register(tileRoutes, { services });
-  await server.register(mapRoutes, { services });
-  await server.register(mapPageRoutes);
-  await server.register(docsPageRoutes);
-  await server.register(seriesRoutes, { services });
-  await server.register(spectraRoutes, { services });
-  await server.register(ingestRoutes, { services });
-  await server.register(sceneRoutes, { services });
-  await server.register(processRoutes, { services });
-  await server.register(trainingRoutes, { services });
-  await server.register(modelRoutes, { services });
-  await server.register(similarRoutes, { services });
-  await server.register(clusterRoutes, { services });
-  await server.register(operationRoutes, { services });
+  for (const routes of ROUTE_GROUPS) await server.register(routes, { services });
   return server;
 }

@@ -1,5 +1,5 @@
 /** JSON documents that the API accepts and returns. Times are RFC 3339 texts. */
-import type { ClusterUsage, ListedScene } from '../api/index.js';
+import type { ClusterNode, ClusterUsage, ListedScene } from '../api/index.js';
 import type { PlacementDiff } from '../dht/index.js';
 import type { FilterParams } from '../query/index.js';
 import type { TextureNeighbour } from '../training/index.js';
@@ -25,28 +25,34 @@ export interface ItemCollection extends PartialDocument {
   links: { rel: string; href: string; body?: { token?: string } }[];
 }
 
-export interface SeriesRequest extends FilterParams {
+export interface SpectraRequest extends FilterParams {
   /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
   geometry: object;
+}
+
+export interface SeriesRequest extends SpectraRequest {
   expression: string;
 }
 
-/** One date of a series. A point has a value, a polygon has statistics. Values are null if no pixel is valid. */
-export interface SeriesEntry {
+interface DatedEntry {
   datetime: string;
   end_datetime?: string;
   collection: string;
   scenes: string[];
+  /** Clear pixels with data. */
+  valid: number;
+  /** All pixels of the point or polygon. */
+  pixels: number;
+}
+
+/** One date of a series. A point has a value, a polygon has statistics. Values are null if no pixel is valid. */
+export interface SeriesEntry extends DatedEntry {
   value?: number | null;
   mean?: number | null;
   std?: number | null;
   min?: number | null;
   max?: number | null;
   median?: number | null;
-  /** Clear pixels with data. */
-  valid: number;
-  /** All pixels of the point or polygon. */
-  pixels: number;
 }
 
 export interface SeriesDocument extends PartialDocument {
@@ -58,26 +64,13 @@ export interface SeriesDocument extends PartialDocument {
   skipped: number;
 }
 
-export interface SpectraRequest extends FilterParams {
-  /** A GeoJSON Point, Polygon or MultiPolygon in degrees. */
-  geometry: object;
-}
-
 /** The spectrum of one date. A point has values, a polygon has means and standard deviations. A value is null if the band has no data. */
-export interface SpectrumEntry {
-  datetime: string;
-  end_datetime?: string;
-  collection: string;
-  scenes: string[];
+export interface SpectrumEntry extends DatedEntry {
   /** Index among the sensors of the document. */
   sensor: number;
   values?: (number | null)[];
   mean?: (number | null)[];
   std?: (number | null)[];
-  /** Clear pixels with data. */
-  valid: number;
-  /** All pixels of the point or polygon. */
-  pixels: number;
 }
 
 export interface SpectraDocument extends PartialDocument {
@@ -124,26 +117,8 @@ export interface ListedVersion {
 /** CPU time, memory and sent bytes of a node. Counters grow from the start of the node. */
 export type NodeUsageDocument = ClusterUsage['nodes'][number];
 
-/** A node of a cluster. */
-export interface ListedNode {
-  id: string;
-  url?: string;
-  zone?: string;
-  weight?: number;
-  slots: number;
-  /** This and the next three members are absent for a single node. */
-  states?: { initializing: number; available: number; leaving: number };
-  /** Bytes of the tiles in its slots. */
-  bytes?: number;
-  /** Target fraction of all bytes, 0 to 1. */
-  share?: number;
-  /** Commits that other nodes have applied and this node has not. */
-  lag?: number;
-  /** Seconds by which its clock is ahead of the clock of the answering node, if that is known. */
-  clockOffset?: number;
-  running: boolean;
-  draining: boolean;
-}
+/** A node. A single node has the required members only. */
+export type ListedNode = Pick<ClusterNode, 'id' | 'slots' | 'running' | 'draining'> & Partial<ClusterNode>;
 
 /** Moves of a rebalance, done or planned. */
 export type RebalanceDocument = PlacementDiff & { dryRun: boolean };

@@ -1,10 +1,11 @@
 /** Follows a job by its server-sent events, across lost connections and restarts of the server. */
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StatusInfo } from '../api/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { LogLine as StoredLine } from '../jobs/index.js';
 import { jobLost } from './errors.js';
-import { errorFromResponse, type Transport } from './transport.js';
+import { errorFromResponse, parseJsonOrNull, type Transport } from './transport.js';
 
 /** A job, with its partial results if it failed. */
 export type JobDocument = StatusInfo & { results?: unknown };
@@ -49,7 +50,7 @@ export async function* followEvents(
         yield { event: 'state', data: { ...data, time: data.updated } };
         return;
       }
-      if (status !== 200) throw errorFromResponse(path, { status, body: await documentOf(body) });
+      if (status !== 200) throw errorFromResponse(path, { status, body: parseJsonOrNull(await text(body)) });
       for await (const { event, id: seq, data } of parseServerSentEvents(body)) {
         losses = 0;
         if (seq !== undefined) last = seq;
@@ -77,25 +78,8 @@ function isConnectionLoss(error: unknown): boolean {
   return error.status === 429 || error.status === 503;
 }
 
-async function documentOf(body: AsyncIterable<string>): Promise<unknown> {
-  let text = '';
-  for await (const part of body) text += part;
-  try {
-    return JSON.parse(text);
-  } catch {
-    // `errorFromResponse` reports an answer that is not from tilewright.
-    return null;
-  }
-}
-
-interface Message {
-  event: string;
-  id?: string;
-  data: string;
-}
-
 /** Parses a stream of server-sent events. Skips comments and fields that this API does not use. */
-async function* parseServerSentEvents(body: AsyncIterable<string>): AsyncGenerator<Message> {
+async function* parseServerSentEvents(body: AsyncIterable<string>) {
   let rest = '';
   for await (const part of body) {
     const blocks = (rest + part).split('\n\n');

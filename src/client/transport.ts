@@ -48,12 +48,8 @@ export function httpTransport(url: string, token?: string): Transport {
     const headers = withToken({});
     const content = body instanceof FileBody ? body : (JSON.stringify(body) as string | undefined);
     if (content instanceof FileBody || (content !== undefined && content.length > MAX_FETCH_JSON_LENGTH)) {
-      const {
-        status,
-        text,
-        headers: sent,
-      } = await sendBody(base + path, method, content, headers).catch(fail);
-      return { status, body: parseJsonOrNull(text), headers: sent };
+      const { text, ...answer } = await sendBody(base + path, method, content, headers).catch(fail);
+      return { ...answer, body: parseJsonOrNull(text) };
     }
     if (content !== undefined) headers['content-type'] = 'application/json';
     const request = { method, headers, ...(content !== undefined && { body: content }) };
@@ -96,7 +92,7 @@ export function errorFromResponse(
 }
 
 /** Returns null for a body that is not JSON; `Client` then reports that the answer is not from tilewright. */
-function parseJsonOrNull(text: string): unknown {
+export function parseJsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,5 +1,5 @@
 /** Measures a process with its descendants, and the bytes that its network namespace sends. Reads the files of proc(5). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessUsage {
@@ -86,39 +86,30 @@ function networkOf(pid: number): ProcessUsage['network'] {
     if (figures === undefined || isStacked(name.trim())) continue;
     sent[name.trim() === 'lo' ? 'loopback' : 'other'] += Number(figures.trim().split(/\s+/)[8]);
   }
-  try {
-    const namespace = createHash('sha256')
-      .update(boot + readlinkSync(`/proc/${pid}/ns/net`))
-      .digest('hex');
-    return { namespace: namespace.slice(0, 16), sentBytes: sent.other, loopbackBytes: sent.loopback };
-  } catch {
-    // The process has ended, or belongs to another user.
-    return undefined;
-  }
+  const link = unlessRefused(() => readlinkSync(`/proc/${pid}/ns/net`));
+  // The process has ended, or belongs to another user.
+  if (link === undefined) return undefined;
+  const namespace = hash('sha256', boot + link).slice(0, 16);
+  return { namespace, sentBytes: sent.other, loopbackBytes: sent.loopback };
 }
 
 /** True for a bond, a bridge or a VLAN, whose bytes the interface below counts too. */
 function isStacked(name: string): boolean {
-  try {
-    return readdirSync(`/sys/class/net/${name}`).some((entry) => entry.startsWith('lower_'));
-  } catch {
-    return false;
-  }
+  const entries = unlessRefused(() => readdirSync(`/sys/class/net/${name}`)) ?? [];
+  return entries.some((entry) => entry.startsWith('lower_'));
 }
 
 function processes(): number[] {
-  try {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number);
-  } catch {
-    return [];
-  }
+  const names = unlessRefused(() => readdirSync('/proc')) ?? [];
+  return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-function textOf(path: string): string | undefined {
+const textOf = (path: string) => unlessRefused(() => readFileSync(path, 'latin1'));
+
+/** Returns the result of `read`; undefined if the system lacks the file, or does not let this user read it. */
+function unlessRefused<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(path, 'latin1');
+    return read();
   } catch {
     return undefined;
   }

@@ -51,8 +51,6 @@ export {
   JsonBuffer,
   mergeExtents,
   mergeSummaries,
-  type StacLink,
-  type StacPolygon,
   stacUrls,
   toClassification,
   toStacCollection,

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { badPagingToken } from '../errors.js';
 import { requestUrl } from './base-url.js';
+import { link } from './document-link.js';
 
 export interface Paging {
   limit?: number;
@@ -28,6 +29,12 @@ export function nextPageUrl(request: FastifyRequest, token: string): string {
   return url.href;
 }
 
+/** Links of a page of a list whose tokens are the ids of its elements. */
+export function pageLinks(request: FastifyRequest, page: { id: string }[], hasNext: boolean) {
+  const next = hasNext ? [link('next', nextPageUrl(request, page.at(-1)!.id))] : [];
+  return [link('self', requestUrl(request).href), ...next];
+}
+
 /** Properties of the schema of a short list, which is complete without a limit. */
 export const listPaging = {
   limit: { type: 'integer', minimum: 1 },
@@ -43,8 +50,5 @@ export function toPage<T extends { id: string }>(
   const start = token === undefined ? 0 : list.findIndex(({ id }) => id === token) + 1;
   if (token !== undefined && start === 0) throw badPagingToken(token);
   const page = list.slice(start, start + limit);
-  const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
-  const hasNext = start + limit < list.length;
-  const next = hasNext ? [link('next', nextPageUrl(request, page.at(-1)!.id))] : [];
-  return { page, links: [link('self', requestUrl(request).href), ...next] };
+  return { page, links: pageLinks(request, page, start + limit < list.length) };
 }

@@ -1,11 +1,20 @@
 /**
- * HTTP helpers that routes share: base URL, paging, conditional requests, byte ranges, partial results, client disconnects.
+ * HTTP helpers that routes share: base URL, links, paging, conditional requests, byte ranges, partial results, client disconnects.
  * Imports `api/errors.ts` and types of `query`.
  */
-export { baseUrl, requestPath, requestUrl, withoutTrailingSlash } from './base-url.js';
+export { baseUrl, requestPath, requestUrl } from './base-url.js';
 export { sendRanged } from './byte-ranges.js';
 export { onDisconnect } from './client-disconnect.js';
 export { checkIfMatch, notModified, weakEtag } from './conditional-request.js';
-export { listPaging, nextPageUrl, type Paging, paging, parseLimit, toPage } from './http-paging.js';
+export { link } from './document-link.js';
+export {
+  listPaging,
+  nextPageUrl,
+  type Paging,
+  pageLinks,
+  paging,
+  parseLimit,
+  toPage,
+} from './http-paging.js';
 export { partialMembers } from './partial-result.js';
 export { CSS, JSON_TYPE, SCRIPT, servePage, servePageFile } from './serve-page.js';

@@ -1,5 +1,5 @@
 /** Files of the pages that the server has for browsers. They need no token and hold no data of the store. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fileResponse } from '../schemas/index.js';
 import { withoutTrailingSlash } from './base-url.js';
@@ -32,11 +32,11 @@ export function servePage(
   document: string,
   operation: { summary: string; tags: string[] },
 ): void {
-  const page = pageFile(HTML, document);
+  const send = pageSender(HTML, document);
   const schema = { ...operation, response: { 200: fileResponse('The page', 'text/html') } };
   server.get(path, { config: OPEN, schema }, async (request, reply) => {
     const address = withoutTrailingSlash(request);
-    return address ? reply.redirect(address, 308) : sendPageFile(request, reply, page);
+    return address ? reply.redirect(address, 308) : send(request, reply);
   });
 }
 
@@ -47,38 +47,26 @@ export function servePageFile(
   type: string,
   read: () => Promise<string>,
 ): void {
-  let file: Promise<PageFile> | undefined;
+  let sender: Promise<ReturnType<typeof pageSender>> | undefined;
   server.get(path, { config: OPEN, schema: { hide: true } }, async (request, reply) => {
-    file ??= read().then((text) => pageFile(type, text));
-    file.catch(() => {
-      file = undefined;
+    sender ??= read().then((text) => pageSender(type, text));
+    sender.catch(() => {
+      sender = undefined;
     });
-    return sendPageFile(request, reply, await file);
+    return (await sender)(request, reply);
   });
 }
 
-interface PageFile {
-  type: string;
-  text: string;
-  etag: string;
-}
-
-const pageFile = (type: string, text: string): PageFile => ({
-  type,
-  text,
-  etag: weakEtag(createHash('sha1').update(text).digest('base64url')),
-});
-
-function sendPageFile(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { type, text, etag }: PageFile,
-): FastifyReply {
-  reply
-    .header('content-security-policy', POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .header('cache-control', 'no-cache')
-    .header('vary', 'accept-encoding');
-  if (notModified(request, reply, etag)) return reply.send();
-  return reply.type(type).send(text);
+/** Returns a function that sends a file of a page, or 304 to a client that has it. */
+function pageSender(type: string, text: string) {
+  const etag = weakEtag(hash('sha1', text, 'base64url'));
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    reply
+      .header('content-security-policy', POLICY)
+      .header('x-content-type-options', 'nosniff')
+      .header('cache-control', 'no-cache')
+      .header('vary', 'accept-encoding');
+    if (notModified(request, reply, etag)) return reply.send();
+    return reply.type(type).send(text);
+  };
 }

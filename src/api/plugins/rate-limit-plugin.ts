@@ -27,11 +27,7 @@ export class RateLimit {
     const passes = available >= 1;
     this.buckets.delete(client);
     this.buckets.set(client, { tokens: passes ? available - 1 : available, at: now });
-    if (this.buckets.size > MAX_CLIENTS)
-      for (const [oldest] of this.buckets) {
-        this.buckets.delete(oldest);
-        break;
-      }
+    if (this.buckets.size > MAX_CLIENTS) this.buckets.delete(this.buckets.keys().next().value!);
     return passes ? 0 : (1 - available) / this.perSecond;
   }
 }

@@ -4,16 +4,4 @@
  * `expressions`, `grid`, `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `storage` and
  * `training`.
  */
-export { clusterRoutes } from './cluster/index.js';
-export { docsPageRoutes } from './docs-page/index.js';
-export { ingestRoutes } from './ingest/index.js';
-export { mapPageRoutes } from './map-page/index.js';
-export { mapRoutes, seriesRoutes, spectraRoutes } from './maps/index.js';
-export { modelRoutes } from './models/index.js';
-export { operationRoutes } from './operations/index.js';
-export { processRoutes } from './processes/index.js';
-export { sceneRoutes } from './scenes/index.js';
-export { similarRoutes } from './similar/index.js';
-export { stacRoutes } from './stac/index.js';
-export { tileRoutes } from './tiles/index.js';
-export { trainingRoutes } from './training/index.js';
+export { ROUTE_GROUPS } from './route-groups.js';

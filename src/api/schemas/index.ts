@@ -7,6 +7,7 @@ export { JOB_STATES } from './job-schemas.js';
 export { registerOpenApiDocument } from './openapi.js';
 export { describeOperations } from './operation-schemas.js';
 export {
+  describeWithTag,
   emptyResponse,
   fileResponse,
   GEOJSON,

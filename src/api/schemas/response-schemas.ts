@@ -1,5 +1,5 @@
 /** Descriptions of answers for `/openapi.json`. Tests validate the answers against them; the server does not. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 import { clusterSchemas } from './cluster-schemas.js';
 import { jobSchemas } from './job-schemas.js';
 import { stacSchemas } from './stac-schemas.js';
@@ -27,6 +27,13 @@ export function fileResponse(description: string, ...types: string[]) {
 export function emptyResponse(description: string) {
   return { type: 'null', description };
 }
+
+/** Options of a route with this tag in `/openapi.json`: what it does, its answers by status, and the schemas of the request. */
+export const describeWithTag =
+  (tag: string) =>
+  (summary: string, response: object, request: FastifySchema = {}) => ({
+    schema: { summary, tags: [tag], response, ...request },
+  });
 
 const problem = jsonResponse('Problem', 'The error, with its code', 'application/problem+json');
 

@@ -46,6 +46,18 @@ const asset = object({
   'raster:bands?': listOf(object({ data_type: text, scale: number, offset: number })),
 });
 
+/** The members of each Item, except its properties. */
+const item = {
+  type: oneOf('Feature'),
+  ...version,
+  stac_extensions: listOf(text),
+  id: text,
+  geometry: ref('Polygon'),
+  bbox,
+  ...links,
+  assets: mapOf(asset),
+};
+
 const itemProperties = object({
   datetime: time,
   'start_datetime?': time,
@@ -126,25 +138,13 @@ export const stacSchemas = {
   }),
   Collections: object({ collections: listOf(ref('Collection')), ...partialProperties, ...links }),
   Item: object({
-    type: oneOf('Feature'),
-    ...version,
-    stac_extensions: listOf(text),
-    id: text,
+    ...item,
     collection: text,
-    geometry: ref('Polygon'),
-    bbox,
     properties: itemProperties,
-    ...links,
-    assets: mapOf(asset),
   }),
   /** A version of a trained model. */
   ModelItem: object({
-    type: oneOf('Feature'),
-    ...version,
-    stac_extensions: listOf(text),
-    id: text,
-    geometry: ref('Polygon'),
-    bbox,
+    ...item,
     properties: object({
       title: text,
       description: text,
@@ -168,8 +168,6 @@ export const stacSchemas = {
       'mlm:hyperparameters': { type: 'object' },
       'eo:bands': listOf(object({ name: text, 'common_name?': text })),
     }),
-    ...links,
-    assets: mapOf(asset),
   }),
   /** An Item of which `fields` may remove all members except the type. */
   ItemPart: object({

@@ -27,12 +27,12 @@ const scene = {
   committed: time,
 };
 
+const cell = { collection: text, grid: oneOf('geohash', 'quadtile'), geocode: text };
+
 const model = {
   id: text,
   model: text,
-  collection: text,
-  grid: oneOf('geohash', 'quadtile'),
-  geocode: text,
+  ...cell,
   version: text,
   createdAt: time,
 };
@@ -53,6 +53,16 @@ const listedModel = {
 const versionSummary = { latest: text, best: text };
 
 const value = orNull(number);
+
+/** The values of one date: their origin, and the numbers of clear pixels with data and of all pixels. */
+const dated = {
+  datetime: time,
+  'end_datetime?': time,
+  collection: text,
+  scenes: listOf(text),
+  valid: count,
+  pixels: count,
+};
 
 /** By dependency: disk, store, etcd. */
 const checks = mapOf(oneOf('ok', 'unavailable'));
@@ -77,9 +87,7 @@ export const storeSchemas = {
   }),
   SimilarPlaces: object({ place: ref('SimilarPlace'), similar: listOf(ref('SimilarPlace')) }),
   SimilarPlace: object({
-    collection: text,
-    grid: oneOf('geohash', 'quadtile'),
-    geocode: text,
+    ...cell,
     tile: text,
     datetime: time,
     distance: number,
@@ -88,9 +96,7 @@ export const storeSchemas = {
   }),
   /** `time` is in milliseconds since 1970; `band` is an index from 0; the physical value is stored value * scale + offset. */
   TrainingPlace: object({
-    collection: text,
-    grid: oneOf('geohash', 'quadtile'),
-    geocode: text,
+    ...cell,
     tiles: text,
     dates: listOf(
       object({
@@ -103,9 +109,7 @@ export const storeSchemas = {
     'validationFrom?': number,
   }),
   CheckedPlace: object({
-    collection: text,
-    grid: oneOf('geohash', 'quadtile'),
-    geocode: text,
+    ...cell,
     skipped: listOf(object({ model: text, reason: text })),
   }),
   TileJson: object({
@@ -126,18 +130,13 @@ export const storeSchemas = {
     geometry: { type: 'object' },
     series: listOf(
       object({
-        datetime: time,
-        'end_datetime?': time,
-        collection: text,
-        scenes: listOf(text),
+        ...dated,
         'value?': value,
         'mean?': value,
         'std?': value,
         'min?': value,
         'max?': value,
         'median?': value,
-        valid: count,
-        pixels: count,
       }),
     ),
     skipped: count,
@@ -152,16 +151,11 @@ export const storeSchemas = {
     ),
     spectra: listOf(
       object({
-        datetime: time,
-        'end_datetime?': time,
-        collection: text,
-        scenes: listOf(text),
+        ...dated,
         sensor: count,
         'values?': listOf(value),
         'mean?': listOf(value),
         'std?': listOf(value),
-        valid: count,
-        pixels: count,
       }),
     ),
     skipped: count,

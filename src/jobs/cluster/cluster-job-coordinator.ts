@@ -139,7 +139,6 @@ class JobCoordinator {
     const { slotsByNode, unanswered } = this.route(slots, avoided);
     const works = [...slotsByNode].map(([node, own]) => this.runTask(node, own, avoided, deadline));
     if (unanswered.length > 0) works.push(this.retryLater(unanswered, deadline, NO_OWNER));
-    else if (this.isWaiting) this.reportWaiting(0);
     await this.awaitAll(works);
   }
 
@@ -173,10 +172,7 @@ class JobCoordinator {
   private async routeAll(): Promise<Map<string, number[]>> {
     for (const until = performance.now() + NO_WORKER_TIMEOUT_MS; ; ) {
       const { slotsByNode, unanswered } = this.route([...ALL_SLOTS], new Set());
-      if (unanswered.length === 0) {
-        if (this.isWaiting) this.reportWaiting(0);
-        return slotsByNode;
-      }
+      if (unanswered.length === 0) return slotsByNode;
       if (performance.now() > until) throw noWorkerAvailable(unanswered.length, NO_OWNER);
       this.reportWaiting(unanswered.length);
       await sleep(RETRY_INTERVAL_MS, undefined, { signal: this.signal });
@@ -253,7 +249,7 @@ class JobCoordinator {
     }
   }
 
-  /** Assigns slots to running owners; also returns the slots without one. */
+  /** Assigns slots to running owners; also returns the slots without one. Ends the report of waiting if all have one. */
   private route(slots: number[], avoided: ReadonlySet<string>) {
     const { placement, nodes, self } = this.options.cluster;
     const present = new Set(nodes.map(({ id }) => id)).add(self);
@@ -265,6 +261,7 @@ class JobCoordinator {
       if (able.length === 0) unanswered.push(slot);
       else worked.push({ slot, nodes: able, bytes: this.bytes[slot] ?? 0 });
     }
+    if (unanswered.length === 0 && this.isWaiting) this.reportWaiting(0);
     const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
     return { slotsByNode: assignSlots(worked, (node) => weights.get(node) ?? 1), unanswered };
   }

@@ -14,6 +14,7 @@ import {
   retryUntilAnswered,
   type StoredValue,
   scanPrefix,
+  type Transaction,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
@@ -97,24 +98,19 @@ export class JobEntries {
       const before = await readKey(this.store, known);
       const earlier = before && jobOfRequestEntry(before, request);
       if (earlier !== undefined) return { known: earlier };
-      const { gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
-        this.store.transact(
-          {
-            compare: [{ key: known, modRevision: before?.modRevision ?? 0 }],
-            success: [
-              { op: 'put', key: known, value: mark },
-              { op: 'put', key, value },
-              { op: 'get', key: known },
-              { op: 'get', key },
-            ],
-            failure: [
-              { op: 'get', key: known },
-              { op: 'get', key },
-            ],
-          },
-          { timeoutMs },
-        ),
-      );
+      const { gets } = await this.transact({
+        compare: [{ key: known, modRevision: before?.modRevision ?? 0 }],
+        success: [
+          { op: 'put', key: known, value: mark },
+          { op: 'put', key, value },
+          { op: 'get', key: known },
+          { op: 'get', key },
+        ],
+        failure: [
+          { op: 'get', key: known },
+          { op: 'get', key },
+        ],
+      });
       const after = firstKeyValue(gets[0]!);
       const job = after && jobOfRequestEntry(after, request);
       if (job === entry.job.id) return { revision: firstKeyValue(gets[1]!)!.modRevision };
@@ -123,20 +119,19 @@ export class JobEntries {
     }
   }
 
+  private transact(transaction: Transaction) {
+    return retryUntilAnswered(TIMEOUT_MS, (timeoutMs) => this.store.transact(transaction, { timeoutMs }));
+  }
+
   /** Removes a job, with the key of its request, if it still has `revision`; false if the job has changed. */
   async withdraw(id: string, revision: number, request?: IdempotencyKey): Promise<boolean> {
     const key = LIVE_PREFIX + id;
     const removed = [key, ...(request ? [REQUESTS_PREFIX + keyHash(request.key)] : [])];
-    const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
-      this.store.transact(
-        {
-          compare: [{ key, modRevision: revision }],
-          success: [...removed.map((key) => ({ op: 'delete' as const, key })), { op: 'get', key }],
-          failure: [{ op: 'get', key }],
-        },
-        { timeoutMs },
-      ),
-    );
+    const { succeeded, gets } = await this.transact({
+      compare: [{ key, modRevision: revision }],
+      success: [...removed.map((key) => ({ op: 'delete' as const, key })), { op: 'get', key }],
+      failure: [{ op: 'get', key }],
+    });
     return succeeded || firstKeyValue(gets[0]!) === undefined;
   }
 
@@ -170,20 +165,15 @@ export class JobEntries {
     const { id } = entry.job;
     const [key, ended] = [LIVE_PREFIX + id, ENDED_PREFIX + id];
     const value = JSON.stringify(entry);
-    const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
-      this.store.transact(
-        {
-          compare: [{ key, modRevision: revision }],
-          success: [
-            { op: 'delete', key },
-            { op: 'put', key: ended, value },
-            { op: 'get', key: ended },
-          ],
-          failure: [{ op: 'get', key: ended }],
-        },
-        { timeoutMs },
-      ),
-    );
+    const { succeeded, gets } = await this.transact({
+      compare: [{ key, modRevision: revision }],
+      success: [
+        { op: 'delete', key },
+        { op: 'put', key: ended, value },
+        { op: 'get', key: ended },
+      ],
+      failure: [{ op: 'get', key: ended }],
+    });
     return succeeded || firstKeyValue(gets[0]!)?.value === value;
   }
 

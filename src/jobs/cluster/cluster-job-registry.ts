@@ -4,7 +4,14 @@ import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../..
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord } from '../../storage/index.js';
 import { acceptanceUnknown, jobInterrupted, jobTakenOver } from '../errors.js';
-import { hasEnded, type IdempotencyKey, type JobRegistry, MAX_LINES, readLog } from '../local/index.js';
+import {
+  hasEnded,
+  hasResults,
+  type IdempotencyKey,
+  type JobRegistry,
+  MAX_LINES,
+  readLog,
+} from '../local/index.js';
 import type { JobArtifacts } from './cluster-job-artifacts.js';
 import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './cluster-job-entries.js';
 
@@ -152,9 +159,11 @@ export class ClusterJobRegistry implements JobRegistry {
   }
 
   private entryOf(job: JobRecord): JobEntry {
-    const { status, results } = job;
-    const hasResults = status === 'successful' || (status === 'dismissed' && results !== undefined);
-    return { home: this.options.self, job: jobSummaryOf(job), ...(hasResults && { hasResults }) };
+    return {
+      home: this.options.self,
+      job: jobSummaryOf(job),
+      ...(hasResults(job) && { hasResults: true }),
+    };
   }
 
   /** Retries until the stores answer, or until the node stops; the next process then publishes the state. */

@@ -4,7 +4,6 @@ import type { JobRecord, Storage } from '../../storage/index.js';
 import { jobNotFound } from '../errors.js';
 import {
   hasExpired,
-  type IdempotencyKey,
   type JobFile,
   type JobListener,
   type JobService,
@@ -12,6 +11,7 @@ import {
   LocalJobService,
   type LogLine,
   type Process,
+  type StartedJob,
   type StartOptions,
 } from '../local/index.js';
 import { JobArtifacts } from './cluster-job-artifacts.js';
@@ -70,7 +70,7 @@ export class ClusterJobService implements JobService {
       resume,
       registry,
       onFailure,
-      ...(onLine && { onLine }),
+      onLine,
     });
     opened.jobs = jobs;
     if (resume) {
@@ -99,14 +99,10 @@ export class ClusterJobService implements JobService {
     return this.jobs.start(process, inputs, options);
   }
 
-  async startIdempotent(
-    process: Process,
-    inputs: unknown,
-    options: StartOptions & { request: IdempotencyKey },
-  ) {
-    const known = await this.entries.jobOfRequest(options.request);
+  async startIdempotent(process: Process, inputs: unknown, options: StartOptions = {}): Promise<StartedJob> {
+    const known = options.request && (await this.entries.jobOfRequest(options.request));
     if (known !== undefined) return { job: await this.get(known), repeated: true };
-    const started = await this.jobs.startUnlessRepeated(process, inputs, options);
+    const started = await this.jobs.startIdempotent(process, inputs, options);
     return started.repeated ? { job: await this.get(started.job.id), repeated: true } : started;
   }
 
@@ -151,10 +147,6 @@ export class ClusterJobService implements JobService {
     if (await this.jobs.find(id)) return this.jobs.cancel(id);
     await this.failover?.cancel(id);
     return this.get(id);
-  }
-
-  async retry(id: string, process: Process, terms?: (given: unknown) => unknown): Promise<JobRecord> {
-    return this.jobs.retryRecord(await this.get(id), process, terms);
   }
 
   async leaderOf(id: string, alsoEnded = false): Promise<Peer | undefined> {

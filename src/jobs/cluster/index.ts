@@ -3,7 +3,7 @@
  * leader, the node named by its entry, and only that node changes the entry. Imports the folder `local` and the parts `async`,
  * `coordination`, `dht` and `storage`.
  */
-export { ClusterJobService, type ClusterJobServiceOptions } from './cluster-job-service.js';
+export { ClusterJobService } from './cluster-job-service.js';
 export {
   ALL_GATHER_PATH,
   CANCEL_TASK_PATH,

@@ -20,9 +20,10 @@ export {
   runLocally,
   type Timed,
 } from './job-process.js';
-export { endedWith, hasEnded, recoveredRecord } from './job-records.js';
+export { endedWith, hasEnded, hasResults, recoveredRecord } from './job-records.js';
 export type { JobRegistry } from './job-registry.js';
 export { hasExpired, isRemovable } from './job-retention.js';
-export type { JobFile, JobService, StartOptions } from './job-service.js';
+export type { JobFile, JobService, StartedJob, StartOptions } from './job-service.js';
 export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
+export { retryJob } from './retry-job.js';
 export { verifyProcess } from './verify-job.js';

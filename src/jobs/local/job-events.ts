@@ -1,4 +1,5 @@
 /** The events of a job, as a stream from which the reader pulls: a slow reader delays no other work and needs no memory. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRecord, JobStatus } from '../../storage/index.js';
 import type { LogLine } from './job-log.js';
 import { hasEnded } from './job-records.js';
@@ -34,8 +35,10 @@ export async function* jobEvents(
   id: string,
   { after, signal, idleMs = 15_000 }: EventOptions,
 ): AsyncGenerator<JobEvent> {
-  const change = new ChangeSignal(signal);
-  const unsubscribe = await jobs.subscribe(id, () => change.happened());
+  let change = new AbortController();
+  const onChange = () => change.abort();
+  signal.addEventListener('abort', onChange);
+  const unsubscribe = await jobs.subscribe(id, onChange);
   try {
     let previous = await jobs.get(id);
     let seq = after ?? previous.lines ?? 0;
@@ -45,7 +48,7 @@ export async function* jobEvents(
       yield currentState(previous, seq);
     }
     while (!signal.aborted) {
-      change.reset();
+      change = new AbortController();
       const job = await jobs.get(id);
       for await (const line of linesUpTo(jobs, job, seq)) {
         seq = line.seq;
@@ -61,7 +64,9 @@ export async function* jobEvents(
       previous = job;
       known = job.status;
       if (hasEnded(job) || jobs.hasStopped) return;
-      if (!(await change.waitMs(idleMs))) yield { kind: 'idle' };
+      // A change ends the wait.
+      const isIdle = await sleep(idleMs, true, { signal: change.signal }).catch(() => false);
+      if (isIdle) yield { kind: 'idle' };
     }
   } finally {
     unsubscribe();
@@ -79,35 +84,4 @@ async function* linesUpTo(jobs: JobService, { id, lines: last = 0 }: JobRecord, 
 
 function currentState(job: JobRecord, seq: number): JobEvent {
   return { kind: 'state', seq, status: job.status, time: job.updated, job };
-}
-
-/** Records whether something has happened since the last `reset`. */
-class ChangeSignal {
-  private hasHappened = false;
-  private wake = () => {};
-
-  constructor(private readonly signal: AbortSignal) {
-    signal.addEventListener('abort', () => this.happened());
-  }
-
-  happened(): void {
-    this.hasHappened = true;
-    this.wake();
-  }
-
-  reset(): void {
-    this.hasHappened = this.signal.aborted;
-  }
-
-  /** Waits for a change, at most `timeoutMs`; false if there was none. */
-  waitMs(timeoutMs: number): Promise<boolean> {
-    if (this.hasHappened) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), timeoutMs);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
-  }
 }

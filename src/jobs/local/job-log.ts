@@ -67,17 +67,12 @@ export class JobLog {
     return log;
   }
 
-  /** The log of a job whose lines up to `last` are on another node. */
+  /** The log of a job whose lines up to `last` are on another node; of a new job, if `last` is 0. */
   static after(catalogue: Catalogue, job: string, last: number): JobLog {
     const log = new JobLog(catalogue, job);
     log.first = log.oldest = last + 1;
     log.written = last;
     return log;
-  }
-
-  /** The log of a new job. */
-  static empty(catalogue: Catalogue, job: string): JobLog {
-    return new JobLog(catalogue, job);
   }
 
   /** Number of the newest line; 0 if there is none. */

@@ -1,18 +1,22 @@
 /** Job records on disk. */
 import { messageOf, TilewrightError } from '../../errors.js';
-import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../../storage/index.js';
+import type { Catalogue, JobRecord, LogRecord, Storage } from '../../storage/index.js';
 import { jobCrashedRepeatedly, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
 import { deleteLog, JobLog } from './job-log.js';
 import type { Process } from './job-process.js';
 import type { JobRegistry } from './job-registry.js';
 import { hasExpired } from './job-retention.js';
 
-const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
 /** A job that was running when the process died this many times in a row is assumed to be the cause. */
 const MAX_CRASHES = 3;
 
-export function hasEnded(job: JobRecord): boolean {
-  return ENDED.has(job.status);
+export function hasEnded({ status }: JobRecord): boolean {
+  return status !== 'accepted' && status !== 'running';
+}
+
+/** True if the job has results, which a cancelled job may have too. */
+export function hasResults({ status, results }: JobRecord): boolean {
+  return status === 'successful' || (status === 'dismissed' && results !== undefined);
 }
 
 /** The error of a job, as its record stores it. */

@@ -24,6 +24,12 @@ export interface StartOptions {
   request?: IdempotencyKey;
 }
 
+/** `repeated` is true if an earlier, identical request has started the job. */
+export interface StartedJob {
+  job: JobRecord;
+  repeated: boolean;
+}
+
 /** The jobs of this node or of all nodes of a cluster. */
 export interface JobService {
   /** True after the service was closed: no job changes any more. */
@@ -34,12 +40,8 @@ export interface JobService {
    * becomes `error`, with results if it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
   start(process: Process, inputs: unknown, options?: StartOptions): Promise<JobRecord>;
-  /** Like `start`, but a repeated request returns the job that it has started before. Throws TW_JOB_KEY_REUSED. */
-  startIdempotent(
-    process: Process,
-    inputs: unknown,
-    options: StartOptions & { request: IdempotencyKey },
-  ): Promise<{ job: JobRecord; repeated: boolean }>;
+  /** Like `start`, but a repeated `request` returns the job that it has started before. Throws TW_JOB_KEY_REUSED. */
+  startIdempotent(process: Process, inputs: unknown, options?: StartOptions): Promise<StartedJob>;
   /** Throws TW_JOB_NOT_FOUND, even for a job that has expired. */
   get(id: string): Promise<JobRecord>;
   /** Newest first; the next page starts before the last id of this page. */
@@ -58,11 +60,6 @@ export interface JobService {
    * saw the request. An ended job stays as it is. Throws TW_JOB_NOT_FOUND.
    */
   cancel(id: string): Promise<JobRecord>;
-  /**
-   * Starts a job for the failed inputs of an ended job; `terms` may change the prepared inputs. Throws TW_JOB_NOT_FOUND,
-   * TW_JOB_NOT_ENDED, TW_JOB_NOTHING_FAILED, TW_JOB_UPLOAD_GONE and the errors of `start`.
-   */
-  retry(id: string, process: Process, terms?: (given: unknown) => unknown): Promise<JobRecord>;
   /** The node that must be asked for a job instead of this one. `alsoEnded` includes the last leader of an ended job. */
   leaderOf(id: string, alsoEnded?: boolean): Promise<Peer | undefined>;
   /** A result file of a job; undefined if it does not exist. Throws TW_STORAGE_BAD_NAME. */

@@ -4,26 +4,16 @@ import { stat } from 'node:fs/promises';
 import { PeriodicTask, Semaphore } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
 import { type JobRecord, newVersion, type Storage } from '../../storage/index.js';
-import {
-  jobDismissed,
-  jobInterrupted,
-  jobLimit,
-  jobNotEnded,
-  jobNotFound,
-  jobsClosed,
-  jobTakenOver,
-  nothingFailed,
-  uploadDeleted,
-} from '../errors.js';
+import { jobDismissed, jobInterrupted, jobLimit, jobNotFound, jobsClosed, jobTakenOver } from '../errors.js';
 import { JobExecution, type JobListener, type LineListener } from './job-execution.js';
 import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
-import { type IdempotencyKey, IdempotencyKeys } from './job-idempotency-keys.js';
+import { IdempotencyKeys } from './job-idempotency-keys.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import type { Process } from './job-process.js';
 import { deleteJob, hasEnded, listJobs, orphanedJobs, QUEUED_STATE, stateLine } from './job-records.js';
 import type { JobRegistry } from './job-registry.js';
 import { hasExpired } from './job-retention.js';
-import type { JobFile, JobService, StartOptions } from './job-service.js';
+import type { JobFile, JobService, StartedJob, StartOptions } from './job-service.js';
 
 const MAX_QUEUED_JOBS = 100;
 
@@ -56,6 +46,7 @@ export class LocalJobService implements JobService {
   private readonly ends = new Map<string, Promise<JobRecord>>();
   /** Final records that could not be written, so that readers do not see these jobs as running. */
   private readonly unwrittenEnds = new Map<string, JobRecord>();
+  private readonly registry: JobRegistry | undefined;
   private readonly semaphore: Semaphore;
   private readonly catalogue: Storage['catalogue'];
   private readonly gcTask: PeriodicTask;
@@ -65,12 +56,10 @@ export class LocalJobService implements JobService {
   private constructor(
     private readonly storage: Storage,
     private readonly requests: IdempotencyKeys,
-    private readonly resume: boolean,
-    concurrency: number,
-    private readonly registry: JobRegistry | undefined,
-    onFailure: (error: unknown) => void,
-    private readonly onLine?: LineListener,
+    private readonly options: LocalJobServiceOptions,
   ) {
+    const { concurrency = 1, registry, onFailure = warn } = options;
+    this.registry = registry;
     this.semaphore = new Semaphore(concurrency);
     this.catalogue = storage.catalogue;
     // The first collection starts immediately, because a command ends long before the interval is over.
@@ -81,12 +70,12 @@ export class LocalJobService implements JobService {
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false, registry, onFailure = warn, onLine }: LocalJobServiceOptions = {},
+    options: LocalJobServiceOptions = {},
   ): Promise<LocalJobService> {
-    const orphaned = await orphanedJobs(storage, processes, registry);
+    const orphaned = await orphanedJobs(storage, processes, options.registry);
     const requests = await IdempotencyKeys.open(storage.catalogue);
-    const service = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure, onLine);
-    const semaphore = resume ? service.semaphore : new Semaphore(0);
+    const service = new LocalJobService(storage, requests, options);
+    const semaphore = options.resume ? service.semaphore : new Semaphore(0);
     for (const { record, process, log } of orphaned)
       service.admit(service.execution(process, log, record, Promise.resolve()), semaphore);
     return service;
@@ -96,17 +85,18 @@ export class LocalJobService implements JobService {
     return this.stopped;
   }
 
-  async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
-    return (await this.startUnlessRepeated(process, inputs, options)).job;
+  async start(process: Process, inputs: unknown, options?: StartOptions): Promise<JobRecord> {
+    return (await this.startIdempotent(process, inputs, options)).job;
   }
 
-  /** Like `start`, but also reports if another node has started a job for the same request. */
-  async startUnlessRepeated(
-    process: Process,
-    inputs: unknown,
-    options: StartOptions,
-  ): Promise<{ job: JobRecord; repeated: boolean }> {
+  async startIdempotent(process: Process, inputs: unknown, options: StartOptions = {}): Promise<StartedJob> {
     const { given, resultOptions, uploads, retryOf, request } = options;
+    // In a cluster, all nodes know the keys, and the registry finds the job.
+    const earlier = request && !this.registry ? this.requests.find(request) : undefined;
+    if (earlier !== undefined) {
+      await this.live.get(earlier)?.written;
+      return { job: await this.get(earlier), repeated: true };
+    }
     if (this.closed) throw jobsClosed(process.id);
     const waiting = [...this.live.values()].filter((job) => job.isQueued);
     if (waiting.length >= MAX_QUEUED_JOBS) throw jobLimit(MAX_QUEUED_JOBS);
@@ -119,7 +109,7 @@ export class LocalJobService implements JobService {
       updated: now,
       inputs,
       lines: 1,
-      ...(this.resume && process.resumable && { resumable: true }),
+      ...(this.options.resume && process.resumable && { resumable: true }),
       ...(given !== undefined && { given }),
       ...(resultOptions && { resultOptions }),
       ...(uploads && { uploads }),
@@ -128,7 +118,7 @@ export class LocalJobService implements JobService {
     const { jobs } = this.catalogue;
     const known = await this.registry?.accept(record, request);
     if (known !== undefined) return { job: { ...record, id: known }, repeated: true };
-    const log = JobLog.empty(this.catalogue, record.id);
+    const log = JobLog.after(this.catalogue, record.id, 0);
     const accepting = stateLine(record);
     log.add(accepting);
     const changes = [jobs.set(record.id, record), ...log.changes()];
@@ -142,7 +132,7 @@ export class LocalJobService implements JobService {
     });
     this.admit(this.execution(process, log, record, accepted));
     await accepted;
-    this.onLine?.(record, accepting);
+    this.options.onLine?.(record, accepting);
     if (retryOf) await this.registry?.markRetried(retryOf.id, record.id);
     return { job: record, repeated: false };
   }
@@ -191,47 +181,6 @@ export class LocalJobService implements JobService {
   /** Stops the work on a job that another node leads now. */
   abandon(id: string): void {
     this.live.get(id)?.abort.abort(jobTakenOver(id));
-  }
-
-  async startIdempotent(
-    process: Process,
-    inputs: unknown,
-    options: StartOptions & { request: IdempotencyKey },
-  ): Promise<{ job: JobRecord; repeated: boolean }> {
-    const known = this.requests.find(options.request);
-    if (known === undefined) return this.startUnlessRepeated(process, inputs, options);
-    await this.live.get(known)?.written;
-    return { job: await this.get(known), repeated: true };
-  }
-
-  async retry(
-    id: string,
-    process: Process,
-    terms: (given: unknown) => unknown = (given) => given,
-  ): Promise<JobRecord> {
-    return this.retryRecord(await this.get(id), process, terms);
-  }
-
-  /** Like `retry`, for a record that may come from another node. */
-  async retryRecord(
-    job: JobRecord,
-    process: Process,
-    terms: (given: unknown) => unknown = (given) => given,
-  ): Promise<JobRecord> {
-    const { id } = job;
-    if (!hasEnded(job)) throw jobNotEnded(id, job.status);
-    const failedPart = async (inputs: unknown) =>
-      job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
-    const inputs = await failedPart(job.inputs);
-    if (inputs === null || inputs === undefined) throw nothingFailed(id);
-    if (job.uploads) throw uploadDeleted(id);
-    const given = terms(job.given === undefined ? inputs : await failedPart(job.given));
-    const { resultOptions } = job;
-    return this.start(process, inputs, {
-      given: given === inputs ? undefined : given,
-      resultOptions,
-      retryOf: job,
-    });
   }
 
   async get(id: string): Promise<JobRecord> {
@@ -291,7 +240,7 @@ export class LocalJobService implements JobService {
   }
 
   private execution(process: Process, log: JobLog, record: JobRecord, writes: Promise<void>): JobExecution {
-    return new JobExecution(this.storage, process, log, record, writes, this.registry, this.onLine);
+    return new JobExecution(this.storage, process, log, record, writes, this.registry, this.options.onLine);
   }
 
   private admit(job: JobExecution, semaphore = this.semaphore): void {

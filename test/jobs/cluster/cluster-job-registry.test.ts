@@ -76,9 +76,9 @@ test('no state remains of a job that has ended, nor of a repeated request', asyn
   const { jobs, registry } = await open(t);
   const request = { key: 'once', digest: 'a' };
   const work = process(async () => 'done');
-  const { job } = await jobs.startUnlessRepeated(work, {}, { request });
+  const { job } = await jobs.startIdempotent(work, {}, { request });
   assert.equal((await jobs.wait(job.id)).status, 'successful');
-  const again = await jobs.startUnlessRepeated(work, {}, { request });
+  const again = await jobs.startIdempotent(work, {}, { request });
   assert.deepEqual([again.repeated, again.job.id], [true, job.id]);
   assert.deepEqual([...registry.accepting], []);
 });
@@ -99,10 +99,10 @@ test('no state remains of a job that another node has taken over', async (t) => 
 test('a job that is refused leaves nothing in the object store', async (t) => {
   const { jobs, objects } = await open(t);
   const work = process(async () => 'done');
-  const { job } = await jobs.startUnlessRepeated(work, {}, { request: { key: 'once', digest: 'a' } });
+  const { job } = await jobs.startIdempotent(work, {}, { request: { key: 'once', digest: 'a' } });
   await jobs.wait(job.id);
   const other = { request: { key: 'once', digest: 'b' } };
-  await assert.rejects(jobs.startUnlessRepeated(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
+  await assert.rejects(jobs.startIdempotent(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
   const names = (await toArray(objects.list('jobs/'))).map(({ name }) => name.split('/')[1]);
   assert.deepEqual([...new Set(names)], [job.id]);
 });
@@ -116,7 +116,7 @@ test('a job that this node cannot write is withdrawn: it never runs, and the req
   catalogue.write = async () => {
     throw storageFull(storage.dir);
   };
-  await assert.rejects(jobs.startUnlessRepeated(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
+  await assert.rejects(jobs.startIdempotent(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
   assert.deepEqual(await entries.live(), []);
   assert.deepEqual(await toArray(objects.list('jobs/')), []);
   assert.deepEqual([...registry.accepting], []);
@@ -126,10 +126,10 @@ test('a job that this node cannot write is withdrawn: it never runs, and the req
     disk.isFull = true;
     throw storageFull(storage.dir);
   };
-  await assert.rejects(jobs.startUnlessRepeated(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
+  await assert.rejects(jobs.startIdempotent(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
   const [stored] = await entries.live();
   disk.isFull = false;
   catalogue.write = write;
-  const again = await jobs.startUnlessRepeated(work, {}, { request });
+  const again = await jobs.startIdempotent(work, {}, { request });
   assert.deepEqual(again, { job: { ...again.job, id: stored!.entry.job.id }, repeated: true });
 });

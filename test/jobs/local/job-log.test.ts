@@ -37,7 +37,7 @@ test('a log keeps its newest lines within its limits, even across restarts', asy
   await fc.assert(
     fc.asyncProperty(steps, async (given) => {
       const job = `job${runs++}`;
-      let log = JobLog.empty(catalogue, job);
+      let log = JobLog.after(catalogue, job, 0);
       const all: LogRecord[] = [];
       const write = async () => catalogue.write(log.changes());
       for (const step of given) {
@@ -79,7 +79,7 @@ test('a log keeps its newest lines within its limits, even across restarts', asy
 test('a line that is too long is truncated', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
   atEnd(t, () => catalogue.close());
-  const log = JobLog.empty(catalogue, 'job');
+  const log = JobLog.after(catalogue, 'job', 0);
   log.add({ time: 0, level: 'error', text: 'x'.repeat(MAX_LINE_LENGTH + 1) });
   await catalogue.write(log.changes());
   assert.equal((await readLog(catalogue, 'job', 0, 1))[0]!.text.length, MAX_LINE_LENGTH);

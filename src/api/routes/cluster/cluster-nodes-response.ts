@@ -1,6 +1,9 @@
 import { type OwnerState, targetFractions } from '../../../dht/index.js';
 import type { ClusterService } from '../../api-services.js';
 
+/** A node of a cluster, as `/cluster/nodes` lists it. */
+export type ClusterNode = Awaited<ReturnType<typeof listNodes>>[number];
+
 /** Lists nodes that own slots and nodes that run, by id. If a node does not answer soon, its `lag` is missing. */
 export async function listNodes({ cluster, peers }: ClusterService) {
   const { placement, nodes } = cluster;
@@ -31,16 +34,20 @@ export async function listNodes({ cluster, peers }: ClusterService) {
     const clockOffset = peers.clockOffsets.get(id);
     return {
       id,
-      ...(url !== undefined && { url }),
+      url,
       zone,
       weight,
-      ...(member && { software: member.software }),
+      software: member?.software,
       slots: states.initializing + states.available + states.leaving,
       states,
+      /** Bytes of the tiles in its slots. */
       bytes,
+      /** Target fraction of all bytes, 0 to 1. */
       share: shares.get(id) ?? 0,
-      ...(own !== undefined && { lag: head - own }),
-      ...(clockOffset !== undefined && { clockOffset }),
+      /** Commits that other nodes have applied and this node has not. */
+      lag: own === undefined ? undefined : head - own,
+      /** Seconds by which its clock is ahead of the clock of the answering node, if that is known. */
+      clockOffset,
       running: member !== undefined,
       draining: placed?.draining ?? false,
     };

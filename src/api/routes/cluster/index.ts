@@ -3,5 +3,7 @@
  * them have a checksum. Imports files of a folder above (types), the folders `http` and `schemas` and the parts `dht`, `grid` (types),
  * `jobs`, `metrics`, `query`, `storage` and `training` (types).
  */
+
+export type { ClusterNode } from './cluster-nodes-response.js';
 export { clusterRoutes } from './cluster-routes.js';
 export type { ClusterUsage } from './cluster-usage-response.js';

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkNamePattern, type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
 import type { Process } from '../../../jobs/index.js';
 import { documented } from '../../../json-schema.js';
 import type { JobRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup, Services } from '../../api-services.js';
 import { badRequest, outsideFolder } from '../../errors.js';
-import { closedObject } from '../../schemas/index.js';
+import { closedObject, describeWithTag } from '../../schemas/index.js';
 import {
   type ExecuteRequest,
-  executeBody,
+  executionRoute,
   idempotencyKey,
   idempotencyKeyHeader,
   sendJob,
@@ -39,10 +39,7 @@ const FILE = 'application/octet-stream';
  * `POST /ingest` starts a job. The body is either `{"href"}`, for scenes on the server's disk inside an allowed folder, or a file
  * (`application/octet-stream`), with the options as query parameters. `POST /processes/ingest/execution` is the OGC form of the first.
  */
-export async function ingestRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const ingestRoutes: RouteGroup = async (server, { services }) => {
   const { jobs } = services;
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
@@ -57,35 +54,36 @@ export async function ingestRoutes(
     '/ingest',
     {
       config: { write: true },
-      schema: {
-        summary: 'Ingests scenes from a folder of the server, or an uploaded file',
-        tags: ['ingest'],
-        headers: idempotencyKeyHeader,
-        response: startResponses,
-        querystring: closedObject({
-          filename: documented(
-            {
-              type: 'string',
-              description: 'Name of the uploaded file, which needs it; not with a JSON body',
+      ...describeWithTag('ingest')(
+        'Ingests scenes from a folder of the server, or an uploaded file',
+        startResponses,
+        {
+          headers: idempotencyKeyHeader,
+          querystring: closedObject({
+            filename: documented(
+              {
+                type: 'string',
+                description: 'Name of the uploaded file, which needs it; not with a JSON body',
+              },
+              { minLength: 1 },
+            ),
+            ...options,
+            bands: inUrl(
+              options['bands'],
+              '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
+            ),
+            wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
+          }),
+          body: {
+            content: {
+              'application/json': {
+                schema: closedObject({ href, ...options }, { required: ['href'] }),
+              },
+              [FILE]: { schema: { type: 'string', format: 'binary' } },
             },
-            { minLength: 1 },
-          ),
-          ...options,
-          bands: inUrl(
-            options['bands'],
-            '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
-          ),
-          wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
-        }),
-        body: {
-          content: {
-            'application/json': {
-              schema: closedObject({ href, ...options }, { required: ['href'] }),
-            },
-            [FILE]: { schema: { type: 'string', format: 'binary' } },
           },
         },
-      },
+      ),
       onRequest: async ({ headers }) => {
         if (headers['content-type'] === FILE) await checkUploadSize(headers['content-length'], services);
       },
@@ -112,16 +110,7 @@ export async function ingestRoutes(
 
   server.post<{ Body: ExecuteRequest & { inputs: IngestInputs } }>(
     '/processes/ingest/execution',
-    {
-      config: { write: true },
-      schema: {
-        summary: 'Starts a job: ingest scenes',
-        tags: ['processes'],
-        headers: idempotencyKeyHeader,
-        response: startResponses,
-        body: executeBody(ingest),
-      },
-    },
+    executionRoute(ingest),
     (request, reply) => {
       const resultOptions = wantedResultOptions(ingest as Process, request.body);
       return ingestPaths(request, reply, request.body.inputs, resultOptions);
@@ -164,7 +153,7 @@ export async function ingestRoutes(
     });
     return sendJob(request, reply, started);
   }
-}
+};
 
 /** Describes an option as it is written in a URL. */
 const inUrl = (schema: unknown, pattern: string) =>

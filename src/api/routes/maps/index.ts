@@ -1,7 +1,6 @@
 /**
  * Map tiles, previews, TileJSON, time series and spectra, with titiler's parameter names. Imports files of a folder above (types), the
- * folders `http` and `schemas` and the parts `imagery`, `query` and `storage` (types).
+ * folders `http`, `routes/stac` and `schemas` and the parts `imagery` and `query`.
  */
 export { mapRoutes } from './map-routes.js';
 export { seriesRoutes } from './series-routes.js';
-export { spectraRoutes } from './spectra-routes.js';

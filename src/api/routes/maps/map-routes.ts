@@ -1,7 +1,7 @@
 /** XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type EncodedImage, type ImageFormat, noMapTile } from '../../../imagery/index.js';
 import {
   attributionFor,
@@ -10,11 +10,17 @@ import {
   parseFilter,
   parseSource,
 } from '../../../query/index.js';
-import type { CollectionRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
-import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
+import {
+  closedObject,
+  describeWithTag,
+  emptyResponse,
+  fileResponse,
+  jsonResponse,
+} from '../../schemas/index.js';
+import { requireCollection } from '../stac/index.js';
 import {
   type MapQuery,
   type MosaicQuery,
@@ -34,22 +40,14 @@ const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp
 /** Width and height of a map tile. */
 const TILE_SIDE_PIXELS = 256;
 
-export async function mapRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+const describe = describeWithTag('maps');
+
+export const mapRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, imagery } = services;
-  const tags = ['maps'];
   const picture = {
     200: fileResponse('The picture', ...Object.values(TYPES)),
     206: fileResponse('The requested range', ...Object.values(TYPES)),
     304: emptyResponse('The client has this picture'),
-  };
-
-  const collectionOf = async (id: string): Promise<CollectionRecord> => {
-    const found = await storage.catalogue.collections.get(id);
-    if (!found) throw resourceNotFound(`collection ${id}`);
-    return found;
   };
 
   const mapTile = async (
@@ -60,7 +58,7 @@ export async function mapRoutes(
     const { query, params } = request;
     const { tile, size } = mapTileOf(params);
     const picture = await imagery.mapTile({
-      collection: await collectionOf(params.collection),
+      collection: await requireCollection(storage, params.collection),
       filter: filterOf(query),
       source: sourceOf(query),
       renderParams: renderParams(query),
@@ -75,29 +73,21 @@ export async function mapRoutes(
 
   server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & MosaicQuery }>(
     '/xyz/:collection/:z/:x/:y.:format',
-    {
-      schema: {
-        summary:
-          'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
-        tags,
-        response: picture,
-        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery }),
-      },
-    },
+    describe(
+      'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
+      picture,
+      { querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery }) },
+    ),
     async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
   );
 
   server.get<{ Params: TileAddress; Querystring: MapQuery & MosaicQuery & FormatQuery }>(
     '/xyz/:collection/:z/:x/:y',
-    {
-      schema: {
-        summary:
-          'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
-        tags,
-        response: picture,
-        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery, ...formatQuery }),
-      },
-    },
+    describe(
+      'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
+      picture,
+      { querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery, ...formatQuery }) },
+    ),
     async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
   );
 
@@ -106,11 +96,10 @@ export async function mapRoutes(
     Querystring: MapQuery & MosaicQuery & { tile_format: string; tile_scale: number };
   }>(
     '/xyz/:collection/tilejson.json',
-    {
-      schema: {
-        summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
-        tags,
-        response: { 200: jsonResponse('TileJson', 'Where the map tiles are') },
+    describe(
+      'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
+      { 200: jsonResponse('TileJson', 'Where the map tiles are') },
+      {
         querystring: closedObject({
           ...mapFilterQuery,
           ...renderQuery,
@@ -119,12 +108,12 @@ export async function mapRoutes(
           tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
         }),
       },
-    },
+    ),
     async (request) => {
       const { query } = request;
       // The tiles refuse a filter that cannot be used, so this document refuses it too.
       filterOf(query);
-      const collection = await collectionOf(request.params.collection);
+      const collection = await requireCollection(storage, request.params.collection);
       const extent = await imagery.mapExtent({
         collection,
         source: sourceOf(query),
@@ -167,31 +156,22 @@ export async function mapRoutes(
 
   server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(
     '/preview/:itemId.:format',
-    {
-      schema: {
-        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, including clouds',
-        tags,
-        response: picture,
-        querystring: closedObject(renderQuery),
-      },
-    },
+    describe('A tile as a picture of its cell, at most 512 pixels wide or high, including clouds', picture, {
+      querystring: closedObject(renderQuery),
+    }),
     async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
   );
 
   server.get<{ Params: { itemId: string }; Querystring: MapQuery & FormatQuery }>(
     '/preview/:itemId',
-    {
-      schema: {
-        summary:
-          'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
-        tags,
-        response: picture,
-        querystring: closedObject({ ...renderQuery, ...formatQuery }),
-      },
-    },
+    describe(
+      'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
+      picture,
+      { querystring: closedObject({ ...renderQuery, ...formatQuery }) },
+    ),
     async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
   );
-}
+};
 
 interface TileAddress {
   collection: string;

@@ -1,6 +1,6 @@
-/** Time series of a point or polygon. */
-import type { FastifyInstance } from 'fastify';
-import { parseZone, type SeriesDate } from '../../../imagery/index.js';
+/** Time series and spectra of a point or polygon. */
+import { parseZone, type SeriesDate, type SpectrumDate } from '../../../imagery/index.js';
+import { documented } from '../../../json-schema.js';
 import {
   datetimeSchema,
   defaultToRawSource,
@@ -9,81 +9,111 @@ import {
   isoTime,
   parseFilter,
 } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { partialMembers } from '../../http/index.js';
-import { closedObject, jsonResponse } from '../../schemas/index.js';
-import { zoneSchema } from './zone-schema.js';
+import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 
-interface SeriesBody extends FilterParams {
+interface ZoneBody extends FilterParams {
   geometry: { type: string };
-  expression: string;
 }
 
-const body = closedObject(
+const GEOMETRIES = ['Point', 'Polygon', 'MultiPolygon', 'Feature', 'FeatureCollection'];
+
+const geometry = documented(
   {
-    geometry: zoneSchema,
-    expression: { type: 'string' },
-    ...filterBody,
-    datetime: datetimeSchema({ periods: true }),
+    type: 'object',
+    description:
+      'GeoJSON Point, Polygon or MultiPolygon in longitude and latitude, also as a Feature or a collection of one Feature',
   },
-  { required: ['geometry', 'expression'] },
+  { required: ['type'], properties: { type: { enum: GEOMETRIES } } },
 );
 
-export async function seriesRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
-  server.post<{ Body: SeriesBody }>(
+/** JSON Schema of a request for a place: its geometry, the `required` members and a filter. */
+const bodyOf = (required: object) =>
+  closedObject(
+    { geometry, ...required, ...filterBody, datetime: datetimeSchema({ periods: true }) },
+    { required: ['geometry', ...Object.keys(required)] },
+  );
+
+const filterOf = (params: FilterParams) => defaultToRawSource(parseFilter(params, { periods: true }));
+
+const describe = describeWithTag('series');
+
+export const seriesRoutes: RouteGroup = async (server, { services: { imagery } }) => {
+  server.post<{ Body: ZoneBody & { expression: string } }>(
     '/timeseries',
-    {
-      schema: {
-        summary: 'Values of an expression at a point or polygon, by date',
-        tags: ['series'],
-        body,
-        response: { 200: jsonResponse('Series', 'Dates, the earliest first') },
-      },
-    },
-    async (request) => {
-      const { geometry, expression, ...params } = request.body;
+    describe(
+      'Values of an expression at a point or polygon, by date',
+      { 200: jsonResponse('Series', 'Dates, the earliest first') },
+      { body: bodyOf({ expression: { type: 'string' } }) },
+    ),
+    async ({ body: { geometry, expression, ...params } }) => {
       const region = parseZone(geometry);
-      const { dates, skipped, unanswered } = await services.imagery.series({
+      const { dates, skipped, unanswered } = await imagery.series({
         region,
         expression,
-        filter: defaultToRawSource(parseFilter(params, { periods: true })),
+        filter: filterOf(params),
       });
       return {
         expression,
         geometry,
-        series: dates.map((date) => documentOf(date, region.kind === 'point')),
+        series: dates.map((date) => seriesEntry(date, region.kind === 'point')),
         skipped,
         ...partialMembers({ unanswered }),
       };
     },
   );
+
+  server.post<{ Body: ZoneBody }>(
+    '/spectra',
+    describe(
+      'The spectrum of a point or polygon on each date, of tiles of imaging spectrometers',
+      { 200: jsonResponse('Spectra', 'Dates, the earliest first; wavelengths in nm') },
+      { body: bodyOf({}) },
+    ),
+    async ({ body: { geometry, ...params } }) => {
+      const region = parseZone(geometry);
+      const { dates, skipped, unanswered } = await imagery.spectra({ region, filter: filterOf(params) });
+      const sensors = new Map<string, SpectrumDate['bands']>();
+      const sensorOf = ({ bands }: SpectrumDate) => {
+        const key = JSON.stringify(bands);
+        sensors.set(key, bands);
+        return [...sensors.keys()].indexOf(key);
+      };
+      const spectra = dates.map((date) => spectrumEntry(date, sensorOf(date), region.kind === 'point'));
+      return {
+        geometry,
+        sensors: [...sensors.values()].map((bands) => ({ bands: bands.map(bandOf) })),
+        spectra,
+        skipped,
+        ...partialMembers({ unanswered }),
+      };
+    },
+  );
+};
+
+/** The origin of the values of a date. */
+const originOf = ({ start, end, collection, scenes }: SeriesDate | SpectrumDate) => ({
+  datetime: isoTime(start),
+  ...(end !== start && { end_datetime: isoTime(end) }),
+  collection,
+  scenes,
+});
+
+/** A point has a value; a polygon has statistics. Values are NaN, in JSON null, if no pixel is valid. */
+function seriesEntry(date: SeriesDate, isPoint: boolean) {
+  const { mean, std, min, max, median, valid, pixels } = date;
+  const values = isPoint ? { value: mean } : { mean, std, min, max, median };
+  return { ...originOf(date), ...values, valid, pixels };
 }
 
-/** A point has a value; a polygon has statistics. Values are null if no pixel is valid. */
-function documentOf(
-  { start, end, collection, scenes, pixels, valid, ...values }: SeriesDate,
-  point: boolean,
-) {
-  const orNull = (value: number) => (Number.isNaN(value) ? null : value);
-  const { mean, std, min, max, median } = values;
-  return {
-    datetime: isoTime(start),
-    ...(end !== start && { end_datetime: isoTime(end) }),
-    collection,
-    scenes,
-    ...(point
-      ? { value: orNull(mean) }
-      : {
-          mean: orNull(mean),
-          std: orNull(std),
-          min: orNull(min),
-          max: orNull(max),
-          median: orNull(median),
-        }),
-    valid,
-    pixels,
-  };
+function bandOf({ name, wavelength, fwhm, good }: SpectrumDate['bands'][number]) {
+  return { name, wavelength, fwhm, ...(good === false && { bad_band: true }) };
+}
+
+/** A point has values; a polygon has means and standard deviations. A value is NaN, in JSON null, if its band has no data. */
+function spectrumEntry(date: SpectrumDate, sensor: number, isPoint: boolean) {
+  const { mean, std, valid, pixels } = date;
+  const values = isPoint ? { values: mean } : { mean, std };
+  return { ...originOf(date), sensor, ...values, valid, pixels };
 }

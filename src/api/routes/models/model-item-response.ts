@@ -3,39 +3,14 @@
 import { type Bbox, cellBbox, gridByName } from '../../../grid/index.js';
 import { CLASSIFIER, type ClassifierCard, patchSide } from '../../../hyperspectral/index.js';
 import { plural } from '../../../plural.js';
-import {
-  bboxPolygon,
-  extensionUrl,
-  isoTime,
-  type StacLink,
-  type StacPolygon,
-  stacUrls,
-  toClassification,
-} from '../../../query/index.js';
+import { bboxPolygon, extensionUrl, isoTime, stacUrls, toClassification } from '../../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD_CELL } from '../../../storage/index.js';
 import { type CardSummary, getModelSpec, type ModelSpec } from '../../../training/index.js';
+import { link } from '../../http/index.js';
 import { GEOJSON } from '../../schemas/index.js';
 
-interface ModelAsset {
-  href: string;
-  type: string;
-  title: string;
-  roles: string[];
-  'mlm:artifact_type'?: string;
-  'eo:bands'?: object[];
-}
-
-export interface ModelItem {
-  type: 'Feature';
-  stac_version: '1.0.0';
-  stac_extensions: string[];
-  id: string;
-  geometry: StacPolygon;
-  bbox: Bbox;
-  properties: Record<string, unknown>;
-  links: StacLink[];
-  assets: Record<string, ModelAsset>;
-}
+const JSON_TYPE = 'application/json';
+const BINARY = 'application/octet-stream';
 
 /** Properties that differ between kinds of models. */
 interface Description {
@@ -52,7 +27,7 @@ interface Description {
 }
 
 /** `one` is a version of `model`. Throws TW_TRAIN_MODEL if this version of the program does not know this kind of model. */
-export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string): ModelItem {
+export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: string) {
   const card = one.card as CardSummary | ClassifierCard;
   const described = one.model === CLASSIFIER ? describeClassifier(one) : describeNet(one);
   const bbox = bboxOf(one);
@@ -134,30 +109,21 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
     framework: { 'mlm:framework': 'TensorFlow.js' },
     tasks,
     inputs: [
-      {
-        name: 'input',
-        bands: bands.map(({ name }) => name),
-        input: arrayOf(side === 1 ? [-1, bands.length] : [-1, side, side, bands.length]),
-        description:
-          side === 1
-            ? 'Physical values of the bands: stored value * scale + offset'
-            : `Physical values of the bands, stored value * scale + offset, of the ${side} x ${side} pixels around the pixel; pixels without data have the mean of the band`,
-        value_scaling: null,
-        resize_type: null,
-        pre_processing_function: null,
-      },
+      input(
+        bands.map(({ name }) => name),
+        side === 1 ? [-1, bands.length] : [-1, side, side, bands.length],
+        side === 1
+          ? 'Physical values of the bands: stored value * scale + offset'
+          : `Physical values of the bands, stored value * scale + offset, of the ${side} x ${side} pixels around the pixel; pixels without data have the mean of the band`,
+      ),
     ],
     outputs: [
       {
-        name: 'output',
-        tasks,
-        result: arrayOf([-1, classes.length]),
-        description: 'Probability of each class',
+        ...output('output', tasks, [-1, classes.length], 'Probability of each class'),
         'classification:classes': classes.map(({ code, name }) => ({
           ...toClassification({ value: code, name }),
           description: name,
         })),
-        post_processing_function: null,
       },
     ],
     hyperparameters: { classifier, strength, seed, layers: sizes },
@@ -184,10 +150,7 @@ function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSumm
 
 const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
 
-function inputOf(
-  { inputs, target, patchSize, layers }: ModelSpec,
-  { values, pixelSize }: CardSummary,
-): object {
+function inputOf({ inputs, target, patchSize, layers }: ModelSpec, { values, pixelSize }: CardSummary) {
   // Each `down` layer halves the image, and a later layer doubles it again.
   const multiple = 2 ** layers.filter(({ type }) => type === 'down').length;
   const sides = multiple > 1 ? `; height and width are multiples of ${multiple}` : '';
@@ -197,33 +160,37 @@ function inputOf(
       ? '8-bit numbers without a scale, divided by 255; they are not reflectance'
       : 'Reflectance, 0 to 1: stored value * scale + offset';
   const pixels = pixelSize ? `; pixels as in the band group ${pixelSize.group}` : '';
-  return {
-    name: 'input',
-    bands: inputs,
-    input: arrayOf([-1, side, side, inputs.length]),
-    description: `${meaning}${pixels}${sides}`,
-    value_scaling: null,
-    resize_type: null,
-    pre_processing_function: null,
-  };
+  return input(inputs, [-1, side, side, inputs.length], `${meaning}${pixels}${sides}`);
 }
 
 function outputsOf(spec: ModelSpec): object[] {
   const { target, inputs, layers, title } = spec;
-  const output = (name: string, shape: number[], description: string) => ({
-    name,
-    tasks: tasksOf(spec),
-    result: arrayOf(shape),
-    description,
-    post_processing_function: null,
-  });
+  const tasks = tasksOf(spec);
   const channels = target.kind === 'clear' ? inputs.length : 1;
   const shape = target.kind === 'mean' ? [-1, channels] : [-1, -1, -1, channels];
-  const outputs = [output('output', shape, title)];
+  const outputs = [output('output', tasks, shape, title)];
   if (layers.some(({ type }) => type === 'attention'))
-    outputs.push(output('attention', [-1, -1, -1, 1], 'where the model looks for cloud, 0 to 1'));
+    outputs.push(output('attention', tasks, [-1, -1, -1, 1], 'where the model looks for cloud, 0 to 1'));
   return outputs;
 }
+
+const input = (bands: readonly string[], shape: number[], description: string) => ({
+  name: 'input',
+  bands,
+  input: arrayOf(shape),
+  description,
+  value_scaling: null,
+  resize_type: null,
+  pre_processing_function: null,
+});
+
+const output = (name: string, tasks: string[], shape: number[], description: string) => ({
+  name,
+  tasks,
+  result: arrayOf(shape),
+  description,
+  post_processing_function: null,
+});
 
 /** An array of float32; -1 stands for any size. */
 function arrayOf(shape: number[]): object {
@@ -241,65 +208,46 @@ function linksOf(
   one: ModelVersionRecord,
   card: CardSummary | ClassifierCard,
   base: string,
-): StacLink[] {
+) {
   const url = stacUrls(base);
   const versions = versionsOf(model).map(({ version }) => version);
   const at = versions.indexOf(one.version);
+  const titled = (rel: string, href: string, title: string) => ({ ...link(rel, href, GEOJSON), title });
   const itemOf = (rel: string, version: string | undefined) =>
-    version === undefined
-      ? []
-      : [{ rel, href: url.modelItem({ id: one.id, version }), type: GEOJSON, title: version }];
+    version === undefined ? [] : [titled(rel, url.modelItem({ id: one.id, version }), version)];
+  const parentLinks: object[] = [];
+  if (card.parent !== null) {
+    const version = card.transfer?.version;
+    const href = version ? url.modelItem({ id: card.parent, version }) : `${url.model(card.parent)}/item`;
+    parentLinks.push(titled('derived_from', href, card.parent));
+  }
   return [
     ...itemOf('self', one.version),
-    { rel: 'root', href: url.root, type: 'application/json' },
+    link('root', url.root),
     ...itemOf('latest-version', versions[0]),
     ...itemOf('predecessor-version', versions[at + 1]),
     ...itemOf('successor-version', versions[at - 1]),
-    ...(card.parent === null
-      ? []
-      : [
-          {
-            rel: 'derived_from',
-            href: card.transfer?.version
-              ? url.modelItem({ id: card.parent, version: card.transfer.version })
-              : `${url.model(card.parent)}/item`,
-            type: GEOJSON,
-            title: card.parent,
-          },
-        ]),
-    ...card.data.map(({ id }) => ({
-      rel: 'derived_from',
-      href: url.item(one.collection, id),
-      type: GEOJSON,
-      title: id,
-    })),
+    ...parentLinks,
+    ...card.data.map(({ id }) => titled('derived_from', url.item(one.collection, id), id)),
   ];
 }
 
-function assetsOf(url: string, bands: object[]): Record<string, ModelAsset> {
-  const model = (file: string, type: string, title: string, artifact: string): ModelAsset => ({
+function assetsOf(url: string, bands: object[]) {
+  const asset = (file: string, type: string, title: string, role: string) => ({
     href: `${url}/${file}`,
     type,
     title,
-    roles: ['mlm:model'],
+    roles: [role],
+  });
+  const model = (file: string, type: string, title: string, artifact: string) => ({
+    ...asset(file, type, title, 'mlm:model'),
     'mlm:artifact_type': artifact,
     'eo:bands': bands,
   });
-  const binary = 'application/octet-stream';
   return {
-    model: model('model.json', 'application/json', 'Layers, for tf.loadLayersModel', 'tfjs.LayersModel.save'),
-    weights: {
-      href: `${url}/weights.bin`,
-      type: binary,
-      title: 'Weights of these layers',
-      roles: ['mlm:weights'],
-    },
-    onnx: model('model.onnx', `${binary}; application=onnx`, 'The same model as one ONNX file', 'onnx'),
-    card: {
-      href: `${url}/card.json`,
-      type: 'application/json',
-      title: 'Data, metrics and baselines',
-      roles: ['metadata'],
-    },
+    model: model('model.json', JSON_TYPE, 'Layers, for tf.loadLayersModel', 'tfjs.LayersModel.save'),
+    weights: asset('weights.bin', BINARY, 'Weights of these layers', 'mlm:weights'),
+    onnx: model('model.onnx', `${BINARY}; application=onnx`, 'The same model as one ONNX file', 'onnx'),
+    card: asset('card.json', JSON_TYPE, 'Data, metrics and baselines', 'metadata'),
   };
 }

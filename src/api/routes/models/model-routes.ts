@@ -1,5 +1,4 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and deletion. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import type { ClassifierCard } from '../../../hyperspectral/index.js';
 import { isoTime, stacUrls } from '../../../query/index.js';
@@ -13,9 +12,9 @@ import {
   versionsOf,
 } from '../../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../../training/index.js';
-import type { Services } from '../../api-services.js';
-import { baseUrl, notModified, weakEtag } from '../../http/index.js';
-import { emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
+import type { RouteGroup } from '../../api-services.js';
+import { baseUrl, link, notModified, weakEtag } from '../../http/index.js';
+import { describeWithTag, emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { modelItem } from './model-item-response.js';
 
 /** A version, as lists show it. */
@@ -54,12 +53,10 @@ interface VersionParams {
   version?: string;
 }
 
-export async function modelRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+const describe = describeWithTag('models');
+
+export const modelRoutes: RouteGroup = async (server, { services }) => {
   const { storage } = services;
-  const describe = (summary: string) => ({ summary, tags: ['models'] });
 
   const find = async (id: string): Promise<ModelRecord> => {
     const model = await storage.models.get(id);
@@ -81,7 +78,7 @@ export async function modelRoutes(
 
   server.get(
     '/models',
-    { schema: { ...describe('All models'), response: { 200: jsonResponse('Models', 'All of them') } } },
+    describe('All models', { 200: jsonResponse('Models', 'All of them') }),
     async (request) => {
       const { model: urlOf } = stacUrls(baseUrl(request));
       const scanned = await toArray(storage.models.scanAll());
@@ -91,10 +88,7 @@ export async function modelRoutes(
         models: models.map((model) => ({
           ...listedVersion(versionsOf(model)[0]!),
           ...versionSummary(model),
-          links: [
-            { rel: 'self', type: JSON_TYPE, href: urlOf(model.id) },
-            { rel: 'item', type: GEOJSON, href: `${urlOf(model.id)}/item` },
-          ],
+          links: [link('self', urlOf(model.id)), link('item', `${urlOf(model.id)}/item`, GEOJSON)],
         })),
         ...(damaged.length > 0 && { damaged }),
       };
@@ -103,12 +97,9 @@ export async function modelRoutes(
 
   server.get<{ Params: { id: string } }>(
     '/models/:id/versions',
-    {
-      schema: {
-        ...describe('Versions of a model, the latest first'),
-        response: { 200: jsonResponse('ModelVersions', 'The stored versions') },
-      },
-    },
+    describe('Versions of a model, the latest first', {
+      200: jsonResponse('ModelVersions', 'The stored versions'),
+    }),
     async (request) => {
       const model = await find(request.params.id);
       return { ...versionSummary(model), versions: versionsOf(model).map(listedVersion) };
@@ -121,17 +112,15 @@ export async function modelRoutes(
   ] as const) {
     server.get<{ Params: VersionParams }>(
       path,
-      {
-        schema: { ...describe(`A ${what}: its card`), response: { 200: jsonResponse('Model', 'The model') } },
-      },
+      describe(`A ${what}: its card`, { 200: jsonResponse('Model', 'The model') }),
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, createdAt, ...shown } = one;
         const card = JSON.parse((await storage.models.readFile(one, 'card.json')).toString());
         const { model: urlOf, modelItem: itemOf } = stacUrls(baseUrl(request));
         const links = [
-          { rel: 'item', type: GEOJSON, href: itemOf(one) },
-          { rel: 'version-history', type: JSON_TYPE, href: `${urlOf(one.id)}/versions` },
+          link('item', itemOf(one), GEOJSON),
+          link('version-history', `${urlOf(one.id)}/versions`),
         ];
         return { ...shown, createdAt: isoTime(createdAt), card, ...versionSummary(model), links };
       },
@@ -139,12 +128,9 @@ export async function modelRoutes(
 
     server.get<{ Params: VersionParams }>(
       `${path}/item`,
-      {
-        schema: {
-          ...describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`),
-          response: { 200: jsonResponse('ModelItem', 'The Item', GEOJSON) },
-        },
-      },
+      describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`, {
+        200: jsonResponse('ModelItem', 'The Item', GEOJSON),
+      }),
       async (request, reply) => {
         const { model, one } = await findVersion(request.params);
         reply.type(GEOJSON);
@@ -154,13 +140,13 @@ export async function modelRoutes(
 
     server.get<{ Params: VersionParams & { file: string } }>(
       `${path}/:file`,
-      {
-        schema: {
-          ...describe(`A ${what}: one of its files; model.onnx is created on request`),
-          response: {
-            200: fileResponse('The file', JSON_TYPE, BINARY),
-            304: emptyResponse('The client has this version'),
-          },
+      describe(
+        `A ${what}: one of its files; model.onnx is created on request`,
+        {
+          200: fileResponse('The file', JSON_TYPE, BINARY),
+          304: emptyResponse('The client has this version'),
+        },
+        {
           params: {
             type: 'object',
             properties: {
@@ -170,7 +156,7 @@ export async function modelRoutes(
             },
           },
         },
-      },
+      ),
       async (request, reply) => {
         const { file } = request.params;
         const { one } = await findVersion(request.params);
@@ -188,12 +174,10 @@ export async function modelRoutes(
     server.delete<{ Params: VersionParams }>(
       path,
       {
-        schema: {
-          ...describe(
-            what === 'model' ? 'Deletes a model with all its versions' : 'Deletes a version of a model',
-          ),
-          response: { 204: DELETED },
-        },
+        ...describe(
+          what === 'model' ? 'Deletes a model with all its versions' : 'Deletes a version of a model',
+          { 204: DELETED },
+        ),
         config: { write: true },
       },
       async (request, reply) => {
@@ -203,4 +187,4 @@ export async function modelRoutes(
       },
     );
   }
-}
+};

@@ -1,28 +1,22 @@
-import type { FastifyInstance } from 'fastify';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { notReady } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
-import { fileResponse, jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, fileResponse, jsonResponse } from '../../schemas/index.js';
 import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
 import { DependencyChecks } from './readiness.js';
 
+const describe = describeWithTag('operations');
+
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
-export async function operationRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const operationRoutes: RouteGroup = async (server, { services }) => {
   const dependencies = new DependencyChecks(services);
   server.get(
     '/health',
     {
       // A supervisor of the process has no token.
       config: { open: true },
-      schema: {
-        summary: 'Is the node up, and what does it hold',
-        tags: ['operations'],
-        response: { 200: jsonResponse('Health', 'It is') },
-      },
+      ...describe('Is the node up, and what does it hold', { 200: jsonResponse('Health', 'It is') }),
     },
     async () => ({
       status: 'ok',
@@ -36,14 +30,10 @@ export async function operationRoutes(
     '/ready',
     {
       config: { open: true },
-      schema: {
-        summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
-        tags: ['operations'],
-        response: {
-          200: jsonResponse('Ready', 'They may'),
-          503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
-        },
-      },
+      ...describe('May requests be sent to the node; in a cluster, when its slots are loaded', {
+        200: jsonResponse('Ready', 'They may'),
+        503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
+      }),
     },
     async (request, reply) => {
       const checks = await dependencies.states();
@@ -59,13 +49,7 @@ export async function operationRoutes(
 
   server.get(
     '/metrics',
-    {
-      schema: {
-        summary: 'Figures of the node for Prometheus',
-        tags: ['operations'],
-        response: { 200: fileResponse('The figures', 'text/plain') },
-      },
-    },
+    describe('Figures of the node for Prometheus', { 200: fileResponse('The figures', 'text/plain') }),
     async (_request, reply) => {
       reply.type(METRICS_TYPE);
       return prometheusMetrics(services, dependencies);
@@ -82,4 +66,4 @@ export async function operationRoutes(
         ),
       ),
   );
-}
+};

@@ -1,4 +1,5 @@
 /** Checks what a node needs to work: its disk, the object store, etcd. */
+import { raceAbort } from '../../../async/index.js';
 import type { ClusterService, Services } from '../../api-services.js';
 
 export type Dependency = 'disk' | 'store' | 'etcd';
@@ -57,15 +58,6 @@ export class DependencyChecks {
 
 /** True if the object store answers in time. A hung file system ignores the signal. */
 async function isAnswering(objects: ClusterService['objects']): Promise<boolean> {
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(new Error('no answer in time')), CHECK_TIMEOUT_MS);
-  const timeout = new Promise<never>((_resolve, reject) => {
-    stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
-  });
-  try {
-    const { signal } = stop;
-    return (await Promise.race([objects.head(PROBED_OBJECT, { signal }), timeout])) !== undefined;
-  } finally {
-    clearTimeout(timer);
-  }
+  const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
+  return (await raceAbort(objects.head(PROBED_OBJECT, { signal }), signal)) !== undefined;
 }

@@ -3,10 +3,11 @@
  * node. Imports files of a folder above (types), the folders `http`, `plugins` and `schemas` and the parts `dht`, `html`, `jobs`, `query`
  * and `storage` (types).
  */
-export { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-process-request.js';
+export { type ExecuteRequest, wantedResultOptions } from './execute-process-request.js';
 export type { StatusInfo } from './job-status-response.js';
 export { processRoutes } from './process-routes.js';
 export {
+  executionRoute,
   idempotencyKey,
   idempotencyKeyHeader,
   sendJob,

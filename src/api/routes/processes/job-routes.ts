@@ -1,21 +1,33 @@
 /** Jobs: their list, status, results, logs and events; cancel and retry. */
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
 import { errorCatalogue, TilewrightError } from '../../../errors.js';
 import { PAGE_POLICY } from '../../../html/index.js';
-import { hasEnded, type JobService, jobNotFound, jobNotReady } from '../../../jobs/index.js';
+import {
+  hasEnded,
+  hasResults,
+  type JobService,
+  jobNotFound,
+  jobNotReady,
+  retryJob,
+} from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
-import { baseUrl, onDisconnect, parseLimit, requestUrl } from '../../http/index.js';
+import { baseUrl, link, onDisconnect, pageLinks, parseLimit } from '../../http/index.js';
 import { FORMAT_QUERY } from '../../plugins/index.js';
-import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
+import {
+  closedObject,
+  describeWithTag,
+  emptyResponse,
+  fileResponse,
+  jsonResponse,
+} from '../../schemas/index.js';
 import { sendResults } from './execute-process-request.js';
 import { forwardToLeader } from './forward-job-request.js';
 import { eventStream } from './job-events-response.js';
 import { type JobQuery, jobFilter, jobQuery, splitListParams } from './job-list-request.js';
-import { formatOptionalTime, hasResults, statusInfo } from './job-status-response.js';
+import { formatOptionalTime, statusInfo } from './job-status-response.js';
 import { sendJob, startResponses } from './start-job-request.js';
 
 const DEFAULT_LIMIT = 100;
@@ -29,25 +41,21 @@ interface Id {
   Params: { id: string };
 }
 
-export async function jobRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+const describe = describeWithTag('processes');
+
+export const jobRoutes: RouteGroup = async (server, { services }) => {
   const { jobs, processes } = services;
-  const tags = ['processes'];
   const status = { 200: jsonResponse('Job', 'The job as it is now') };
-  const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
   server.get<{ Querystring: JobQuery }>(
     '/jobs',
     {
-      schema: {
-        summary: 'Jobs, newest first',
-        tags,
-        response: { 200: jsonResponse('Jobs', 'A page of jobs') },
-        querystring: closedObject(jobQuery),
-      },
+      ...describe(
+        'Jobs, newest first',
+        { 200: jsonResponse('Jobs', 'A page of jobs') },
+        { querystring: closedObject(jobQuery) },
+      ),
       preValidation: async (request) => splitListParams(request.query),
     },
     async (request) => {
@@ -57,13 +65,9 @@ export async function jobRoutes(
       const found = await jobs.list(limit + 1, token, jobFilter(request.query));
       const page = found.slice(0, limit);
       const base = baseUrl(request);
-      const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
-      const self = requestUrl(request);
-      const next = new URL(self);
-      next.searchParams.set('token', page.at(-1)?.id ?? '');
       return {
         jobs: page.map((job) => statusInfo(job, base)),
-        links: [link('self', self.href), ...(found.length > limit ? [link('next', next.href)] : [])],
+        links: pageLinks(request, page, found.length > limit),
       };
     },
   );
@@ -72,12 +76,7 @@ export async function jobRoutes(
     '/jobs/:id',
     {
       preHandler: forwardToLeader(services, { fallBackToLocal: true }),
-      schema: {
-        summary: 'Status of a job; if it failed, with its partial results',
-        tags,
-        response: status,
-        params,
-      },
+      ...describe('Status of a job; if it failed, with its partial results', status),
     },
     async (request) => {
       const job = await jobs.get(request.params.id);
@@ -92,14 +91,14 @@ export async function jobRoutes(
     '/jobs/:id/results',
     {
       preHandler: forwardToLeader(services),
-      schema: {
-        summary: 'Results of a job; of a cancelled job, the results so far',
-        tags,
-        params,
-        // The hook for `f` adds it only to operations that always answer JSON.
-        querystring: { ...FORMAT_QUERY, additionalProperties: false },
-        response: { 200: { ...document, content: { ...document.content, ...parts.content } } },
-      },
+      ...describe(
+        'Results of a job; of a cancelled job, the results so far',
+        { 200: { ...document, content: { ...document.content, ...parts.content } } },
+        {
+          // The hook for `f` adds it only to operations that always answer JSON.
+          querystring: { ...FORMAT_QUERY, additionalProperties: false },
+        },
+      ),
     },
     async (request, reply) => {
       const job = await jobs.get(request.params.id);
@@ -117,13 +116,9 @@ export async function jobRoutes(
     '/jobs/:id/results/files/:name',
     {
       preHandler: forwardToLeader(services),
-      schema: {
-        summary: 'A result file of a job; kept for a week',
-        tags,
-        response: {
-          200: fileResponse('The file', 'image/tiff', 'application/json', 'text/html', DEFAULT_FILE_TYPE),
-        },
-      },
+      ...describe('A result file of a job; kept for a week', {
+        200: fileResponse('The file', 'image/tiff', 'application/json', 'text/html', DEFAULT_FILE_TYPE),
+      }),
     },
     async (request, reply) => {
       const { id, name } = request.params;
@@ -146,13 +141,11 @@ export async function jobRoutes(
     '/jobs/:id/logs',
     {
       preHandler: forwardToLeader(services),
-      schema: {
-        summary: 'Log of a job, from the line after `after`',
-        tags,
-        response: { 200: jsonResponse('JobLog', 'Lines of the log') },
-        params,
-        querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }),
-      },
+      ...describe(
+        'Log of a job, from the line after `after`',
+        { 200: jsonResponse('JobLog', 'Lines of the log') },
+        { querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }) },
+      ),
     },
     async (request) => {
       const { id } = request.params;
@@ -161,15 +154,12 @@ export async function jobRoutes(
       // The job is read before its log, because an ended job gets no more lines.
       const job = await jobs.get(id);
       const lines = await jobs.log(id, { after, limit });
-      const link = (rel: string, from: number) => ({
-        rel,
-        type: 'application/json',
-        href: `${baseUrl(request)}/jobs/${id}/logs?after=${from}&limit=${limit}`,
-      });
+      const linkTo = (rel: string, from: number) =>
+        link(rel, `${baseUrl(request)}/jobs/${id}/logs?after=${from}&limit=${limit}`);
       const hasMore = lines.length === limit || !hasEnded(job);
       return {
         lines: lines.map((line) => ({ ...line, time: formatOptionalTime(line.time) })),
-        links: [link('self', after), ...(hasMore ? [link('next', lines.at(-1)?.seq ?? after)] : [])],
+        links: [linkTo('self', after), ...(hasMore ? [linkTo('next', lines.at(-1)?.seq ?? after)] : [])],
       };
     },
   );
@@ -181,17 +171,17 @@ export async function jobRoutes(
       preHandler: forwardToLeader(services),
       // A HEAD request would keep an endless stream open.
       exposeHeadRoute: false,
-      schema: {
-        summary: 'States, progress and log of a job as server-sent events',
-        tags,
-        response: {
+      ...describe(
+        'States, progress and log of a job as server-sent events',
+        {
           200: jsonResponse('JobEvent', 'The events', 'text/event-stream'),
           204: emptyResponse('There are no more events'),
         },
-        params,
-        querystring: closedObject({ after: number }),
-        headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
-      },
+        {
+          querystring: closedObject({ after: number }),
+          headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
+        },
+      ),
     },
     async (request, reply) => {
       const { id } = request.params;
@@ -226,7 +216,7 @@ export async function jobRoutes(
     {
       preHandler: forwardToLeader(services),
       config: { write: true },
-      schema: { summary: 'Cancels a job', tags, params, response: status },
+      ...describe('Cancels a job', status),
     },
     async (request) => statusInfo(await jobs.cancel(request.params.id), baseUrl(request)),
   );
@@ -236,12 +226,7 @@ export async function jobRoutes(
     {
       preHandler: forwardToLeader(services, { includeEnded: true }),
       config: { write: true },
-      schema: {
-        summary: 'Starts a job that repeats the failed part of an ended job',
-        tags,
-        params,
-        response: startResponses,
-      },
+      ...describe('Starts a job that repeats the failed part of an ended job', startResponses),
     },
     async (request, reply) => {
       const { id, process } = await jobs.get(request.params.id);
@@ -250,10 +235,10 @@ export async function jobRoutes(
       // Other users must not make the node read files that only its owner may read.
       const isFenced = process === 'ingest' && !request.isOwner;
       const restrict = (given: unknown) => (isFenced ? { ...(given as object), fenced: true } : given);
-      return sendJob(request, reply, { job: await jobs.retry(id, found, restrict), repeated: false });
+      return sendJob(request, reply, { job: await retryJob(jobs, id, found, restrict), repeated: false });
     },
   );
-}
+};
 
 /** Throws TW_API_TOKEN unless the token is the id of a job. */
 async function requireJob(jobs: JobService, token: string): Promise<void> {

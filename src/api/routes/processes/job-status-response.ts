@@ -1,6 +1,8 @@
 /** The status document of a job: OGC statusInfo with counts of tiles. */
+import { hasResults } from '../../../jobs/index.js';
 import { isoTime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
+import { link } from '../../http/index.js';
 
 const RESULTS = 'http://www.opengis.net/def/rel/ogc/1.0/results';
 
@@ -32,28 +34,16 @@ export function statusInfo(job: JobRecord, base: string) {
   };
 }
 
-/** True if the job has results, which a cancelled job may have too. */
-export function hasResults({ status, results }: JobRecord): boolean {
-  return status === 'successful' || (status === 'dismissed' && results !== undefined);
-}
-
 function linksOf(job: JobRecord, base: string) {
   const self = `${base}/jobs/${job.id}`;
-  const json = (rel: string, href: string, title?: string) => ({
-    rel,
-    type: 'application/json',
-    href,
-    ...(title && { title }),
-  });
+  const related = (href: string, title: string) => ({ ...link('related', href), title });
   return [
-    json('self', self),
-    { rel: 'monitor', type: 'text/event-stream', href: `${self}/events` },
-    json('related', `${self}/logs`, 'log'),
-    ...(hasResults(job) ? [json(RESULTS, `${self}/results`)] : []),
-    ...(job.retryOf ? [json('related', `${base}/jobs/${job.retryOf}`, 'the job that this one retries')] : []),
-    ...(job.retriedBy
-      ? [json('related', `${base}/jobs/${job.retriedBy}`, 'the job that retries this one')]
-      : []),
+    link('self', self),
+    link('monitor', `${self}/events`, 'text/event-stream'),
+    related(`${self}/logs`, 'log'),
+    ...(hasResults(job) ? [link(RESULTS, `${self}/results`)] : []),
+    ...(job.retryOf ? [related(`${base}/jobs/${job.retryOf}`, 'the job that this one retries')] : []),
+    ...(job.retriedBy ? [related(`${base}/jobs/${job.retriedBy}`, 'the job that retries this one')] : []),
   ];
 }
 

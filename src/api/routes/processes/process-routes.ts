@@ -1,13 +1,12 @@
 /** OGC API Processes, part 1: the list of processes, their descriptions and their execution. */
-import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { processNotFound } from '../../errors.js';
-import { baseUrl, listPaging, type Paging, toPage } from '../../http/index.js';
-import { closedObject, jsonResponse, publishedSchema } from '../../schemas/index.js';
-import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-process-request.js';
+import { baseUrl, link, listPaging, type Paging, toPage } from '../../http/index.js';
+import { closedObject, describeWithTag, jsonResponse, publishedSchema } from '../../schemas/index.js';
+import { type ExecuteRequest, wantedResultOptions } from './execute-process-request.js';
 import { jobRoutes } from './job-routes.js';
-import { idempotencyKeyHeader, sendJob, startJob, startResponses } from './start-job-request.js';
+import { executionRoute, sendJob, startJob } from './start-job-request.js';
 
 /** The jobs of these processes get paths on the server's disk. Their own routes check or create the paths. */
 const OWN_ROUTES = new Set(['ingest', 'store-model']);
@@ -21,10 +20,7 @@ function summary({ id, title, description }: Process, base: string) {
     version: '1.0.0',
     jobControlOptions: ['async-execute', 'dismiss'],
     outputTransmission: ['value'],
-    links: [
-      { rel: 'self', type: 'application/json', href: `${base}/processes/${id}` },
-      { rel: EXECUTE, type: 'application/json', href: `${base}/processes/${id}/execution` },
-    ],
+    links: [link('self', `${base}/processes/${id}`), link(EXECUTE, `${base}/processes/${id}/execution`)],
   };
 }
 
@@ -42,27 +38,17 @@ function inputsOf({ inputs }: Process) {
   );
 }
 
-export async function processRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
-  const { jobs, processes } = services;
-  const tags = ['processes'];
-  const byId = {
-    tags,
-    params: { type: 'object', properties: { id: { type: 'string' } } },
-  };
+const describe = describeWithTag('processes');
 
+export const processRoutes: RouteGroup = async (server, { services }) => {
+  const { jobs, processes } = services;
   server.get<{ Querystring: Paging }>(
     '/processes',
-    {
-      schema: {
-        summary: 'Processes that can be run',
-        tags,
-        response: { 200: jsonResponse('Processes', 'All of them, or a page') },
-        querystring: closedObject(listPaging),
-      },
-    },
+    describe(
+      'Processes that can be run',
+      { 200: jsonResponse('Processes', 'All of them, or a page') },
+      { querystring: closedObject(listPaging) },
+    ),
     async (request) => {
       const base = baseUrl(request);
       const { page, links } = toPage(request, [...processes.values()], request.query);
@@ -72,13 +58,7 @@ export async function processRoutes(
 
   server.get<{ Params: { id: string } }>(
     '/processes/:id',
-    {
-      schema: {
-        summary: 'A process, its inputs and its outputs',
-        ...byId,
-        response: { 200: jsonResponse('Process', 'The process') },
-      },
-    },
+    describe('A process, its inputs and its outputs', { 200: jsonResponse('Process', 'The process') }),
     async (request) => {
       const found = processes.get(request.params.id);
       if (!found) throw processNotFound(request.params.id);
@@ -90,16 +70,7 @@ export async function processRoutes(
     if (OWN_ROUTES.has(process.id)) continue;
     server.post<{ Body: ExecuteRequest }>(
       `/processes/${process.id}/execution`,
-      {
-        config: { write: true },
-        schema: {
-          summary: `Starts a job: ${process.title.toLowerCase()}`,
-          tags,
-          headers: idempotencyKeyHeader,
-          response: startResponses,
-          body: executeBody(process),
-        },
-      },
+      executionRoute(process),
       async (request, reply) => {
         const resultOptions = wantedResultOptions(process, request.body);
         const inputs = request.body.inputs ?? {};
@@ -110,11 +81,11 @@ export async function processRoutes(
 
   server.post<{ Params: { id: string } }>(
     '/processes/:id/execution',
-    { config: { write: true }, schema: { hide: true, ...byId } },
+    { config: { write: true }, schema: { hide: true } },
     async (request) => {
       throw processNotFound(request.params.id);
     },
   );
 
   await server.register(jobRoutes, { services });
-}
+};

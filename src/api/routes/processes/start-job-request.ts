@@ -1,11 +1,11 @@
 /** Requests that start a job. With an idempotency key, a client that got no answer can safely repeat the request. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IdempotencyKey, JobService, Process, StartOptions } from '../../../jobs/index.js';
-import type { JobRecord } from '../../../storage/index.js';
+import type { IdempotencyKey, JobService, Process, StartedJob, StartOptions } from '../../../jobs/index.js';
 import type { Services } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
-import { jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, jsonResponse } from '../../schemas/index.js';
+import { executeBody } from './execute-process-request.js';
 import { statusInfo } from './job-status-response.js';
 
 /** JSON Schema of the headers of a request that starts a job. */
@@ -27,6 +27,15 @@ export const startResponses = {
   201: jsonResponse('Job', 'The job that was started'),
 };
 
+/** Options of the route that executes a process. */
+export const executionRoute = (process: Process) => ({
+  config: { write: true },
+  ...describeWithTag('processes')(`Starts a job: ${process.title.toLowerCase()}`, startResponses, {
+    headers: idempotencyKeyHeader,
+    body: executeBody(process),
+  }),
+});
+
 /** The idempotency key of the request; undefined if it has none. */
 export function idempotencyKey({ headers }: FastifyRequest): string | undefined {
   return headers['idempotency-key'] as string | undefined;
@@ -36,10 +45,7 @@ export function idempotencyKey({ headers }: FastifyRequest): string | undefined 
 function requestKey(request: FastifyRequest, process: Process, asked: unknown): IdempotencyKey | undefined {
   const key = idempotencyKey(request);
   if (key === undefined) return undefined;
-  const digest = createHash('sha256')
-    .update(JSON.stringify([process.id, asked]))
-    .digest('hex');
-  return { key, digest };
+  return { key, digest: hash('sha256', JSON.stringify([process.id, asked])) };
 }
 
 /**
@@ -52,11 +58,10 @@ export async function startJob(
   process: Process,
   inputs: unknown,
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
-): Promise<{ job: JobRecord; repeated: boolean }> {
+): Promise<StartedJob> {
   await process.check?.(inputs);
   const key = requestKey(request, process, options.resultOptions ? [asked, options.resultOptions] : asked);
-  if (key) return jobs.startIdempotent(process, inputs, { ...options, request: key });
-  return { job: await jobs.start(process, inputs, options), repeated: false };
+  return jobs.startIdempotent(process, inputs, { ...options, request: key });
 }
 
 /** Works like `startJob` for a job with a file in a scratch folder. Removes the folder if no job is started. */
@@ -66,7 +71,7 @@ export async function startWithFile(
   process: Process,
   inputs: unknown,
   { scratch, ...options }: StartOptions & { scratch: string; asked: unknown },
-): Promise<{ job: JobRecord; repeated: boolean }> {
+): Promise<StartedJob> {
   let isTaken = false;
   try {
     const started = await startJob(request, jobs, process, inputs, { ...options, uploads: [scratch] });
@@ -85,7 +90,7 @@ const prefersAsync = ({ headers }: FastifyRequest) =>
 export function sendJob(
   request: FastifyRequest,
   reply: FastifyReply,
-  { job, repeated }: { job: JobRecord; repeated: boolean },
+  { job, repeated }: StartedJob,
 ): FastifyReply {
   request.log.info({ job: job.id, repeated }, 'job accepted');
   const base = baseUrl(request);

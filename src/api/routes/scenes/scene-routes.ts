@@ -1,5 +1,4 @@
 /** Lists scenes; deletes tiles, scenes and collections. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import {
   createSearch,
@@ -9,10 +8,11 @@ import {
   type TileFinder,
 } from '../../../query/index.js';
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
-import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
-import { closedObject, emptyResponse, jsonResponse } from '../../schemas/index.js';
+import { link, nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.js';
+import { closedObject, describeWithTag, emptyResponse, jsonResponse } from '../../schemas/index.js';
+import { requireCollection } from '../stac/index.js';
 
 export type ListedScene = ReturnType<typeof summary>;
 
@@ -36,56 +36,39 @@ const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 const DELETED_TILES = 'tilewright-deleted-tiles';
 const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
 
-export async function sceneRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+const describe = describeWithTag('scenes');
+
+export const sceneRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, cluster } = services;
-  const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
-  const write = (text: string) => ({
-    schema: { ...describe(text).schema, response: { 204: DELETED } },
-    config: { write: true },
-  });
+  const write = (summary: string) => ({ ...describe(summary, { 204: DELETED }), config: { write: true } });
 
   server.get<{ Params: { id: string }; Querystring: Paging }>(
     '/collections/:id/scenes',
-    {
-      schema: {
-        ...describe('Scenes of a collection, in the order of their ids').schema,
-        querystring: closedObject(paging),
-        response: { 200: jsonResponse('Scenes', 'A page of scenes') },
-      },
-    },
+    describe(
+      'Scenes of a collection, in the order of their ids',
+      { 200: jsonResponse('Scenes', 'A page of scenes') },
+      { querystring: closedObject(paging) },
+    ),
     async (request) => {
       const { id } = request.params;
-      if (!(await storage.catalogue.collections.get(id))) throw resourceNotFound(`collection ${id}`);
+      await requireCollection(storage, id);
       const { token } = request.query;
       if (token !== undefined && !SCENE_ID.test(token)) throw badPagingToken(token);
       const limit = parseLimit(request.query);
       // One more scene shows that there is a next page. Its token is the last id of this page.
       const found = await toArray(storage.scanScenes(id, token, limit + 1));
       const here = found.slice(0, limit);
-      const next = (token: string) => ({
-        rel: 'next',
-        type: 'application/json',
-        href: nextPageUrl(request, token),
-      });
       return {
         // Damaged records are skipped; `verify` lists them.
         scenes: here.flatMap(({ record }) => (record ? [summary(record)] : [])),
-        links: found.length > limit ? [next(here[limit - 1].id)] : [],
+        links: found.length > limit ? [link('next', nextPageUrl(request, here[limit - 1].id))] : [],
       };
     },
   );
 
   server.get<{ Params: { id: string; sceneId: string } }>(
     '/collections/:id/scenes/:sceneId',
-    {
-      schema: {
-        ...describe('A scene and its cells').schema,
-        response: { 200: jsonResponse('Scene', 'The scene') },
-      },
-    },
+    describe('A scene and its cells', { 200: jsonResponse('Scene', 'The scene') }),
     async (request) => {
       const { id, sceneId } = request.params;
       const scene = await storage.getScene(id, sceneId);
@@ -126,7 +109,7 @@ export async function sceneRoutes(
       return reply.code(204).header(DELETED_TILES, tiles).send();
     },
   );
-}
+};
 
 /** The tiles of all nodes. Throws TW_QUERY_UNANSWERED. */
 async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerator<TileRecord> {

@@ -1,11 +1,10 @@
 /** Cells that look like a given one. */
-import type { FastifyInstance } from 'fastify';
 import { isoTime, requireCollections, stacUrls } from '../../../query/index.js';
 import { type TextureNeighbour, unknownTexture } from '../../../training/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
-import { baseUrl } from '../../http/index.js';
-import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
+import { baseUrl, link } from '../../http/index.js';
+import { closedObject, describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 
 interface SimilarBody {
   tile?: string;
@@ -28,22 +27,18 @@ const body = closedObject(
   { anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }] },
 );
 
-export async function similarRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+const describe = describeWithTag('search');
+
+export const similarRoutes: RouteGroup = async (server, { services }) => {
   const { finder, storage, textures } = services;
 
   server.post<{ Body: SimilarBody }>(
     '/similar',
-    {
-      schema: {
-        summary: 'Places of the same collection with similar textures',
-        tags: ['search'],
-        body,
-        response: { 200: jsonResponse('SimilarPlaces', 'The nearest first') },
-      },
-    },
+    describe(
+      'Places of the same collection with similar textures',
+      { 200: jsonResponse('SimilarPlaces', 'The nearest first') },
+      { body },
+    ),
     async (request) => {
       const { tile, limit = DEFAULT_LIMIT, ...place } = request.body;
       const found = tile === undefined ? (place as Required<typeof place>) : await finder.get(tile);
@@ -56,9 +51,9 @@ export async function similarRoutes(
       const documentOf = ({ version: _, start, ...similar }: TextureNeighbour) => ({
         ...similar,
         datetime: isoTime(start),
-        links: [{ rel: 'item', type: GEOJSON, href: item(similar.collection, similar.tile) }],
+        links: [link('item', item(similar.collection, similar.tile), GEOJSON)],
       });
       return { place: documentOf(nearest.cell), similar: nearest.similar.map(documentOf) };
     },
   );
-}
+};

@@ -1,5 +1,5 @@
 /** The aggregation extension: counts over the tiles that match a search. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import {
   type AggregationParams,
   aggregationBody,
@@ -10,9 +10,9 @@ import {
   filterQuery,
   parseFilter,
 } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
-import { baseUrl, partialMembers, requestUrl } from '../../http/index.js';
-import { closedObject, jsonResponse } from '../../schemas/index.js';
+import type { RouteGroup } from '../../api-services.js';
+import { baseUrl, link, partialMembers, requestUrl } from '../../http/index.js';
+import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
 
 type Params = FilterParams & AggregationParams;
@@ -20,20 +20,15 @@ type Params = FilterParams & AggregationParams;
 const query = closedObject({ ...filterQuery, ...aggregationQuery });
 const body = closedObject({ ...filterBody, ...aggregationBody });
 
-export async function aggregateRoutes(
-  server: FastifyInstance,
-  { services: { storage, finder } }: { services: Services },
-): Promise<void> {
-  const tags = ['stac'];
+const describe = describeWithTag('stac');
+
+export const aggregateRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const response = { 200: jsonResponse('Aggregations', 'Counts') };
 
-  const linksOf = (request: FastifyRequest) => {
-    const base = baseUrl(request);
-    return [
-      { rel: 'root', type: 'application/json', href: `${base}/` },
-      { rel: 'self', type: 'application/json', href: requestUrl(request).href },
-    ];
-  };
+  const linksOf = (request: FastifyRequest) => [
+    link('root', `${baseUrl(request)}/`),
+    link('self', requestUrl(request).href),
+  ];
 
   const answer = async (request: FastifyRequest, params: Params) => {
     const {
@@ -65,27 +60,23 @@ export async function aggregateRoutes(
     return { ...params, collections: [id] };
   };
 
-  server.get(
-    '/aggregations',
-    { schema: { summary: 'Available aggregations', tags, response } },
-    async (request) => list(request),
-  );
+  server.get('/aggregations', describe('Available aggregations', response), async (request) => list(request));
 
   server.get<{ Querystring: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, response, querystring: query } },
+    describe('Counts over tiles', response, { querystring: query }),
     async (request) => answer(request, request.query),
   );
 
   server.post<{ Body: Params }>(
     '/aggregate',
-    { schema: { summary: 'Counts over tiles', tags, response, body } },
+    describe('Counts over tiles', response, { body }),
     async (request) => answer(request, request.body),
   );
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/aggregations',
-    { schema: { summary: 'Available aggregations of a collection', tags, response } },
+    describe('Available aggregations of a collection', response),
     async (request) => {
       await requireCollection(storage, request.params.id);
       return list(request);
@@ -94,13 +85,13 @@ export async function aggregateRoutes(
 
   server.get<{ Params: { id: string }; Querystring: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, response, querystring: query } },
+    describe('Counts over tiles of a collection', response, { querystring: query }),
     async (request) => answer(request, await within(request.params.id, request.query)),
   );
 
   server.post<{ Params: { id: string }; Body: Params }>(
     '/collections/:id/aggregate',
-    { schema: { summary: 'Counts over tiles of a collection', tags, response, body } },
+    describe('Counts over tiles of a collection', response, { body }),
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
-}
+};

@@ -1,12 +1,11 @@
 /** STAC collections. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { toStacCollection, toStacItem, withSummaries } from '../../../query/index.js';
 import type { CollectionRecord, Storage } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { badRequest, resourceNotFound } from '../../errors.js';
-import { baseUrl, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
-import { jsonResponse } from '../../schemas/index.js';
+import { baseUrl, link, listPaging, type Paging, partialMembers, toPage } from '../../http/index.js';
+import { describeWithTag, jsonResponse } from '../../schemas/index.js';
 
 /** Throws TW_API_NOT_FOUND. */
 export async function requireCollection(storage: Storage, id: string): Promise<CollectionRecord> {
@@ -21,12 +20,10 @@ export function checkSameCollection(id: string, named: string | string[] = id): 
     throw badRequest(`the path names the collection ${id}, and the parameter ${[named].flat().join(',')}`);
 }
 
-export async function collectionRoutes(
-  server: FastifyInstance,
-  { services: { storage, finder } }: { services: Services },
-): Promise<void> {
-  const tags = ['stac'];
-  const describe = async (records: CollectionRecord[], base: string) => {
+const describe = describeWithTag('stac');
+
+export const collectionRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
+  const documentsOf = async (records: CollectionRecord[], base: string) => {
     const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
     const collections = records.map((record) => {
       const document = toStacCollection(record, extents.get(record.id), base);
@@ -43,15 +40,14 @@ export async function collectionRoutes(
 
   server.get<{ Querystring: Paging }>(
     '/collections',
-    {
-      schema: {
-        summary: 'All collections',
-        tags,
-        response: { 200: jsonResponse('Collections', 'All of them, or a page') },
+    describe(
+      'All collections',
+      { 200: jsonResponse('Collections', 'All of them, or a page') },
+      {
         // Other parameters are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
         querystring: { type: 'object', properties: listPaging },
       },
-    },
+    ),
     async (request) => {
       const base = baseUrl(request);
       const { page, links } = toPage(
@@ -60,32 +56,22 @@ export async function collectionRoutes(
         request.query,
       );
       return {
-        ...(await describe(page, base)),
-        links: [
-          { rel: 'root', type: 'application/json', href: `${base}/` },
-          { rel: 'parent', type: 'application/json', href: `${base}/` },
-          ...links,
-        ],
+        ...(await documentsOf(page, base)),
+        links: [link('root', `${base}/`), link('parent', `${base}/`), ...links],
       };
     },
   );
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id',
-    {
-      schema: {
-        summary: 'One collection',
-        tags,
-        response: { 200: jsonResponse('Collection', 'The collection') },
-      },
-    },
+    describe('One collection', { 200: jsonResponse('Collection', 'The collection') }),
     async (request) => {
       const record = await requireCollection(storage, request.params.id);
       const {
         collections: [document],
         ...lacking
-      } = await describe([record], baseUrl(request));
+      } = await documentsOf([record], baseUrl(request));
       return { ...document, ...lacking };
     },
   );
-}
+};

@@ -1,28 +1,19 @@
 /** The landing page and the conformance classes. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import type { Services } from '../../api-services.js';
-import { baseUrl } from '../../http/index.js';
-import { GEOJSON, jsonResponse } from '../../schemas/index.js';
+import type { RouteGroup } from '../../api-services.js';
+import { baseUrl, link } from '../../http/index.js';
+import { describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { conformsTo } from './stac-conformance.js';
 
-const JSON_TYPE = 'application/json';
+const OGC = 'http://www.opengis.net/def/rel/ogc/1.0';
+const OPENAPI_TYPE = 'application/vnd.oai.openapi+json;version=3.0';
 
-export async function landingRoutes(
-  server: FastifyInstance,
-  { services: { storage } }: { services: Services },
-): Promise<void> {
-  const tags = ['stac'];
+const describe = describeWithTag('stac');
 
+export const landingRoutes: RouteGroup = async (server, { services: { storage } }) => {
   server.get(
     '/',
-    {
-      schema: {
-        summary: 'STAC landing page',
-        tags,
-        response: { 200: jsonResponse('Catalog', 'The root catalog') },
-      },
-    },
+    describe('STAC landing page', { 200: jsonResponse('Catalog', 'The root catalog') }),
     async (request) => {
       const base = baseUrl(request);
       const collections = await toArray(storage.catalogue.collections.values());
@@ -34,50 +25,27 @@ export async function landingRoutes(
         description: 'Geohash tiles of satellite scenes',
         conformsTo,
         links: [
-          { rel: 'self', type: JSON_TYPE, href: `${base}/` },
-          { rel: 'root', type: JSON_TYPE, href: `${base}/` },
-          { rel: 'conformance', type: JSON_TYPE, href: `${base}/conformance` },
-          { rel: 'data', type: JSON_TYPE, href: `${base}/collections` },
-          { rel: 'search', type: GEOJSON, method: 'GET', href: `${base}/search` },
-          { rel: 'search', type: GEOJSON, method: 'POST', href: `${base}/search` },
-          {
-            rel: 'http://www.opengis.net/def/rel/ogc/1.0/queryables',
-            type: 'application/schema+json',
-            href: `${base}/queryables`,
-          },
+          link('self', `${base}/`),
+          link('root', `${base}/`),
+          link('conformance', `${base}/conformance`),
+          link('data', `${base}/collections`),
+          { ...link('search', `${base}/search`, GEOJSON), method: 'GET' },
+          { ...link('search', `${base}/search`, GEOJSON), method: 'POST' },
+          link(`${OGC}/queryables`, `${base}/queryables`, 'application/schema+json'),
           // stac-browser lists these links by title, or by address if they have none.
           ...['GET', 'POST'].map((method) => ({
-            rel: 'aggregate',
-            type: JSON_TYPE,
+            ...link('aggregate', `${base}/aggregate`),
             method,
-            href: `${base}/aggregate`,
             title: `Counts of a search (${method})`,
           })),
-          {
-            rel: 'aggregations',
-            type: JSON_TYPE,
-            title: 'Available aggregations',
-            href: `${base}/aggregations`,
-          },
-          {
-            rel: 'service-desc',
-            type: 'application/vnd.oai.openapi+json;version=3.0',
-            title: 'OpenAPI document',
-            href: `${base}/openapi.json`,
-          },
-          { rel: 'service-doc', type: 'text/html', title: 'Reference of the API', href: `${base}/docs` },
-          { rel: 'alternate', type: 'text/html', title: 'Map', href: `${base}/map` },
-          {
-            rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes',
-            type: JSON_TYPE,
-            title: 'OGC API processes',
-            href: `${base}/processes`,
-          },
+          { ...link('aggregations', `${base}/aggregations`), title: 'Available aggregations' },
+          { ...link('service-desc', `${base}/openapi.json`, OPENAPI_TYPE), title: 'OpenAPI document' },
+          { ...link('service-doc', `${base}/docs`, 'text/html'), title: 'Reference of the API' },
+          { ...link('alternate', `${base}/map`, 'text/html'), title: 'Map' },
+          { ...link(`${OGC}/processes`, `${base}/processes`), title: 'OGC API processes' },
           ...collections.map(({ id, title }) => ({
-            rel: 'child',
-            type: JSON_TYPE,
+            ...link('child', `${base}/collections/${encodeURIComponent(id)}`),
             title,
-            href: `${base}/collections/${encodeURIComponent(id)}`,
           })),
         ],
       };
@@ -86,13 +54,7 @@ export async function landingRoutes(
 
   server.get(
     '/conformance',
-    {
-      schema: {
-        summary: 'Conformance classes',
-        tags,
-        response: { 200: jsonResponse('Conformance', 'The conformance classes') },
-      },
-    },
+    describe('Conformance classes', { 200: jsonResponse('Conformance', 'The conformance classes') }),
     async () => ({ conformsTo }),
   );
-}
+};

@@ -1,34 +1,27 @@
 /** The filter extension: the properties that `filter` supports. */
-import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { queryablesSchema } from '../../../query/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { baseUrl } from '../../http/index.js';
-import { jsonResponse } from '../../schemas/index.js';
+import { describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { requireCollection } from './collection-routes.js';
 
 const SCHEMA_TYPE = 'application/schema+json';
 
-export async function queryableRoutes(
-  server: FastifyInstance,
-  { services: { storage } }: { services: Services },
-): Promise<void> {
-  const tags = ['stac'];
+const describe = describeWithTag('stac');
+
+export const queryableRoutes: RouteGroup = async (server, { services: { storage } }) => {
   const response = { 200: jsonResponse('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
 
-  server.get(
-    '/queryables',
-    { schema: { summary: 'Properties that filters support', tags, response } },
-    async (request, reply) => {
-      const collection = (await toArray(storage.catalogue.collections.values())).map(({ id }) => id);
-      reply.type(SCHEMA_TYPE);
-      return queryablesSchema(`${baseUrl(request)}/queryables`, 'Queryables of tilewright', { collection });
-    },
-  );
+  server.get('/queryables', describe('Properties that filters support', response), async (request, reply) => {
+    const collection = (await toArray(storage.catalogue.collections.values())).map(({ id }) => id);
+    reply.type(SCHEMA_TYPE);
+    return queryablesSchema(`${baseUrl(request)}/queryables`, 'Queryables of tilewright', { collection });
+  });
 
   server.get<{ Params: { id: string } }>(
     '/collections/:id/queryables',
-    { schema: { summary: 'Properties that filters support in a collection', tags, response } },
+    describe('Properties that filters support in a collection', response),
     async (request, reply) => {
       const { id, title } = await requireCollection(storage, request.params.id);
       const url = `${baseUrl(request)}/collections/${encodeURIComponent(id)}/queryables`;
@@ -36,4 +29,4 @@ export async function queryableRoutes(
       return queryablesSchema(url, `Queryables of ${title}`, { collection: [id] });
     },
   );
-}
+};

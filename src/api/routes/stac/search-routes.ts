@@ -1,5 +1,5 @@
 /** Search, the Items of a collection, and single Items. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import {
   createItemWriter,
   createSearch,
@@ -14,11 +14,12 @@ import {
   sortbyQuery,
   toStacItem,
 } from '../../../query/index.js';
-import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { CollectionRecord } from '../../../storage/index.js';
+import type { RouteGroup } from '../../api-services.js';
 import { noItem } from '../../errors.js';
 import {
   baseUrl,
+  link,
   nextPageUrl,
   type Paging,
   paging,
@@ -26,9 +27,8 @@ import {
   partialMembers,
   requestUrl,
 } from '../../http/index.js';
-import { closedObject, GEOJSON, jsonResponse } from '../../schemas/index.js';
+import { closedObject, describeWithTag, GEOJSON, jsonResponse } from '../../schemas/index.js';
 import { checkSameCollection, requireCollection } from './collection-routes.js';
-import { featureCollection } from './stac-feature-collection-response.js';
 import { parseFields, selectFields } from './stac-fields-extension.js';
 
 interface SearchParams extends FilterParams, Paging, ItemOptions {
@@ -72,17 +72,9 @@ const postQuery = { type: 'object', properties: { bandAssets } };
 /** Most Items have 13 bands or fewer and are shorter. */
 const EXPECTED_ITEM_BYTES = 8192;
 
-/** A tile and its collection. */
-interface Feature {
-  tile: TileRecord;
-  record: CollectionRecord;
-}
+const describe = describeWithTag('stac');
 
-export async function searchRoutes(
-  server: FastifyInstance,
-  { services: { storage, finder } }: { services: Services },
-): Promise<void> {
-  const tags = ['stac'];
+export const searchRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const response = { 200: jsonResponse('FeatureCollection', 'A page of Items', GEOJSON) };
 
   /** One page of Items. `next` creates the link to the next page from its token. */
@@ -97,7 +89,7 @@ export async function searchRoutes(
     const search = createSearch(parseFilter(filter), {
       order: parseSortby(sortby),
       limit: Math.min(parseLimit({ limit }), bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY),
-      ...(token !== undefined && { token }),
+      token,
     });
     const { tiles, ...found } = await finder.find(search);
     const collections = new Map<string, CollectionRecord | undefined>();
@@ -110,28 +102,32 @@ export async function searchRoutes(
     });
     const out = new JsonBuffer((1 + features.length) * EXPECTED_ITEM_BYTES);
     const writeItem = createItemWriter(base, out);
-    const write = ({ tile, record }: Feature) => {
+    out.appendText('{"type":"FeatureCollection","features":[');
+    for (const [i, { tile, record }] of features.entries()) {
+      if (i > 0) out.appendText(',');
       if (!selection && !bandAssets) writeItem(tile, record);
-      else
-        out.appendText(
-          JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)),
-        );
-    };
-    return featureCollection(out, features, write, {
+      else {
+        const item = toStacItem(tile, record, base, { bandAssets });
+        out.appendText(JSON.stringify(selectFields(item, selection)));
+      }
+    }
+    const others = {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
       ...partialMembers(found),
       links: [
-        { rel: 'root', type: 'application/json', href: `${base}/` },
+        link('root', `${base}/`),
         ...links,
         ...(found.next ? [{ rel: 'next', type: GEOJSON, ...next(found.next) }] : []),
       ],
-    });
+    };
+    out.appendText(`],${JSON.stringify(others).slice(1)}`);
+    return out.take();
   };
 
   const pageByGet = (request: FastifyRequest, params: SearchParams, links: object[] = []) => {
     const base = baseUrl(request);
-    const self = { rel: 'self', type: GEOJSON, href: requestUrl(request).href };
+    const self = link('self', requestUrl(request).href, GEOJSON);
     return page(base, params, [self, ...links], (token) => ({
       method: 'GET',
       href: nextPageUrl(request, token),
@@ -140,7 +136,7 @@ export async function searchRoutes(
 
   server.get<{ Querystring: SearchParams }>(
     '/search',
-    { schema: { summary: 'Search of tiles', tags, response, querystring: searchQuery } },
+    describe('Search of tiles', response, { querystring: searchQuery }),
     async (request, reply) => {
       reply.type(GEOJSON);
       return pageByGet(request, request.query);
@@ -150,7 +146,7 @@ export async function searchRoutes(
   server.post<{ Body: SearchParams; Querystring: ItemOptions }>(
     '/search',
     // Some clients add their users' parameters to the URL.
-    { schema: { summary: 'Search of tiles', tags, response, body: searchBody, querystring: postQuery } },
+    describe('Search of tiles', response, { body: searchBody, querystring: postQuery }),
     async (request, reply) => {
       const base = baseUrl(request);
       const { bandAssets } = request.query;
@@ -167,28 +163,19 @@ export async function searchRoutes(
 
   server.get<{ Params: { id: string }; Querystring: SearchParams }>(
     '/collections/:id/items',
-    { schema: { summary: 'Items of a collection', tags, response, querystring: itemsQuery } },
+    describe('Items of a collection', response, { querystring: itemsQuery }),
     async (request, reply) => {
       const { id } = await requireCollection(storage, request.params.id);
       checkSameCollection(id, request.query.collections);
       const href = `${baseUrl(request)}/collections/${encodeURIComponent(id)}`;
       reply.type(GEOJSON);
-      return pageByGet(request, { ...request.query, collections: [id] }, [
-        { rel: 'collection', type: 'application/json', href },
-      ]);
+      return pageByGet(request, { ...request.query, collections: [id] }, [link('collection', href)]);
     },
   );
 
   server.get<{ Params: { id: string; itemId: string }; Querystring: ItemOptions }>(
     '/collections/:id/items/:itemId',
-    {
-      schema: {
-        summary: 'One item',
-        tags,
-        response: { 200: jsonResponse('Item', 'The Item', GEOJSON) },
-        querystring: itemQuery,
-      },
-    },
+    describe('One item', { 200: jsonResponse('Item', 'The Item', GEOJSON) }, { querystring: itemQuery }),
     async (request, reply) => {
       const { id, itemId } = request.params;
       const tile = await finder.get(itemId);
@@ -197,4 +184,4 @@ export async function searchRoutes(
       return toStacItem(tile, await requireCollection(storage, id), baseUrl(request), request.query);
     },
   );
-}
+};

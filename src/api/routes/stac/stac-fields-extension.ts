@@ -44,20 +44,16 @@ export function selectFields(item: object, fields: Fields | undefined): object {
   const base = { all: Object.keys(item), default: DEFAULT, minimal: MINIMAL }[fields.base];
   const selected: Members = {};
   for (const name of base) copy(item as Members, selected, pathOf(name));
+  // Without `type` the Item would not be GeoJSON.
+  const excluded = fields.exclude.filter((name) => name !== 'type');
   const rules = [
-    // Without `type` the Item would not be GeoJSON.
-    ...fields.exclude
-      .filter((name) => name !== 'type')
-      .map((name) => ({
-        path: pathOf(name),
-        apply: (path: string[]) => remove(selected, path),
-      })),
-    ...fields.include.map((name) => ({
-      path: pathOf(name),
-      apply: (path: string[]) => copy(item as Members, selected, path),
-    })),
+    ...excluded.map((name) => ({ path: pathOf(name), isIncluded: false })),
+    ...fields.include.map((name) => ({ path: pathOf(name), isIncluded: true })),
   ];
-  for (const { path, apply } of rules.sort((a, b) => a.path.length - b.path.length)) apply(path);
+  for (const { path, isIncluded } of rules.sort((a, b) => a.path.length - b.path.length)) {
+    if (isIncluded) copy(item as Members, selected, path);
+    else remove(selected, path);
+  }
   return selected;
 }
 

@@ -2,24 +2,22 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { buildSingleBandCog } from '../../../imagery/index.js';
 import type { GroupRecord, TileRecord } from '../../../storage/index.js';
-import type { Services } from '../../api-services.js';
+import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound, tileDamaged } from '../../errors.js';
 import { checkIfMatch, notModified, onDisconnect, sendRanged } from '../../http/index.js';
-import { emptyResponse, fileResponse } from '../../schemas/index.js';
+import { describeWithTag, emptyResponse, fileResponse } from '../../schemas/index.js';
 import { readAssembled } from './assembled-tile-response.js';
 
 const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
+const describe = describeWithTag('tiles');
+
 /** The ETag is the version of the tile, because the files of a version never change. */
-export async function tileRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+export const tileRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder } = services;
-  const tags = ['tiles'];
   const response = {
     200: fileResponse('The file', TIFF),
     206: fileResponse('The requested range', TIFF),
@@ -69,13 +67,13 @@ export async function tileRoutes(
 
   server.get<{ Params: { itemId: string; group: string } }>(
     '/tiles/:itemId/:group.tif',
-    { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    describe('A band group of a tile as Cloud Optimized GeoTIFF', response),
     async (request, reply) => send(request, reply, request.params),
   );
 
   server.get<{ Params: { itemId: string; group: string; band: string } }>(
     '/tiles/:itemId/:group/:band.tif',
-    { schema: { summary: 'One band of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    describe('One band of a tile as Cloud Optimized GeoTIFF', response),
     async (request, reply) => send(request, reply, request.params),
   );
-}
+};

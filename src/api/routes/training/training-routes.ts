@@ -1,6 +1,5 @@
 /** Training outside of the node: the list of files to read, and the upload of the trained model. */
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
 import {
   type CellInputs,
   type CheckInputs,
@@ -10,70 +9,53 @@ import {
   MAX_UPLOAD_BYTES,
   type StoreInputs,
 } from '../../../training/index.js';
-import type { Services } from '../../api-services.js';
-import { closedObject, jsonResponse } from '../../schemas/index.js';
+import type { RouteGroup } from '../../api-services.js';
+import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { saveUpload } from '../ingest/index.js';
 import {
   type ExecuteRequest,
-  executeBody,
-  idempotencyKeyHeader,
+  executionRoute,
   sendJob,
-  startResponses,
   startWithFile,
   wantedResultOptions,
 } from '../processes/index.js';
 
-export async function trainingRoutes(
-  server: FastifyInstance,
-  { services }: { services: Services },
-): Promise<void> {
+const describe = describeWithTag('processes');
+
+export const trainingRoutes: RouteGroup = async (server, { services }) => {
   const { storage, finder, processes } = services;
   const storing = processes.get('store-model');
   if (!storing) throw new Error('the process that stores models is not wired');
 
   server.post<{ Body: CellInputs }>(
     '/training/place',
-    {
-      schema: {
-        summary: 'The files that are needed to train a model of one place',
-        tags: ['processes'],
-        response: { 200: jsonResponse('TrainingPlace', 'Its dates, with the paths of their files') },
-        body: closedObject(cellInputsSchema, { required: ['model'] }),
-      },
-    },
+    describe(
+      'The files that are needed to train a model of one place',
+      { 200: jsonResponse('TrainingPlace', 'Its dates, with the paths of their files') },
+      { body: closedObject(cellInputsSchema, { required: ['model'] }) },
+    ),
     async ({ body }) => cellManifest(finder, body),
   );
 
   const { model, ...picking } = cellInputsSchema;
   server.post<{ Body: CheckInputs }>(
     '/training/check',
-    {
-      schema: {
-        summary: 'Which models cannot be trained at one place, and why',
-        tags: ['processes'],
-        response: { 200: jsonResponse('CheckedPlace', 'The place') },
+    describe(
+      'Which models cannot be trained at one place, and why',
+      { 200: jsonResponse('CheckedPlace', 'The place') },
+      {
         body: closedObject(
           { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
           { required: ['models'] },
         ),
       },
-    },
+    ),
     async ({ body }) => checkCell({ storage, finder }, body),
   );
 
   server.post<{ Body: ExecuteRequest & { inputs: StoreInputs } }>(
     '/processes/store-model/execution',
-    {
-      bodyLimit: MAX_UPLOAD_BYTES,
-      config: { write: true },
-      schema: {
-        summary: 'Starts a job: store a trained model',
-        tags: ['processes'],
-        headers: idempotencyKeyHeader,
-        response: startResponses,
-        body: executeBody(storing),
-      },
-    },
+    { ...executionRoute(storing), bodyLimit: MAX_UPLOAD_BYTES },
     async (request, reply) => {
       const resultOptions = wantedResultOptions(storing, request.body);
       const { trained, ...inputs } = request.body.inputs;
@@ -83,4 +65,4 @@ export async function trainingRoutes(
       return sendJob(request, reply, await startWithFile(request, services, storing, inputs, options));
     },
   );
-}
+};

@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 /** A line chart of values over time, as SVG. */
-import { day, element, frame, PLOT, scale, short, titled } from './plot.js';
+import { day, element, frame, short, titled, xScale, yScale } from './plot.js';
 
 export interface Sample {
   /** Milliseconds since 1970. */
@@ -10,16 +10,9 @@ export interface Sample {
 
 /** Needs at least one sample. `label` names the values. */
 export function seriesChart(samples: Sample[], label: string): SVGElement {
-  const x = scale(
-    samples.map(({ time }) => time),
-    PLOT.left + 6,
-    PLOT.right - 6,
-  );
-  const y = scale(
-    samples.map(({ value }) => value),
-    PLOT.bottom - 6,
-    PLOT.top + 6,
-  );
+  const times = samples.map(({ time }) => time);
+  const values = samples.map(({ value }) => value);
+  const [x, y] = [xScale(times, 6), yScale(values, 6)];
   const svg = frame(`${label} by date, ${samples.length} dates`, x, y, day);
   const points = samples.map(({ time, value }) => [x.at(time), y.at(value)]);
   svg.append(element('path', { class: 'line', d: `M${points.map((point) => point.join(' ')).join('L')}` }));

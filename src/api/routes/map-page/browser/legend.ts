@@ -1,20 +1,16 @@
 /// <reference lib="dom" />
 /** The legend of a map of one band. */
 
-import { short } from './plot.js';
+import { html, short } from './plot.js';
 import type { TileJson } from './requests.js';
 
 /** Fills `figure`, or hides it if there is no colour scale, as for true colour and codes. */
 export function showLegend(figure: HTMLElement, label: string, scale: TileJson['colour_scale']): void {
   figure.hidden = !scale;
   if (!scale) return;
-  const [caption, bar, low, high] = ['figcaption', 'div', 'span', 'span'].map((name) =>
-    document.createElement(name),
-  );
-  caption.textContent = label;
-  bar.className = 'ramp';
+  const bar = html('div', { className: 'ramp' });
   bar.style.background = `linear-gradient(to right, ${scale.colours.join(', ')})`;
-  low.textContent = `≤ ${short(scale.low)}`;
-  high.textContent = `≥ ${short(scale.high)}`;
-  figure.replaceChildren(caption, bar, low, high);
+  const [low, high] = [`≤ ${short(scale.low)}`, `≥ ${short(scale.high)}`];
+  const texts = [low, high].map((textContent) => html('span', { textContent }));
+  figure.replaceChildren(html('figcaption', { textContent: label }), bar, ...texts);
 }

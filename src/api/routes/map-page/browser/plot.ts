@@ -1,18 +1,24 @@
 /// <reference lib="dom" />
-/** Shared parts of the charts: size, scales, axes and number formats. */
+/** Shared parts of the charts and of the page: sizes, scales, axes, number formats, elements. */
 
 const WIDTH = 300;
 const HEIGHT = 150;
 export const PLOT = { left: 54, right: 290, top: 10, bottom: 125 };
 
-export interface Scale {
+interface Scale {
   low: number;
   high: number;
   at(value: number): number;
 }
 
+/** Scales whose ends have a margin to the ends of the axis, in pixels. */
+export const xScale = (values: number[], margin: number) =>
+  scale(values, PLOT.left + margin, PLOT.right - margin);
+export const yScale = (values: number[], margin: number) =>
+  scale(values, PLOT.bottom - margin, PLOT.top + margin);
+
 /** A linear scale. A single value lies in the middle. */
-export function scale(values: number[], from: number, to: number): Scale {
+function scale(values: number[], from: number, to: number): Scale {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const at = (value: number) =>
     low === high ? (from + to) / 2 : from + ((value - low) / (high - low)) * (to - from);
@@ -37,6 +43,13 @@ export function frame(label: string, x: Scale, y: Scale, nameOf: (value: number)
   return svg;
 }
 
+/** An element of the page with these properties. */
+export const html = <K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  properties: Partial<HTMLElementTagNameMap[K]> = {},
+): HTMLElementTagNameMap[K] => Object.assign(document.createElement(name), properties);
+
+/** An element of a chart. */
 export function element(name: string, attributes: Record<string, string | number>): SVGElement {
   const node = document.createElementNS('http://www.w3.org/2000/svg', name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));

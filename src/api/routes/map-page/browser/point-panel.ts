@@ -4,6 +4,7 @@ import { hasToken, showPicture } from './access.js';
 import type { MapPoint } from './address.js';
 import type { MapStyle } from './band-styles.js';
 import { seriesChart } from './chart.js';
+import { html } from './plot.js';
 import {
   ask,
   type Filter,
@@ -55,24 +56,26 @@ export async function showPlace(
   const values = series.flatMap(({ datetime, value }) =>
     value === null ? [] : [{ time: Date.parse(datetime), value }],
   );
-  const heading = text(
-    'h2',
-    `${Math.abs(lat).toFixed(4)}°${lat < 0 ? 'S' : 'N'}, ${Math.abs(lon).toFixed(4)}°${lon < 0 ? 'W' : 'E'}`,
-  );
-  const figure = document.createElement('figure');
+  const position = `${Math.abs(lat).toFixed(4)}°${lat < 0 ? 'S' : 'N'}, ${Math.abs(lon).toFixed(4)}°${lon < 0 ? 'W' : 'E'}`;
+  const heading = html('h2', { textContent: position });
+  const figure = html('figure');
   if (values.length > 0) {
     const caption = `${style.values}, ${values.length} of ${series.length} dates are clear`;
-    figure.append(text('figcaption', caption), seriesChart(values, style.values));
+    figure.append(html('figcaption', { textContent: caption }), seriesChart(values, style.values));
   } else if (series.length > 0) {
     const dates = series.length === 1 ? 'On its only date' : `On all ${series.length} dates`;
-    figure.append(text('figcaption', `${dates} this place is under cloud or shadow, or has no data.`));
+    figure.append(
+      html('figcaption', { textContent: `${dates} this place is under cloud or shadow, or has no data.` }),
+    );
   }
   const here = found.features.filter(({ bbox }) => contains(bbox, lon, lat));
   const spectrum = await spectrumOf(here, { filter, collections, geometry: point, signal });
-  const list = document.createElement('ol');
+  const list = html('ol');
   list.append(...here.map((item) => entryOf(item, request.collection)));
   const none =
-    here.length === 0 ? [text('p', 'There is no tile here. Try another point or other dates.')] : [];
+    here.length === 0
+      ? [html('p', { textContent: 'There is no tile here. Try another point or other dates.' })]
+      : [];
   panel.replaceChildren(heading, figure, ...spectrum, ...none, list);
 }
 
@@ -97,8 +100,8 @@ async function spectrumOf(
   });
   const lines = linesOf(spectra);
   if (lines.length === 0) return [];
-  const figure = document.createElement('figure');
-  figure.append(text('figcaption', 'Spectrum, wavelength in nm'), ...spectrumChart(lines));
+  const figure = html('figure');
+  figure.append(html('figcaption', { textContent: 'Spectrum, wavelength in nm' }), ...spectrumChart(lines));
   return [figure];
 }
 
@@ -109,31 +112,19 @@ function contains([west, south, east, north]: Item['bbox'], lon: number, lat: nu
 
 function entryOf({ id, properties }: Item, collection: string): HTMLLIElement {
   const cloud = properties['eo:cloud_cover'];
-  const entry = document.createElement('li');
-  const picture = Object.assign(document.createElement('img'), {
-    alt: '',
-    loading: 'lazy',
-    width: 56,
-    height: 56,
-  });
+  const entry = html('li');
+  const picture = html('img', { alt: '', loading: 'lazy', width: 56, height: 56 });
   // A tile without a picture is still listed with its date.
   showPicture(picture, `preview/${encodeURIComponent(id)}.png`).catch(() => picture.remove());
-  const link = Object.assign(text('a', String(properties['datetime']).slice(0, 16).replace('T', ' ')), {
-    title: id,
-  });
+  const date = String(properties['datetime']).slice(0, 16).replace('T', ' ');
+  const link = html('a', { title: id, textContent: date });
   // A link cannot send a token.
   if (!hasToken())
     link.href = `collections/${encodeURIComponent(collection)}/items/${encodeURIComponent(id)}`;
   const known = typeof cloud === 'number' ? `cloud ${Math.round(cloud)} %` : 'cloud unknown';
   const covered = `${Math.round(Number(properties['pixel_coverage']))} % covered`;
-  const about = document.createElement('div');
-  about.append(link, text('small', `${known}, ${covered}`));
+  const about = html('div');
+  about.append(link, html('small', { textContent: `${known}, ${covered}` }));
   entry.append(picture, about);
   return entry;
-}
-
-function text<K extends keyof HTMLElementTagNameMap>(name: K, content: string): HTMLElementTagNameMap[K] {
-  const node = document.createElement(name);
-  node.textContent = content;
-  return node;
 }

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 /** A chart of the spectra of a point, with a line for each date. */
 
-import { element, frame, PLOT, scale, short, titled } from './plot.js';
+import { element, frame, html, short, titled, xScale, yScale } from './plot.js';
 import type { Spectra } from './requests.js';
 
 /** Lines in one chart; each has its own colour. */
@@ -32,29 +32,19 @@ export function linesOf({ sensors, spectra }: Spectra): Line[] {
 /** The chart of at least one line, and its key. */
 export function spectrumChart(lines: Line[]): Element[] {
   const all = lines.flatMap(({ points }) => points.filter(({ value }) => value !== null));
-  const x = scale(
-    all.map(({ nanometres }) => nanometres),
-    PLOT.left + 2,
-    PLOT.right - 2,
-  );
-  const y = scale(
-    all.map(({ value }) => value!),
-    PLOT.bottom - 2,
-    PLOT.top + 2,
-  );
+  const wavelengths = all.map(({ nanometres }) => nanometres);
+  const values = all.map(({ value }) => value!);
+  const [x, y] = [xScale(wavelengths, 2), yScale(values, 2)];
   const dates = lines.length === 1 ? '1 date' : `${lines.length} dates`;
   const label = `Spectrum from ${short(x.low)} to ${short(x.high)} nm, ${dates}`;
   const svg = frame(label, x, y, (nanometres) => `${Math.round(nanometres)} nm`);
-  const key = Object.assign(document.createElement('p'), { className: 'key' });
+  const key = html('p', { className: 'key' });
   for (const [i, { date, points }] of lines.entries()) {
     const d = pathOf(
       points.map(({ nanometres, value }) => value !== null && [x.at(nanometres), y.at(value)]),
     );
     svg.append(titled(element('path', { class: `line line-${i + 1}`, d }), date));
-    key.append(
-      Object.assign(document.createElement('span'), { className: `line-${i + 1}`, textContent: date }),
-      ' ',
-    );
+    key.append(html('span', { className: `line-${i + 1}`, textContent: date }), ' ');
   }
   return [svg, key];
 }
