@@ -1,27 +1,21 @@
 /**
  * Derived tiles: gap filling, splitting, coalescing, and tensors. `deriveTiles` plans, skips tiles that are up to date, makes tiles in
  * worker threads and commits them in batches; the parts training and analysis use it too. Invariant: a derived tile identifies the versions
- * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs` (types), `query`, `raster` and `storage`.
+ * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs`, `query`, `raster` and `storage`.
  */
 
 export { DerivePool } from './derive-pool.js';
 export type { MadeTile, NewTile } from './derive-tasks.js';
 export { tilesOutOfReach } from './errors.js';
 export {
-  addFailure,
-  addFetched,
-  addSkipped,
   type CoalesceInputs,
   coalesceProcess,
   DERIVE_RESULTS,
   type DeriveContext,
   type DeriveResults,
   deriveTiles,
-  emptyCounts,
   type FillInputs,
   fillProcess,
-  firstReasons,
-  mergeCounts,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   type SplitInputs,
@@ -33,8 +27,6 @@ export {
   type TensorFile,
   type TensorInputs,
   type TensorResults,
-  TILE_COUNTS_SCHEMA,
-  type TileCounts,
   type TileDerivation,
   type TileMaker,
   tensorProcess,

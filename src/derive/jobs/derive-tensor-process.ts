@@ -2,7 +2,15 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cellBbox, computePixelGrids, type GridName, gridByName, type PixelGrid } from '../../grid/index.js';
-import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  addFetched,
+  addSkipped,
+  type JobContext,
+  mergeSkipped,
+  type Process,
+  sumOf,
+  type TileCounts,
+} from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import {
   and,
@@ -30,7 +38,6 @@ import {
   parseBandRequests,
   resolveBandRequest,
 } from '../tensors/index.js';
-import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './derive-job-counts.js';
 import { searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
 import { type TensorFile, writeNpy, writeTiff } from './write-tensor-job.js';

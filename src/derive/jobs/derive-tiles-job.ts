@@ -4,7 +4,19 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { mapConcurrent, SerialQueue } from '../../async/index.js';
 import { TilewrightError } from '../../errors.js';
-import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  firstReasons,
+  type JobContext,
+  mergeCounts,
+  type Process,
+  sumOf,
+  TILE_COUNTS_SCHEMA,
+  type TileCounts,
+} from '../../jobs/index.js';
 import { COUNT, objectOf } from '../../json-schema.js';
 import type { TileFinder } from '../../query/index.js';
 import {
@@ -23,17 +35,6 @@ import {
 import type { DerivePool } from '../derive-pool.js';
 import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
 import { deriveFailed, noTileDerived } from '../errors.js';
-import {
-  addFailure,
-  addFetched,
-  addSkipped,
-  emptyCounts,
-  firstReasons,
-  mergeCounts,
-  sumOf,
-  TILE_COUNTS_SCHEMA,
-  type TileCounts,
-} from './derive-job-counts.js';
 
 /** Threads or processes that make tiles. */
 export interface TileMaker<T> {

@@ -1,18 +1,18 @@
 /** Steps that all analyses share: the nodes agree on the bands, and each run reads its tiles. */
 import { createHash } from 'node:crypto';
 import { mapConcurrent } from '../../async/index.js';
+import { selectedTiles } from '../../derive/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { unknownBand } from '../../expressions/index.js';
+import type { ImageService } from '../../imagery/index.js';
 import {
   addFailure,
   addFetched,
   addSkipped,
   emptyCounts,
-  selectedTiles,
+  type JobContext,
   type TileCounts,
-} from '../../derive/index.js';
-import { messageOf, TilewrightError } from '../../errors.js';
-import { unknownBand } from '../../expressions/index.js';
-import type { ImageService } from '../../imagery/index.js';
-import type { JobContext } from '../../jobs/index.js';
+} from '../../jobs/index.js';
 import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   defaultToRawSource,

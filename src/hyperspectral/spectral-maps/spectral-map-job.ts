@@ -2,14 +2,18 @@
 import {
   DERIVE_RESULTS,
   type DeriveResults,
-  emptyCounts,
-  mergeCounts,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   selectedTiles,
 } from '../../derive/index.js';
 import { messageOf } from '../../errors.js';
-import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import {
+  type ConcludeContext,
+  emptyCounts,
+  type JobContext,
+  mergeCounts,
+  type Process,
+} from '../../jobs/index.js';
 import { objectOf } from '../../json-schema.js';
 import {
   defaultToRawSource,
