@@ -11,6 +11,7 @@ export {
   coalesceProcess,
   DERIVE_RESULTS,
   type DeriveResults,
+  derivedProperties,
   deriveTiles,
   fillProcess,
   type PlannedDerivation,

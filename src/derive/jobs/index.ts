@@ -6,14 +6,14 @@
 export { coalesceProcess } from './derive-coalesce-process.js';
 export { fillProcess } from './derive-fill-process.js';
 export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+export { DERIVE_RESULTS, RESUMABLE_PROCESS } from './derive-process.js';
 export { splitProcess } from './derive-split-process.js';
 export { type TensorResults, tensorProcess } from './derive-tensor-process.js';
 export {
-  DERIVE_RESULTS,
   type DeriveResults,
+  derivedProperties,
   deriveTiles,
   type PlannedDerivation,
-  RESUMABLE_PROCESS,
   type TileDerivation,
   type TileMaker,
 } from './derive-tiles-job.js';

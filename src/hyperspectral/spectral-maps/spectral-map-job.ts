@@ -2,6 +2,7 @@
 import {
   DERIVE_RESULTS,
   type DeriveResults,
+  derivedProperties,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   selectedTiles,
@@ -241,12 +242,11 @@ async function* planMaps<Method extends MapMethod>(
   const failed = new Set(counts.failed.map(({ tile }) => tile));
   for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
-    const { id, collection, scene, grid, geocode, start, end, platform } = tile;
-    const facts = { collection, scene, grid, geocode, source, start, end, platform };
+    const facts = derivedProperties(tile, source);
     const parameters = {};
     // The former map of a tile without a spectrum does not fit the new maps. A tile that has only failed keeps its map.
     if (!spectrum) yield { obsolete: { facts, inputs: [tile], parameters } };
-    else if (!failed.has(id))
+    else if (!failed.has(tile.id))
       yield mapDerivation(context, tile, spectrum, map, { facts, parameters, recipe, metadata, spectrumOf });
   }
 }
