@@ -256,7 +256,6 @@ async function makeTensor(
   const path = join(folder, name);
   const tasks = steps.map(
     ({ tile, planes }): TensorBandsTask => ({
-      kind: 'planes',
       tile: tileFiles(context.storage, tile),
       planes,
       size,

@@ -3,7 +3,6 @@ import { singularCovariance } from '../errors.js';
 import { choleskyFactor, inverseOfLower, trace } from '../numeric/index.js';
 
 export interface WhiteningTask {
-  kind: 'whitening';
   /** Symmetric, bands x bands. */
   covariance: Float64Array;
   /** Number of pixels that the covariance was computed from. */
