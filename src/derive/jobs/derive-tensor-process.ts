@@ -25,9 +25,9 @@ import { bytesPerSample } from '../../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
-  pinTiles,
   type Storage,
   type TileRecord,
+  withPinnedTiles,
 } from '../../storage/index.js';
 import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
 import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
@@ -142,16 +142,11 @@ async function makeTensors(
     const steps = timeSteps(tiles, inputs.bands);
     const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
     if (missing === undefined) {
-      const held = await pinTiles(
-        storage,
-        steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
-      );
-      try {
-        addFetched(results, held.fetched);
+      const read = steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) }));
+      await withPinnedTiles(storage, read, async (fetched) => {
+        addFetched(results, fetched);
         results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
-      } finally {
-        held.release();
-      }
+      });
     } else {
       lacking.add(missing);
       addSkipped(results, `no tile has the band ${missing}`);

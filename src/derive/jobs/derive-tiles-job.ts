@@ -19,11 +19,10 @@ import {
   derivedTileId,
   fsyncPath,
   type ObsoleteTile,
-  type PinnedTile,
-  pinTiles,
   type Storage,
   storageFull,
   type TileRecord,
+  withPinnedTiles,
   writeFileSynced,
 } from '../../storage/index.js';
 import type { DerivePool } from '../derive-pool.js';
@@ -190,22 +189,18 @@ class DeriveRun<T> {
     };
     const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
     let made: MadeTile | null;
-    let held: PinnedTile | undefined;
     try {
-      held = await pinTiles(
-        storage,
-        [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups })),
-      );
-      addFetched(this.results, held.fetched);
-      made = await workers.make(task, this.job.signal);
+      const read = [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups }));
+      made = await withPinnedTiles(storage, read, (fetched) => {
+        addFetched(this.results, fetched);
+        return workers.make(task, this.job.signal);
+      });
     } catch (error) {
       // Without the object store no tile can be made.
       if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
       const writeError = staged && asStorageError(error, await staged);
       if (storageFull.is(writeError)) throw writeError;
       return this.fail(id, error);
-    } finally {
-      held?.release();
     }
     if (!made) {
       // The former tile was made from other versions of the inputs.

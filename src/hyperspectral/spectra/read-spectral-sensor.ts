@@ -7,18 +7,13 @@ import type { SensorBand } from './spectral-response.js';
 /** Sensors have at most thousands of bands of some bytes each. */
 const MAX_FILE_BYTES = 10e6;
 
-export interface SensorFile {
-  /** nm */
-  bands: Omit<SensorBand, 'name'>[];
-  /** A guess about the unit, for the user. */
-  warning?: string;
-}
-
 /**
- * Reads one line per band: centre, FWHM. The first line may be a heading, which may name the unit of both, as in `centre (um),fwhm`. Throws
+ * Reads one line per band: centre, FWHM, in nm. `warning`: a guess about the unit, for the user. The first line may be a heading, which may name the unit of both, as in `centre (um),fwhm`. Throws
  * TW_ANALYSIS_SENSOR_FILE.
  */
-export async function readSensor(path: string): Promise<SensorFile> {
+export async function readSensor(
+  path: string,
+): Promise<{ bands: Omit<SensorBand, 'name'>[]; warning?: string }> {
   const text = await readSmallText(path, MAX_FILE_BYTES, badSensorFile);
   const lines = text
     .split(/\r?\n/)
