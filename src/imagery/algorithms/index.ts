@@ -4,12 +4,4 @@
  */
 
 export type { MapPixelSize, Planes } from './algorithm-definition.js';
-export {
-  ALGORITHMS,
-  type Algorithm,
-  applyAlgorithm,
-  borderPixels,
-  outputPlaneCount,
-  outputRange,
-  parseAlgorithm,
-} from './image-algorithm.js';
+export * from './image-algorithm.js';

@@ -11,16 +11,4 @@ export {
   type ResamplingMethod,
   resampleBand,
 } from './resample-band.js';
-export {
-  type CellPart,
-  cellPartViewport,
-  FULL_CELL,
-  fullCellViewport,
-  MAX_ZOOM,
-  type MapPixelCentres,
-  type MapTile,
-  mapPixelCentres,
-  mapPixelSize,
-  type Viewport,
-  viewportOfCell,
-} from './resampling-viewport.js';
+export * from './resampling-viewport.js';
