@@ -11,7 +11,7 @@ import {
 import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js';
 import { SCORE_UNIT } from './dense-network-gradient.js';
 
-export interface ScoreTask {
+interface ScoreTask {
   spectra: LabelledSpectra[];
   classOf: Uint8Array;
   layers: DenseLayer[];
