@@ -1,7 +1,7 @@
 /**
  * From request parameters to an image: mosaic of the least cloudy tiles, render style, algorithm, encoding. Invariant: defaults of render
  * parameters come from one reference tile, so that neighbouring map tiles match. Imports the folders `algorithms`, `colours`, `reading` and
- * `resampling` and the parts `async`, `expressions`, `grid`, `query` and `storage` (types).
+ * `resampling` and the parts `async` (types), `expressions`, `grid`, `query` and `storage` (types).
  */
 
 export { mosaic, type RenderContext, renderTilePlanes } from './mosaic.js';

@@ -1,28 +1,29 @@
 /** Limits the number of concurrent renderings, because each has its pixels in memory. */
-import { Semaphore } from '../../async/index.js';
 import { renderQueueFull } from '../errors.js';
 
 /** Invariants: at most `running` renderings run concurrently; at most `waiting` wait, and they begin in the order of the calls. */
 export class RenderQueue {
-  private readonly semaphore: Semaphore;
-  private count = 0;
+  private readonly queue: (() => void)[] = [];
+  private active = 0;
 
   constructor(
     private readonly running: number,
     private readonly waiting: number,
-  ) {
-    this.semaphore = new Semaphore(running);
-  }
+  ) {}
 
   /** Resolves or rejects as `work` does. Throws TW_IMAGERY_BUSY if too many wait. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    const waiting = this.count - this.running;
-    if (waiting >= this.waiting) throw renderQueueFull(waiting);
-    this.count++;
+    if (this.active < this.running) this.active++;
+    else {
+      if (this.queue.length >= this.waiting) throw renderQueueFull(this.queue.length);
+      await new Promise<void>((begin) => this.queue.push(begin));
+    }
     try {
-      return await this.semaphore.run(work);
+      return await work();
     } finally {
-      this.count--;
+      const next = this.queue.shift();
+      if (next) next();
+      else this.active--;
     }
   }
 }
