@@ -31,8 +31,8 @@ export function geoBoxOfCell(grid: GridName, geocode: string, { width, height }:
 }
 
 /**
- * Resamples bands of a group from one cell to another. `valid`: 1 for pixels of the band that hold data. Pixels are copied if the pixels of both cells coincide. Pixels outside of `from`
- * hold no data.
+ * Resamples bands of a group from one cell to another. `valid`: 1 for pixels of the band that hold data. Pixels are copied if the pixels
+ * of both cells coincide. Pixels outside of `from` hold no data.
  */
 export async function reprojectBands(
   group: Pick<TileGroupFile, 'path' | 'nodata' | 'dataType'>,

@@ -8,8 +8,8 @@ import type { SensorBand } from './spectral-response.js';
 const MAX_FILE_BYTES = 10e6;
 
 /**
- * Reads one line per band: centre, FWHM, in nm. `warning`: a guess about the unit, for the user. The first line may be a heading, which may name the unit of both, as in `centre (um),fwhm`. Throws
- * TW_ANALYSIS_SENSOR_FILE.
+ * Reads one line per band: centre, FWHM, in nm. `warning`: a guess about the unit, for the user. The first line may be a heading, which may
+ * name the unit of both, as in `centre (um),fwhm`. Throws TW_ANALYSIS_SENSOR_FILE.
  */
 export async function readSensor(
   path: string,
