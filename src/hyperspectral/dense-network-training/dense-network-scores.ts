@@ -11,7 +11,7 @@ import {
 import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js';
 import { SCORE_UNIT } from './dense-network-gradient.js';
 
-interface ScoreTask {
+export interface ScoreTask {
   spectra: LabelledSpectra[];
   classOf: Uint8Array;
   layers: DenseLayer[];

@@ -4,4 +4,12 @@
  */
 export { type GradientSums, type GradientUnits, gradientSums, SCORE_UNIT } from './dense-network-gradient.js';
 export { preconditioner } from './dense-network-preconditioner.js';
-export * from './dense-network-scores.js';
+export {
+  addPanelScores,
+  addScores,
+  noScores,
+  RELIABILITY_BINS,
+  type ScoreSums,
+  SQUARED_ENTROPY_UNIT,
+  scoreSums,
+} from './dense-network-scores.js';

@@ -9,4 +9,10 @@ export { continuumRemoval } from './continuum-removal-method.js';
 export * from './dense-networks/index.js';
 export { type LocalRx, localRxDistances, MIN_PIXELS_PER_COMPONENT } from './local-rx-method.js';
 export { PANEL_PIXELS, PixelPanel } from './pixel-method-panel.js';
-export * from './pixel-methods.js';
+export {
+  eachPanel,
+  layersMethod,
+  MIN_DIVERGENCE_VALUE,
+  type PixelMethod,
+  pixelFunction,
+} from './pixel-methods.js';

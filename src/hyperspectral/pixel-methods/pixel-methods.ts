@@ -38,7 +38,7 @@ export function layersMethod(network: DenseNetwork): PixelMethod {
 }
 
 /** Values of pixels, up to 64 at a time. */
-interface PixelFunction {
+export interface PixelFunction {
   readonly rows: number;
   /**
    * Evaluates up to 64 pixels from `indexes[from]` on. Row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, valid until the next

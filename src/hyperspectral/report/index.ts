@@ -3,7 +3,17 @@
  * Imports the folder `spectrum-reading` (types) and the parts `derive`, `grid`, `html`, `imagery`, `jobs` (types), `query` and `storage`.
  */
 
-export * from './render-spectral-report.js';
+export {
+  bandsText,
+  colourKey,
+  columns,
+  covarianceFacts,
+  htmlTable,
+  percentText,
+  renderAnalysisReport,
+  type Section,
+  tilesText,
+} from './render-spectral-report.js';
 export { type Curve, eigenvalueChart, spectrumChart } from './spectral-report-charts.js';
 export { writeFiles } from './spectral-report-files.js';
 export { bandMap, mapSections, type ReportMapStyle } from './spectral-report-maps.js';

@@ -57,7 +57,7 @@ function skippedSection({ skipped, failed, failures }: AnalysisReport['counts'])
 /** Failed tiles that a report lists; the job's results have more. */
 const MAX_LISTED_FAILURES = 50;
 
-interface Column {
+export interface Column {
   name: string;
   isNumber?: boolean;
 }

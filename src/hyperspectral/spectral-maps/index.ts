@@ -4,4 +4,10 @@
  * `spectrum-reading` and the parts `derive`, `jobs` (types), `query`, `raster` and `storage` (types).
  */
 export { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from './derive-spectral-maps.js';
-export * from './spectral-map-job.js';
+export {
+  type Conclusion,
+  type FittedAnalysis,
+  type MapAnalysis,
+  type MapResults,
+  mapProcess,
+} from './spectral-map-job.js';

@@ -85,7 +85,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
 }
 
 /** State of a job whose tiles are all made. */
-interface FinishedMaps<Inputs, Fit> {
+export interface FinishedMaps<Inputs, Fit> {
   job: string;
   inputs: Inputs;
   fit: Fit;

@@ -6,4 +6,11 @@
 export { eachBlockWithNeighbours, eachPixelWithNeighbours, type Neighbour } from './read-neighbour-blocks.js';
 export { findNeighbourSpectra, neighbourFiles } from './read-neighbour-spectra.js';
 export * from './read-spectrum-blocks.js';
-export * from './readable-tile-spectrum.js';
+export {
+  type AnalysedBand,
+  bandSetKey,
+  spectralGroups,
+  spectrumFile,
+  type TileSpectrum,
+  tileSpectrum,
+} from './readable-tile-spectrum.js';

@@ -54,7 +54,7 @@ function bandNamed(name: string, group: GroupRecord): number {
   throw unknownBand(name, 'an analysis takes names, numbers or wavelengths of bands, not expressions');
 }
 
-function analysedBands({ group, bands }: TileSpectrum): AnalysedBand[] {
+export function analysedBands({ group, bands }: TileSpectrum): AnalysedBand[] {
   return bands.map((band) => {
     const { name, wavelength, fwhm } = group.bands[band];
     return { name, wavelength: wavelength!, ...(fwhm !== undefined && { fwhm }) };
