@@ -8,5 +8,15 @@ export { badExpression, unknownBand } from './errors.js';
 export type { Expression } from './expression-ast.js';
 export { parseExpression, parseExpressions } from './expression-parser.js';
 export { compileExpression, evaluateProgram, type Program } from './expression-program.js';
-export * from './resolve-expression-bands.js';
+export {
+  type BandIndex,
+  bandLayoutKey,
+  bandsOfAssets,
+  findBands,
+  parseBandOrExpression,
+  parseWavelengthName,
+  type ResolvedBands,
+  resolveBands,
+  toIdentifier,
+} from './resolve-expression-bands.js';
 export { SPECTRAL_INDICES } from './spectral-index-expressions.js';

@@ -5,7 +5,14 @@
  * (types), `training-samples` and `transforms` and the parts `grid` (types), `html`, `jobs` (types), `query` and `storage` (types).
  */
 export type { AccuracyScores } from './classification-accuracy.js';
-export * from './classification-map.js';
+export {
+  CLASSIFY_FIT,
+  type ClassifyFit,
+  type ComparedClassifier,
+  classBandName,
+  fitMap,
+  withCodes,
+} from './classification-map.js';
 export { type Calibration, isBaseline, validated } from './classification-model-selection.js';
 export { classSections, trainingText } from './classification-report-sections.js';
 export type { LabelledTileFacts } from './classification-training-data.js';

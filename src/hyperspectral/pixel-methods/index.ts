@@ -6,7 +6,22 @@
 
 export { AbundanceSolver } from './abundance-solver-method.js';
 export { continuumRemoval } from './continuum-removal-method.js';
-export * from './dense-networks/index.js';
+export {
+  countOf,
+  type DenseLayer,
+  identityEncoding,
+  layerViews,
+  PanelNetwork,
+  padRows,
+  parseNetwork,
+  type Sizes,
+  type Standardisation,
+  saveClassifier,
+  softmax,
+  standardiseValue,
+  transposed,
+  withTemperature,
+} from './dense-networks/index.js';
 export { type LocalRx, localRxDistances, MIN_PIXELS_PER_COMPONENT } from './local-rx-method.js';
 export { PANEL_PIXELS, PixelPanel } from './pixel-method-panel.js';
 export {

@@ -14,6 +14,10 @@ export { type IndicesResults, spectralIndicesProcess } from './spectral-indices-
 export { type MatchInputs, type MatchResults, spectralMatchingProcess } from './spectral-matching-process.js';
 export { type ComponentsResults, mnfProcess, pcaProcess } from './spectral-pca-mnf-process.js';
 export { type ResampleResults, spectralResamplingProcess } from './spectral-resampling-process.js';
-export * from './spectral-smoothing-process.js';
+export {
+  type SmoothInputs,
+  type SmoothResults,
+  spectralSmoothingProcess,
+} from './spectral-smoothing-process.js';
 export { type StatsResults, spectralStatisticsProcess } from './spectral-statistics-process.js';
 export { spectralUnmixingProcess, type UnmixInputs, type UnmixResults } from './spectral-unmixing-process.js';

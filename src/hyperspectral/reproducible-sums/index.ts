@@ -3,7 +3,19 @@
  * do not depend on the order of addition. Imports the folder `spectrum-reading` and the part `raster`.
  */
 export { BandProducts } from './band-product-sums.js';
-export * from './class-sums.js';
+export {
+  CLASS_SUMS,
+  type ClassMean,
+  ClassSums,
+  type FixedPointClassSums,
+  type SentClassSums,
+  TileClassSums,
+} from './class-sums.js';
 export { type BandStatistics, ExactSums, type FixedPointSums } from './exact-band-sums.js';
-export * from './sums-by-encoding.js';
+export {
+  type SentSumsByEncoding,
+  SUMS_BY_ENCODING_SCHEMA,
+  SumsByEncoding,
+  type ValueEncoding,
+} from './sums-by-encoding.js';
 export { type SummedQuantity, tileSums } from './tile-sums.js';

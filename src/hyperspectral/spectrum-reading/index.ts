@@ -5,7 +5,14 @@
 
 export { eachBlockWithNeighbours, eachPixelWithNeighbours, type Neighbour } from './read-neighbour-blocks.js';
 export { findNeighbourSpectra, neighbourFiles } from './read-neighbour-spectra.js';
-export * from './read-spectrum-blocks.js';
+export {
+  eachBlock,
+  pixelNumber,
+  readMaskCodes,
+  type SpectrumBlock,
+  type SpectrumFile,
+  spectrumAt,
+} from './read-spectrum-blocks.js';
 export {
   type AnalysedBand,
   bandSetKey,

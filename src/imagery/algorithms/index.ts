@@ -4,4 +4,12 @@
  */
 
 export type { MapPixelSize, Planes } from './algorithm-definition.js';
-export * from './image-algorithm.js';
+export {
+  ALGORITHMS,
+  type Algorithm,
+  applyAlgorithm,
+  borderPixels,
+  outputPlaneCount,
+  outputRange,
+  parseAlgorithm,
+} from './image-algorithm.js';

@@ -6,5 +6,13 @@ export { classColormap, codeColours, colourOfCode } from './class-colormaps.js';
 export type { Colormap } from './colormap-lookup.js';
 export { parseColourFormula } from './colour-formula.js';
 export { parseColormap } from './custom-colormap.js';
-export * from './encode-coloured-image.js';
+export {
+  BYTE_RANGE,
+  encodeImage,
+  type ImageFormat,
+  isTransparent,
+  renderRgba,
+  type Style,
+  type ValueRange,
+} from './encode-coloured-image.js';
 export { COLORMAPS, namedColormap } from './named-colormaps.js';

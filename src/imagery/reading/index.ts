@@ -9,5 +9,13 @@ export { BlockCache } from './image-reading-cache.js';
 export { READ_HANDLERS } from './image-reading-handlers.js';
 export { TileReader } from './image-tile-reader.js';
 export { withOpenTile } from './open-tile-for-reading.js';
-export * from './read-image-band-files.js';
+export {
+  type BandFile,
+  bandFile,
+  bandFiles,
+  groupsOf,
+  isClear,
+  maskFile,
+  physicalValue,
+} from './read-image-band-files.js';
 export { readBlock, readBlockOfAllBands, readMaskBlock, type TileGeoTiff } from './read-tile-geotiff.js';

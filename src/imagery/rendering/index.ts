@@ -8,6 +8,13 @@ export { mosaic, type RenderContext, renderTilePlanes } from './mosaic.js';
 export { tilesByCloudCover } from './mosaic-order.js';
 export { MAX_MEDIAN_TILES, PIXEL_SELECTIONS, type PixelSelection } from './mosaic-pixel-selection.js';
 export { RENDER_HANDLERS, type RenderedImage, type RenderTask, renderImage } from './render-image.js';
-export * from './render-params.js';
+export {
+  type ColourScale,
+  colourScaleOf,
+  type RenderParams,
+  type RenderStyle,
+  renderStyleBytes,
+  resolveRenderStyle,
+} from './render-params.js';
 export { RenderQueue } from './render-queue.js';
 export { mapView, smallestZoom } from './rendered-map-extent.js';

@@ -11,4 +11,16 @@ export {
   type ResamplingMethod,
   resampleBand,
 } from './resample-band.js';
-export * from './resampling-viewport.js';
+export {
+  type CellPart,
+  cellPartViewport,
+  FULL_CELL,
+  fullCellViewport,
+  MAX_ZOOM,
+  type MapPixelCentres,
+  type MapTile,
+  mapPixelCentres,
+  mapPixelSize,
+  type Viewport,
+  viewportOfCell,
+} from './resampling-viewport.js';
