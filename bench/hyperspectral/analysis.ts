@@ -68,11 +68,11 @@ export async function benchAnalysis({ short, log }: BenchOptions): Promise<Bench
 function tasksOf(file: SpectrumFile, targets: Float64Array): Task[] {
   const sums = () => {
     const total = new ExactSums(BANDS);
-    for (const sums of tileSums({ kind: 'sums', file, of: ['pixels'] })) total.add(sums);
+    for (const sums of tileSums({ file, of: ['pixels'] })) total.add(sums);
     return bandStatistics(total.moments(file.scales, file.offsets));
   };
   const { mean, covariance, pixels } = sums();
-  const white = whitening({ kind: 'whitening', covariance, pixels }).whitening;
+  const white = whitening({ covariance, pixels }).whitening;
   const whitened = Float64Array.from(targets, (_, at) => {
     const [row, band] = [Math.floor(at / BANDS), at % BANDS];
     let sum = 0;
@@ -88,7 +88,7 @@ function tasksOf(file: SpectrumFile, targets: Float64Array): Task[] {
   return [
     {
       name: 'covariance and 10 principal components',
-      ours: () => pcaOrMnf({ kind: 'components', covariance: sums().covariance, count: 10 }),
+      ours: () => pcaOrMnf({ covariance: sums().covariance, count: 10 }),
       peers: { 'numpy-pca': 'np.cov and eigh, float32', 'spy-pca': 'Spectral Python' },
     },
     {

@@ -1,5 +1,5 @@
 import { TaskPool } from '../async/index.js';
-import type { CutTileTask, FillTileTask, MadeTile, StackTask } from './derive-tasks.js';
+import type { CutTileTask, FillTileTask, MadeTile } from './derive-tasks.js';
 import type { DeriveHandlers } from './derive-worker.js';
 
 /** Threads that make tiles from tiles. They are started once and kept. */
@@ -11,11 +11,5 @@ export class DerivePool extends TaskPool<DeriveHandlers> {
   /** Resolves to null if there is no tile to make. */
   make(task: FillTileTask | CutTileTask, signal?: AbortSignal): Promise<MadeTile | null> {
     return this.run(task, { signal });
-  }
-
-  /** Resolves to the bytes of a GeoTIFF. The pixels of the image move to the thread. */
-  stack(task: StackTask, signal?: AbortSignal): Promise<Uint8Array> {
-    const transfer = task.image.bands.map(({ buffer }) => buffer as ArrayBuffer);
-    return this.run(task, { signal, transfer });
   }
 }

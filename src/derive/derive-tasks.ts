@@ -3,7 +3,7 @@
 import type { BandIndex, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
 import type { CellFile } from '../ingest/index.js';
-import type { CogImage, DataType } from '../raster/index.js';
+import type { DataType } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 
 /** A stored tile with the paths of its files. */
@@ -55,19 +55,12 @@ export interface TensorBand {
 
 /** Resamples bands of a tile, and computes expressions over them, at one size. */
 export interface TensorBandsTask {
-  kind: 'planes';
   tile: TileFiles;
   /** Null for a plane that needs a band which the tile lacks. */
   planes: (TensorBand | null)[];
   size: PixelGrid;
   /** Type of stored numbers, with `empty` for no data; null for physical values as float32, with NaN for no data. */
   stored: { dataType: DataType; empty: number } | null;
-}
-
-/** Writes planes as one GeoTIFF. */
-export interface StackTask {
-  kind: 'stack';
-  image: CogImage;
 }
 
 /** A file of a new tile. `bytes` is null if the maker has already written it into the tile's folder, as `<group>.tif`. */

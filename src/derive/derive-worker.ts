@@ -1,8 +1,7 @@
 /** A worker thread of `DerivePool`: reads tiles, makes tiles or arrays from them, and encodes their files. */
 
 import { handleTasksByKind } from '../async/index.js';
-import { encodeCog } from '../raster/index.js';
-import type { StackTask } from './derive-tasks.js';
+import { type CogImage, encodeCog } from '../raster/index.js';
 import { readBandsAtSize } from './tensors/index.js';
 import { cutTile, fillTile } from './tiles/index.js';
 
@@ -10,7 +9,7 @@ const HANDLERS = {
   fill: fillTile,
   cut: cutTile,
   planes: readBandsAtSize,
-  stack: ({ image }: StackTask) => Uint8Array.from(encodeCog(image)),
+  stack: ({ image }: { image: CogImage }) => Uint8Array.from(encodeCog(image)),
 };
 
 export type DeriveHandlers = typeof HANDLERS;

@@ -1,40 +1,28 @@
 /**
  * Derived tiles: gap filling, splitting, coalescing, and tensors. `deriveTiles` plans, skips tiles that are up to date, makes tiles in
  * worker threads and commits them in batches; the parts training and analysis use it too. Invariant: a derived tile identifies the versions
- * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs` (types), `query`, `raster` and `storage`.
+ * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs`, `query`, `raster` and `storage`.
  */
 
 export { DerivePool } from './derive-pool.js';
 export type { MadeTile, NewTile } from './derive-tasks.js';
 export { tilesOutOfReach } from './errors.js';
 export {
-  addFailure,
-  addFetched,
-  addSkipped,
-  type CoalesceInputs,
   coalesceProcess,
   DERIVE_RESULTS,
-  type DeriveContext,
   type DeriveResults,
+  derivedProperties,
   deriveTiles,
-  emptyCounts,
-  type FillInputs,
   fillProcess,
-  firstReasons,
-  mergeCounts,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
-  type SplitInputs,
   searchAllTiles,
   searchTilePages,
   searchTilesOfCell,
   selectedTiles,
   splitProcess,
   type TensorFile,
-  type TensorInputs,
   type TensorResults,
-  TILE_COUNTS_SCHEMA,
-  type TileCounts,
   type TileDerivation,
   type TileMaker,
   tensorProcess,

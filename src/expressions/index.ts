@@ -4,7 +4,7 @@
  * text resolves to the same bands everywhere. Imports the parts `raster` and `storage` (types).
  */
 
-export { badExpression, listBands, unknownBand } from './errors.js';
+export { badExpression, unknownBand } from './errors.js';
 export type { Expression } from './expression-ast.js';
 export { parseExpression, parseExpressions } from './expression-parser.js';
 export { compileExpression, evaluateProgram, type Program } from './expression-program.js';
@@ -19,4 +19,4 @@ export {
   resolveBands,
   toIdentifier,
 } from './resolve-expression-bands.js';
-export { type NormalisedDifferenceIndex, SPECTRAL_INDICES } from './spectral-index-expressions.js';
+export { SPECTRAL_INDICES } from './spectral-index-expressions.js';

@@ -195,7 +195,7 @@ export class ImageService {
     const groups = tilesByCloudCover(this.finder, inTile);
     const picture = await mosaic(this.renderContext, groups, pixels, style, pixelSelection);
     const side = mapPixelSize(tile, size);
-    return this.encode({ ...renderTaskOf(style), picture, pixel: { x: side, y: side }, cut }, style, format);
+    return this.encode(style, { picture, pixel: { x: side, y: side }, cut }, format);
   }
 
   /** Renders all pixels of a part of a tile, clear or not. Throws the errors of `mapTile`. */
@@ -230,7 +230,7 @@ export class ImageService {
     // No pixels beyond the cell are read, so none are cut off unless a buffer is requested.
     const cut = style.algorithm?.params['buffer'] ?? 0;
     const pixel = previewPixel(tile, view);
-    return this.encode({ ...renderTaskOf(style), picture, pixel, cut }, style, format);
+    return this.encode(style, { picture, pixel, cut }, format);
   }
 
   /** Returns the colour scale of a preview; undefined if the preview shows three bands or codes. Throws the errors of `preview`. */
@@ -302,10 +302,11 @@ export class ImageService {
   }
 
   private async encode(
-    task: RenderTask,
-    { opacity }: RenderStyle,
+    { algorithm, ranges, colouring, formula, opacity }: RenderStyle,
+    image: Pick<RenderTask, 'picture' | 'pixel' | 'cut'>,
     format: ImageFormat | undefined,
   ): Promise<EncodedImage> {
+    const task = { ...image, algorithm, style: { ranges, colouring, formula } };
     const { width, height, pixels } = await this.render(task);
     const chosen = format ?? (isTransparent(pixels) ? 'png' : 'jpeg');
     return { bytes: await encodeImage(pixels, width, height, chosen, opacity), format: chosen };
@@ -318,11 +319,6 @@ export class ImageService {
     return this.pool.run({ kind: 'render', ...task }, { transfer });
   }
 }
-
-const renderTaskOf = ({ algorithm, ranges, colouring, formula }: RenderStyle) => ({
-  algorithm,
-  style: { ranges, colouring, formula },
-});
 
 /** Cells in EPSG:3857 are not reprojected for a map. */
 const withReprojection = (params: RenderParams, { epsg }: Grid): RenderParams =>

@@ -5,14 +5,8 @@
  */
 export { ALGORITHMS } from './algorithms/index.js';
 export { COLORMAPS, codeColours, colourOfCode, encodeImage, type ImageFormat } from './colours/index.js';
-export { badRenderParameter, noMapTile } from './errors.js';
-export {
-  type EncodedImage,
-  ImageService,
-  type ImageServiceOptions,
-  type MapExtent,
-  type MapRequest,
-} from './image-service.js';
+export { noMapTile } from './errors.js';
+export { type EncodedImage, ImageService } from './image-service.js';
 export {
   type BandFile,
   bandFile,
@@ -34,9 +28,7 @@ export {
   forEachPixelRun,
   parseZone,
   readCellValues,
-  type Series,
   type SeriesDate,
-  type Spectra,
   type SpectrumDate,
   type Zone,
 } from './timeseries/index.js';

@@ -36,3 +36,16 @@ export {
   type Timed,
   verifyProcess,
 } from './local/index.js';
+export {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  firstReasons,
+  MAX_LISTED_FAILURES,
+  mergeCounts,
+  mergeSkipped,
+  sumOf,
+  TILE_COUNTS_SCHEMA,
+  type TileCounts,
+} from './reason-tally.js';

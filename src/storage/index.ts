@@ -3,7 +3,7 @@
  * through `CommitApplier`, so a search sees a scene completely or not at all. Imports the parts `async`, `grid`, `metrics` and
  * `raster`.
  */
-export { type PinnedTile, pinTiles } from './cache/index.js';
+export { type PinnedTile, pinTiles, withPinnedTiles } from './cache/index.js';
 export { Catalogue, type CatalogueChange, LevelWriter, sceneKey } from './catalogue/index.js';
 export {
   type CellKeyRange,

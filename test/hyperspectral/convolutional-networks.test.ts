@@ -193,7 +193,6 @@ test('a labelled pixel names all sets whose squares of ground its patch overlaps
   const labels = { features: [{ code: 1, geometry: { type: 'Polygon', coordinates: [entire] } }] };
   const standard = { centre: new Float64Array(1), deviation: new Float64Array(1).fill(1) };
   const found = labelledPatches({
-    kind: 'patches',
     file,
     cell: { grid: 'geohash', geocode: 'u33d' },
     labels,

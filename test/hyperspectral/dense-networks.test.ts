@@ -85,7 +85,6 @@ for (const sizes of [
     const parameters = Float64Array.from({ length: countOf(sizes) }, () => 0.3 * normal());
     const units = { loss: SCORE_UNIT, gradient: SCORE_UNIT };
     const { loss, gradient } = gradientSums({
-      kind: 'gradient',
       spectra: [spectra],
       classOf,
       sizes,
@@ -190,7 +189,7 @@ test('the covariance of correlated bands saves most evaluations and leads to the
   let evaluations = 0;
   const evaluate = async (parameters: Float64Array) => {
     evaluations++;
-    const sums = gradientSums({ kind: 'gradient', spectra: [spectra], classOf, sizes, parameters, units });
+    const sums = gradientSums({ spectra: [spectra], classOf, sizes, parameters, units });
     const weights = bands * 3;
     const squares = parameters.subarray(0, weights).reduce((sum, weight) => sum + weight ** 2, 0);
     return {

@@ -28,7 +28,7 @@ test('both pixels of a pair are valid and lie in one row of one block', async (t
     ...{ path, width, height, dataType: 'int16', nodata, mask: undefined },
     ...{ bands: each, scales: ones, offsets: zeros },
   };
-  const found = tileSums({ kind: 'sums', file, of: ['pixels', 'differences'] });
+  const found = tileSums({ file, of: ['pixels', 'differences'] });
   const holdsData = (i: number) => bands.every((band) => band[i] !== nodata);
   const pixels: number[][] = [];
   const pairs: number[][] = [];

@@ -43,7 +43,7 @@ test('components are uncorrelated; noise fractions have noise of variance 1, and
   for (const size of [2, 17, 60]) {
     const [covariance, noise] = [covarianceOf(size, size), covarianceOf(size, size + 1)];
     for (const task of [{ covariance }, { covariance, noise }] as ComponentsTask[]) {
-      const { eigenvalues, weights } = pcaOrMnf({ ...task, kind: 'components', count: size });
+      const { eigenvalues, weights } = pcaOrMnf({ ...task, count: size });
       for (let i = 0; i < size; i++) {
         assert.ok(i === 0 || eigenvalues[i]! <= eigenvalues[i - 1]!);
         const row = rowOf(weights, i, size);
@@ -64,7 +64,7 @@ test('components are uncorrelated; noise fractions have noise of variance 1, and
 test('noise without an inverse is refused', () => {
   const covariance = covarianceOf(4, 1);
   const noise = new Float64Array(16).fill(1);
-  assert.throws(() => pcaOrMnf({ kind: 'components', covariance, noise, count: 2 }), {
+  assert.throws(() => pcaOrMnf({ covariance, noise, count: 2 }), {
     code: 'TW_ANALYSIS_SINGULAR_NOISE',
   });
 });

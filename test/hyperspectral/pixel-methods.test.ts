@@ -69,14 +69,14 @@ test('mean, covariance and eigenvalues equal those of Spectral Python', () => {
   near(mean, reference.mean, 1e-12, 'mean');
   near(covariance, reference.covariance.flat(), 1e-12, 'covariance');
   const count = bands.length;
-  near(pcaOrMnf({ kind: 'components', covariance, count }).eigenvalues, reference.pca, 1e-10, 'pca');
+  near(pcaOrMnf({ covariance, count }).eigenvalues, reference.pca, 1e-10, 'pca');
   const noise = Float64Array.from(reference.noise.flat());
-  near(pcaOrMnf({ kind: 'components', covariance, noise, count }).eigenvalues, reference.mnf, 1e-10, 'mnf');
+  near(pcaOrMnf({ covariance, noise, count }).eigenvalues, reference.mnf, 1e-10, 'mnf');
 });
 
 test('angles, divergences, the matched filter, coherence and distances equal those of Spectral Python', () => {
   const { mean, covariance } = sums();
-  const { whitening: white, loading } = whitening({ kind: 'whitening', covariance, pixels });
+  const { whitening: white, loading } = whitening({ covariance, pixels });
   assert.equal(loading, 0);
   const centre = mean;
   const size = mean.length;
@@ -100,7 +100,7 @@ test('angles, divergences, the matched filter, coherence and distances equal tho
 
 test('the value of a pixel does not depend on its neighbours', () => {
   const { mean, covariance } = sums();
-  const { whitening: white } = whitening({ kind: 'whitening', covariance, pixels });
+  const { whitening: white } = whitening({ covariance, pixels });
   const next = random(3);
   const order = Int32Array.from(all).sort(() => next() - 0.5);
   for (const method of [
@@ -177,12 +177,12 @@ test('a spectrum of zeros has no angle', () => {
 test('the diagonal is loaded if pixels are few; a covariance with a copied band has no inverse', () => {
   const size = 3;
   const covariance = Float64Array.from([2, 0, 0, 0, 1, 0, 0, 0, 3]);
-  const { whitening: white, loading } = whitening({ kind: 'whitening', covariance, pixels: 29 });
+  const { whitening: white, loading } = whitening({ covariance, pixels: 29 });
   assert.equal(loading, 1e-4);
   for (let i = 0; i < size; i++)
     assert.ok(Math.abs(white[i * size + i]! - 1 / Math.sqrt(covariance[i * size + i]! + 2e-4)) < 1e-12);
   const copy = Float64Array.from([1, 1, 0, 1, 1, 0, 0, 0, 1]);
-  assert.throws(() => whitening({ kind: 'whitening', covariance: copy, pixels: 1000 }), {
+  assert.throws(() => whitening({ covariance: copy, pixels: 1000 }), {
     code: 'TW_ANALYSIS_SINGULAR',
   });
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { medianOfSorted } from '../../src/imagery/sorted-values.js';
 import {
   medianBounds,
-  medianOfSorted,
   medianWithin,
   quantileSketch,
   valuesInBounds,

@@ -3,11 +3,9 @@ import { type Bbox, cellBbox, gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
   and,
-  checkFilter,
   defaultToRawSource,
   type Filter,
   type FilterParams,
-  filterSchema,
   parseFilter,
   type TileFinder,
 } from '../../query/index.js';
@@ -16,14 +14,8 @@ import { unknownCollection } from '../errors.js';
 import { cellSizes, tileBytes } from '../tiles/index.js';
 import { DAY_MS, DEFAULT_WINDOW_DAYS, timeDistanceMs } from './derive-fill-process.js';
 import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './derive-job-tiles.js';
-import {
-  type DeriveResults,
-  deriveTiles,
-  type PlannedDerivation,
-  RESUMABLE_PROCESS,
-  type TileDerivation,
-  type TileProcessContext,
-} from './derive-tiles-job.js';
+import { deriveProcess } from './derive-process.js';
+import { derivedProperties, type PlannedDerivation, type TileProcessContext } from './derive-tiles-job.js';
 
 export interface CoalesceInputs {
   /** Place and time (bbox, geocode, datetime) select tiles of `to`; the other members select the tiles that are cut. */
@@ -34,41 +26,23 @@ export interface CoalesceInputs {
   window?: number;
 }
 
-export function coalesceProcess(context: TileProcessContext): Process {
-  return {
+export const coalesceProcess = (context: TileProcessContext): Process =>
+  deriveProcess(context, {
     id: 'coalesce',
     title: 'Coalesce datasets',
     description: 'Cuts the tiles of one dataset to the cells and times of another.',
-    inputs: {
-      type: 'object',
-      required: ['to'],
-      additionalProperties: false,
-      properties: {
-        filter: filterSchema,
-        to: { type: 'string' },
-        window: { type: 'number', minimum: 0, maximum: 36_500 },
-      },
+    required: ['to'],
+    properties: { to: { type: 'string' }, window: { type: 'number', minimum: 0, maximum: 36_500 } },
+    reasonForNone: 'holds no data',
+    plan: async (context, { filter = {}, to, window = DEFAULT_WINDOW_DAYS }: CoalesceInputs, isMine) => {
+      if (!(await context.storage.catalogue.collections.get(to))) throw unknownCollection(to);
+      const { bbox, intersects, geocode, recurse, datetime, ...others } = filter;
+      const place = { bbox, intersects, geocode, recurse, datetime };
+      const targets = parseFilter({ ...place, collections: [to], source: 'raw' });
+      const inputs = defaultToRawSource(parseFilter(others));
+      return planCoalesce(context, targets, inputs, window * DAY_MS, isMine);
     },
-    ...RESUMABLE_PROCESS,
-    check: checkFilter,
-    run: (inputs, job) => coalesce(context, inputs as CoalesceInputs, job),
-  };
-}
-
-async function coalesce(
-  context: TileProcessContext,
-  { filter = {}, to, window = DEFAULT_WINDOW_DAYS }: CoalesceInputs,
-  job: JobContext,
-): Promise<DeriveResults> {
-  const { storage } = context;
-  if (!(await storage.catalogue.collections.get(to))) throw unknownCollection(to);
-  const { bbox, intersects, geocode, recurse, datetime, ...others } = filter;
-  const place = { bbox, intersects, geocode, recurse, datetime };
-  const targets = parseFilter({ ...place, collections: [to], source: 'raw' });
-  const inputs = defaultToRawSource(parseFilter(others));
-  const planned = planCoalesce(context, targets, inputs, window * DAY_MS, job.isMine);
-  return deriveTiles(context, planned, job, 'holds no data');
-}
+  });
 
 /** `targets` selects the tiles that determine cells and times, `inputs` the tiles that are cut. */
 async function* planCoalesce(
@@ -134,9 +108,7 @@ const MAX_TILE_BYTES = 512e6;
 function planOne(cell: SelectedCell, tiles: TileRecord[]): PlannedDerivation {
   const [first] = tiles;
   if (first.grid === cell.grid && first.geocode === cell.geocode) return { skipped: 'has that cell already' };
-  const { collection, scene, start, end, platform } = first;
-  const { grid, geocode } = cell;
-  const facts = { collection, scene, grid, geocode, source: 'coalesced' as const, start, end, platform };
+  const facts = derivedProperties(first, 'coalesced', cell);
   const sizes = cellSizes(facts, tiles);
   if (tileBytes(first.groups, sizes) > MAX_TILE_BYTES)
     return { skipped: 'its tile would be larger than 512 MB' };
@@ -145,5 +117,5 @@ function planOne(cell: SelectedCell, tiles: TileRecord[]): PlannedDerivation {
     inputs: tiles,
     parameters: {},
     task: (tile, sources) => ({ kind: 'cut', tile, sources, sizes }),
-  } satisfies TileDerivation;
+  };
 }

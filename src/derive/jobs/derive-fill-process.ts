@@ -1,23 +1,11 @@
 /** Fill as a job: completes dates of each cell with pixels of dates near in time. */
 import type { JobContext, Process } from '../../jobs/index.js';
-import {
-  checkFilter,
-  defaultToRawSource,
-  type Filter,
-  type FilterParams,
-  filterSchema,
-  parseFilter,
-} from '../../query/index.js';
+import { defaultToRawSource, type FilterParams, parseFilter } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import type { FillTargets } from '../derive-tasks.js';
 import { searchTilesOfCell, selectedCells, sourceFilter } from './derive-job-tiles.js';
-import {
-  type DeriveResults,
-  deriveTiles,
-  type PlannedDerivation,
-  RESUMABLE_PROCESS,
-  type TileProcessContext,
-} from './derive-tiles-job.js';
+import { deriveProcess } from './derive-process.js';
+import { derivedProperties, type PlannedDerivation, type TileProcessContext } from './derive-tiles-job.js';
 
 export interface FillInputs {
   filter?: FilterParams;
@@ -32,43 +20,29 @@ export interface FillInputs {
 export const DEFAULT_WINDOW_DAYS = 16;
 export const DAY_MS = 86_400_000;
 
-export function fillProcess(context: TileProcessContext): Process {
-  return {
+export const fillProcess = (context: TileProcessContext): Process =>
+  deriveProcess(context, {
     id: 'fill',
     title: 'Fill tiles',
     description: 'Takes pixels of dates near in time where a tile has no data, cloud or shadow.',
-    inputs: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        filter: filterSchema,
-        window: { type: 'number', minimum: 0, maximum: 36_500 },
-        toCoverage: { type: 'number', minimum: 0, maximum: 100 },
-        toCloud: { type: 'number', minimum: 0, maximum: 100 },
-      },
+    properties: {
+      window: { type: 'number', minimum: 0, maximum: 36_500 },
+      toCoverage: { type: 'number', minimum: 0, maximum: 100 },
+      toCloud: { type: 'number', minimum: 0, maximum: 100 },
     },
-    ...RESUMABLE_PROCESS,
-    check: checkFilter,
-    run: (inputs, job) => fill(context, inputs as FillInputs, job),
-  };
-}
-
-function fill(context: TileProcessContext, inputs: FillInputs, job: JobContext): Promise<DeriveResults> {
-  const { window = DEFAULT_WINDOW_DAYS, toCoverage = 100, toCloud = 0 } = inputs;
-  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-  const targets = { coverage: toCoverage, cloud: toCloud };
-  const planned = planFill(context, filter, window * DAY_MS, targets, job.isMine);
-  return deriveTiles(context, planned, job, 'no donor has a usable pixel');
-}
+    reasonForNone: 'no donor has a usable pixel',
+    plan: planFill,
+  });
 
 /** The best tile of a cell is the first base and covers all tiles within its window; then the best of the remaining tiles is a base. */
 async function* planFill(
   { storage, finder }: TileProcessContext,
-  filter: Filter,
-  window: number,
-  targets: FillTargets,
+  { filter: wanted = {}, window: days = DEFAULT_WINDOW_DAYS, toCoverage = 100, toCloud = 0 }: FillInputs,
   isMine: JobContext['isMine'],
 ): AsyncGenerator<PlannedDerivation> {
+  const filter = defaultToRawSource(parseFilter(wanted));
+  const window = days * DAY_MS;
+  const targets = { coverage: toCoverage, cloud: toCloud };
   for (const cell of await selectedCells(storage, filter, isMine)) {
     const picked = await searchTilesOfCell(finder, cell, filter);
     const raw = await searchTilesOfCell(finder, cell, sourceFilter('raw'));
@@ -99,9 +73,8 @@ function planOne(
     return { skipped: 'both limits are already met' };
   const donors = donorsOf(base, raw, window);
   if (donors.length === 0) return { skipped: 'no other date within the window' };
-  const { collection, scene, grid, geocode, start, end, platform } = base;
   return {
-    facts: { collection, scene, grid, geocode, source: 'filled', start, end, platform },
+    facts: derivedProperties(base, 'filled'),
     inputs: [base, ...donors],
     parameters: targets,
     task: (tile, [base, ...donors]) => ({ kind: 'fill', tile, base, donors, targets }),

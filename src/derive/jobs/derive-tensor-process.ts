@@ -2,7 +2,15 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cellBbox, computePixelGrids, type GridName, gridByName, type PixelGrid } from '../../grid/index.js';
-import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  addFetched,
+  addSkipped,
+  type JobContext,
+  mergeSkipped,
+  type Process,
+  sumOf,
+  type TileCounts,
+} from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import {
   and,
@@ -17,9 +25,9 @@ import { bytesPerSample } from '../../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
-  pinTiles,
   type Storage,
   type TileRecord,
+  withPinnedTiles,
 } from '../../storage/index.js';
 import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
 import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
@@ -30,7 +38,6 @@ import {
   parseBandRequests,
   resolveBandRequest,
 } from '../tensors/index.js';
-import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './derive-job-counts.js';
 import { searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
 import { type TensorFile, writeNpy, writeTiff } from './write-tensor-job.js';
@@ -135,16 +142,11 @@ async function makeTensors(
     const steps = timeSteps(tiles, inputs.bands);
     const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
     if (missing === undefined) {
-      const held = await pinTiles(
-        storage,
-        steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
-      );
-      try {
-        addFetched(results, held.fetched);
+      const read = steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) }));
+      await withPinnedTiles(storage, read, async (fetched) => {
+        addFetched(results, fetched);
         results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
-      } finally {
-        held.release();
-      }
+      });
     } else {
       lacking.add(missing);
       addSkipped(results, `no tile has the band ${missing}`);
@@ -249,7 +251,6 @@ async function makeTensor(
   const path = join(folder, name);
   const tasks = steps.map(
     ({ tile, planes }): TensorBandsTask => ({
-      kind: 'planes',
       tile: tileFiles(context.storage, tile),
       planes,
       size,

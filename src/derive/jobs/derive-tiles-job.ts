@@ -4,8 +4,14 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { mapConcurrent, SerialQueue } from '../../async/index.js';
 import { TilewrightError } from '../../errors.js';
-import type { JobContext, Process } from '../../jobs/index.js';
-import { COUNT, objectOf } from '../../json-schema.js';
+import {
+  addFailure,
+  addFetched,
+  addSkipped,
+  emptyCounts,
+  type JobContext,
+  type TileCounts,
+} from '../../jobs/index.js';
 import type { TileFinder } from '../../query/index.js';
 import {
   asStorageError,
@@ -13,27 +19,15 @@ import {
   derivedTileId,
   fsyncPath,
   type ObsoleteTile,
-  type PinnedTile,
-  pinTiles,
   type Storage,
   storageFull,
   type TileRecord,
+  withPinnedTiles,
   writeFileSynced,
 } from '../../storage/index.js';
 import type { DerivePool } from '../derive-pool.js';
 import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
-import { deriveFailed, noTileDerived } from '../errors.js';
-import {
-  addFailure,
-  addFetched,
-  addSkipped,
-  emptyCounts,
-  firstReasons,
-  mergeCounts,
-  sumOf,
-  TILE_COUNTS_SCHEMA,
-  type TileCounts,
-} from './derive-job-counts.js';
+import { deriveFailed } from '../errors.js';
 
 /** Threads or processes that make tiles. */
 export interface TileMaker<T> {
@@ -64,6 +58,15 @@ export type DerivedTileProperties = Pick<
   'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform' | 'model'
 >;
 
+/** The properties of a tile that is made from a date of `tile`, in its cell or in another one. */
+export function derivedProperties(
+  { collection, scene, grid, geocode, start, end, platform }: TileRecord,
+  source: TileRecord['source'],
+  cell: Pick<TileRecord, 'grid' | 'geocode'> = { grid, geocode },
+): DerivedTileProperties {
+  return { collection, scene, grid: cell.grid, geocode: cell.geocode, source, start, end, platform };
+}
+
 /** A tile to make. */
 export interface TileDerivation<T = FillTileTask | CutTileTask> {
   facts: DerivedTileProperties;
@@ -77,42 +80,6 @@ export interface TileDerivation<T = FillTileTask | CutTileTask> {
   recipe?: string;
   /** `stage` returns the absolute path of the tile's new folder, for a maker that writes large files itself. */
   task: (tile: NewTile, inputs: TileFiles[], stage: () => Promise<string>) => T | Promise<T>;
-}
-
-/** JSON Schema of `DeriveResults`. */
-export const DERIVE_RESULTS = objectOf(
-  { ...TILE_COUNTS_SCHEMA, unchanged: COUNT },
-  { removed: COUNT, bytesFetched: COUNT },
-);
-
-/**
- * Members of a process that derives tiles. A run does not repeat finished tiles, so a job can be resumed and its failures retried. Each
- * node makes the tiles of its own cells.
- */
-export const RESUMABLE_PROCESS = {
-  resumable: true,
-  retryInputs: async (inputs: unknown, results: unknown) =>
-    (results as DeriveResults).failures > 0 ? inputs : null,
-  merge: (parts: unknown[]) => mergeResults(parts as DeriveResults[]),
-  part: DERIVE_RESULTS,
-  conclude: (results: unknown, context: Pick<JobContext, 'message'>) =>
-    concludeResults(results as DeriveResults, context),
-} satisfies Partial<Process>;
-
-function mergeResults(parts: DeriveResults[]): DeriveResults {
-  const removed = sumOf(parts, ({ removed = 0 }) => removed);
-  return {
-    ...mergeCounts(parts),
-    unchanged: sumOf(parts, ({ unchanged }) => unchanged),
-    ...(removed > 0 && { removed }),
-  };
-}
-
-/** Throws TW_WRANGLE_ALL_FAILED if tiles failed and no tile exists. */
-function concludeResults(results: DeriveResults, { message }: Pick<JobContext, 'message'>): void {
-  const { tiles, unchanged, failures } = results;
-  message(`${tiles} made, ${unchanged} unchanged, ${failures} failed`);
-  if (failures > 0 && tiles + unchanged === 0) throw noTileDerived(failures, firstReasons(results));
 }
 
 /** A derivation, the reason why an input has none, or an obsolete derivation whose former tile is removed. */
@@ -222,22 +189,18 @@ class DeriveRun<T> {
     };
     const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
     let made: MadeTile | null;
-    let held: PinnedTile | undefined;
     try {
-      held = await pinTiles(
-        storage,
-        [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups })),
-      );
-      addFetched(this.results, held.fetched);
-      made = await workers.make(task, this.job.signal);
+      const read = [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups }));
+      made = await withPinnedTiles(storage, read, (fetched) => {
+        addFetched(this.results, fetched);
+        return workers.make(task, this.job.signal);
+      });
     } catch (error) {
       // Without the object store no tile can be made.
       if (this.job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
       const writeError = staged && asStorageError(error, await staged);
       if (storageFull.is(writeError)) throw writeError;
       return this.fail(id, error);
-    } finally {
-      held?.release();
     }
     if (!made) {
       // The former tile was made from other versions of the inputs.

@@ -1,30 +1,19 @@
 /**
  * The processes `fill`, `split`, `coalesce` and `tensor`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
  * run can be repeated, and then makes only missing or stale tiles. Imports files of a folder above (types), the folders `tensors` and
- * `tiles` and the parts `async`, `grid`, `jobs` (types), `query`, `raster` and `storage`.
+ * `tiles` and the parts `async`, `grid`, `jobs`, `query`, `raster` and `storage`.
  */
-export { type CoalesceInputs, coalesceProcess } from './derive-coalesce-process.js';
-export { type FillInputs, fillProcess } from './derive-fill-process.js';
-export {
-  addFailure,
-  addFetched,
-  addSkipped,
-  emptyCounts,
-  firstReasons,
-  mergeCounts,
-  TILE_COUNTS_SCHEMA,
-  type TileCounts,
-} from './derive-job-counts.js';
+export { coalesceProcess } from './derive-coalesce-process.js';
+export { fillProcess } from './derive-fill-process.js';
 export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
-export { type SplitInputs, splitProcess } from './derive-split-process.js';
-export { type TensorInputs, type TensorResults, tensorProcess } from './derive-tensor-process.js';
+export { DERIVE_RESULTS, RESUMABLE_PROCESS } from './derive-process.js';
+export { splitProcess } from './derive-split-process.js';
+export { type TensorResults, tensorProcess } from './derive-tensor-process.js';
 export {
-  DERIVE_RESULTS,
-  type DeriveContext,
   type DeriveResults,
+  derivedProperties,
   deriveTiles,
   type PlannedDerivation,
-  RESUMABLE_PROCESS,
   type TileDerivation,
   type TileMaker,
 } from './derive-tiles-job.js';

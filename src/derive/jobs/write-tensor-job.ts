@@ -92,7 +92,8 @@ export async function writeTiff(
     metadata: { GRID: grid, GEOCODE: geocode },
     overviews: 'nearest' as const,
   };
-  const bytes = await workers.stack({ kind: 'stack', image }, signal);
+  const transfer = bands.map(({ buffer }) => buffer as ArrayBuffer);
+  const bytes = await workers.run({ kind: 'stack', image }, { signal, transfer });
   await writeFile(path, bytes);
   return bytes.length;
 }
@@ -110,7 +111,7 @@ async function* readInOrder(
   try {
     for (const task of tasks) {
       if (running.length === workers.threads) yield await running.shift()!;
-      const next = workers.run(task, { signal });
+      const next = workers.run({ kind: 'planes', ...task }, { signal });
       // The caller gets the error when the result is yielded.
       next.catch(() => undefined);
       running.push(next);

@@ -3,6 +3,7 @@
  * for codes. Expressions are evaluated on the resized bands.
  */
 import { evaluateProgram } from '../../expressions/index.js';
+import type { PixelGrid } from '../../grid/index.js';
 import {
   allocatePixels,
   buildControlGrid,
@@ -14,11 +15,6 @@ import {
 } from '../../raster/index.js';
 import type { TensorBand, TensorBandsTask, TileFiles } from '../derive-tasks.js';
 import { maskRecord, nodataValue, resizeNearest, type TileGroupFile } from '../tiles/index.js';
-
-interface Size {
-  width: number;
-  height: number;
-}
 
 export async function readBandsAtSize({
   tile,
@@ -54,7 +50,7 @@ export function isBand({ program: { steps } }: TensorBand): boolean {
   return steps.length === 1 && steps[0].code === 'band';
 }
 
-interface Band extends Size {
+interface Band extends PixelGrid {
   pixels: PixelArray;
   /** Undefined if every value is data. */
   nodata: number | undefined;
@@ -90,7 +86,7 @@ async function validityMask(tile: TileFiles, size: TileGroupFile): Promise<Uint8
 }
 
 /** Resamples a band to another size of the same cell, with `empty` for no data. */
-export function resizeBand(band: Band, to: Size, empty: number): PixelArray {
+export function resizeBand(band: Band, to: PixelGrid, empty: number): PixelArray {
   const { width, height, pixels, nodata, codes } = band;
   const out = allocatePixels(typeOf(pixels), to.width * to.height);
   const shrinks = to.width < width || to.height < height;
@@ -118,7 +114,7 @@ export function resizeBand(band: Band, to: Size, empty: number): PixelArray {
 /** The mean of the valid pixels that a larger pixel covers, weighted by area. A pixel holds data if the pixel at its centre does. */
 function resizeByAreaMean(
   { width, height, pixels, nodata }: Band,
-  to: Size,
+  to: PixelGrid,
   out: PixelArray,
   empty: number,
 ): void {

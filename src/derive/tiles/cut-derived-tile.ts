@@ -1,4 +1,5 @@
 /** Cuts a cell out of one or more tiles of a scene. */
+import type { PixelGrid } from '../../grid/index.js';
 import { type CellFile, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { allocatePixels, fillValueFor, Mask, openRaster, type PixelArray } from '../../raster/index.js';
 import type { CutTileTask, MadeTile, TileFiles } from '../derive-tasks.js';
@@ -40,7 +41,7 @@ async function cutGroup(
   tile: CutTileTask['tile'],
   sources: TileFiles[],
   group: TileGroupFile,
-  size: { width: number; height: number },
+  size: PixelGrid,
 ) {
   const cell = cellGroup(tile, { group, header: await openRaster(group.path) }, size);
   const to = geoBoxOfCell(tile.grid, tile.geocode, size);

@@ -1,4 +1,5 @@
 /** Makes one filled tile: reads masks first, then only the pixels that are taken. */
+import type { PixelGrid } from '../../grid/index.js';
 import {
   type CellFile,
   type CellGroup,
@@ -67,7 +68,7 @@ export async function fillTile({ tile, donors, targets, ...task }: FillTileTask)
 /** Takes pixels from donors in their order until the targets are met. Returns the indexes of the donors that gave pixels. */
 async function chooseDonors(
   composite: Composite,
-  size: { width: number; height: number },
+  size: PixelGrid,
   base: TileFiles,
   donors: TileFiles[],
   targets: FillTargets,

@@ -1,4 +1,5 @@
 /** Replaces pixels of a date without data, under cloud or in shadow by pixels of other dates. Pure functions of masks and pixels. */
+import type { PixelGrid } from '../../grid/index.js';
 import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../../raster/index.js';
 
 /** Value of `provenance` for pixels without data. */
@@ -53,13 +54,8 @@ export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Arr
 
 const FOUR_CLEAR = Mask.clear * 0x01010101;
 
-interface Size {
-  width: number;
-  height: number;
-}
-
 /** Provenance at the size of a coarser group: each pixel gets the provenance of the fine pixel at its centre. */
-export function resizeNearest(provenance: Uint8Array, fine: Size, coarse: Size): Uint8Array {
+export function resizeNearest(provenance: Uint8Array, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return provenance;
   const out = new Uint8Array(coarse.width * coarse.height);
   for (let row = 0, to = 0; row < coarse.height; row++) {

@@ -1,4 +1,5 @@
 /** Reads the groups of a stored tile, and describes groups of new tiles by them. */
+import type { PixelGrid } from '../../grid/index.js';
 import type { CellGroup } from '../../ingest/index.js';
 import {
   declaredNodata,
@@ -61,7 +62,7 @@ export function nodataValue({
 export function cellGroup(
   { grid, geocode, metadata }: NewTile,
   { group, header }: Pick<GroupImage, 'group' | 'header'>,
-  { width, height }: { width: number; height: number } = group,
+  { width, height }: PixelGrid = group,
 ): CellGroup {
   const { name, role, dataType, nodata, bands } = group;
   const codes = role !== 'data' || group.codes === true || header.palette;

@@ -1,5 +1,5 @@
 /** Resamples the pixels of a stored group to the pixel grid of another cell. */
-import { type GridBounds, type GridName, gridByName } from '../../grid/index.js';
+import { type GridBounds, type GridName, gridByName, type PixelGrid } from '../../grid/index.js';
 import {
   type Affine,
   allocatePixels,
@@ -21,30 +21,18 @@ import { ImageCache } from './derive-image-cache.js';
 import type { TileGroupFile } from './read-derive-tile.js';
 
 /** The position of an image. */
-export interface CellGeoBox {
+export interface CellGeoBox extends PixelGrid {
   grid: GridName;
   bounds: GridBounds;
-  width: number;
-  height: number;
 }
 
-export interface ReprojectedBands {
-  bands: PixelArray[];
-  /** 1 for pixels of the band that hold data. */
-  valid: Uint8Array[];
-}
-
-export function geoBoxOfCell(
-  grid: GridName,
-  geocode: string,
-  { width, height }: { width: number; height: number },
-): CellGeoBox {
+export function geoBoxOfCell(grid: GridName, geocode: string, { width, height }: PixelGrid): CellGeoBox {
   return { grid, bounds: gridByName(grid).bounds(geocode), width, height };
 }
 
 /**
- * Resamples bands of a group from one cell to another. Pixels are copied if the pixels of both cells coincide. Pixels outside of `from`
- * hold no data.
+ * Resamples bands of a group from one cell to another. `valid`: 1 for pixels of the band that hold data. Pixels are copied if the pixels
+ * of both cells coincide. Pixels outside of `from` hold no data.
  */
 export async function reprojectBands(
   group: Pick<TileGroupFile, 'path' | 'nodata' | 'dataType'>,
@@ -52,7 +40,7 @@ export async function reprojectBands(
   from: CellGeoBox,
   to: CellGeoBox,
   resampling: Resampling,
-): Promise<ReprojectedBands> {
+): Promise<{ bands: PixelArray[]; valid: Uint8Array[] }> {
   const header = await headerOf(group.path);
   const control = buildControlGrid(to, projectionOf(to.grid, from.grid), affineOf(from));
   const window = windowOf(control, header);

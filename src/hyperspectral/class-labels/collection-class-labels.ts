@@ -1,15 +1,9 @@
 /** Labels from the tiles of another collection: codes of the same cell. */
 
 import { searchTilesOfCell } from '../../derive/index.js';
-import { type BandFile, bandFile } from '../../imagery/index.js';
+import { bandFile } from '../../imagery/index.js';
 import type { TileFinder } from '../../query/index.js';
-import {
-  type PinnedTile,
-  pinTiles,
-  type Storage,
-  type TileRecord,
-  type TileSource,
-} from '../../storage/index.js';
+import { type Storage, type TileRecord, type TileSource, withPinnedTiles } from '../../storage/index.js';
 import { noLabelTiles } from '../errors.js';
 import type { OpenLabels, TileLabels } from './class-labels.js';
 
@@ -32,14 +26,10 @@ export async function withLabels<T>(
   if (withCodes.length === 0) throw noLabelTiles(found[0].id);
   const nearest = nearestInTime(withCodes, tile.start);
   const group = groupOfCodes(nearest);
-  let held: PinnedTile | undefined;
-  try {
-    held = await pinTiles(storage, [{ tile: nearest, groups: [nearest.groups[group]] }]);
-    const file: BandFile = bandFile(storage, nearest, { group, band: 0 });
-    return await work({ names: labels.names, file });
-  } finally {
-    held?.release();
-  }
+  const read = [{ tile: nearest, groups: [nearest.groups[group]] }];
+  return withPinnedTiles(storage, read, () =>
+    work({ names: labels.names, file: bandFile(storage, nearest, { group, band: 0 }) }),
+  );
 }
 
 /** Sources whose codes are classes. Codes of other sources number clusters or spectra of a library. */

@@ -19,11 +19,6 @@ export interface LabelledTile {
   split: SplitKind;
 }
 
-/** Sums the labelled pixels of each set. */
-export interface LabelSumsTask extends LabelledTile {
-  kind: 'label-sums';
-}
-
 /** Sums of one set. */
 export interface LabelSums {
   /** Sums of stored numbers over all pixels of the set. */
@@ -31,8 +26,8 @@ export interface LabelSums {
   classes: FixedPointClassSums;
 }
 
-/** Returns one result for each of `SETS`. */
-export function labelSums(task: LabelSumsTask): LabelSums[] {
+/** Sums the labelled pixels of each of `SETS`. */
+export function labelSums(task: LabelledTile): LabelSums[] {
   const { file } = task;
   const count = file.bands.length;
   const sets = SETS.map(() => ({

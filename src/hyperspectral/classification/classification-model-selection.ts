@@ -139,16 +139,8 @@ export async function validated(
   return accuracyScores(table, classNumbers(fitting));
 }
 
-/** A classifier trained on all labelled pixels, and the scores of a classifier trained without the validation pixels. */
-export interface Trained {
-  fitted: FittedClassifier;
-  /** The classifier that was scored. */
-  validating: FittedClassifier;
-  scores: AccuracyScores;
-  calibration: Calibration;
-}
-
-export async function trainChosen(fitting: Fitting, candidate: ClassifierCandidate): Promise<Trained> {
+/** Trains a classifier on all labelled pixels, and scores `validating`, which is trained without the validation pixels. */
+export async function trainChosen(fitting: Fitting, candidate: ClassifierCandidate) {
   const { classifier, strength, temperature } = candidate;
   const validating = await fitClassifier(fitting, classifier, strength, [TRAIN, TUNE]);
   const sums = await scoreClassifier(fitting, validating, {

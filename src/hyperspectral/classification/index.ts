@@ -17,10 +17,6 @@ export { type Calibration, isBaseline, validated } from './classification-model-
 export { classSections, trainingText } from './classification-report-sections.js';
 export type { LabelledTileFacts } from './classification-training-data.js';
 export type { BandWeights, TrainingFacts } from './classification-training-facts.js';
-export {
-  CLASSIFY_PROPERTIES,
-  type ClassifyInputs,
-  requestedNetwork,
-} from './classify-inputs.js';
+export { CLASSIFY_PROPERTIES, type ClassifyInputs, requestedNetwork } from './classify-inputs.js';
 export type { ClassifierName } from './fit-classifier.js';
 export { checkSplit, sortedByWavelength, withTrainingData } from './load-classification-data.js';

@@ -28,13 +28,6 @@ export interface KMeans {
   converged: boolean;
 }
 
-export interface KMeansOptions {
-  clusters: number;
-  seed: number;
-  /** Limit of iterations. */
-  iterations: number;
-}
-
 /**
  * K-means has converged if the sum of the squared movements of the centres is at most this share of the mean variance of the bands, as in
  * scikit-learn.
@@ -46,11 +39,11 @@ const checkSums = messageCheck(CLASS_SUMS);
 /** Pixels nearest to a centre, and their mean, which is the next centre. */
 type Members = Omit<SpectralCluster, 'centre'> & { mean: number[] };
 
-/** Throws TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra. */
+/** `iterations`: their limit. Throws TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra. */
 export async function distributedKMeans(
   analysed: AnalysedCollection,
   { mean, covariance, pixels }: BandStatistics,
-  { clusters, seed, iterations }: KMeansOptions,
+  { clusters, seed, iterations }: { clusters: number; seed: number; iterations: number },
 ): Promise<KMeans> {
   const { job } = analysed;
   const passes = tilePasses(analysed, mean, seed);

@@ -15,7 +15,6 @@ import {
 import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js';
 
 export interface GradientTask {
-  kind: 'gradient';
   spectra: LabelledSpectra[];
   /** Table of the class of each code, counted from 0. */
   classOf: Uint8Array;

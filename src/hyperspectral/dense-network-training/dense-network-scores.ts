@@ -12,7 +12,6 @@ import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js'
 import { SCORE_UNIT } from './dense-network-gradient.js';
 
 export interface ScoreTask {
-  kind: 'score';
   spectra: LabelledSpectra[];
   classOf: Uint8Array;
   layers: DenseLayer[];

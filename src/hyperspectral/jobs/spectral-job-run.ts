@@ -1,18 +1,18 @@
 /** Steps that all analyses share: the nodes agree on the bands, and each run reads its tiles. */
 import { createHash } from 'node:crypto';
 import { mapConcurrent } from '../../async/index.js';
+import { selectedTiles } from '../../derive/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { unknownBand } from '../../expressions/index.js';
+import type { ImageService } from '../../imagery/index.js';
 import {
   addFailure,
   addFetched,
   addSkipped,
   emptyCounts,
-  selectedTiles,
+  type JobContext,
   type TileCounts,
-} from '../../derive/index.js';
-import { messageOf, TilewrightError } from '../../errors.js';
-import { unknownBand } from '../../expressions/index.js';
-import type { ImageService } from '../../imagery/index.js';
-import type { JobContext } from '../../jobs/index.js';
+} from '../../jobs/index.js';
 import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   defaultToRawSource,
@@ -21,7 +21,7 @@ import {
   requireCollections,
   type TileFinder,
 } from '../../query/index.js';
-import { type PinnedTile, pinTiles, type Storage, type TileRecord } from '../../storage/index.js';
+import { type Storage, type TileRecord, withPinnedTiles } from '../../storage/index.js';
 import { noSpectra, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
 import type { HyperspectralPool } from '../hyperspectral-pool.js';
 import {
@@ -232,18 +232,16 @@ export async function forEachTile(
   const { storage, workers } = context;
   const one = async ({ tile, spectrum }: { tile: TileRecord; spectrum: TileSpectrum }) => {
     job.signal.throwIfAborted();
-    let held: PinnedTile | undefined;
     try {
       const groups = tile.groups.filter((group) => group === spectrum.group || group.role === 'mask');
-      held = await pinTiles(storage, [{ tile, groups }]);
-      addFetched(counts, held.fetched);
-      await work(tile, spectrumFile(storage, tile, spectrum));
+      await withPinnedTiles(storage, [{ tile, groups }], (fetched) => {
+        addFetched(counts, fetched);
+        return work(tile, spectrumFile(storage, tile, spectrum));
+      });
       counts.tiles++;
     } catch (error) {
       if (job.signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
       addFailure(counts, job, tile.id, error, tileAnalysisFailed);
-    } finally {
-      held?.release();
     }
   };
   const failed = new Set(counts.failed.map(({ tile }) => tile));

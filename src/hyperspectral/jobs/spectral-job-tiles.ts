@@ -1,5 +1,5 @@
 /** Counts of the tiles that an analysis reads, and reasons why tiles are left out. */
-import { firstReasons, type TileCounts } from '../../derive/index.js';
+import { firstReasons, type TileCounts } from '../../jobs/index.js';
 import { noTileAnalysed } from '../errors.js';
 
 export const NO_SPECTRUM =

@@ -5,25 +5,19 @@
 import { rmSync } from 'node:fs';
 import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
 import { CUBE_BLOCK_SIDE, CubeFile } from '../../raster/index.js';
-import type { GroupRecord } from '../../storage/index.js';
 import { eachPanel, PANEL_PIXELS, type PixelMethod, pixelFunction } from '../pixel-methods/index.js';
 import { pixelNumber } from '../spectrum-reading/index.js';
 import type { MapTask } from './spectral-map-task.js';
 
-export interface WrittenSpectra {
-  record: GroupRecord;
-  /** Percent of the pixels that have a value in every band that is not empty. */
-  coverage: number;
-  /** 1 for pixels that have a value in some band. */
-  valid: Uint8Array;
-}
-
-/** Returns null and writes no file if no pixel has a value. Throws TW_IMAGERY_TILE_FILE and system errors. */
+/**
+ * Returns null and writes no file if no pixel has a value. `coverage`: percent of the pixels that have a value in every band that is not
+ * empty; `valid`: 1 for pixels that have a value in some band. Throws TW_IMAGERY_TILE_FILE and system errors.
+ */
 export function writeSpectralTile(
   { file, path }: Pick<MapTask, 'file' | 'path'>,
   method: PixelMethod,
   cell: CellGroup,
-): WrittenSpectra | null {
+) {
   if (path === undefined) throw new Error('a map of spectra needs a path');
   const { width, height } = file;
   const values = pixelFunction(method, file);

@@ -9,7 +9,6 @@ export { continuumRemoval } from './continuum-removal-method.js';
 export {
   countOf,
   type DenseLayer,
-  type DenseNetwork,
   identityEncoding,
   layerViews,
   PanelNetwork,

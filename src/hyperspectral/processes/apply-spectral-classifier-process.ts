@@ -1,6 +1,11 @@
 /** Applies a stored classifier to the tiles that match a filter, of its own or of another collection. */
 
-import { type DeriveResults, type PlannedDerivation, selectedTiles } from '../../derive/index.js';
+import {
+  type DeriveResults,
+  derivedProperties,
+  type PlannedDerivation,
+  selectedTiles,
+} from '../../derive/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { and, type Filter, references } from '../../query/index.js';
 import type { ModelVersionRecord, TileRecord } from '../../storage/index.js';
@@ -60,17 +65,15 @@ async function* planMaps<Method extends MapMethod>(
     return typeof found === 'string' ? undefined : found;
   };
   for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
-    const { collection, scene, grid, geocode, source, start, end, platform } = tile;
-    const spectrum = sources.includes(source)
+    const spectrum = sources.includes(tile.source)
       ? inputBands(tile, card)
-      : `their source is ${source}, and the model was trained on ${sources.join(', ')}`;
+      : `their source is ${tile.source}, and the model was trained on ${sources.join(', ')}`;
     if (typeof spectrum === 'string') {
       yield { skipped: spectrum };
       continue;
     }
-    const cell = { collection, scene, grid, geocode };
     yield mapDerivation(context, tile, spectrum, map, {
-      facts: { ...cell, source: 'predicted', start, end, platform, model: { id, version } },
+      facts: { ...derivedProperties(tile, 'predicted'), model: { id, version } },
       parameters: { model: id },
       metadata: { MODEL: `${id} ${version}` },
       checksScale: true,

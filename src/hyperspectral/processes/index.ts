@@ -6,44 +6,14 @@
  */
 
 export { applyClassifier } from './apply-spectral-classifier-process.js';
-export {
-  type ContinuumInputs,
-  type ContinuumResults,
-  continuumRemovalProcess,
-} from './continuum-removal-process.js';
-export {
-  type AnomalyInputs,
-  type AnomalyResults,
-  spectralAnomalyProcess,
-} from './spectral-anomaly-process.js';
+export { type ContinuumResults, continuumRemovalProcess } from './continuum-removal-process.js';
+export { type AnomalyResults, spectralAnomalyProcess } from './spectral-anomaly-process.js';
 export { type ClassifyResults, spectralClassificationProcess } from './spectral-classification-process.js';
-export {
-  type ClusterInputs,
-  type ClusterResults,
-  spectralClusteringProcess,
-} from './spectral-clustering-process.js';
-export {
-  type IndicesInputs,
-  type IndicesResults,
-  spectralIndicesProcess,
-} from './spectral-indices-process.js';
-export {
-  MATCH_METHODS,
-  type MatchInputs,
-  type MatchResults,
-  spectralMatchingProcess,
-} from './spectral-matching-process.js';
-export {
-  type ComponentsInputs,
-  type ComponentsResults,
-  mnfProcess,
-  pcaProcess,
-} from './spectral-pca-mnf-process.js';
-export {
-  type ResampleInputs,
-  type ResampleResults,
-  spectralResamplingProcess,
-} from './spectral-resampling-process.js';
+export { type ClusterResults, spectralClusteringProcess } from './spectral-clustering-process.js';
+export { type IndicesResults, spectralIndicesProcess } from './spectral-indices-process.js';
+export { type MatchInputs, type MatchResults, spectralMatchingProcess } from './spectral-matching-process.js';
+export { type ComponentsResults, mnfProcess, pcaProcess } from './spectral-pca-mnf-process.js';
+export { type ResampleResults, spectralResamplingProcess } from './spectral-resampling-process.js';
 export {
   type SmoothInputs,
   type SmoothResults,

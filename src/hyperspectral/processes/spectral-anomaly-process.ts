@@ -14,15 +14,12 @@ export interface AnomalyInputs extends AnalysisInputs {
   components?: number;
 }
 
-/** Parameters of the comparison with surrounding pixels. */
-interface LocalFit {
-  window: number[];
-  components: number;
+interface AnomalyFit {
+  /** Absent without a comparison with surrounding pixels, like the following members. */
+  window?: number[];
+  components?: number;
   /** Share of the variance of the collection that these components explain, 0 to 1. */
-  held: number;
-}
-
-interface AnomalyFit extends Partial<LocalFit> {
+  held?: number;
   pixels: number;
   /** Share of the mean variance that was added to the diagonal of the covariance of the collection. */
   loading: number;

@@ -2,12 +2,11 @@
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { collectionStatistics } from '../collection-passes/index.js';
-import { type AnalysisInputs, integer } from '../jobs/index.js';
+import { type AnalysedCollection, type AnalysisInputs, integer } from '../jobs/index.js';
 import { columns, eigenvalueChart, htmlTable, matrixFile, spectrumChart } from '../report/index.js';
 import type { BandStatistics } from '../reproducible-sums/index.js';
 import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../spectral-maps/index.js';
 import type { AnalysedBand } from '../spectrum-reading/index.js';
-import type { Components, ComponentsTask } from '../transforms/index.js';
 
 export interface ComponentsInputs extends AnalysisInputs {
   /** Number of components of the maps. */
@@ -53,7 +52,7 @@ export const pcaProcess: MapAnalysis<ComponentsInputs, ComponentsFit> = {
     'Maps of the principal components of the spectra of a collection, from the covariance over all clear pixels.',
   run: async (analysed, inputs) => {
     const [statistics] = await collectionStatistics(analysed, ['pixels']);
-    return fitComponents(inputs, statistics, 'pc', (task) => analysed.compute(task));
+    return fitComponents(analysed, inputs, statistics, 'pc');
   },
   conclude: (fit, _, bands) => {
     const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
@@ -74,20 +73,21 @@ export const mnfProcess: MapAnalysis<ComponentsInputs, ComponentsFit> = {
     const [pixels, differences] = await collectionStatistics(analysed, ['pixels', 'differences']);
     // The difference of two pixels has the noise of both.
     const noise = differences.covariance.map((value) => value / 2);
-    return fitComponents(inputs, pixels, 'mnf', (task) => analysed.compute({ ...task, noise }));
+    return fitComponents(analysed, inputs, pixels, 'mnf', noise);
   },
   conclude: (fit, _, bands) =>
     componentsConclusion(fit, bands, 'mnf', { headings: ['signal and noise to noise'] }),
 };
 
 async function fitComponents(
+  { compute }: AnalysedCollection,
   { components = DEFAULT_COMPONENTS }: ComponentsInputs,
   { pixels, mean, covariance }: BandStatistics,
   band: string,
-  solve: (task: ComponentsTask) => Promise<Components>,
+  noise?: Float64Array,
 ): Promise<FittedAnalysis<ComponentsFit>> {
   const count = Math.min(components, mean.length);
-  const { eigenvalues, weights } = await solve({ kind: 'components', covariance, count });
+  const { eigenvalues, weights } = await compute({ kind: 'components', covariance, count, noise });
   const rows = Array.from({ length: count }, (_, row) => row);
   return {
     map: {

@@ -109,15 +109,11 @@ function sensorBandsOf({ sensor, sensorBands = [] }: ResampleInputs): SensorBand
   return sensorBands.map((band, i) => ({ name: `b${i + 1}`, ...band }));
 }
 
-interface Resampling {
-  covered: SensorBand[];
-  /** One row for each covered band, one column for each band of the collection. */
-  weights: Float64Array;
-  uncovered: string[];
-}
-
-/** Throws TW_ANALYSIS_SENSOR_RANGE if no band is covered. */
-function resampling(inputs: ResampleInputs, bands: readonly AnalysedBand[]): Resampling {
+/**
+ * The bands of the sensor that are covered, and names of the others. `weights`: one row for each covered band, one column for each band of
+ * the collection. Throws TW_ANALYSIS_SENSOR_RANGE if no band is covered.
+ */
+function resampling(inputs: ResampleInputs, bands: readonly AnalysedBand[]) {
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const all = sensorBandsOf(inputs);
   const rows = all.map((band) => responseWeights(band, wavelengths));

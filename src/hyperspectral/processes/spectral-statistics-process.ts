@@ -1,8 +1,14 @@
 /** Mean, covariance and correlation of the bands of a collection, as a job. */
 
-import { mergeCounts, TILE_COUNTS_SCHEMA, type TileCounts } from '../../derive/index.js';
 import { significant } from '../../html/index.js';
-import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import {
+  type ConcludeContext,
+  type JobContext,
+  mergeCounts,
+  type Process,
+  TILE_COUNTS_SCHEMA,
+  type TileCounts,
+} from '../../jobs/index.js';
 import { listOf, objectOf } from '../../json-schema.js';
 import {
   ANALYSIS_PROPERTIES,

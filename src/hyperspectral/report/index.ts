@@ -17,6 +17,5 @@ export {
 export { type Curve, eigenvalueChart, spectrumChart } from './spectral-report-charts.js';
 export { writeFiles } from './spectral-report-files.js';
 export { bandMap, mapSections, type ReportMapStyle } from './spectral-report-maps.js';
-export { matrixFile } from './spectral-report-matrix.js';
-export { matrixImage } from './spectral-report-matrix-image.js';
+export { matrixFile, matrixImage } from './spectral-report-matrix.js';
 export { exampleSpectra } from './spectral-report-spectra.js';

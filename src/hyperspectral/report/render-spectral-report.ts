@@ -1,7 +1,8 @@
 /** The report of an analysis as one HTML page that fetches nothing. */
-import type { TileCounts } from '../../derive/index.js';
+
 import { type Html, html, htmlPage, PAGE_POLICY } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
+import type { TileCounts } from '../../jobs/index.js';
 import type { AnalysedBand } from '../spectrum-reading/index.js';
 import { REPORT_STYLE } from './spectral-report-style.js';
 

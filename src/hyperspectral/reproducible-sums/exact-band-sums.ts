@@ -17,22 +17,16 @@ const fixed = (value: number, bits: number) => BigInt(Math.round(value * 2 ** bi
 export const toFixedPoint = (value: number): bigint => fixed(value, SUM_BITS);
 export const fromFixedPoint = (sum: bigint): number => Number(sum) / 2 ** SUM_BITS;
 
-/** The sums of `ExactSums`, for another thread. */
-export interface FixedPointSums {
+/** The sums of `ExactSums` in fixed point, for another thread. */
+export interface FixedPointSums<T = bigint> {
   pixels: number;
-  /** In fixed point. */
-  sums: bigint[];
-  /** Sums of products of bands i <= j, row by row, in fixed point. */
-  products: bigint[];
+  sums: T[];
+  /** Sums of products of bands i <= j, row by row. */
+  products: T[];
 }
 
-/** `ExactSums` as JSON, for other nodes. */
-export interface SentSums {
-  pixels: number;
-  /** In fixed point, as text, because JSON has no large integers. */
-  sums: string[];
-  products: string[];
-}
+/** `ExactSums` for other nodes: integers as text, because JSON has no large integers. */
+export type SentSums = FixedPointSums<string>;
 
 export interface BandMoments {
   pixels: number;

@@ -10,7 +10,6 @@ export type SummedQuantity = 'pixels' | 'differences';
 
 /** Sums the pixels of a tile. */
 export interface SumsTask {
-  kind: 'sums';
   file: SpectrumFile;
   of: readonly SummedQuantity[];
 }

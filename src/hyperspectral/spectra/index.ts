@@ -4,13 +4,9 @@
  * `ingest` and `raster`.
  */
 
-export {
-  INDEX_NAMES,
-  type IndexName,
-  NARROW_BAND_INDICES,
-  type NarrowBandIndex,
-} from './narrow-band-indices.js';
+export { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from './narrow-band-indices.js';
 export { readSensor } from './read-spectral-sensor.js';
+export { readSmallText, unitInHeading } from './read-wavelength-table.js';
 export { responseWeights, type SensorBand } from './spectral-response.js';
 export { SENSOR_NAMES, SENSORS, type SensorName } from './spectral-sensors.js';
 export { type SmoothingWindow, savitzkyGolay } from './spectrum-smoothing.js';

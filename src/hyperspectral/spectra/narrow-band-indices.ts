@@ -1,16 +1,6 @@
 /** Narrow-band indices by name, as expressions over bands by wavelength. Bands are reflectance, 0 to 1. */
 
-export interface NarrowBandIndex {
-  title: string;
-  expression: string;
-  source: string;
-}
-
-const define = (title: string, expression: string, source: string): NarrowBandIndex => ({
-  title,
-  expression,
-  source,
-});
+const define = (title: string, expression: string, source: string) => ({ title, expression, source });
 
 export const NARROW_BAND_INDICES = {
   ndvi: define(
@@ -75,7 +65,7 @@ export const NARROW_BAND_INDICES = {
   clay: define('clay minerals ratio', '1650nm / 2215nm', 'Drury 1987'),
   ferrous: define('ferrous minerals ratio', '1650nm / 830nm', 'Segal 1982'),
   iron_oxide: define('ratio of ferric iron oxides', '660nm / 485nm', 'Segal 1982'),
-} satisfies Record<string, NarrowBandIndex>;
+};
 
 export type IndexName = keyof typeof NARROW_BAND_INDICES;
 export const INDEX_NAMES = Object.keys(NARROW_BAND_INDICES) as IndexName[];

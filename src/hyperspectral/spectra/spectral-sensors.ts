@@ -1,12 +1,5 @@
-/** Bands of sensors to which spectra can be resampled. */
+/** Bands of sensors to which spectra can be resampled. `source`: publication of the numbers. */
 import type { SensorBand } from './spectral-response.js';
-
-export interface Sensor {
-  title: string;
-  /** Publication of the numbers. */
-  source: string;
-  bands: SensorBand[];
-}
 
 const bandsOf = (bands: [name: string, wavelength: number, fwhm: number][]): SensorBand[] =>
   bands.map(([name, wavelength, fwhm]) => ({ name, wavelength, fwhm }));
@@ -46,7 +39,7 @@ export const SENSORS = {
       ['B9', 1373, 20],
     ]),
   },
-} satisfies Record<string, Sensor>;
+};
 
 export type SensorName = keyof typeof SENSORS;
 export const SENSOR_NAMES = Object.keys(SENSORS) as SensorName[];

@@ -7,7 +7,7 @@ import { loadModel } from '../../training/index.js';
 import { type MapTask, outputTileOfPlanes, ScaleCheck } from '../output-tiles/index.js';
 import { centreOf } from './build-spectral-cnn.js';
 import { eachPatch } from './each-patch.js';
-import type { NetMethod } from './spectral-cnn-method.js';
+import type { NetMethod } from './spectral-cnn-specs.js';
 
 /** Pixels of one batch of the engine. */
 const BATCH_PIXELS = 256;

@@ -2,7 +2,7 @@
 
 import type { SelectedEngine } from '../../engines/index.js';
 import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
-import { pinTiles, type TileRecord } from '../../storage/index.js';
+import { type TileRecord, withPinnedTiles } from '../../storage/index.js';
 import { mixedEngines } from '../../training/index.js';
 import {
   classesOfCodes,
@@ -129,15 +129,8 @@ async function withNeighbours<T>(
   work: (around: Neighbour[]) => Promise<T>,
 ): Promise<T> {
   const around = await findNeighbourSpectra(finder, tile, reach, spectrumOf);
-  const held = await pinTiles(
-    storage,
-    around.map(({ tile }) => ({ tile, groups: tile.groups })),
-  );
-  try {
-    return await work(neighbourFiles(storage, around));
-  } finally {
-    held.release();
-  }
+  const read = around.map(({ tile }) => ({ tile, groups: tile.groups }));
+  return withPinnedTiles(storage, read, () => work(neighbourFiles(storage, around)));
 }
 
 /** Pixels of a kind have the same set, and patches that overlap squares of the same sets. */

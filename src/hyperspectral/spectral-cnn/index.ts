@@ -4,8 +4,15 @@
  * `class-labels`, `dense-network-training`, `jobs`, `numeric`, `output-tiles`, `pixel-methods`, `spectrum-reading` and `training-samples`
  * and the parts `derive` (types), `engines`, `jobs` (types), `raster`, `storage` and `training`.
  */
-export { type NetMethod, netMethod } from './spectral-cnn-method.js';
 export { withMappers } from './spectral-cnn-processes.js';
-export { isNet, NET_SETTINGS, NETS, type NetName, patchSide } from './spectral-cnn-specs.js';
+export {
+  isNet,
+  NET_SETTINGS,
+  NETS,
+  type NetMethod,
+  type NetName,
+  netMethod,
+  patchSide,
+} from './spectral-cnn-specs.js';
 export { type CamSums, NetSession } from './spectral-cnn-training-session.js';
 export { type TrainedNet, trainNet } from './train-spectral-cnn.js';

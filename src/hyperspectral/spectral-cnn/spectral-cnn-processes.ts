@@ -12,9 +12,8 @@ import {
 import { netFailed } from '../errors.js';
 import type { MapTask } from '../output-tiles/index.js';
 import type { Standardisation } from '../pixel-methods/index.js';
-import type { NetMethod } from './spectral-cnn-method.js';
 import type { GroupGradient, NetTile, ParameterShape, PixelGroup } from './spectral-cnn-runtime.js';
-import type { NetShape } from './spectral-cnn-specs.js';
+import type { NetMethod, NetShape } from './spectral-cnn-specs.js';
 
 /** Requests to the processes. Results are in the order of the groups. */
 export type NetHandlers = {

@@ -1,8 +1,8 @@
 /** Reads spectral libraries: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
 import { extname } from 'node:path';
-import { messageOf } from '../../errors.js';
-import { readEnviLibrary, readSmallFile, type SpectralLibrary, toNanometres } from '../../raster/index.js';
+import { readEnviLibrary, type SpectralLibrary, toNanometres } from '../../raster/index.js';
 import { badLibrary } from '../errors.js';
+import { readSmallText, unitInHeading } from '../spectra/index.js';
 import { parseCsvLine } from './library-csv-cells.js';
 
 /** A larger file does not fit into a request. */
@@ -11,19 +11,12 @@ const MAX_FILE_BYTES = 50e6;
 /** Returns values as reflectance, 0 to 1. Throws TW_ANALYSIS_LIBRARY and the errors of rasters. */
 export async function readLibrary(path: string): Promise<SpectralLibrary> {
   const isText = /^\.(csv|txt)$/i.test(extname(path));
-  return scaled(isText ? parseCsv(await textOf(path), path) : await readEnviLibrary(path), path);
+  return scaled(isText ? await readCsv(path) : await readEnviLibrary(path), path);
 }
 
-async function textOf(path: string): Promise<string> {
-  const bytes = await readSmallFile(path, MAX_FILE_BYTES).catch((error) => {
-    throw badLibrary.because(error, path, messageOf(error));
-  });
-  return bytes.toString();
-}
-
-function parseCsv(text: string, path: string): SpectralLibrary {
+async function readCsv(path: string): Promise<SpectralLibrary> {
+  const text = await readSmallText(path, MAX_FILE_BYTES, badLibrary);
   const [heading, ...rows] = text
-    .replace(/^\ufeff/, '')
     .split(/\r?\n/)
     .filter((line) => line.trim() !== '')
     .map(parseCsvLine);
@@ -39,7 +32,7 @@ function parseCsv(text: string, path: string): SpectralLibrary {
       throw badLibrary(path, `line ${i + 2} does not contain ${names.length + 1} numbers`);
     return values;
   });
-  const [, unit] = /[([]\s*([^)\]]+)\s*[)\]]/.exec(heading[0]) ?? [];
+  const unit = unitInHeading(heading[0]);
   const spectrum = toNanometres(
     numbers.map(([wavelength]) => wavelength),
     unit,

@@ -2,14 +2,19 @@
 import {
   DERIVE_RESULTS,
   type DeriveResults,
-  emptyCounts,
-  mergeCounts,
+  derivedProperties,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   selectedTiles,
 } from '../../derive/index.js';
 import { messageOf } from '../../errors.js';
-import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import {
+  type ConcludeContext,
+  emptyCounts,
+  type JobContext,
+  mergeCounts,
+  type Process,
+} from '../../jobs/index.js';
 import { objectOf } from '../../json-schema.js';
 import {
   defaultToRawSource,
@@ -237,12 +242,11 @@ async function* planMaps<Method extends MapMethod>(
   const failed = new Set(counts.failed.map(({ tile }) => tile));
   for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
-    const { id, collection, scene, grid, geocode, start, end, platform } = tile;
-    const facts = { collection, scene, grid, geocode, source, start, end, platform };
+    const facts = derivedProperties(tile, source);
     const parameters = {};
     // The former map of a tile without a spectrum does not fit the new maps. A tile that has only failed keeps its map.
     if (!spectrum) yield { obsolete: { facts, inputs: [tile], parameters } };
-    else if (!failed.has(id))
+    else if (!failed.has(tile.id))
       yield mapDerivation(context, tile, spectrum, map, { facts, parameters, recipe, metadata, spectrumOf });
   }
 }

@@ -4,7 +4,6 @@ import { eachPanel, PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.j
 import { pixelNumber, type SpectrumFile, spectrumAt } from '../spectrum-reading/index.js';
 
 export interface ExtremesTask {
-  kind: 'extremes';
   file: SpectrumFile;
   /** Rows x bands. The compared values are |weights (x - centre) + bias|. */
   weights: Float64Array;

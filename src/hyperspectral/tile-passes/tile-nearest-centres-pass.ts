@@ -12,16 +12,15 @@ export interface Centres {
   centre: Float64Array;
 }
 
-export interface NearestTask extends Centres {
-  kind: 'nearest';
-  file: SpectrumFile;
-}
-
 /**
  * Sums over the pixels nearest to each centre, by the number of the centre from 0: sums of all bands, followed by the sum of the squared
  * distances from the centre. Ties go to the first centre.
  */
-export function nearestSums({ file, centres, centre }: NearestTask): FixedPointClassSums {
+export function nearestSums({
+  file,
+  centres,
+  centre,
+}: Centres & { file: SpectrumFile }): FixedPointClassSums {
   const { rows, evaluate } = pixelFunction({ kind: 'euclidean', centres, centre }, file);
   const sums = new TileClassSums({ scales: [...file.scales, 1], offsets: [...file.offsets, 0] });
   eachBlock(file, ({ bands, indexes }) => {

@@ -14,7 +14,6 @@ import type { Extreme } from './tile-extremes-pass.js';
 import type { Centres } from './tile-nearest-centres-pass.js';
 
 export interface DrawTask extends Centres {
-  kind: 'draw';
   file: SpectrumFile;
   /** Differs for each tile and each draw. */
   key: string;

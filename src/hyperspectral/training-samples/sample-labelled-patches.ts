@@ -24,7 +24,6 @@ export interface LabelledPatches {
 }
 
 export interface PatchesTask extends LabelledTile {
-  kind: 'patches';
   around: Neighbour[];
   standard: Standardisation;
   /** Share of the labelled pixels of each code to use, 0 to 1. */

@@ -17,7 +17,6 @@ export interface LabelledSpectra {
 }
 
 export interface SpectraTask extends LabelledTile {
-  kind: 'spectra';
   standard: Standardisation;
   /** Share of the labelled pixels of each code to use, 0 to 1. */
   shares: Float64Array;

@@ -3,12 +3,6 @@ import { singularCovariance } from '../errors.js';
 import { choleskyFactor, inverseOfLower, trace } from '../numeric/index.js';
 import type { BandStatistics, ClassMean } from '../reproducible-sums/index.js';
 
-export interface Discriminant {
-  /** One row per class. The score of a class is weights (x - centre) + bias, the logarithm of its probability up to a constant. */
-  weights: Float64Array;
-  bias: Float64Array;
-}
-
 /** Covariance within the classes, from the statistics of all their pixels together. */
 export function withinClasses(
   { pixels, mean, covariance }: BandStatistics,
@@ -25,13 +19,16 @@ export function withinClasses(
   });
 }
 
-/** `shrinkage`: share of the covariance that is replaced by the mean variance, 0 to 1. Throws TW_ANALYSIS_SINGULAR. */
+/**
+ * Returns weights and bias with one row per class: the score of a class is weights (x - centre) + bias, the logarithm of its probability up
+ * to a constant. `shrinkage`: share of the covariance that is replaced by the mean variance, 0 to 1. Throws TW_ANALYSIS_SINGULAR.
+ */
 export function discriminant(
   within: Float64Array,
   centre: Float64Array,
   classes: readonly ClassMean[],
   shrinkage: number,
-): Discriminant {
+) {
   const size = centre.length;
   const variance = trace(within, size);
   const shrunk = within.map((value, at) => {

@@ -3,5 +3,5 @@
  * covariances are refused. Imports the folders `numeric` and `reproducible-sums` (types).
  */
 export { discriminant, withinClasses } from './discriminant-transform.js';
-export { type Components, type ComponentsTask, pcaOrMnf } from './pca-mnf-transform.js';
+export { pcaOrMnf } from './pca-mnf-transform.js';
 export { whitening } from './whitening-transform.js';

@@ -7,11 +7,10 @@ import { singularNoise } from '../errors.js';
 import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface ComponentsTask {
-  kind: 'components';
   /** Symmetric, bands x bands. */
   covariance: Float64Array;
   /** Covariance of the noise; without it, the result is principal components. */
-  noise?: Float64Array;
+  noise?: Float64Array | undefined;
   /** Number of components to compute. */
   count: number;
 }

@@ -3,18 +3,10 @@ import { singularCovariance } from '../errors.js';
 import { choleskyFactor, inverseOfLower, trace } from '../numeric/index.js';
 
 export interface WhiteningTask {
-  kind: 'whitening';
   /** Symmetric, bands x bands. */
   covariance: Float64Array;
   /** Number of pixels that the covariance was computed from. */
   pixels: number;
-}
-
-export interface Whitening {
-  /** L^-1, where the covariance is L L'; bands x bands. */
-  whitening: Float64Array;
-  /** Share of the mean variance that was added to the diagonal; 0 for none. */
-  loading: number;
 }
 
 /** With fewer pixels per band, the small eigenvalues of a covariance are uncertain, so its diagonal is loaded. */
@@ -22,8 +14,11 @@ const MIN_PIXELS_PER_BAND = 10;
 /** Share of the mean variance that is added to the diagonal. */
 const DIAGONAL_LOADING = 1e-4;
 
-/** Throws TW_ANALYSIS_SINGULAR if the covariance has no inverse. */
-export function whitening({ covariance, pixels }: WhiteningTask): Whitening {
+/**
+ * Returns L^-1, where the covariance is L L', bands x bands, and the share of the mean variance that was added to the diagonal, 0 for none.
+ * Throws TW_ANALYSIS_SINGULAR if the covariance has no inverse.
+ */
+export function whitening({ covariance, pixels }: WhiteningTask) {
   const size = Math.sqrt(covariance.length);
   const loading = pixels < MIN_PIXELS_PER_BAND * size ? DIAGONAL_LOADING : 0;
   const loaded = covariance.slice();

@@ -27,13 +27,13 @@ export type Params = Record<string, number | undefined>;
 export interface Definition {
   /** Accepted numbers of bands, ascending. */
   bands: readonly number[];
-  /** Number of planes that it computes. */
-  makes: (bands: number) => number;
+  /** Number of planes that it computes. Default: 1. */
+  makes?: (bands: number) => number;
   /** The range of values from black to white without `rescale`. Undefined: it depends on the values, as for bands. */
   range?: readonly [low: number, high: number];
   /** Pixels at each side of an image whose values depend on pixels beyond it. Maps read this number of additional pixels. */
   margin?: number;
-  params: Record<string, NumberParam>;
+  params?: Record<string, NumberParam>;
   run: (planes: Planes, params: Params, pixel: MapPixelSize) => Float64Array[];
 }
 

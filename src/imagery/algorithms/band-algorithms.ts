@@ -1,5 +1,6 @@
 /** Algorithms that combine or convert the bands of each pixel, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
 import { BYTE_RANGE } from '../colours/index.js';
+import { medianOfSorted } from '../sorted-values.js';
 import { type Definition, toByte } from './algorithm-definition.js';
 
 /** Each band is a plane in memory. */
@@ -12,9 +13,7 @@ const BRIGHT = 127;
 
 const normalizedIndex: Definition = {
   bands: [2],
-  makes: () => 1,
   range: [-1, 1],
-  params: {},
   run: ({ planes: [a, b] }) => [
     a.map((_, i) => {
       const index = (b[i] - a[i]) / (b[i] + a[i]);
@@ -26,8 +25,6 @@ const normalizedIndex: Definition = {
 /** An algorithm that computes one number from the values of a pixel in all bands. */
 const statistic = (of: (values: Float64Array) => number): Definition => ({
   bands: countsFrom(1),
-  makes: () => 1,
-  params: {},
   run({ planes }) {
     const values = new Float64Array(planes.length);
     return [
@@ -43,12 +40,6 @@ const statistic = (of: (values: Float64Array) => number): Definition => ({
 const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 const mean = (values: Float64Array) => sum(values) / values.length;
 
-function median(values: Float64Array): number {
-  values.sort();
-  const middle = values.length >> 1;
-  return values.length % 2 === 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 /** Sample variance: divided by one less than the number of values. */
 function variance(values: Float64Array): number {
   const centre = mean(values);
@@ -60,7 +51,6 @@ const bytes = (of: (value: number) => number): Definition => ({
   bands: [1, 3],
   makes: (bands) => bands,
   range: BYTE_RANGE,
-  params: {},
   run: ({ planes }) => planes.map((plane) => plane.map((value) => toByte(of(value)))),
 });
 
@@ -76,22 +66,18 @@ export const BAND_ALGORITHMS = {
   floor: bytes(Math.floor),
   min: statistic((values) => Math.min(...values)),
   max: statistic((values) => Math.max(...values)),
-  median: statistic(median),
+  median: statistic((values) => medianOfSorted(values.sort())),
   mean: statistic(mean),
   std: { ...statistic((values) => Math.sqrt(variance(values))), bands: countsFrom(2) },
   var: { ...statistic(variance), bands: countsFrom(2) },
   sum: statistic(sum),
   grayscale: {
     bands: [3],
-    makes: () => 1,
-    params: {},
     run: ({ planes }) => [grey(planes)],
   } satisfies Definition,
   bitonal: {
     bands: [1, 3],
-    makes: () => 1,
     range: BYTE_RANGE,
-    params: {},
     run: ({ planes }) => [
       grey(planes).map((value) => (Number.isNaN(value) ? NaN : value > BRIGHT ? 255 : 0)),
     ],

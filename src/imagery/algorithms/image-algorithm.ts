@@ -39,14 +39,14 @@ export function parseAlgorithm(name: string, text: string | undefined, bands: nu
       `${name} needs ${wanted} ${wanted === '1' ? 'band' : 'bands'}, not ${bands}: choose with assets and bidx, or give expressions`,
     );
   }
-  const params = paramsOf(name, definition.params, text);
+  const params = paramsOf(name, text, definition.params);
   const { minz, maxz } = params;
   if (minz !== undefined && maxz !== undefined && minz >= maxz)
     throw badParams(`has a minz of ${minz}, which is not below the maxz of ${maxz}`);
   return { name, params, bands };
 }
 
-function paramsOf(algorithm: string, known: Record<string, NumberParam>, text = '{}'): Params {
+function paramsOf(algorithm: string, text = '{}', known: Record<string, NumberParam> = {}): Params {
   if (text.length > MAX_LENGTH) throw badParams(`is longer than ${MAX_LENGTH} characters`);
   let given: unknown;
   try {
@@ -77,7 +77,7 @@ function numberOf(name: string, { default: own, min, max, whole }: NumberParam, 
 }
 
 /** Number of planes that an algorithm computes. */
-export const outputPlaneCount = ({ name, bands }: Algorithm): number => DEFINITIONS[name].makes(bands);
+export const outputPlaneCount = ({ name, bands }: Algorithm): number => DEFINITIONS[name].makes?.(bands) ?? 1;
 
 /** The range of values from black to white; undefined if it depends on the values. */
 export const outputRange = ({ name }: Algorithm): Definition['range'] => DEFINITIONS[name].range;

@@ -30,7 +30,6 @@ function gradient({ width, height, planes: [plane] }: Planes): { down: Float64Ar
 /** Illumination from a direction. Heights are in units of pixels, as in titiler, so zooming in flattens the relief. */
 const hillshade: Definition = {
   bands: ONE_BAND,
-  makes: () => 1,
   range: BYTE_RANGE,
   margin: BORDER_PIXELS,
   params: {
@@ -58,7 +57,6 @@ const hillshade: Definition = {
 /** Slope in degrees. */
 const slope: Definition = {
   bands: ONE_BAND,
-  makes: () => 1,
   range: [0, 90],
   margin: BORDER_PIXELS,
   params: { buffer: margin, z_exaggeration: exaggeration },

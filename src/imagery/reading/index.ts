@@ -7,7 +7,6 @@
 export { buildSingleBandCog } from './build-single-band-cog.js';
 export { BlockCache } from './image-reading-cache.js';
 export { READ_HANDLERS } from './image-reading-handlers.js';
-export { isClear } from './image-reading-mask.js';
 export { TileReader } from './image-tile-reader.js';
 export { withOpenTile } from './open-tile-for-reading.js';
 export {
@@ -15,6 +14,7 @@ export {
   bandFile,
   bandFiles,
   groupsOf,
+  isClear,
   maskFile,
   physicalValue,
 } from './read-image-band-files.js';

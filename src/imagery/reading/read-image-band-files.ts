@@ -1,7 +1,7 @@
 /** The stored files of bands. */
 
 import type { BandIndex } from '../../expressions/index.js';
-import { nodataAsType } from '../../raster/index.js';
+import { Mask, nodataAsType } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 
 /** One band of a stored file, and its encoding: physical value = stored * scale + offset. Plain data. */
@@ -23,6 +23,10 @@ export const physicalValue = (
   stored: number,
   { hole, scale, offset }: Pick<BandFile, 'hole' | 'scale' | 'offset'>,
 ): number => (stored === hole ? NaN : stored * scale + offset);
+
+/** True for the mask codes clear, filled and not assessed; false for cloud, shadow, snow and no data. */
+export const isClear = (code: number) =>
+  code === Mask.clear || code === Mask.filled || code === Mask.notAssessed;
 
 /** Returns the file of a band. `nodata` replaces the nodata value of the band. */
 export function bandFile(

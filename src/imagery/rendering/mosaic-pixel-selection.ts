@@ -1,5 +1,7 @@
 /** How the pixel of a mosaic is chosen among the tiles of a cell. Names are those of titiler's `pixel_selection`. */
 
+import { medianOfSorted } from '../sorted-values.js';
+
 /** `first`: the least cloudy clear tile. `median`: the median of each plane over several clear tiles, which hides borders between dates. */
 export const PIXEL_SELECTIONS = ['first', 'median'] as const;
 
@@ -16,8 +18,7 @@ export function medianOfLayers(layers: readonly Float64Array[], length: number):
     let count = 0;
     for (const layer of layers) if (!Number.isNaN(layer[i])) values[count++] = layer[i]!;
     if (count === 0) continue;
-    const sorted = values.subarray(0, count).sort();
-    medians[i] = (sorted[(count - 1) >> 1]! + sorted[count >> 1]!) / 2;
+    medians[i] = medianOfSorted(values.subarray(0, count).sort());
   }
   return medians;
 }

@@ -84,12 +84,6 @@ export function medianWithin(parts: ValuesInBounds[]): number | undefined {
   return undefined;
 }
 
-/** `sorted`: ascending, at least one value. */
-export function medianOfSorted(sorted: Float64Array): number {
-  const [lower, upper] = medianRanks([{ count: sorted.length }]);
-  return (sorted[lower] + sorted[upper]) / 2;
-}
-
 /** Ranks of the two middle values, from 0; both are equal if the number of values is odd. */
 function medianRanks(parts: { count: number }[]): [number, number] {
   const count = sumOf(parts, (part) => part.count);

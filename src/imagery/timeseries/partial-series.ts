@@ -43,13 +43,17 @@ export interface PartialSeries {
   dates: PartialDate[];
 }
 
-export interface PartialDate extends AcquisitionStatistics {
-  /** Identifies collection, platform and time. */
-  key: string;
+export interface AcquisitionFacts {
+  /** Milliseconds since 1970. */
   start: number;
   end: number;
   collection: string;
   scenes: string[];
+}
+
+export interface PartialDate extends AcquisitionFacts, AcquisitionStatistics {
+  /** Identifies collection, platform and time. */
+  key: string;
 }
 
 export const MAX_TILES = 10_000;

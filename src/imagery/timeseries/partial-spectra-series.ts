@@ -7,7 +7,7 @@ import { isHyperspectral, type SpectralTags, spectralTags } from '../../raster/i
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
 import { bandFiles, groupsOf, maskFile } from '../reading/index.js';
-import { MAX_TILES } from './partial-series.js';
+import { type AcquisitionFacts, MAX_TILES } from './partial-series.js';
 import type { SeriesHandlers } from './series-handlers.js';
 import type { Zone } from './series-zone.js';
 import { type ZonePixels, zoneBudget, zonePixels } from './series-zone-pixels.js';
@@ -30,13 +30,9 @@ export interface PartialSpectra {
 
 export type SpectralBand = SpectralTags & { name: string };
 
-export interface PartialSpectraDate {
+export interface PartialSpectraDate extends AcquisitionFacts {
   /** Identifies collection, platform, time and bands. */
   key: string;
-  start: number;
-  end: number;
-  collection: string;
-  scenes: string[];
   bands: SpectralBand[];
   /** Pixels of the zone in each cell. */
   pixels: [cell: string, pixels: number][];

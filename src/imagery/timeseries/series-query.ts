@@ -30,15 +30,17 @@ const ZONE_STATISTICS_SCHEMA = objectOf({
   max: STATISTIC,
 });
 
+/** Members of the dates of series and spectra. */
+export const DATE_MEMBERS = {
+  key: TEXT,
+  start: TIME_SCHEMA,
+  end: TIME_SCHEMA,
+  collection: TEXT,
+  scenes: listOf(TEXT),
+};
+
 const DATE = objectOf(
-  {
-    key: TEXT,
-    start: TIME_SCHEMA,
-    end: TIME_SCHEMA,
-    collection: TEXT,
-    scenes: listOf(TEXT),
-    places: listOf(ZONE_STATISTICS_SCHEMA),
-  },
+  { ...DATE_MEMBERS, places: listOf(ZONE_STATISTICS_SCHEMA) },
   {
     median: STATISTIC,
     sketch: objectOf({ count: COUNT, step: COUNT, values: listOf(STATISTIC) }),

@@ -2,8 +2,8 @@
 import { excerpt } from '../../errors.js';
 import type { Bbox, Grid } from '../../grid/index.js';
 import { axisOrderHint } from '../../query/index.js';
-import { firstIndex } from '../bisection.js';
 import { badZone } from '../errors.js';
+import { firstIndex } from '../sorted-values.js';
 
 type Point = readonly [lon: number, lat: number];
 

@@ -2,8 +2,7 @@
 import type { QueryKind } from '../../dht/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
 import { withFilterCheck } from '../../query/index.js';
-import { TIME_SCHEMA } from '../../storage/index.js';
-import { ZONE_SCHEMA } from './series-query.js';
+import { DATE_MEMBERS, ZONE_SCHEMA } from './series-query.js';
 
 const BAND = objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER, good: { type: 'boolean' } });
 
@@ -16,11 +15,7 @@ const SUMS = objectOf({
 });
 
 const DATE = objectOf({
-  key: TEXT,
-  start: TIME_SCHEMA,
-  end: TIME_SCHEMA,
-  collection: TEXT,
-  scenes: listOf(TEXT),
+  ...DATE_MEMBERS,
   bands: listOf(BAND),
   pixels: listOf(tupleOf(TEXT, COUNT)),
   places: listOf(SUMS),

@@ -3,7 +3,7 @@ import type { QueryBounds, ScatterQuery } from '../../dht/index.js';
 import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
 import { zoneTooLarge } from '../errors.js';
 import { sumOf } from './distributed-series-median.js';
-import { MAX_TILES } from './partial-series.js';
+import { type AcquisitionFacts, MAX_TILES } from './partial-series.js';
 import type {
   PartialSpectra,
   PartialSpectraDate,
@@ -14,12 +14,7 @@ import { type Zone, zoneBbox } from './series-zone.js';
 import type { SpectrumSums } from './zonal-series-spectra.js';
 
 /** The spectrum of one acquisition over the clear pixels of the zone; NaN for a band without data. */
-export interface SpectrumDate {
-  /** Milliseconds since 1970. */
-  start: number;
-  end: number;
-  collection: string;
-  scenes: string[];
+export interface SpectrumDate extends AcquisitionFacts {
   bands: SpectralBand[];
   /** All pixels of the zone in cells that have tiles of the date. */
   pixels: number;

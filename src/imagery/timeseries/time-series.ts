@@ -12,17 +12,18 @@ import {
   type QuantileSketch,
   sumOf,
 } from './distributed-series-median.js';
-import { MAX_TILES, type PartialDate, type PartialSeries, type SeriesQuery } from './partial-series.js';
+import {
+  type AcquisitionFacts,
+  MAX_TILES,
+  type PartialDate,
+  type PartialSeries,
+  type SeriesQuery,
+} from './partial-series.js';
 import { type Zone, zoneBbox } from './series-zone.js';
 import type { ZoneStatistics } from './zonal-series-statistics.js';
 
 /** Statistics of one acquisition over the clear pixels of the zone that have data; NaN if there are none. */
-export interface SeriesDate {
-  /** Milliseconds since 1970. */
-  start: number;
-  end: number;
-  collection: string;
-  scenes: string[];
+export interface SeriesDate extends AcquisitionFacts {
   /** All pixels of the zone in the cells of the collection, including pixels without data or under cloud. */
   pixels: number;
   valid: number;

@@ -13,9 +13,9 @@ import {
   type TileGeoTiff,
   withOpenTile,
 } from '../reading/index.js';
+import { medianOfSorted } from '../sorted-values.js';
 import {
   type MedianBounds,
-  medianOfSorted,
   type QuantileSketch,
   quantileSketch,
   type ValuesInBounds,

@@ -5,6 +5,6 @@
  */
 
 export type { CacheStats } from './file-cache.js';
-export { type PinnedTile, pinTiles } from './pinned-tile.js';
+export { type PinnedTile, pinTiles, withPinnedTiles } from './pinned-tile.js';
 export { TileCache } from './tile-cache.js';
 export type { Fetcher } from './tile-fetcher.js';

@@ -45,3 +45,17 @@ export async function pinTiles(
     throw error;
   }
 }
+
+/** Runs `work` while the files are pinned. It gets the number of bytes that were fetched. Throws as `pinTiles` and `work` do. */
+export async function withPinnedTiles<T>(
+  files: TileFiles,
+  tiles: { tile: TileVersion; groups: GroupRecord[] }[],
+  work: (fetched: number) => Promise<T>,
+): Promise<T> {
+  const { fetched, release } = await pinTiles(files, tiles);
+  try {
+    return await work(fetched);
+  } finally {
+    release();
+  }
+}

@@ -2,10 +2,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, type Option } from 'commander';
-import type { TileCounts } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { MapResults } from '../../../hyperspectral/index.js';
-import type { Timed } from '../../../jobs/index.js';
+import type { TileCounts, Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import { withConnection } from '../../connection.js';
 import {

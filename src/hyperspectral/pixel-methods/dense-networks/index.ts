@@ -3,10 +3,8 @@
  * inputs. Imports files of a folder above and the folder `reproducible-sums` (types).
  */
 export {
-  centredLayers,
   countOf,
   type DenseLayer,
-  type DenseNetwork,
   layerViews,
   type Sizes,
   type Standardisation,

@@ -1,7 +1,7 @@
 /** Counts of the tiles of a run, and the reasons why tiles are left out or fail. */
-import { type ErrorMaker, messageOf, TilewrightError } from '../../errors.js';
-import type { JobContext } from '../../jobs/index.js';
-import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
+import { type ErrorMaker, messageOf, TilewrightError } from '../errors.js';
+import { COUNT, listOf, objectOf, TEXT } from '../json-schema.js';
+import type { JobContext } from './local/index.js';
 
 /** Tiles of a run, or of all runs of a job. Plain JSON. */
 export interface TileCounts {
@@ -24,7 +24,7 @@ export const TILE_COUNTS_SCHEMA = {
   failures: COUNT,
 };
 
-const MAX_LISTED_FAILURES = 1000;
+export const MAX_LISTED_FAILURES = 1000;
 const MAX_LISTED_REASONS = 3;
 
 export function emptyCounts(): TileCounts {
