@@ -123,3 +123,25 @@ test('commands report wrong files and addresses in words, with a code or as wron
     }),
   );
 });
+
+test('a server that is not tilewright is reported as such, whatever JSON it answers', async (t) => {
+  let body = '';
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(t, () => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const commands = ['search', 'info', 'jobs', 'node list', 'series 1,2 --expression ndvi', 'verify'];
+  for (body of ['{}', '[]', '{"features":null}']) {
+    const ended = await Promise.all(
+      commands.map((command) => tilewright(...command.split(' '), '--server', url)),
+    );
+    for (const { code, stderr, stdout } of ended) {
+      assert.match(stderr, /is it a tilewright server\? \[TW_CLIENT_BAD_ANSWER\]/);
+      assert.doesNotMatch(stderr + stdout, QUOTES);
+      assert.equal(code, 1);
+    }
+  }
+});
