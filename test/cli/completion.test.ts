@@ -57,7 +57,7 @@ test('bash completes commands, flags, values and file names', async (t) => {
   const complete = await completer(
     t,
     'bash',
-    'word=mine; IFS=:; COMP_WORDS=("$0" "$@"); COMP_CWORD=$#; _tilewright; [ $word = mine ] && printf "%s\\n" "${COMPREPLY[@]}"',
+    `word=mine; IFS=:; COMP_WORDS=("$0" "$@"); COMP_CWORD=$#; _tilewright; [ $word = mine ] && printf "%s\\n" "\${COMPREPLY[@]}"`,
   );
   checkWords(complete);
   checkFileNames(complete);
