@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -17,7 +17,14 @@ export interface Connection {
 
 type ConnectionOptions = Omit<TargetOptions, 'format'>;
 
-export const hasDataFolder = (dir: string) => existsSync(join(dir, 'node.json'));
+/** True also for a folder that this user may not read: opening it reports the reason. */
+export function hasDataFolder(dir: string): boolean {
+  try {
+    return statSync(join(dir, 'node.json'), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
 
 /**
  * Connects a command to the server of `--server`, or to a node in this process that opens the data folder. If a server has the folder

@@ -13,7 +13,7 @@ import { enableCompileCache } from './compile-cache.js';
 import { internalError, systemFailed } from './errors.js';
 import { requireFileDescriptors } from './open-file-limit.js';
 import { exitBySignal } from './signals.js';
-import { handleStdioErrors } from './stdio.js';
+import { handleStdioErrors, printWarnings } from './stdio.js';
 
 /** The program with the command that `argv` names. Without a known command, it has all commands, for help and suggestions. */
 async function buildProgram(argv: string[]): Promise<Command> {
@@ -45,6 +45,7 @@ function inherit(command: Command, from: Command): Command {
 
 async function main(): Promise<void> {
   handleStdioErrors();
+  printWarnings();
   try {
     enableCompileCache();
     requireFileDescriptors();

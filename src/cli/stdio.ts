@@ -1,4 +1,4 @@
-/** Handles errors of standard output and standard error. */
+/** Handles errors of standard output and standard error, and prints warnings. */
 import { messageOf } from '../errors.js';
 
 let isStdoutBroken = false;
@@ -23,4 +23,14 @@ export function handleStdioErrors(): void {
   });
   // There is no other output for the messages, and the work does not depend on them.
   process.stderr.on('error', () => {});
+}
+
+/** Prints warnings as the command prints errors. Node itself would add the id of the process and advice about its own flags. */
+export function printWarnings(): void {
+  // Nothing listens if the user has turned off warnings, for example with NODE_NO_WARNINGS=1.
+  if (process.listenerCount('warning') === 0) return;
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => {
+    process.stderr.write(`${name === 'Warning' ? 'warning' : name}: ${message}\n`);
+  });
 }

@@ -88,7 +88,7 @@ export class Client {
     const query = new URLSearchParams({ filename: body.name });
     for (const [name, value] of Object.entries(options))
       if (value !== undefined) query.set(name, queryText(value));
-    const job = await this.ask<JobDocument>('POST', `/ingest?${query}`, body).catch((error) => {
+    const job = await this.ask<JobDocument>('POST', `/ingest?${query}`, 'jobID', body).catch((error) => {
       throw hooks.signal?.aborted ? hooks.signal.reason : error;
     });
     return this.follow(job, hooks);
@@ -96,18 +96,18 @@ export class Client {
 
   /** The latest jobs, the newest first. */
   async jobs(limit = 100): Promise<JobDocument[]> {
-    return (await this.ask<{ jobs: JobDocument[] }>('GET', `/jobs?limit=${limit}`)).jobs;
+    return (await this.ask<{ jobs: JobDocument[] }>('GET', `/jobs?limit=${limit}`, 'jobs')).jobs;
   }
 
   /** Throws TW_JOB_NOT_FOUND, like the other methods with the id of a job. */
   job(id: string): Promise<JobDocument> {
-    return this.ask('GET', jobPath(id));
+    return this.ask('GET', jobPath(id), 'jobID');
   }
 
   /** Lines of a job's log after the line `after`. */
   async jobLog(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
     const path = `${jobPath(id)}/logs?after=${after}&limit=${limit}`;
-    return (await this.ask<{ lines: LogLine[] }>('GET', path)).lines;
+    return (await this.ask<{ lines: LogLine[] }>('GET', path, 'lines')).lines;
   }
 
   /** The states, progress and log of a job until it ends. Reconnects after a lost connection. */
@@ -117,12 +117,12 @@ export class Client {
 
   /** Cancels a job and waits until it has stopped. */
   cancelJob(id: string): Promise<JobDocument> {
-    return this.ask('DELETE', jobPath(id));
+    return this.ask('DELETE', jobPath(id), 'jobID');
   }
 
   /** Starts a job that repeats the failed part of an ended job. Throws TW_JOB_NOTHING_FAILED, TW_JOB_NOT_ENDED. */
   retryJob(id: string): Promise<JobDocument> {
-    return this.ask('POST', `${jobPath(id)}/retry`);
+    return this.ask('POST', `${jobPath(id)}/retry`, 'jobID');
   }
 
   private async follow<Results>(
@@ -137,12 +137,12 @@ export class Client {
         await pollLog();
         await sleep(pause, undefined, { signal: hooks.signal });
         pause = Math.min(MAX_POLL_MS, pause * 1.5);
-        job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
+        job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`, 'jobID');
       }
     } catch (error) {
       if (unreachable.is(error)) throw jobLost.because(error, job.jobID, error.message);
       if (!hooks.signal?.aborted) throw error;
-      await this.ask('DELETE', `/jobs/${job.jobID}`);
+      await this.ask<JobDocument>('DELETE', `/jobs/${job.jobID}`, 'jobID');
       throw jobCancelledByUser.because(error, job.jobID);
     }
     hooks.onProgress?.(job);
@@ -151,7 +151,10 @@ export class Client {
       if (!job.error) throw badAnswer(`/jobs/${job.jobID}`, 200);
       throw new JobError(job.error, job.results);
     }
-    return { job: job.jobID, results: await this.ask<Timed<Results>>('GET', `/jobs/${job.jobID}/results`) };
+    return {
+      job: job.jobID,
+      results: await this.ask<Timed<Results>>('GET', `/jobs/${job.jobID}/results`, undefined),
+    };
   }
 
   /** Returns a function that passes new lines of the log to `onLog`. */
@@ -168,9 +171,9 @@ export class Client {
   }
 
   private start(process: string, inputs: object): Promise<JobDocument> {
-    if (process !== 'ingest') return this.ask('POST', `/processes/${process}/execution`, { inputs });
+    if (process !== 'ingest') return this.ask('POST', `/processes/${process}/execution`, 'jobID', { inputs });
     const { paths, ...options } = inputs as { paths: string[] };
-    return this.ask('POST', '/ingest', { href: paths, ...options });
+    return this.ask('POST', '/ingest', 'jobID', { href: paths, ...options });
   }
 
   /** Downloads a result file of a job to `path`. An incomplete file is never left at `path`. */
@@ -192,12 +195,12 @@ export class Client {
 
   /** The files that are needed to train a model of one cell on this machine. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
   trainingPlace(inputs: CellInputs): Promise<CellManifest> {
-    return this.ask('POST', '/training/place', inputs);
+    return this.ask('POST', '/training/place', 'dates', inputs);
   }
 
   /** The models that cannot be trained on one cell. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
   checkPlace(inputs: CheckInputs): Promise<CellCheck> {
-    return this.ask('POST', '/training/check', inputs);
+    return this.ask('POST', '/training/check', 'skipped', inputs);
   }
 
   /** Downloads a file of a tile, given by its path in the API, to `path`. Works like `download`. */
@@ -207,63 +210,64 @@ export class Client {
 
   /** One page of items. */
   search(request: SearchRequest): Promise<ItemCollection> {
-    return this.ask('POST', '/search', request);
+    return this.ask('POST', '/search', 'features', request);
   }
 
   /** Values of an expression at a point or polygon, by date. Uses raw tiles by default. */
   series(request: SeriesRequest): Promise<SeriesDocument> {
-    return this.ask('POST', '/timeseries', request);
+    return this.ask('POST', '/timeseries', 'series', request);
   }
 
   /** The spectrum of a point or polygon on each date. Uses raw tiles by default. */
   spectra(request: SpectraRequest): Promise<SpectraDocument> {
-    return this.ask('POST', '/spectra', request);
+    return this.ask('POST', '/spectra', 'spectra', request);
   }
 
   collections(): Promise<PartialDocument & { collections: { id: string }[] }> {
-    return this.ask('GET', '/collections');
+    return this.ask('GET', '/collections', 'collections');
   }
 
   /** `asOf` is present if etcd does not answer: the nodes are as of that time. */
   nodes(): Promise<{ nodes: ListedNode[]; asOf?: string }> {
-    return this.ask('GET', '/cluster/nodes');
+    return this.ask('GET', '/cluster/nodes', 'nodes');
   }
 
   /** The usage of each node. `unanswered` lists running nodes that do not answer, or whose version lacks this route. */
   usage(): Promise<{ nodes: NodeUsageDocument[]; unanswered: string[] }> {
-    return this.ask('GET', '/cluster/usage');
+    return this.ask('GET', '/cluster/usage', 'nodes');
   }
 
   locate(grid: string, geocode: string): Promise<CellLocation> {
-    return this.ask('GET', `/cluster/locate/${grid}/${encodeURIComponent(geocode)}`);
+    return this.ask('GET', `/cluster/locate/${grid}/${encodeURIComponent(geocode)}`, 'owners');
   }
 
   drain(node: string): Promise<{ id: string; draining: boolean }> {
-    return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/drain`);
+    return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/drain`, 'id');
   }
 
   /** Stops draining a node, so that it takes slots again. */
   rejoin(node: string): Promise<{ id: string; draining: boolean }> {
-    return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/join`);
+    return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/join`, 'id');
   }
 
   rebalance(dryRun: boolean): Promise<RebalanceDocument> {
-    return this.ask('POST', '/cluster/rebalance', { dryRun });
+    return this.ask('POST', '/cluster/rebalance', 'nodes', { dryRun });
   }
 
   /** `damaged` has the ids of models with a damaged record. */
   models(): Promise<{ models: { id: string }[]; damaged?: string[] }> {
-    return this.ask('GET', '/models');
+    return this.ask('GET', '/models', 'models');
   }
 
   /** A version of a model with its card; `latest` and `best` are accepted. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION. */
   model<Card>(id: string, version = 'latest'): Promise<ModelDocument<Card>> {
-    return this.ask('GET', versionPath(id, version));
+    return this.ask('GET', versionPath(id, version), 'version');
   }
 
   /** The latest first. */
   async modelVersions(id: string): Promise<ListedVersion[]> {
-    return (await this.ask<{ versions: ListedVersion[] }>('GET', `${modelPath(id)}/versions`)).versions;
+    return (await this.ask<{ versions: ListedVersion[] }>('GET', `${modelPath(id)}/versions`, 'versions'))
+      .versions;
   }
 
   /** Downloads a file of a version of a model, such as `model.onnx`, to `path`. Works like `download`. */
@@ -282,11 +286,11 @@ export class Client {
     place: { tile: string } | { collection: string; geocode: string },
     limit?: number,
   ): Promise<SimilarDocument> {
-    return this.ask('POST', '/similar', { ...place, limit });
+    return this.ask('POST', '/similar', 'similar', { ...place, limit });
   }
 
-  health(): Promise<object> {
-    return this.ask('GET', '/health');
+  health(): Promise<{ status: string }> {
+    return this.ask('GET', '/health', 'status');
   }
 
   /** The collection, item, model or job with this id, or null. Throws TW_QUERY_UNANSWERED if no node answers for a tile with this id. */
@@ -303,7 +307,7 @@ export class Client {
       if (status === 200) return { kind, document: body };
     }
     // The tile may exist on a node that does not answer. The route of a single tile then throws.
-    if (partial) return { kind: 'item', document: await this.ask('GET', itemPath(id)) };
+    if (partial) return { kind: 'item', document: await this.ask<{ id: string }>('GET', itemPath(id), 'id') };
     return null;
   }
 
@@ -313,7 +317,7 @@ export class Client {
     const all: SceneSummary[] = [];
     const query = new URLSearchParams({ limit: String(PAGE_SIZE) });
     for (;;) {
-      const { scenes, links } = await this.ask<ScenePage>('GET', `${path}?${query}`);
+      const { scenes, links } = await this.ask<ScenePage>('GET', `${path}?${query}`, 'scenes');
       all.push(...scenes);
       const next = links.find(({ rel }) => rel === 'next');
       if (!next) return all;
@@ -342,9 +346,18 @@ export class Client {
     return Number(answer.headers[counted]);
   }
 
-  private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  /** `member` is a member that every answer of this route has. An answer without it is not from tilewright: TW_CLIENT_BAD_ANSWER. */
+  private async ask<T>(
+    method: string,
+    path: string,
+    member: (keyof T & string) | undefined,
+    body?: unknown,
+  ): Promise<T> {
     const answer = await this.transport(method, path, body);
-    if (answer.status < 400 && answer.body !== null) return answer.body as T;
+    const document = Object(answer.body);
+    const isFromTilewright =
+      answer.body !== null && (member === undefined || (document[member] ?? undefined) !== undefined);
+    if (answer.status < 400 && isFromTilewright) return answer.body as T;
     throw errorFromResponse(path, answer);
   }
 }

@@ -1,11 +1,14 @@
-import { defineError } from '../errors.js';
+import { defineError, excerpt } from '../errors.js';
 
 export const storageCorrupt = defineError(
   'TW_STORAGE_CORRUPT',
   500,
   'A stored record or file is damaged: its checksum does not match. Ingest the scene again, or train the model again; `tilewright verify` lists everything that is damaged.',
-  (what: string, where: string) =>
-    `${what} in ${where} is damaged: its bytes differ from those that were written. Run "tilewright verify", then ingest or train again what it lists.`,
+  (
+    what: string,
+    where: string,
+    remedy = 'Run "tilewright verify", then ingest or train again what it lists.',
+  ) => `${what} in ${where} is damaged: its bytes differ from those that were written. ${remedy}`,
 );
 
 export const storageDamaged = defineError(
@@ -54,8 +57,10 @@ export const storageReadOnly = defineError(
   'TW_STORAGE_READ_ONLY',
   500,
   'This user may not write to the data folder, or it is on a read-only file system.',
-  (dir: string) =>
-    `${dir} cannot be written by this user; check its owner and permissions, or choose another folder with --data`,
+  (dir: string, isReadOnlyDisk: boolean) =>
+    isReadOnlyDisk
+      ? `${dir} is on a read-only file system; make it writable, or choose another folder with --data`
+      : `${dir} cannot be written by this user; check its owner and permissions, or choose another folder with --data`,
 );
 
 export const storageIo = defineError(
@@ -69,8 +74,10 @@ export const storageFormat = defineError(
   'TW_STORAGE_FORMAT',
   500,
   'The data folder was made by a version of tilewright with another format, or its node.json is damaged.',
-  (file: string, found: string) =>
-    `${file} has ${found}, but this version reads only formats 1 and 2; use the version that made it, or another folder with --data`,
+  (file: string, fault: { format: unknown } | { damage: string }) =>
+    'format' in fault
+      ? `${file} has the format ${excerpt(fault.format)}, but this version reads only formats 1 and 2; use the version that made it, or another folder with --data`
+      : `${file} is damaged: ${fault.damage}; restore it from a backup, or remove it: the next ingest or server creates it with a new id of the node, and keeps the tiles`,
 );
 
 export const storageBadName = defineError(

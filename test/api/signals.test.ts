@@ -78,17 +78,29 @@ test('readiness names the dependency that is unavailable', async (t) => {
   for (const log of [behind, () => Promise.reject(new Error('no etcd'))])
     assert.deepEqual(await statesWith({ bounds: log }), { ...low, store: 'ok', etcd: 'unavailable' });
 
-  let calls = 0;
+  // Twenty clients cost one request to the object store and one to etcd.
+  const calls = { head: 0, bounds: 0 };
   const counting = {
-    head: async (name: string) => {
-      calls++;
-      return { name, bytes: 1, modified: 0 };
+    cluster: {
+      replica: { applied: 7 },
+      log: {
+        bounds: async () => {
+          calls.bounds++;
+          return bounds();
+        },
+      },
     },
+    objects: {
+      head: async (name: string) => {
+        calls.head++;
+        return { name, bytes: 1, modified: 0 };
+      },
+    },
+    hasEtcd: true,
   };
-  const cluster = { cluster: undefined, objects: counting, hasEtcd: false };
-  const checks = new DependencyChecks({ storage, cluster: cluster as never });
-  await Promise.all(Array.from({ length: 20 }, () => checks.states()));
-  assert.equal(calls, 1);
+  const checks = new DependencyChecks({ storage, cluster: counting as never });
+  await Promise.all(Array.from({ length: 20 }, () => [checks.states(), checks.logBounds()]).flat());
+  assert.deepEqual(calls, { head: 1, bounds: 1 });
 });
 
 /** Long enough on a machine that is busy with other things. */

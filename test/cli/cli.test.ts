@@ -1,6 +1,6 @@
 /** The command as users run it: real processes, exit codes, stdout and stderr. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -231,23 +231,4 @@ test('a limit of file descriptors that is too low is named, and the lowest that 
   );
   const accepted = await ingest(256);
   assert.equal(accepted.code, 0, accepted.stderr);
-});
-
-test('the completion script of bash offers commands, subcommands and flags', async (t) => {
-  const script = join(await tempFolder(t), 'completion.bash');
-  const { stdout, code } = await tilewright('completion', 'bash');
-  assert.equal(code, 0);
-  await writeFile(script, stdout);
-  const complete = (...words: string[]) => {
-    const typed = words.map((word) => `'${word}'`).join(' ');
-    const command = `source '${script}'; COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _tilewright; echo "\${COMPREPLY[@]}"`;
-    return execFileSync('bash', ['-c', command], { encoding: 'utf8' }).trim().split(' ');
-  };
-  assert.deepEqual(complete('tilewright', 'tr'), ['train']);
-  assert.deepEqual(complete('tilewright', 'node', 'dr'), ['drain']);
-  assert.deepEqual(complete('tilewright', 'search', '--min-co'), ['--min-coverage']);
-  assert.deepEqual(complete('tilewright', 'node', 'drain', '--dat'), ['--data']);
-  assert.ok(!complete('tilewright', 'train', '--').includes('--curriculum'), 'a hidden flag is offered');
-  for (const shell of ['zsh', 'fish']) assert.equal((await tilewright('completion', shell)).code, 0);
-  assert.equal((await tilewright('completion', 'csh')).code, 2);
 });

@@ -1,13 +1,14 @@
 /** Errors of the system, of the network and of JSON in words: messages name the input and the reason, and no codes or calls of Node. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { messageOf } from '../../src/errors.js';
 import { parseJson } from '../../src/json-text.js';
+import { Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
@@ -122,4 +123,67 @@ test('commands report wrong files and addresses in words, with a code or as wron
       assert.equal(ended.code, code, args.join(' '));
     }),
   );
+});
+
+test('a server that is not tilewright is reported as such, whatever JSON it answers', async (t) => {
+  let body = '';
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(t, () => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const check = async (...args: string[]) => {
+    const { code, stderr, stdout } = await tilewright(...args, '--server', url);
+    assert.match(stderr, /is it a tilewright server\? \[TW_CLIENT_BAD_ANSWER\]/);
+    assert.doesNotMatch(stderr + stdout, QUOTES);
+    assert.equal(code, 1);
+  };
+  body = '{}';
+  await Promise.all([check('search'), check('info'), check('jobs'), check('verify')]);
+  body = '{"features":null}';
+  await check('search');
+});
+
+test('a damaged data folder is reported by its file, with what to do', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  await (await Storage.open(data)).close();
+  const search = async (from: string) => {
+    const ended = await tilewright('search', '--data', from);
+    assert.doesNotMatch(ended.stderr, QUOTES);
+    assert.doesNotMatch(ended.stderr, /\(node:|--trace-warnings/);
+    return ended;
+  };
+  const copy = async (name: string, damage: (at: string) => Promise<unknown>) => {
+    const at = join(folder, name);
+    await cp(data, at, { recursive: true });
+    await damage(at);
+    return search(at);
+  };
+  const truncated = await copy('truncated', (at) => truncate(join(at, 'node.json'), 20));
+  assert.match(
+    truncated.stderr,
+    /node\.json is damaged: it is not JSON: .*; restore it.*\[TW_STORAGE_FORMAT\]/,
+  );
+  const isFolder = await copy('folder', async (at) => {
+    await rm(join(at, 'node.json'));
+    await mkdir(join(at, 'node.json'));
+  });
+  assert.match(isFolder.stderr, /node\.json failed: it is a folder, not a file \[TW_STORAGE_IO\]/);
+  const catalogue = await copy('catalogue', (at) => rm(join(at, 'catalogue', 'CURRENT')));
+  assert.match(catalogue.stderr, /the catalogue .* is damaged: .*from a backup.*\[TW_STORAGE_CORRUPT\]/);
+  assert.doesNotMatch(catalogue.stderr, /verify/);
+  const loop = await copy('loop', async (at) => {
+    await rm(join(at, 'node.json'));
+    await symlink('node.json', join(at, 'node.json'));
+  });
+  assert.match(loop.stderr, /node\.json has a loop of symbolic links \[TW_STORAGE_IO\]/);
+  const columns = await copy('columns', async (at) => {
+    await mkdir(join(at, 'columns'), { recursive: true });
+    await writeFile(join(at, 'columns', '000000000001.snap'), 'x');
+  });
+  assert.match(columns.stderr, /^warning: the index is read from the catalogue, because 000000000001\.snap /);
+  assert.equal(columns.code, 0);
 });

@@ -9,7 +9,7 @@ import {
   coordinationUnavailable,
   measuredKvStore,
 } from '../../src/coordination/index.js';
-import { NodeMetrics } from '../../src/metrics/index.js';
+import { NodeMetrics, Snapshot } from '../../src/metrics/index.js';
 import { measuredStore, type ObjectStore, storeNotFound } from '../../src/storage/index.js';
 import { parsePrometheus } from '../support/prometheus.js';
 
@@ -96,4 +96,12 @@ test('the process is measured from the start until the end of the node', async (
   assert.equal(await collections(), counted);
   // The timer of the delay has stopped: nothing has been measured since the last scrape.
   assert.equal((await samplesOf(metrics)).get('nodejs_eventloop_lag_max_seconds'), 0);
+});
+
+test('a metric without any set of labels has no value', async () => {
+  const snapshot = new Snapshot();
+  snapshot.gauge('clock_offset_seconds', 'By node.', []);
+  snapshot.counter('peer_errors_total', 'By node.', []);
+  snapshot.gauge('members', 'Nodes.', 0);
+  assert.deepEqual([...parsePrometheus(await snapshot.text())], [['tilewright_members', 0]]);
 });

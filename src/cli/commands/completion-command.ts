@@ -27,52 +27,89 @@ interface Context {
   path: string[];
   subcommands: Command[];
   options: Option[];
+  /** False if the command accepts no arguments, so that only flags can follow. */
+  hasArguments: boolean;
+  /** The values of an argument that allows only these. */
+  choices: readonly string[];
 }
 
 function contextsOf(commands: readonly Command[], path: string[] = []): Context[] {
   const below = commands.flatMap((command) => {
-    const own = [...path, command.name()];
-    const [context, ...others] = contextsOf(command.commands, own);
-    return [{ ...context!, options: command.options.filter(({ hidden }) => !hidden) }, ...others];
+    const [context, ...others] = contextsOf(command.commands, [...path, command.name()]);
+    const { registeredArguments } = command;
+    const own: Context = {
+      ...context!,
+      options: command.options.filter(({ hidden }) => !hidden),
+      hasArguments: registeredArguments.length > 0,
+      choices: registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    };
+    return [own, ...others];
   });
-  return [{ path, subcommands: [...commands], options: [] }, ...below];
+  return [{ path, subcommands: [...commands], options: [], hasArguments: false, choices: [] }, ...below];
 }
 
-const wordsOf = ({ subcommands, options }: Context): string[] => [
-  ...subcommands.map((command) => command.name()),
+const namesOf = (commands: Command[]): string[] => commands.map((command) => command.name());
+
+const flagsOf = ({ options, path }: Context): string[] => [
   ...options.flatMap(({ long }) => long ?? []),
   '--help',
+  ...(path.length === 0 ? ['--version'] : []),
 ];
 
-/** Completes by the longest known path; after a flag and elsewhere, the shell completes file names. */
+/** The words offered before the user types a dash. None: the shell completes file names. */
+function wordsOf(context: Context): string[] {
+  const { subcommands, choices, hasArguments } = context;
+  const words = [...namesOf(subcommands), ...choices];
+  return words.length > 0 || hasArguments ? words : flagsOf(context);
+}
+
+/**
+ * Completes by the longest known path. The shell completes file names if the script offers no words. `path` and `words` are
+ * special variables in zsh, so the script has other names for them.
+ */
 function bashScript(contexts: Context[], shell: 'bash' | 'zsh'): string {
-  const cases = contexts
-    .filter(({ path }) => path.length > 0)
-    .map(
-      (context) =>
-        `      '${context.path.join(' ')}') path="$next"; words='${wordsOf(context).join(' ')}' ;;`,
-    );
+  const cases = contexts.map((context) => {
+    const valued = context.options.filter(({ required }) => required).map(({ long }) => long);
+    return `      '${context.path.join(' ')}') known="$next"; names='${wordsOf(context).join(' ')}'; flags='${flagsOf(context).join(' ')}'; valued=' ${valued.join(' ')} ' ;;`;
+  });
+  const values = contexts.flatMap(({ path, options }) =>
+    options.flatMap(({ argChoices, long }) =>
+      argChoices === undefined ? [] : `    '${path.join(' ')} ${long}') offered='${argChoices.join(' ')}' ;;`,
+    ),
+  );
   const script = `_tilewright() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" path='' next words
-  words='${wordsOf(contexts[0]!).join(' ')} --version'
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    next="\${path:+$path }$word"
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
+  local IFS=$' \\t\\n' known='' next='' word names flags valued offered
+  for word in '' "\${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
+    next="\${known:+$known }$word"
     case "$next" in
 ${cases.join('\n')}
     esac
   done
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  offered="$names"
+  [[ "$current" == -* ]] && offered="$flags"
+  [[ "$valued" == *" $previous "* ]] && offered=''
+  case "$known $previous" in
+${values.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$offered" -- "$current"))
 }
 complete -o default -F _tilewright tilewright`;
-  return shell === 'zsh' ? `autoload -Uz bashcompinit && bashcompinit\n${script}` : script;
+  return shell === 'zsh' ? `${ZSH_SETUP}\n${script}` : script;
 }
+
+/** zsh has the commands of bash after bashcompinit, which needs compinit. */
+const ZSH_SETUP = `(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+autoload -Uz bashcompinit && bashcompinit`;
 
 function fishScript(contexts: Context[]): string {
   const quoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
+  const values = (choices: readonly string[] = []) =>
+    choices.length > 0 ? ` -f -a '${choices.join(' ')}'` : '';
   return contexts
-    .flatMap(({ path, subcommands, options }) => {
+    .flatMap(({ path, subcommands, options, choices }) => {
       const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
-      const names = subcommands.map((command) => command.name());
+      const names = namesOf(subcommands);
       const isFirst = path.length === 0 ? ['__fish_use_subcommand'] : seen;
       const before =
         names.length > 0 && path.length > 0 ? [`not __fish_seen_subcommand_from ${names.join(' ')}`] : [];
@@ -82,9 +119,10 @@ function fishScript(contexts: Context[]): string {
           (command) =>
             `complete -c tilewright -n ${when} -f -a ${command.name()} -d ${quoted(command.description())}`,
         ),
+        ...(choices.length > 0 ? [`complete -c tilewright -n ${when}${values(choices)}`] : []),
         ...options.map(
-          ({ long, description, required }) =>
-            `complete -c tilewright -n ${quoted(seen.join('; and '))} -l ${long!.slice(2)}${required ? ' -r' : ''} -d ${quoted(description)}`,
+          ({ long, description, required, argChoices }) =>
+            `complete -c tilewright -n ${quoted(seen.join('; and '))} -l ${long!.slice(2)}${required ? ' -r' : ''}${values(argChoices)} -d ${quoted(description)}`,
         ),
       ];
     })

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseJsonOr } from '../../json-text.js';
+import { messageOf } from '../../errors.js';
+import { parseJson, parseJsonOr } from '../../json-text.js';
 import { Catalogue } from '../catalogue/index.js';
 import {
   dataFolderIsStore,
@@ -139,16 +140,19 @@ async function refuseLostRecords(dir: string, marker: string, catalogue: Catalog
 
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const file = join(dir, 'node.json');
-  const text = await readText(file);
+  const text = await onDisk(file, () => readText(file));
   if (text === undefined) return undefined;
-  const { format, id, created } =
-    parseJsonOr<Record<string, unknown> | null>(text, (cause) =>
-      storageFormat.because(cause, file, 'no JSON'),
-    ) ?? {};
-  if (typeof format !== 'number' || !READABLE_FORMATS.includes(format))
-    throw storageFormat(file, `format ${JSON.stringify(format)}`);
+  let parsed: { id?: unknown; format?: unknown; created?: unknown } | null;
+  try {
+    parsed = parseJson(text) as typeof parsed;
+  } catch (error) {
+    throw storageFormat.because(error, file, { damage: messageOf(error) });
+  }
+  const { format, id, created } = parsed ?? {};
+  if (format === undefined) throw storageFormat(file, { damage: 'it has no format' });
+  if (typeof format !== 'number' || !READABLE_FORMATS.includes(format)) throw storageFormat(file, { format });
   if (typeof id !== 'string' || typeof created !== 'string')
-    throw storageFormat(file, 'no id or no date of creation');
+    throw storageFormat(file, { damage: 'it has no id or no date of creation' });
   return { id, format, created };
 }
 

@@ -3,7 +3,12 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { storageCorrupt, storageFull, storageIo, storageLocked, storageReadOnly } from '../errors.js';
 
 const DISK_FULL = /No space left on device|Disk quota exceeded/;
-const DISK_READ_ONLY = /Permission denied|Operation not permitted|Read-only file system/;
+const READ_ONLY_DISK = /Read-only file system/;
+const NO_PERMISSION = /Permission denied|Operation not permitted/;
+
+/** `tilewright verify` cannot open a damaged catalogue. */
+const CATALOGUE_REMEDY =
+  'Restore the data folder from a backup, or ingest the scenes into another folder with --data.';
 
 /**
  * The error that a user sees if the file system or LevelDB throws `error` for `dir`. LevelDB reports the errno only in its
@@ -19,10 +24,11 @@ export function asStorageError(error: unknown, dir: string): unknown {
 
   if (some(['LEVEL_LOCKED'])) return storageLocked.because(error, dir, 'another process');
   if (some(['ENOSPC', 'EDQUOT'], DISK_FULL)) return storageFull.because(error, dir);
-  if (some(['EACCES', 'EPERM', 'EROFS'], DISK_READ_ONLY)) return storageReadOnly.because(error, dir);
+  if (some(['EROFS'], READ_ONLY_DISK)) return storageReadOnly.because(error, dir, true);
+  if (some(['EACCES', 'EPERM'], NO_PERMISSION)) return storageReadOnly.because(error, dir, false);
   const isMissing = chain.some((e) => e.message.includes('create_if_missing is false'));
   if (isMissing || some(['LEVEL_CORRUPTION'], /Corruption/))
-    return storageCorrupt.because(error, 'the catalogue', dir);
+    return storageCorrupt.because(error, 'the catalogue', dir, CATALOGUE_REMEDY);
   const last = chain.at(-1);
   if (last && chain.some((e) => /^(E[A-Z0-9]+|LEVEL_.*)$/.test(e.code)))
     return storageIo.because(error, dir, last.message);

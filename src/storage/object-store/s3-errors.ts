@@ -1,5 +1,6 @@
 /** Errors of an S3 server and of the AWS SDK, as errors that a user can act on. They contain no secrets. */
 import { TilewrightError } from '../../errors.js';
+import { describeSystemError } from '../../system-errors.js';
 import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 import { isTransient, type S3Failure, statusOf } from './s3-retry.js';
 
@@ -54,11 +55,21 @@ export function asS3Error(error: unknown, location: S3Location, what: string, cr
   if (status === 507 || FULL.includes(error.name)) return storeFull.because(error, url);
   if (error.name === 'BadDigest')
     return storeCorrupt.because(error, what, url, 'its bytes changed on the way');
-  if (isTransient(error)) return storeUnavailable.because(error, url, endpoint, text);
+  if ((error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
+    return storeUnavailable.because(
+      error,
+      url,
+      endpoint,
+      'AWS_ENDPOINT_URL_S3 or the AWS profile does not have a URL such as https://s3.example.org',
+    );
+  if (isTransient(error)) return storeUnavailable.because(error, url, endpoint, reasonOf(error) ?? text);
   if (status === 301 || status === 307)
     return storeIo.because(error, url, what, `${text}; the bucket is in another region: set AWS_REGION`);
   return status ? storeIo.because(error, url, what, text) : error;
 }
+
+/** The reason in words; undefined for errors of the SDK. It names several errors of sockets `TimeoutError`, so its message says more. */
+const reasonOf = (error: Error) => (error.name === 'TimeoutError' ? undefined : describeSystemError(error));
 
 /** Name of the credentials that the SDK uses, from the marks that its providers leave. */
 export function credentialsLabel(identity: object): string {

@@ -1,9 +1,8 @@
 /** The `texture` job: computes the texture of each cell, and then clusters of the cells of each collection. */
 
 import { mapConcurrent } from '../../async/index.js';
-import { TILE_COUNTS_SCHEMA } from '../../derive/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import { type ConcludeContext, type JobContext, type Process, TILE_COUNTS_SCHEMA } from '../../jobs/index.js';
 import { COUNT, documented, listOf, objectOf, TEXT } from '../../json-schema.js';
 import { plural, reasonKey } from '../../plural.js';
 import {

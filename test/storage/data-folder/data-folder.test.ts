@@ -62,10 +62,11 @@ test('the lock file of a killed process does not exclude others', async (t) => {
 
 test('a folder of another format is refused and not changed', async (t) => {
   for (const [text, message] of [
-    ['{"id":"x","format":3,"created":"2030-01-01T00:00:00Z"}', /format 3/],
-    ['{"format":1}', /no id/],
-    ['{"id"', /no JSON/],
-    ['null', /format undefined/],
+    ['{"id":"x","format":3,"created":"2030-01-01T00:00:00Z"}', /node\.json has the format 3, but/],
+    ['{"format":1}', /node\.json is damaged: it has no id/],
+    ['{"id"', /damaged: it is not JSON: expected a colon at line 1, column 6, found the end; restore/],
+    ['', /damaged: it is not JSON: expected a value at line 1/],
+    ['null', /damaged: it has no format/],
   ] as const) {
     const dir = await tempFolder(t);
     await writeFile(join(dir, 'node.json'), text);
@@ -191,7 +192,10 @@ test('a read-only file system is refused', async (t) => {
   if (!dir) return;
   await (await Storage.open(dir)).close();
   execFileSync('mount', ['-o', 'remount,ro', dir]);
-  await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });
+  await assert.rejects(Storage.open(dir), {
+    code: 'TW_STORAGE_READ_ONLY',
+    message: /is on a read-only file system/,
+  });
 });
 
 test('a node.json alone is not a data folder', async (t) => {

@@ -232,8 +232,11 @@ test('no server at the address', { skip }, async (t) => {
   const store = await opened(t, URL_OF_STORE, HASTY);
   await assert.rejects(store.get('a'), {
     code: 'TW_STORE_UNAVAILABLE',
-    message: new RegExp(`${endpoint}.*ECONNREFUSED`),
+    message: new RegExp(`${endpoint} \\(nothing listens at ${endpoint.slice('http://'.length)}\\)`),
   });
+  use(t, 'foo');
+  const nowhere = await opened(t, URL_OF_STORE, HASTY);
+  await assert.rejects(nowhere.get('a'), { code: 'TW_STORE_UNAVAILABLE', message: /AWS_ENDPOINT_URL_S3/ });
 });
 
 test('wrong and missing credentials are distinguished, and not printed', { skip }, async (t) => {

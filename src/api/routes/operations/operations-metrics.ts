@@ -1,7 +1,7 @@
 /** Metrics of the node in the text format of Prometheus, version 0.0.4. */
 import { Snapshot } from '../../../metrics/index.js';
 import type { ClusterService, Services } from '../../api-services.js';
-import { type DependencyChecks, logBounds } from './readiness.js';
+import type { DependencyChecks } from './readiness.js';
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -23,7 +23,7 @@ export async function prometheusMetrics(services: Services, dependencies: Depend
   );
   await addDependencies(snapshot, services, dependencies);
   addJobs(snapshot, services);
-  if (cluster) await addCluster(snapshot, cluster);
+  if (cluster) await addCluster(snapshot, cluster, dependencies);
   addCache(snapshot, services);
   return (await snapshot.text()) + (await metrics.text());
 }
@@ -67,13 +67,17 @@ function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
   );
 }
 
-async function addCluster(snapshot: Snapshot, { cluster, peers }: ClusterService): Promise<void> {
+async function addCluster(
+  snapshot: Snapshot,
+  { cluster, peers }: ClusterService,
+  dependencies: DependencyChecks,
+): Promise<void> {
   const { placement, replica, self, nodes, isReady } = cluster;
   const states: Record<string, number> = { initializing: 0, available: 0, leaving: 0 };
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
   const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
-  const bounds = await logBounds({ cluster });
+  const bounds = await dependencies.logBounds();
   snapshot.gauge('ready', '1 if all slots that this node answers for are loaded.', Number(isReady));
   snapshot.gauge(
     'slots',
@@ -93,7 +97,8 @@ async function addCluster(snapshot: Snapshot, { cluster, peers }: ClusterService
   );
   // Unknown while etcd does not answer.
   if (bounds) {
-    const lag = bounds.head - replica.applied;
+    // The node may have applied commits after the bounds were read.
+    const lag = Math.max(0, bounds.head - replica.applied);
     snapshot.gauge('replica_lag', 'Commits that this node has not applied yet.', lag);
     snapshot.gauge('log_entries', 'Commits since the last checkpoint.', bounds.head - bounds.checkpoint);
   }
