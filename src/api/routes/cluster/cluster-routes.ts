@@ -90,7 +90,7 @@ export async function clusterRoutes(
     },
   );
 
-  const rejoin = { summary: 'Stops draining a node, so that it takes slots again', tags };
+  const rejoin = { summary: 'Stops draining a node, so that it receives slots again', tags };
   server.post<{ Params: { id: string } }>(
     '/cluster/nodes/:id/join',
     {

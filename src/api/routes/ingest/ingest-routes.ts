@@ -66,7 +66,7 @@ export async function ingestRoutes(
           filename: documented(
             {
               type: 'string',
-              description: 'Name of the uploaded file, which needs it; not with a JSON body',
+              description: 'Name of the uploaded file: required for an upload, refused with JSON',
             },
             { minLength: 1 },
           ),

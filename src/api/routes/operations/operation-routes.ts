@@ -19,9 +19,9 @@ export async function operationRoutes(
       // A supervisor of the process has no token.
       config: { open: true },
       schema: {
-        summary: 'Is the node up, and what does it hold',
+        summary: 'State of the node, its counts and its errors',
         tags: ['operations'],
-        response: { 200: jsonResponse('Health', 'It is') },
+        response: { 200: jsonResponse('Health', 'The node is up') },
       },
     },
     async () => ({
@@ -37,11 +37,11 @@ export async function operationRoutes(
     {
       config: { open: true },
       schema: {
-        summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
+        summary: 'Readiness of the node; in a cluster, its slots must be loaded',
         tags: ['operations'],
         response: {
-          200: jsonResponse('Ready', 'They may'),
-          503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
+          200: jsonResponse('Ready', 'The node is ready'),
+          503: jsonResponse('NotReady', 'The node is not ready', PROBLEM_TYPE),
         },
       },
     },
@@ -61,7 +61,7 @@ export async function operationRoutes(
     '/metrics',
     {
       schema: {
-        summary: 'Figures of the node for Prometheus',
+        summary: 'Metrics of the node for Prometheus',
         tags: ['operations'],
         response: { 200: fileResponse('The figures', 'text/plain') },
       },
