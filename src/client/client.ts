@@ -245,7 +245,7 @@ export class Client {
     return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/drain`, 'id');
   }
 
-  /** Stops draining a node, so that it takes slots again. */
+  /** Stops draining a node, so that it receives slots again. */
   rejoin(node: string): Promise<{ id: string; draining: boolean }> {
     return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/join`, 'id');
   }

@@ -10,8 +10,8 @@ type Tile = Cell & { groups: PixelGrid[] };
 const nominal = (metres: number) => Number(metres.toPrecision(3));
 
 /**
- * The pixel grid of each group in a cell. If all tiles are of the cell's grid and their pixels fit into the cell, they are kept; otherwise
- * the cell gets pixels of the product's nominal size.
+ * The pixel grid of each group in a cell. If all tiles are of the cell's grid and their pixels fit into the cell, it gets these pixels;
+ * otherwise it gets pixels of the product's nominal size.
  */
 export function cellSizes(cell: Cell, tiles: Tile[]): PixelGrid[] {
   const [first] = tiles;

@@ -20,7 +20,7 @@ export function wavelengthSteps(wavelengths: readonly number[]): number[] {
 }
 
 /**
- * Indexes of bands in runs without a jump, each run in ascending order of wavelength. A run is a part of the file in which wavelengths only
+ * Indexes of bands in runs without a gap, each run in ascending order of wavelength. A run is a part of the file in which wavelengths only
  * rise or only fall, without a gap. A detector that begins at a shorter wavelength than the end of the previous detector begins a new run.
  */
 export function gaplessRuns(wavelengths: readonly number[]): number[][] {

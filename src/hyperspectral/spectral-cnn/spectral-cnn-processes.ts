@@ -17,7 +17,7 @@ import type { NetMethod, NetShape } from './spectral-cnn-specs.js';
 
 /** Requests to the processes. Results are in the order of the groups. */
 export type NetHandlers = {
-  /** Builds a network and stores its tiles. Returns the shapes of its weights, in their order. */
+  /** Builds a network and keeps its tiles in memory. Returns the shapes of its weights, in their order. */
   begin: Handler<{ shape: NetShape; tiles: NetTile[] }, ParameterShape[]>;
   gradients: Handler<{ weights: Float32Array; groups: PixelGroup[] }, GroupGradient[]>;
   values: Handler<{ weights: Float32Array; groups: PixelGroup[] }, Float32Array[]>;
@@ -37,7 +37,7 @@ export class NetProcess extends EngineProcess<NetHandlers> {
 /** Throws TW_ANALYSIS_NET if the process ends before it answers. */
 export const resultOrNetFailure = <T>(answer: Promise<T>): Promise<T> => resultOrFailure(answer, netFailed);
 
-/** Passes processes that apply networks to `work`, and ends them. If a process dies, only its tile fails. Throws TW_TRAIN_NO_ENGINE. */
+/** Calls `work` with processes that apply networks, then ends them. If a process dies, only its tile fails. Throws TW_TRAIN_NO_ENGINE. */
 export async function withMappers<T>(
   { workers: { threads } }: { workers: { threads: number } },
   engine: string | undefined,

@@ -48,7 +48,7 @@ function matrixOf(values: Float64Array, size: number): Matrix {
   return Matrix.from1DArray(size, size, values);
 }
 
-/** L^-1, where the covariance of the noise is L L'. It gives the noise variance 1 in every band, without correlation between bands. */
+/** L^-1, where the covariance of the noise is L L'. With it, the noise has variance 1 in every band and no correlation between bands. */
 function whiteningOf(noise: Float64Array, size: number): Matrix {
   const lower = choleskyFactor(noise, size);
   if (!lower) throw singularNoise(size);

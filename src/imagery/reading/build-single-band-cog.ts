@@ -5,7 +5,7 @@ import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import { withOpenTile } from './open-tile-for-reading.js';
 import type { TileGeoTiff } from './read-tile-geotiff.js';
 
-/** The band with this number of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
+/** Band number `band`, from 0, of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
 export function buildSingleBandCog(
   { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,
   group: GroupRecord,

@@ -1,4 +1,4 @@
-/** The query for a series from one owner, with checks of the messages of other nodes. */
+/** The query that asks an owner for its part of a series, and the validation of the messages. */
 import type { QueryKind } from '../../dht/index.js';
 import { ERROR_DOCUMENT_SCHEMA } from '../../errors.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
@@ -69,6 +69,6 @@ export const SERIES_QUERY: QueryKind = {
       { lack: objectOf({ tile: CURSOR_SCHEMA, error: ERROR_DOCUMENT_SCHEMA }) },
     ),
   ),
-  // Owners read pixels.
+  // Long, because owners read pixels.
   timeoutMs: 60_000,
 };

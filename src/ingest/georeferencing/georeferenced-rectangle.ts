@@ -10,8 +10,8 @@ export interface ProjectedRectangle {
   right: number;
   bottom: number;
   /**
-   * The largest second differences of column and row between three points in a line: eight times the distance by which a
-   * parabola through them exceeds them. Infinite if a point has no counterpart.
+   * The largest second differences of column and row between three points in a line. A parabola through the points exceeds
+   * their range by at most an eighth of this. Infinite if a point has no counterpart.
    */
   curvature: { x: number; y: number };
 }

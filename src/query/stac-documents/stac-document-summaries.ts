@@ -7,7 +7,7 @@ import { visitRuns } from '../visit-runs.js';
 import type { StacCollection } from './stac-collection-document.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item-document.js';
 
-/** Percent, both included. */
+/** Percent, ends included. */
 interface Range {
   minimum: number;
   maximum: number;
@@ -72,7 +72,7 @@ function summariseRun(rows: IndexRun) {
       kinds.set(code, kind);
       last = code;
     }
-    // Only unsorted rows can come before.
+    // In a sorted run, no later row comes before the sample.
     const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
     if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
     // An unknown cloud cover is NaN, which does not extend the range.
@@ -208,7 +208,7 @@ function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
   return common;
 }
 
-/** The members of bands without statistics, which belong to one tile. */
+/** The members of bands, without the statistics, which differ from tile to tile. */
 function bandsOf({ 'raster:bands': raster, ...asset }: GroupAsset): Bands {
   const {
     href: _h,

@@ -55,7 +55,7 @@ export class RingConnection implements ProcessGroup {
   ) {
     this.index = index;
     this.size = members.length;
-    // Errors are noticed by the readers.
+    // The readers report errors.
     for (const stream of [previous, next]) stream.on('error', () => undefined);
     void this.listen(previous, members.at(index - 1)!);
     this.nextName = members[(index + 1) % members.length];

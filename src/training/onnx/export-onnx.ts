@@ -3,7 +3,7 @@ import { onnxLayer, onnxWeights } from '../errors.js';
 import { OnnxGraph, type ValueInfo } from './onnx-graph.js';
 import { addLayer, type GraphValue, type LayerConfig, type Weight } from './onnx-layer-converters.js';
 
-/** Origin of a value: a layer, the index of its application and of the result of that. */
+/** Origin of a value: layer, index of its application, and index of the result of that application. */
 type Origin = [layer: string, application: number, result: number, options?: object];
 
 interface Layer {
@@ -23,7 +23,7 @@ interface SavedModel {
 
 /**
  * Returns the ONNX file (operator set 17) of a model that was saved as `model.json` and `weights.bin`. Inputs and outputs have the names
- * of their layers and the axes of tfjs: batch, row, column, channel; or batch and number. `about`: a description for people, written into
+ * of their layers and the axes of tfjs: batch, row, column, channel; or batch and number. `about`: a description for readers, written into
  * the file. Throws TW_TRAIN_ONNX_LAYER, TW_TRAIN_ONNX_WEIGHTS.
  */
 export function exportOnnx(modelJson: Uint8Array, weightsBin: Uint8Array, about: string): Buffer {

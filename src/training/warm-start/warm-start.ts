@@ -46,7 +46,7 @@ const UNREADABLE_WEIGHTS_ERRORS = [SyntaxError, RangeError, TypeError];
 /**
  * Copies the weights of a parent into a fresh model, and adapts it to the training patches: first batch normalisation, then the output
  * layers. With `probe`, each parent and the fresh model are adapted to some training patches and compared on some selection patches,
- * which are other ground. A parent is refused if its files are damaged or unreadable, if its layers differ, or if its predictions for
+ * which lie on other ground. A parent is refused if its files are damaged or unreadable, if its layers differ, or if its predictions for
  * this cell are not finite; the model is then unchanged.
  */
 export async function warmStart(

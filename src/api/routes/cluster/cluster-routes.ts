@@ -76,7 +76,7 @@ export const clusterRoutes: RouteGroup = async (server, { services }) => {
 
   for (const [action, summary, draining] of [
     ['drain', 'Drains a node: other nodes take over its slots', true],
-    ['join', 'Stops draining a node, so that it takes slots again', false],
+    ['join', 'Stops draining a node, so that it receives slots again', false],
   ] as const)
     server.post<{ Params: { id: string } }>(
       `/cluster/nodes/:id/${action}`,

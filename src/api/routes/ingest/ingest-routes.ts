@@ -63,7 +63,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
             filename: documented(
               {
                 type: 'string',
-                description: 'Name of the uploaded file, which needs it; not with a JSON body',
+                description: 'Name of the uploaded file: required for an upload, refused with JSON',
               },
               { minLength: 1 },
             ),

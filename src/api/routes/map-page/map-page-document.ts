@@ -30,7 +30,7 @@ export const document = `<!doctype html>
       </div>
       <label>Cloud at most: <output id="most-cloud">any</output>
         <input type="range" id="cloud" min="0" max="100" step="5" value="100"></label>
-      <label>Look <select id="look" data-indices='${JSON.stringify(SPECTRAL_INDICES)}'></select></label>
+      <label>Style <select id="look" data-indices='${JSON.stringify(SPECTRAL_INDICES)}'></select></label>
       <div id="bands" hidden>
         <label>Band <select id="band"></select></label>
         <div class="pair">

@@ -16,7 +16,9 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
     {
       // A supervisor of the process has no token.
       config: { open: true },
-      ...describe('Is the node up, and what does it hold', { 200: jsonResponse('Health', 'It is') }),
+      ...describe('State of the node, its counts and its errors', {
+        200: jsonResponse('Health', 'The node is up'),
+      }),
     },
     async () => ({
       status: 'ok',
@@ -30,9 +32,9 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
     '/ready',
     {
       config: { open: true },
-      ...describe('May requests be sent to the node; in a cluster, when its slots are loaded', {
-        200: jsonResponse('Ready', 'They may'),
-        503: jsonResponse('NotReady', 'They may not yet', PROBLEM_TYPE),
+      ...describe('Readiness of the node; in a cluster, its slots must be loaded', {
+        200: jsonResponse('Ready', 'The node is ready'),
+        503: jsonResponse('NotReady', 'The node is not ready', PROBLEM_TYPE),
       }),
     },
     async (request, reply) => {
@@ -49,7 +51,7 @@ export const operationRoutes: RouteGroup = async (server, { services }) => {
 
   server.get(
     '/metrics',
-    describe('Figures of the node for Prometheus', { 200: fileResponse('The figures', 'text/plain') }),
+    describe('Metrics of the node for Prometheus', { 200: fileResponse('The figures', 'text/plain') }),
     async (_request, reply) => {
       reply.type(METRICS_TYPE);
       return prometheusMetrics(services, dependencies);

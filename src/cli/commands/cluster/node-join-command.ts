@@ -18,7 +18,9 @@ interface JoinFlags extends TargetOptions {
 export function joinCommand(): Command {
   const command = addOptions(
     new Command('join')
-      .description('stop draining a node, so that it takes slots again; or copy a data folder into a cluster')
+      .description(
+        'stop draining a node, so that it receives slots again; or copy a data folder into a cluster',
+      )
       .argument(
         '[node]',
         'the node: its id, the start of its id, or its address as in "node list"; without it, --data is copied into the cluster of --store',

@@ -166,7 +166,7 @@ function showZoomHint(): void {
   } else showMessage(isCrowded ? 'Zoom in to see the outlines of tiles.' : '');
 }
 
-/** With more tiles none is drawn, because some outlines would look like all. */
+/** If there are more tiles, no outlines are drawn: a part of them would look complete. */
 const MAX_OUTLINES = 1000;
 
 const drawCells = cancelPrevious(async (signal) => {
