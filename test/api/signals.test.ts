@@ -56,6 +56,9 @@ test('readiness names the dependency that is unavailable', async (t) => {
   const data = join(folder, 'data');
   const storage = await Storage.open(data, { reserve: 1e18 });
   atEnd(t, () => storage.close());
+  // The timeout of a check does not keep a process alive; the socket of a server does.
+  const alive = setInterval(() => {}, 1e6);
+  atEnd(t, () => clearInterval(alive));
   const objects = {
     head: async (name: string) => (name === 'cluster.json' ? { name, bytes: 1, modified: 0 } : undefined),
   };
