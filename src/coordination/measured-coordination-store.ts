@@ -1,4 +1,4 @@
-import { type ClusterMetrics, measureCalls } from '../metrics/index.js';
+import type { ClusterMetrics } from '../metrics/index.js';
 import type { CoordinationStore } from './coordination-store.js';
 
 const OPERATIONS = {
@@ -11,4 +11,4 @@ const OPERATIONS = {
 
 /** A coordination store whose calls are measured; its watches are not. */
 export const measuredKvStore = (store: CoordinationStore, calls: NonNullable<ClusterMetrics['etcd']>) =>
-  measureCalls(store, calls, OPERATIONS);
+  calls.measured(store, OPERATIONS);

@@ -50,24 +50,23 @@ export class CallMetrics<Operation extends string> {
       seconds.observe((performance.now() - begun) / 1e3);
     }
   }
-}
 
-/**
- * An object that measures the methods of `callee` in `operations`, and passes on the other members. The last argument of a call may have a
- * `signal`.
- */
-export function measureCalls<Callee extends object, Operation extends string>(
-  callee: Callee,
-  calls: CallMetrics<Operation>,
-  operations: { [Method in keyof Callee & string]?: Operation },
-): Callee {
-  const methods = callee as Record<string, (...args: unknown[]) => Promise<unknown>>;
-  const measured = Object.entries(operations as Record<string, Operation>).map(([name, operation]) => [
-    name,
-    (...args: { signal?: AbortSignal }[]) =>
-      calls.measure(operation, () => methods[name]!(...args), args.at(-1)?.signal),
-  ]);
-  return Object.assign(Object.create(callee), Object.fromEntries(measured));
+  /**
+   * An object that measures the methods of `callee` in `operations`, and passes on the other members. The last argument of a call may have a
+   * `signal`.
+   */
+  measured<Callee extends object>(
+    callee: Callee,
+    operations: { [Method in keyof Callee & string]?: Operation },
+  ): Callee {
+    const methods = callee as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    const measured = Object.entries(operations as Record<string, Operation>).map(([name, operation]) => [
+      name,
+      (...args: { signal?: AbortSignal }[]) =>
+        this.measure(operation, () => methods[name]!(...args), args.at(-1)?.signal),
+    ]);
+    return Object.assign(Object.create(callee), Object.fromEntries(measured));
+  }
 }
 
 const isFailure = (error: unknown) => !(error instanceof TilewrightError) || error.status >= 500;

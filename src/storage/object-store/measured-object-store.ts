@@ -1,4 +1,4 @@
-import { type ClusterMetrics, measureCalls } from '../../metrics/index.js';
+import type { ClusterMetrics } from '../../metrics/index.js';
 import type { Cancellable, ObjectStore } from './object-store.js';
 
 const OPERATIONS = {
@@ -12,7 +12,7 @@ const OPERATIONS = {
 
 /** An object store whose calls are measured: streams until they are open, lists until their first objects. */
 export function measuredStore(store: ObjectStore, calls: ClusterMetrics['store']): ObjectStore {
-  return Object.assign(measureCalls(store, calls, OPERATIONS), {
+  return Object.assign(calls.measured(store, OPERATIONS), {
     async *list(prefix: string, options?: Cancellable) {
       const objects = store.list(prefix, options)[Symbol.asyncIterator]();
       try {
