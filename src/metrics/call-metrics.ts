@@ -52,8 +52,8 @@ export class CallMetrics<Operation extends string> {
   }
 
   /**
-   * An object that measures the methods of `callee` in `operations`, and passes on the other members. The last argument of a call may have a
-   * `signal`.
+   * Returns an object that measures the methods of `callee` in `operations` and passes on the other members. The last argument of a call
+   * may have a `signal`.
    */
   measured<Callee extends object>(
     callee: Callee,
