@@ -79,12 +79,15 @@ test('nodes have every metric that the dashboard and the rules use, and the docs
   assert.ok(queries.length > 30);
   const used = metricsIn([...queries, await readFile(rulesFile, 'utf8')].join('\n'));
   assert.ok(used.size > 30);
-  for (const name of used)
+  for (const name of used) {
+    // The first node has all slots for a minute, so it sends no request whose answer would show the clock of the other.
+    const nodes = name === 'tilewright_clock_offset_seconds' ? 1 : 2;
     await eventually(
-      `${name} of both nodes`,
-      async () => (await prometheus.count(`count by (instance) (${name})`)) === 2,
+      `${name} of ${nodes} nodes`,
+      async () => (await prometheus.count(`count by (instance) (${name})`)) >= nodes,
       SCRAPE_TIMEOUT_MS,
     );
+  }
   for (const query of queries) await prometheus.count(query);
   const isEvaluated = async () => (await prometheus.rules()).every(({ health }) => health !== 'unknown');
   await eventually('all rules are evaluated', isEvaluated, SCRAPE_TIMEOUT_MS);
