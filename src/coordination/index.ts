@@ -1,7 +1,7 @@
 /**
  * A small replicated key-value store with revisions, transactions, leases and watches: etcd for a cluster, LevelDB for a single process.
  * Invariant: a transaction compares something that it changes, so a repeated attempt takes effect at most once. Knows nothing of slots or
- * jobs. Imports the parts `async`, `metrics` and `storage`.
+ * jobs. Imports the parts `async`, `metrics` (types) and `storage`.
  */
 
 export { compareAndSet } from './compare-and-set.js';

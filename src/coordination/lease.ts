@@ -17,8 +17,7 @@ import { leaseGone } from './errors.js';
 export class Lease {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
-  /** Time of the last confirmed renewal, ms since 1970. */
-  lastRenewedAt = Date.now();
+  private renewedAt = Date.now();
   private ended = false;
 
   private constructor(
@@ -40,6 +39,11 @@ export class Lease {
   /** Aborted when the lease is lost. */
   get lost(): AbortSignal {
     return this.controller.signal;
+  }
+
+  /** Time of the last confirmed renewal, ms since 1970. */
+  get lastRenewedAt(): number {
+    return this.renewedAt;
   }
 
   /** Stops renewing the lease and revokes it. If the store cannot revoke it, the lease expires by itself. */
@@ -67,7 +71,7 @@ export class Lease {
       try {
         if (!(await this.store.keepAlive(this.id, { timeoutMs: this.intervalMs })))
           return this.onLost(leaseGone(`lease ${this.id}`));
-        this.lastRenewedAt = Date.now();
+        this.renewedAt = Date.now();
         if (!this.ended) this.schedule();
         return;
       } catch (error) {

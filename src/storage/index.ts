@@ -1,6 +1,6 @@
 /**
  * The store of one node: `Storage` opens a data folder and gives access to records, files and the column index. Invariant: all changes go
- * through `CommitApplier`, so a search sees a scene completely or not at all. Imports the parts `async`, `grid`, `metrics` and
+ * through `CommitApplier`, so a search sees a scene completely or not at all. Imports the parts `async`, `grid`, `metrics` (types) and
  * `raster`.
  */
 export { type PinnedTile, pinTiles, withPinnedTiles } from './cache/index.js';

@@ -353,26 +353,6 @@ test('without a token, only this machine gets answers, and pages of other origin
   assert.equal(await preflight('POST', '/ingest'), undefined);
 });
 
-test('a server with a token requires it for writes only', async (t) => {
-  const data = await tempFolder(t);
-  const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right' });
-  atEnd(t, () => guarded.close());
-  const execute = (authorization?: string) =>
-    guarded.server.inject({
-      method: 'POST',
-      url: '/processes/verify/execution',
-      payload: {},
-      headers: { host: 'tiles.example', ...(authorization && { authorization }) },
-    });
-  assert.equal((await execute()).statusCode, 401);
-  assert.equal((await execute('Bearer wrong')).json().code, 'TW_API_UNAUTHORIZED');
-  assert.equal((await execute('Bearer right')).statusCode, 201);
-  assert.equal(
-    (await guarded.server.inject({ url: '/search', headers: { host: 'tiles.example' } })).statusCode,
-    200,
-  );
-});
-
 test('Prometheus metrics match the storage, and a single node is ready', async () => {
   const answer = await get('/metrics');
   assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/);

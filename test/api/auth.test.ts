@@ -180,3 +180,23 @@ test('a server that others can reach needs a token of either scope; flags come f
   );
   assert.match(stderr, /TILEWRIGHT_RATE_LIMIT|rate-limit/);
 });
+
+test('a server with a token requires it for writes only', async (t) => {
+  const data = await tempFolder(t);
+  const guarded = await openNode({ data, memory: 256e6, cores: 1, token: 'right' });
+  atEnd(t, () => guarded.close());
+  const execute = (authorization?: string) =>
+    guarded.server.inject({
+      method: 'POST',
+      url: '/processes/verify/execution',
+      payload: {},
+      headers: { host: 'tiles.example', ...(authorization && { authorization }) },
+    });
+  assert.equal((await execute()).statusCode, 401);
+  assert.equal((await execute('Bearer wrong')).json().code, 'TW_API_UNAUTHORIZED');
+  assert.equal((await execute('Bearer right')).statusCode, 201);
+  assert.equal(
+    (await guarded.server.inject({ url: '/search', headers: { host: 'tiles.example' } })).statusCode,
+    200,
+  );
+});

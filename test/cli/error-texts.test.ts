@@ -125,7 +125,7 @@ test('commands report wrong files and addresses in words, with a code or as wron
   );
 });
 
-test('a server that is not tilewright is reported as such, whatever JSON it answers', async (t) => {
+test('any JSON answer of another server is reported as such', async (t) => {
   let body = '';
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json');

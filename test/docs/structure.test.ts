@@ -17,6 +17,7 @@ const PARTS =
   );
 /** Files that every part may import. */
 const SHARED = [
+  'bisection.ts',
   'errors.ts',
   'json-schema.ts',
   'json-text.ts',

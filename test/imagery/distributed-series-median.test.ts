@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { medianOfSorted } from '../../src/imagery/sorted-values.js';
+import { medianOfSorted } from '../../src/imagery/median.js';
 import {
   medianBounds,
   medianWithin,

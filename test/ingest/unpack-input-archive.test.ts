@@ -235,7 +235,7 @@ test('bombs are refused before they fill the disk', async (t) => {
   });
   await refused(gzipSync(zeros(60)), 'TOO_LARGE', { maxEntries: 10 }, 'zeros without an entry');
   const [empty] = await unpackBytes(zip([{ name: 'empty raster', content: zeros(9) }]));
-  assert.equal((await stat(join(out, empty!))).size, 9e6, 'an empty raster is no bomb');
+  assert.equal((await stat(join(out, empty!))).size, 9e6, 'an empty raster is not taken for a bomb');
 });
 
 test('the disk reserve is checked for declared sizes and during unpacking', async (t) => {

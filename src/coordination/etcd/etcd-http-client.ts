@@ -70,15 +70,14 @@ class GatewayError extends Error {
 }
 
 /**
- * Invariant: all requests go to the server `server` until it fails, then to the next one. So a client rarely gets answers of a server that
+ * Invariant: all requests go to the server `current` until it fails, then to the next one. So a client rarely gets answers of a server that
  * lags behind, and a dead server costs one attempt.
  */
 export class EtcdHttpClient {
   private readonly servers: string[];
   private readonly user: { name: string; password: string } | undefined;
   private token: string | undefined;
-  /** Index of the server that requests are sent to. */
-  server = 0;
+  private current = 0;
 
   /** `urls` look like `http://user:password@host:2379`. The first user found is used for all servers. TW_DHT_BAD_ETCD_URL. */
   constructor(
@@ -105,7 +104,7 @@ export class EtcdHttpClient {
     const { description } = call;
     const deadline = performance.now() + timeoutMs;
     for (let tries = 0; ; tries++) {
-      const { server } = this;
+      const server = this.current;
       const remaining = Math.ceil(deadline - performance.now());
       const timeout = Math.min(this.attemptTimeoutMs, Math.max(remaining, MIN_ATTEMPT_MS));
       try {
@@ -123,10 +122,15 @@ export class EtcdHttpClient {
     }
   }
 
+  /** Index of the server that requests are sent to. */
+  get server(): number {
+    return this.current;
+  }
+
   /** Sends later requests to the next server, unless another call has done so already or `error` only requires a new token. */
   failOver(server: number, error: unknown): void {
     if (this.needsToken(error)) return;
-    if (this.server === server) this.server = (server + 1) % this.servers.length;
+    if (this.current === server) this.current = (server + 1) % this.servers.length;
   }
 
   /** Makes the next request authenticate again. */

@@ -10,6 +10,7 @@ import {
   sceneBusy,
   type WriteLock,
 } from '../../storage/index.js';
+import type { PrefixLengths } from '../placement/index.js';
 import { deleteSchema, readSchema } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';
 import { nextFenceInEpoch } from './epoch-fence.js';
@@ -37,6 +38,10 @@ export class ClusterLockManager implements CountedLockManager {
 
   constructor(private readonly options: ClusterLockManagerOptions) {
     this.committer = new Committer(options);
+  }
+
+  get prefixLengths(): PrefixLengths {
+    return this.options.prefixLengths;
   }
 
   /** When the lock is granted, the last committed state of the scene is applied locally. */

@@ -48,8 +48,7 @@ export interface LockState {
  * key does not work, because a lock that follows a committed one replaces its key.)
  */
 export class FencedLock {
-  /** True after the only commit of the lock. */
-  isCommitted = false;
+  private hasEnded = false;
 
   constructor(
     readonly name: string,
@@ -63,14 +62,19 @@ export class FencedLock {
     return this.lease.lost;
   }
 
+  /** True after the only commit of the lock. */
+  get isCommitted(): boolean {
+    return this.hasEnded;
+  }
+
   /** Releases the lock if it was not committed. */
   async release(): Promise<void> {
-    if (!this.isCommitted) await this.lease.revoke();
+    if (!this.hasEnded) await this.lease.revoke();
   }
 
   /** Called after the commit, which has detached the key from the lease; the lease then expires. */
   markCommitted(): void {
-    this.isCommitted = true;
+    this.hasEnded = true;
     this.lease.stopRenewing();
   }
 }

@@ -25,7 +25,7 @@ import {
 } from '../../storage/index.js';
 import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit/index.js';
 import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } from '../errors.js';
-import { type PrefixLengths, slotOfCell } from '../placement/index.js';
+import { slotOfCell } from '../placement/index.js';
 import { epochNumber, openExistingCluster, readEpoch } from '../recovery/index.js';
 import { Replica } from '../replication/index.js';
 import { FileUploader } from './file-uploader.js';
@@ -105,7 +105,7 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
       const shared = { coordination, log, objects, replica, prefixLengths };
       const epoch = await epochNumber(await readEpoch(coordination), objects);
       const locks = new ClusterLockManager({ storage: source, ownerLabel, ...shared, epoch });
-      return await new FolderImport(options, id, prefixLengths, view, replica, locks).run();
+      return await new FolderImport(options, id, view, replica, locks).run();
     } finally {
       await replica.close();
     }
@@ -124,7 +124,6 @@ class FolderImport {
   constructor(
     private readonly options: ImportOptions,
     cluster: string,
-    private readonly prefixLengths: PrefixLengths,
     /** The records of the cluster. */
     private readonly view: Storage,
     private readonly replica: Replica,
@@ -257,7 +256,7 @@ class FolderImport {
     for (let at = 0; at < ids.length; at += BATCH_TILES) {
       const own = await storage.getTiles(ids.slice(at, at + BATCH_TILES));
       // Loads the slots of these tiles into the view, which then shows the tiles that the cluster has.
-      await this.replica.loadSlots(new Set(own.map((tile) => slotOfCell(tile, this.prefixLengths))));
+      await this.replica.loadSlots(new Set(own.map((tile) => slotOfCell(tile, this.locks.prefixLengths))));
       const present = new Map(
         (await this.view.getTiles(own.map(({ id }) => id))).map((tile) => [tile.id, tile]),
       );

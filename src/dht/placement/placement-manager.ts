@@ -22,13 +22,17 @@ export interface PlacementManagerOptions {
 
 /** Invariants: versions only grow; a change is computed from the stored document and replaces exactly that one. */
 export class PlacementManager {
-  /** The newest known placement; undefined until one is known. */
-  current: Placement | undefined;
+  private latest: Placement | undefined;
   private changedAt = -Infinity;
   /** The last parsed document: the same text arrives from a change and from the watch. */
   private lastParsed: { text: string; placement: Placement } | undefined;
 
   constructor(private readonly options: PlacementManagerOptions) {}
+
+  /** The newest known placement; undefined until one is known. */
+  get current(): Placement | undefined {
+    return this.latest;
+  }
 
   /** True if a change need not wait now. */
   get canUpdateNow(): boolean {
@@ -38,8 +42,8 @@ export class PlacementManager {
   /** Adopts a stored placement if it is newer. */
   onStored({ value }: StoredValue): void {
     const placement = this.parse(value);
-    if (this.current && placement.version <= this.current.version) return;
-    this.current = placement;
+    if (this.latest && placement.version <= this.latest.version) return;
+    this.latest = placement;
     this.options.onChange();
   }
 

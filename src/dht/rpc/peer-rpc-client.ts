@@ -33,8 +33,8 @@ export interface Peer {
 
 export class PeerClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS_PER_NODE });
-  /** The number of failed requests by node id. */
-  readonly failures = new Map<string, number>();
+  private readonly failureCounts = new Map<string, number>();
+
   private readonly clocks: ClockOffsets;
 
   /** `onWarning` gets a TW_DHT_CLOCK_OFFSET error if the clock of another node differs too much. */
@@ -61,7 +61,7 @@ export class PeerClient {
         hasFailed = true;
         clearTimeout(answering);
         sent.destroy();
-        this.failures.set(id, (this.failures.get(id) ?? 0) + 1);
+        this.failureCounts.set(id, (this.failureCounts.get(id) ?? 0) + 1);
         reject(peerFailed.because(cause, id, url, detail));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
@@ -115,6 +115,11 @@ export class PeerClient {
   /** How far the clocks of other nodes are ahead of the clock of this node, seconds, by node id. */
   get clockOffsets(): ReadonlyMap<string, number> {
     return this.clocks.seconds;
+  }
+
+  /** The number of failed requests by node id. */
+  get failures(): ReadonlyMap<string, number> {
+    return this.failureCounts;
   }
 
   close(): void {

@@ -1,9 +1,10 @@
 /** Zones of series and spectra: a point, or the inside of polygons, in degrees. */
+
+import { firstIndex } from '../../bisection.js';
 import { excerpt } from '../../errors.js';
 import type { Bbox, Grid } from '../../grid/index.js';
 import { axisOrderHint } from '../../query/index.js';
 import { badZone } from '../errors.js';
-import { firstIndex } from '../sorted-values.js';
 
 type Point = readonly [lon: number, lat: number];
 

@@ -4,6 +4,7 @@
  */
 
 import { evaluateProgram, type Program } from '../../expressions/index.js';
+import { medianOfSorted } from '../median.js';
 import {
   type BandFile,
   isClear,
@@ -13,7 +14,6 @@ import {
   type TileGeoTiff,
   withOpenTile,
 } from '../reading/index.js';
-import { medianOfSorted } from '../sorted-values.js';
 import {
   type MedianBounds,
   type QuantileSketch,

@@ -16,10 +16,14 @@ export type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'd
  */
 export class LevelWriter<V> {
   private readonly batches = new SerialQueue();
-  /** Error of a failed batch, after which no more are accepted; undefined if none has failed. */
-  writeError: unknown;
+  private failed: unknown;
 
   constructor(private readonly db: Level<string, V>) {}
+
+  /** Error of a failed batch, after which no more are accepted; undefined if none has failed. */
+  get writeError(): unknown {
+    return this.failed;
+  }
 
   /**
    * Writes all changes or none. If `sync` is false, a power cut may undo them after the promise has resolved. Throws TW_STORAGE_FULL,
@@ -36,7 +40,7 @@ export class LevelWriter<V> {
   }
 
   private async writeNow(changes: readonly LevelChange<V>[], sync: boolean): Promise<void> {
-    if (this.writeError !== undefined) throw writesStopped(this.writeError, this.db.location);
+    if (this.failed !== undefined) throw writesStopped(this.failed, this.db.location);
     try {
       // A chained batch takes half the time of an array.
       const batch = this.db.batch();
@@ -45,8 +49,8 @@ export class LevelWriter<V> {
         else batch.del(change.key);
       await batch.write({ sync });
     } catch (error) {
-      this.writeError = asStorageError(error, this.db.location);
-      throw this.writeError;
+      this.failed = asStorageError(error, this.db.location);
+      throw this.failed;
     }
   }
 }

@@ -59,7 +59,7 @@ export class DataFolder {
     readonly dir: string,
     readonly node: NodeIdentity,
     readonly catalogue: Catalogue,
-    public lock: LockInfo,
+    private info: LockInfo,
   ) {}
 
   /**
@@ -89,10 +89,14 @@ export class DataFolder {
     }
   }
 
+  get lock(): LockInfo {
+    return this.info;
+  }
+
   /** Publishes the URL at which this process serves the folder. */
   async announce(url: string): Promise<void> {
-    this.lock = { ...this.lock, url };
-    await onDisk(this.dir, () => writeLock(this.dir, this.lock));
+    this.info = { ...this.info, url };
+    await onDisk(this.dir, () => writeLock(this.dir, this.info));
   }
 
   /** Removes the lock file first: once LevelDB's lock is free, another process may write its own. */

@@ -33,7 +33,7 @@ export function predictCommand(): Command {
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
     const { tiles, unchanged, failures, worse = [] } = results;
     if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
-    // `train` has the same exit code if there is no place to train on.
+    // `train` has the same exit code if it trains no place.
     if (tiles + unchanged + failures === 0) process.exitCode = 1;
   });
 }

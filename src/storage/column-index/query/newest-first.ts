@@ -1,4 +1,5 @@
 /** Pages and counts in the order newest first. Runs store this order of their sorted rows, so few other rows are read. */
+import { firstIndex } from '../../../bisection.js';
 import type { TimeBound } from '../cell-directory.js';
 import type { IndexRun } from '../index-run.js';
 import type { RowFilter } from './column-query.js';
@@ -11,8 +12,8 @@ export function countInTime(rows: IndexRun, time: TimeBound): number {
   let count = 0;
   if (cells.longestOfAll === 0) {
     // All tiles have a duration of 0, so those of the time are consecutive in the order newest first.
-    const first = lowerBound(newest.length, (i) => start[newest[i]] <= time.end);
-    const last = lowerBound(newest.length, (i) => start[newest[i]] < time.start);
+    const first = firstIndex(newest.length, (i) => start[newest[i]] <= time.end);
+    const last = firstIndex(newest.length, (i) => start[newest[i]] < time.start);
     count = Math.max(0, last - first);
     if (hasGaps) for (let i = first; i < last; i++) if (removed[newest[i]]) count--;
   } else {
@@ -44,7 +45,7 @@ export function firstNewest(
   const tail = new TopK(limit, (a, b) => rows.compareNewest(a, b));
   for (let row = cells.rows; row < rowCount; row++) if (follows(row) && matches(row)) tail.offer(row);
   const first = tail.rows();
-  const from = lowerBound(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
+  const from = firstIndex(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
   const maxRows = first.length + limit;
   for (let i = from; i < newest.length && first.length < maxRows; i++) {
     const row = newest[i];
@@ -53,16 +54,4 @@ export function firstNewest(
     if (matches(row)) first.push(row);
   }
   return first.sort((a, b) => rows.compareNewest(a, b)).slice(0, limit);
-}
-
-/** The first number below `count` for which `holds` is true; `count` if there is none. `holds` is true for all greater numbers. */
-function lowerBound(count: number, holds: (i: number) => boolean): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

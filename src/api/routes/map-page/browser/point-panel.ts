@@ -74,7 +74,7 @@ export async function showPlace(
   list.append(...here.map((item) => entryOf(item, request.collection)));
   const none =
     here.length === 0
-      ? [html('p', { textContent: 'There is no tile here. Try another point or other dates.' })]
+      ? [html('p', { textContent: 'No tile has this point. Try another point or other dates.' })]
       : [];
   panel.replaceChildren(heading, figure, ...spectrum, ...none, list);
 }
