@@ -112,6 +112,7 @@ export class Storage {
   static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
+      await storage.refuseLostCommits();
       await storage.scratch.clean(storage.catalogue);
       await storage.versionGc.start();
       await storage.persistentIndex.open();
@@ -121,6 +122,16 @@ export class Storage {
       await storage.close();
       throw error;
     }
+  }
+
+  /** Throws TW_STORAGE_DAMAGED if the end of the catalogue is missing, as after a copy that was cut short. */
+  private async refuseLostCommits(): Promise<void> {
+    const lost = await this.persistentIndex.lostCommit();
+    if (lost === undefined) return;
+    const error = await this.folder.markDamaged(`the catalogue ends before commit ${lost} of the index`);
+    // Without it, the folder opens with the remaining records once the mark is removed.
+    await this.persistentIndex.removeSnapshot();
+    throw error;
   }
 
   get dir(): string {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../../errors.js';
+import { messageOf, type TilewrightError } from '../../errors.js';
 import { parseJson, parseJsonOr } from '../../json-text.js';
 import { Catalogue } from '../catalogue/index.js';
 import {
@@ -89,6 +89,11 @@ export class DataFolder {
     }
   }
 
+  /** Marks the catalogue as one that has lost records, so that no process opens the folder. Returns TW_STORAGE_DAMAGED. */
+  async markDamaged(reason: string): Promise<TilewrightError> {
+    return markDamaged(this.dir, reason);
+  }
+
   get lock(): LockInfo {
     return this.info;
   }
@@ -116,7 +121,7 @@ async function openCatalogue(dir: string): Promise<Catalogue> {
   if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
   try {
     const catalogue = await Catalogue.open(join(dir, 'catalogue'), isNew);
-    await refuseLostRecords(dir, marker, catalogue);
+    await refuseLostRecords(dir, catalogue);
     return catalogue;
   } catch (error) {
     if (!storageLocked.is(error)) throw error;
@@ -133,13 +138,18 @@ const DAMAGED_MARKER = 'damaged';
  * LevelDB drops unreadable parts of its log and reports this only in its file LOG. The tiles of lost records would look like
  * leftovers of an interrupted ingest and be removed, so the folder is not used until somebody has examined it.
  */
-async function refuseLostRecords(dir: string, marker: string, catalogue: Catalogue): Promise<void> {
+async function refuseLostRecords(dir: string, catalogue: Catalogue): Promise<void> {
   const log = await readText(join(dir, 'catalogue', 'LOG'));
   const lost = log?.split('\n').find((line) => /dropping \d+ bytes|Corruption:/.test(line));
   if (lost === undefined) return;
-  await writeFileDurably(marker, Buffer.from(`${lost}\n`));
   await catalogue.close();
-  throw storageDamaged(dir, marker);
+  throw await markDamaged(dir, lost);
+}
+
+async function markDamaged(dir: string, reason: string): Promise<TilewrightError> {
+  const marker = join(dir, DAMAGED_MARKER);
+  await onDisk(dir, () => writeFileDurably(marker, `${reason}\n`));
+  return storageDamaged(dir, marker);
 }
 
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {

@@ -1,11 +1,12 @@
 /** The index is loaded from its snapshot, as the catalogue is now, or from the catalogue. */
 import assert from 'node:assert/strict';
-import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Level } from 'level';
+import type { TilewrightError } from '../../../src/errors.js';
 import { encodeRecord } from '../../../src/storage/catalogue/record-codec.js';
 import { UnusableFile, writeParts } from '../../../src/storage/column-index/persist/parts-file.js';
 import { SnapshotFolder } from '../../../src/storage/column-index/persist/snapshot-file.js';
@@ -275,6 +276,32 @@ test('the snapshot of a later state is not used with a catalogue that was restor
   const load = await reopened(copy);
   assert.equal(load.from, 'catalogue');
   assert.match(load.reason!, /another history/);
+});
+
+test('a catalogue that ends before the commit of its snapshot is refused until somebody decides to continue', async (t) => {
+  const dir = await folderWithLog(t);
+  await inCatalogue(dir, async (db) => {
+    for (const n of [3, 4, 5]) await db.del(`!commits!00000000000${n}`);
+  });
+  for (let i = 0; i < 2; i++)
+    await assert.rejects(Storage.open(dir), (error: TilewrightError) => error.code === 'TW_STORAGE_DAMAGED');
+  assert.match(await readFile(join(dir, 'damaged'), 'utf8'), /ends before commit 3/);
+  await rm(join(dir, 'damaged'));
+  const storage = await Storage.open(dir);
+  assert.equal(storage.indexLoad.from, 'catalogue');
+  await assertIndexed(storage);
+  await storage.close();
+  assert.equal((await reopened(dir)).from, 'snapshot');
+});
+
+test('a catalogue with a truncated log is refused', async (t) => {
+  const dir = join(await tempFolder(t), 'data');
+  const storage = await Storage.open(dir);
+  await writeScene(storage, 'a', 7);
+  await storage.close();
+  const folder = join(dir, 'catalogue');
+  for (const name of await readdir(folder)) if (name.endsWith('.log')) await truncate(join(folder, name), 0);
+  await assert.rejects(Storage.open(dir), (error: TilewrightError) => error.code === 'TW_STORAGE_DAMAGED');
 });
 
 test('damaged records are reported at every start, even from a snapshot, until they are fixed', async (t) => {

@@ -58,7 +58,25 @@ export class PersistentIndex {
     this.snapshots = new SnapshotFolder(join(dir, FOLDER));
   }
 
-  /** Loads the index. Called before all other methods. */
+  /**
+   * The number of the newest snapshot's commit if the catalogue ends before it: the catalogue has then lost commits that were on disk.
+   * In a cluster the commits are durable elsewhere and are replicated again, so the result is undefined.
+   */
+  async lostCommit(): Promise<number | undefined> {
+    const { commits, replica } = this.catalogue;
+    const newest = await onDisk(this.dir, () => this.snapshots.newest());
+    if (newest === undefined || !(await replica.isEmpty())) return undefined;
+    const [last = keyOf(0)] = await toArray(commits.keys({ reverse: true, limit: 1 }));
+    const sequence = Number.parseInt(newest, 10);
+    return sequence > Number(last) ? sequence : undefined;
+  }
+
+  /** Removes the snapshot, so that the next `open` reads the catalogue. */
+  removeSnapshot(): Promise<void> {
+    return onDisk(this.dir, () => this.snapshots.removeOthers([]));
+  }
+
+  /** Loads the index. Called before all other methods except `lostCommit` and `removeSnapshot`. */
   async open(): Promise<void> {
     await onDisk(this.dir, () => mkdir(join(this.dir, FOLDER), { recursive: true }));
     const log = await toArray(this.catalogue.commits.scan());

@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fsyncPath } from '../../files/index.js';
+import { fsyncPath, orIfMissing } from '../../files/index.js';
 import type { Columns } from '../columns.js';
 import type { RunImage } from '../index-run-image.js';
 import { type RunHeader, readRun, writeRun } from './index-run-file.js';
@@ -52,9 +52,9 @@ export class SnapshotFolder {
 
   constructor(private readonly dir: string) {}
 
-  /** The name of the newest snapshot. */
+  /** The name of the newest snapshot, which begins with the number of its commit. */
   async newest(): Promise<string | undefined> {
-    const names = (await readdir(this.dir)).filter((name) => name.endsWith(SNAPSHOT));
+    const names = (await orIfMissing(readdir(this.dir), [])).filter((name) => name.endsWith(SNAPSHOT));
     return names.sort().at(-1);
   }
 
