@@ -4,7 +4,7 @@
  * Each part defines its errors in its own `errors.ts` with `defineError`. A message states what happened, to which input, and what to
  * do. docs/reference/errors.md is generated from `errorCatalogue()`.
  */
-import { describeSystemError } from './system-errors.js';
+import { describeSystemError } from './utils/system-errors.js';
 
 /** An error that a user can act on. `status` is the HTTP status of the answer. */
 export class TilewrightError extends Error {

@@ -2,10 +2,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
-import { writeLogCheckpoint } from '../../src/dht/commit/commit-checkpoint.js';
-import { ClusterLockManager } from '../../src/dht/commit/commit-lock-manager.js';
-import { CommitLog } from '../../src/dht/commit/commit-log.js';
-import { openClusterIdentity } from '../../src/dht/recovery/cluster-identity.js';
+import { ClusterLockManager } from '../../src/dht/commit-log/commit-lock-manager.js';
+import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
+import { writeLogCheckpoint } from '../../src/dht/commit-log/commit-log-checkpoint.js';
+import { openClusterIdentity } from '../../src/dht/recovery/recovery-identity.js';
 import { Replica } from '../../src/dht/replication/replica.js';
 import type { LockManager } from '../../src/storage/commit/index.js';
 import { type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';

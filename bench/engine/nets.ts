@@ -1,9 +1,9 @@
 /** The networks of the benchmark of engines. torch_step.py has the same layers, sizes, losses and optimizer. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { ganLearner } from '../../src/training/loop/gan-learner.js';
-import type { Learner } from '../../src/training/loop/learner.js';
-import { regressionLearner } from '../../src/training/loop/regression-learner.js';
+import { ganLearner } from '../../src/training/learners/gan-learner.js';
+import type { Learner } from '../../src/training/learners/learner.js';
+import { regressionLearner } from '../../src/training/learners/regression-learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
 import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
 import { cloudRemovalModel } from '../../src/training/models/spa-gan.js';

@@ -12,15 +12,15 @@ import { npyHead } from '../../src/derive/index.js';
 import { PANEL_PIXELS } from '../../src/hyperspectral/pixel-methods/pixel-method-panel.js';
 import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
 import { bandStatistics, ExactSums } from '../../src/hyperspectral/reproducible-sums/exact-band-sums.js';
-import { tileSums } from '../../src/hyperspectral/reproducible-sums/tile-sums.js';
+import { tileSums } from '../../src/hyperspectral/reproducible-sums/reproducible-tile-sums.js';
 import {
   eachBlock,
   type SpectrumFile,
 } from '../../src/hyperspectral/spectrum-reading/read-spectrum-blocks.js';
 import { pcaOrMnf } from '../../src/hyperspectral/transforms/pca-mnf-transform.js';
 import { whitening } from '../../src/hyperspectral/transforms/whitening-transform.js';
-import { randomStream } from '../../src/random.js';
 import { encodeCube } from '../../src/raster/index.js';
+import { randomStream } from '../../src/utils/random.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { installPython } from '../support/python.js';
 

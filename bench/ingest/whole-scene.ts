@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeSafe } from '../../data-samples/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import type { Scene } from '../../src/ingest/scene-description.js';
+import type { Scene } from '../../src/ingest/ingest-scene-description.js';
 import { openRaster } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { measureTree, type TreeCost } from '../support/measure-tree.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { IndexQuery } from '../../src/storage/column-index/index.js';
-import { SnapshotFolder } from '../../src/storage/column-index/persist/snapshot-file.js';
+import { SnapshotFolder } from '../../src/storage/column-index/snapshot/snapshot-file.js';
 import { ColumnIndex, type RunFilter } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { benchSearch } from './search.js';

@@ -10,12 +10,12 @@ import {
   trainingFiles,
 } from '../../src/training/data/training-data-cells.js';
 import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
-import type { FreezingSchedule } from '../../src/training/loop/layer-freezing.js';
-import { trainModel } from '../../src/training/loop/training-loop.js';
+import type { FreezingSchedule } from '../../src/training/learners/learner-layer-freezing.js';
+import { trainModel } from '../../src/training/learners/training-loop.js';
 import { validationDate } from '../../src/training/patches/hold-out-patches.js';
-import { labelImages } from '../../src/training/patches/labelled-patch-images.js';
+import { labelImages } from '../../src/training/patches/patch-label-images.js';
 import { makePatches, type TrainValidationPatches } from '../../src/training/patches/patches.js';
-import type { TransferPolicy } from '../../src/training/registry/transfer-provenance.js';
+import type { TransferPolicy } from '../../src/training/registry/model-card-provenance.js';
 import { findSources, type TransferPlan } from '../../src/training/transfer/transfer-plan.js';
 import {
   availableSourceModels,

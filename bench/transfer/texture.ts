@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { randomStream } from '../../src/random.js';
 import { Storage, type TextureRecord } from '../../src/storage/index.js';
 import { TextureIndex } from '../../src/training/index.js';
 import { type GreyImage, TEXTURE_NAMES, textureOf } from '../../src/training/texture/glcm.js';
+import { randomStream } from '../../src/utils/random.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { installPython } from '../support/python.js';
 

@@ -6,8 +6,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inProcessTransport } from '../../src/cli/cli-connection.js';
 import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
-import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { selectEngine } from '../../src/engines/index.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
@@ -21,7 +21,7 @@ import {
   type TextureResults,
   type TrainResults,
 } from '../../src/training/index.js';
-import { TRANSFER_POLICIES } from '../../src/training/registry/transfer-provenance.js';
+import { TRANSFER_POLICIES } from '../../src/training/registry/model-card-provenance.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';

@@ -5,8 +5,8 @@
  */
 
 export { cannotListen } from './errors.js';
+export { type ProxyOptions, readProxyOptions } from './http/proxy-options.js';
 export { requireSafeBinding } from './plugins/auth-plugin.js';
-export { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 export { reservePort } from './reserve-api-port.js';
 export type { ClusterNode, ClusterUsage } from './routes/cluster/index.js';
 export type { StatusInfo } from './routes/processes/index.js';

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Services } from './api-services.js';
+import { type ProxyOptions, readProxyOptions } from './http/proxy-options.js';
 import {
   type AccessOptions,
   earlyErrorOptions,
@@ -16,7 +17,6 @@ import {
   requestIdOptions,
   schemaController,
 } from './plugins/index.js';
-import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import { ROUTE_GROUPS } from './routes/index.js';
 import { describeOperations, registerOpenApiDocument, registerResponseSchemas } from './schemas/index.js';
 

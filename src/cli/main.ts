@@ -6,14 +6,14 @@
  */
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
-import { describeSystemError } from '../system-errors.js';
+import { describeSystemError } from '../utils/system-errors.js';
 import { version } from '../version.js';
+import { enableCompileCache } from './cli-compile-cache.js';
+import { requireFileDescriptors } from './cli-open-file-limit.js';
 import { allCommands, COMMANDS } from './commands/index.js';
-import { enableCompileCache } from './compile-cache.js';
 import { internalError, systemFailed } from './errors.js';
-import { requireFileDescriptors } from './open-file-limit.js';
+import { handleStdioErrors, printWarnings } from './output/stdio.js';
 import { exitBySignal } from './signals.js';
-import { handleStdioErrors, printWarnings } from './stdio.js';
 
 /** The program with the command that `argv` names. Without a known command, it has all commands, for help and suggestions. */
 async function buildProgram(argv: string[]): Promise<Command> {

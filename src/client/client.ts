@@ -19,6 +19,7 @@ import type {
   SpectraDocument,
   SpectraRequest,
 } from './client-documents.js';
+import { FileBody } from './client-file-body.js';
 import {
   followEvents,
   hasEnded,
@@ -26,9 +27,8 @@ import {
   type JobEvent,
   type LogLine,
 } from './client-job-events.js';
+import { errorFromResponse, type Transport } from './client-transport.js';
 import { badAnswer, fileUnreadable, JobError, jobCancelledByUser, jobLost, unreachable } from './errors.js';
-import { FileBody } from './file-body.js';
-import { errorFromResponse, type Transport } from './transport.js';
 
 export interface Progress {
   message: string;

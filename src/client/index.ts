@@ -20,8 +20,8 @@ export type {
   SpectraDocument,
   SpectrumEntry,
 } from './client-documents.js';
+export { FileBody } from './client-file-body.js';
 export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './client-job-events.js';
+export type { Answer, Transport } from './client-transport.js';
+export { decodeText, httpTransport } from './client-transport.js';
 export { JobError, unreachable } from './errors.js';
-export { FileBody } from './file-body.js';
-export type { Answer, Transport } from './transport.js';
-export { decodeText, httpTransport } from './transport.js';

@@ -5,6 +5,8 @@
  */
 
 export { compareAndSet } from './compare-and-set.js';
+export { parseJsonValue } from './coordination-json-value.js';
+export { scanPrefix } from './coordination-prefix-scan.js';
 export { retryUntilAnswered } from './coordination-retry.js';
 export {
   type CoordinationStore,
@@ -19,11 +21,9 @@ export {
   type Watch,
   type WatchSignal,
 } from './coordination-store.js';
+export { watchLoop } from './coordination-watch-loop.js';
 export * from './errors.js';
 export { EtcdStore } from './etcd/index.js';
-export { parseJsonValue } from './json-value.js';
 export { Lease } from './lease.js';
 export { LevelStore } from './level-coordination-store.js';
 export { measuredKvStore } from './measured-coordination-store.js';
-export { scanPrefix } from './prefix-scan.js';
-export { watchLoop } from './watch-loop.js';

@@ -10,7 +10,7 @@ import {
   niceBelow,
   niceStep,
 } from '../html/index.js';
-import { plural } from '../plural.js';
+import { plural } from '../utils/plural.js';
 import type { ReportCell } from './demo-report-cells.js';
 import type { ReportTile } from './demo-report-data.js';
 

@@ -1,6 +1,6 @@
 /** The summary at the top of the report. */
 import { formatDuration, formatR2, type Html, html, median, significant } from '../html/index.js';
-import { plural } from '../plural.js';
+import { plural } from '../utils/plural.js';
 import type { ReportCell } from './demo-report-cells.js';
 import type { DemoReport } from './demo-report-data.js';
 import { verdictText } from './demo-report-verdict.js';

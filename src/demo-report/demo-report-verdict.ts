@@ -1,6 +1,6 @@
 /** The figures of a training in words, including bad ones. */
 import { significant } from '../html/index.js';
-import { plural } from '../plural.js';
+import { plural } from '../utils/plural.js';
 import type { ReportModel, ReportTraining } from './demo-report-data.js';
 
 /** States in one to three sentences whether the models are better than the simple baselines. */

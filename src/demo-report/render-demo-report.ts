@@ -10,7 +10,7 @@ import {
   PAGE_POLICY,
   reportStyle,
 } from '../html/index.js';
-import { plural } from '../plural.js';
+import { plural } from '../utils/plural.js';
 import { baselineComparison } from './demo-report-baselines.js';
 import { groupByCell, type ReportCell } from './demo-report-cells.js';
 import type { DemoReport, ReportScene, ReportTraining } from './demo-report-data.js';

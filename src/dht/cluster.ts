@@ -4,7 +4,7 @@ import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { ClusterLockManager, CommitLog, isOwnedBy, ownerLabel, revokeLocksOf } from './commit/index.js';
+import { ClusterLockManager, CommitLog, isOwnedBy, ownerLabel, revokeLocksOf } from './commit-log/index.js';
 import {
   epochChanged,
   otherFolder,

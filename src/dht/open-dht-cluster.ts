@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { type CoordinationStore, EtcdStore, LevelStore, measuredKvStore } from '../coordination/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
-import { plural } from '../plural.js';
 import {
   makeFolderDurably,
   measuredStore,
@@ -10,6 +9,7 @@ import {
   openObjectStore,
   type Storage,
 } from '../storage/index.js';
+import { plural } from '../utils/plural.js';
 import { Cluster } from './cluster.js';
 import { listMembers } from './membership/index.js';
 import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/index.js';

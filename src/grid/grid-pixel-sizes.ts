@@ -1,6 +1,6 @@
 /** The pixel sizes of a collection. Scenes with nearly equal sizes use the same, so that their tiles stack. */
 import type { Grid } from './grid.js';
-import { computePixelGrids, type PixelGrid } from './pixel-grid.js';
+import { computePixelGrids, type PixelGrid } from './grid-cell-pixels.js';
 
 /** Ground metres of a pixel along columns and rows. */
 export interface PixelSize {

@@ -5,12 +5,12 @@
  */
 
 export { cellBbox } from './cell-bbox.js';
-export { defaultPrecision } from './default-cell-precision.js';
-export { cellSizeMetres, chordDistanceMetres } from './ellipsoid.js';
 export { geohash } from './geohash.js';
 export type { Bbox, Grid, GridBounds, GridName } from './grid.js';
+export { computePixelGrids, type PixelGrid } from './grid-cell-pixels.js';
+export { defaultPrecision } from './grid-cell-precision.js';
+export { cellSizeMetres, chordDistanceMetres } from './grid-ellipsoid.js';
 export { matchPixelSizes, type PixelSize, type PixelSizes, pixelGridsFor } from './grid-pixel-sizes.js';
 export { gridByName, grids } from './grid-registry.js';
-export { computePixelGrids, type PixelGrid } from './pixel-grid.js';
 export { quadtile } from './quadtile.js';
 export { coverRegionByRelation, type Relation } from './region-coverer.js';

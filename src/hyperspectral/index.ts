@@ -8,7 +8,7 @@
 export { readLabels } from './class-labels/index.js';
 export type { ClassifyInputs } from './classification/index.js';
 export { CLASSIFIER, type ClassifierCard } from './classifier-registry/index.js';
-export { HyperspectralPool } from './hyperspectral-pool.js';
+export { HyperspectralPool } from './jobs/spectral-job-pool.js';
 export * from './processes/index.js';
 export { NARROW_BAND_INDICES, readSensor, SENSOR_NAMES } from './spectra/index.js';
 export { patchSide } from './spectral-cnn/index.js';

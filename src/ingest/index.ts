@@ -15,7 +15,7 @@ export {
 } from './cut/index.js';
 export { notRecognised, pathNotAllowed } from './errors.js';
 export { checkOptions } from './formats/generic/index.js';
-export { checkNamePattern, parseNamePattern } from './formats/named/index.js';
+export { checkNamePattern, parseNamePattern } from './formats/name-pattern/index.js';
 export { commonBandNames } from './formats/shared/index.js';
 export type { IngestOptions } from './ingest-options.js';
 export {

@@ -1,6 +1,6 @@
 /** Options of an ingest, and callbacks for its progress. */
 import type { GridName } from '../grid/index.js';
-import type { DescribeOptions } from './scene-description.js';
+import type { DescribeOptions } from './ingest-scene-description.js';
 
 /** Plain JSON. */
 export interface IngestOptions extends Omit<DescribeOptions, 'nodata'> {

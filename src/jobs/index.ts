@@ -1,6 +1,8 @@
 /**
- * Work as durable jobs, on a single node (`local`) and in a cluster (`cluster`). Invariant: a state of a job is reported only after it is
- * on disk. Imports the parts `async`, `coordination`, `dht`, `grid` (types) and `storage`.
+ * Work as durable jobs: start, progress, log, events, cancel, retry, retention. The files of this folder are those of one process;
+ * `cluster` implements the interface `JobRegistry` for a cluster. Invariants: a state of a job is reported only after it is on disk; the
+ * records of a job are written in the order of its states, and none follows the final one. Imports the parts `async`, `coordination`,
+ * `dht`, `grid` (types) and `storage`.
  */
 export {
   ALL_GATHER_PATH,
@@ -13,29 +15,18 @@ export {
   taskErrorEvent,
 } from './cluster/index.js';
 export { FailedWithResults, jobInterrupted, jobNotFound, jobNotReady, leaderUnavailable } from './errors.js';
-export {
-  type ConcludeContext,
-  type EventOptions,
-  type FullJobContext,
-  hasEnded,
-  hasResults,
-  type IdempotencyKey,
-  type JobContext,
-  type JobEvent,
-  type JobService,
-  jobEvents,
-  type LineListener,
-  LocalJobService,
-  type LocalJobServiceOptions,
-  type LogLine,
-  type PrepareContext,
-  type Process,
-  retryJob,
-  type StartedJob,
-  type StartOptions,
-  type Timed,
-  verifyProcess,
-} from './local/index.js';
+export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
+export type { LineListener } from './job-execution.js';
+export type { IdempotencyKey } from './job-idempotency-keys.js';
+export type { LogLine } from './job-log.js';
+export type {
+  ConcludeContext,
+  FullJobContext,
+  JobContext,
+  PrepareContext,
+  Process,
+  Timed,
+} from './job-process.js';
 export {
   addFailure,
   addFetched,
@@ -48,4 +39,9 @@ export {
   sumOf,
   TILE_COUNTS_SCHEMA,
   type TileCounts,
-} from './reason-tally.js';
+} from './job-reason-tally.js';
+export { hasEnded, hasResults } from './job-records.js';
+export type { JobService, StartedJob, StartOptions } from './job-service.js';
+export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
+export { retryJob } from './retry-job.js';
+export { verifyProcess } from './verify-job.js';

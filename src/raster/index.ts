@@ -23,7 +23,7 @@ export {
   readSmallFile,
   readStart,
   SIGNATURE_BYTES,
-} from './file/index.js';
+} from './file-access/index.js';
 export { withGdalSignal } from './gdal/index.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf/index.js';
 export { openHdf5Cube, readHdf5Lists, readHdf5Points } from './hdf5/index.js';

@@ -16,7 +16,7 @@ import {
   type RasterType,
   type SourceFile,
   withFile,
-} from './file/index.js';
+} from './file-access/index.js';
 import { openViaGdal } from './gdal/index.js';
 import { listHdf5Subdatasets, openHdf5 } from './hdf5/index.js';
 import { openMat } from './mat/index.js';

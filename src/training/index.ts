@@ -10,7 +10,7 @@ export { Rendezvous } from './distributed/index.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
 export type { ImageScores, Metrics, ModelMetrics } from './evaluation/index.js';
 export { DEFAULT_SEED, summariseReasons, type TrainResults, trainProcess } from './jobs/index.js';
-export { BatchGradients } from './loop/index.js';
+export { BatchGradients } from './learners/index.js';
 export { getModelSpec, loadModel, type ModelSpec, saveModel } from './models/index.js';
 export { exportOnnx } from './onnx/index.js';
 export { validationDate } from './patches/index.js';
@@ -37,4 +37,4 @@ export {
   type TextureResults,
   textureProcess,
 } from './texture/index.js';
-export { trainCells } from './workers/index.js';
+export { trainCells } from './train-cell/index.js';

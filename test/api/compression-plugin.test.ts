@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { acceptedEncoding } from '../../src/api/plugins/compression-plugin.js';
-import { httpTransport } from '../../src/client/transport.js';
+import { httpTransport } from '../../src/client/client-transport.js';
 import { process as processOf } from '../jobs/process.js';
 import { eventually } from '../support/eventually.js';
 import { tempFolder } from '../support/temp.js';
@@ -35,7 +35,7 @@ async function withTiles(t: TestContext) {
 
 test('JSON and text are compressed for clients that accept it, with the headers that caches need', async (t) => {
   const { url } = await withTiles(t);
-  for (const path of ['/search', '/', '/openapi.json', '/queryables', '/docs', '/map/page.js']) {
+  for (const path of ['/search', '/', '/openapi.json', '/queryables', '/docs', '/map/browser-page.js']) {
     const plain = await ask(url + path);
     assert.ok(plain.body.length > 1024, path);
     assert.equal(plain.headers['content-encoding'], undefined);

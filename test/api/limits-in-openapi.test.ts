@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { publishedSchema } from '../../src/api/schemas/schema-builders.js';
-import { documented } from '../../src/json-schema.js';
 import { filterQuery } from '../../src/query/index.js';
 import { BBOX_PATTERN, DATETIME_PATTERNS, parseBbox, parseDatetime } from '../../src/query/values/index.js';
+import { documented } from '../../src/utils/json-schema.js';
 import { nodeWithTiles } from './node-with-tiles.js';
 
 test('the document has the limits that parsers check, and requests are validated without them', () => {

@@ -84,7 +84,12 @@ test('the command serves its pages with all their files', async (t) => {
   atEnd(t, () => server.kill('SIGKILL'));
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
   const paths = await filesOfPages(JSON.parse(first).url, ['/map', '/docs']);
-  for (const path of ['/map/page.js', '/map/requests.js', '/map/leaflet.js', '/docs/docs-page-script.js'])
+  for (const path of [
+    '/map/browser-page.js',
+    '/map/browser-requests.js',
+    '/map/leaflet.js',
+    '/docs/docs-page-script.js',
+  ])
     assert.ok(paths.includes(path), `${path} is not among ${paths}`);
   assert.ok(paths.length > 15, String(paths));
 });

@@ -12,8 +12,8 @@ import {
   type WatchSignal,
 } from '../../src/coordination/coordination-store.js';
 import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
-import { commitLogContract } from '../dht/commit/commit-log-contract.js';
-import { fencedLockContract } from '../dht/commit/fenced-lock-contract.js';
+import { commitLogContract } from '../dht/commit-log/commit-log-contract.js';
+import { fencedLockContract } from '../dht/commit-log/fenced-lock-contract.js';
 import { documentContract } from '../dht/document-contract.js';
 import { membershipContract } from '../dht/membership/membership-contract.js';
 import { eventually } from '../support/eventually.js';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit/commit-log.js';
-import { listLocks } from '../../src/dht/commit/fenced-commit-lock.js';
-import { entriesSince } from '../dht/commit/commit-log-contract.js';
+import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
+import { listLocks } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { entriesSince } from '../dht/commit-log/commit-log-contract.js';
 import { runAndKill } from '../storage/kill-writer.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ClusterLockManager } from '../../src/dht/commit/commit-lock-manager.js';
-import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { ClusterLockManager } from '../../src/dht/commit-log/commit-lock-manager.js';
+import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/placement/slots.js';
 import { Replica } from '../../src/dht/replication/replica.js';
-import { IngestPool } from '../../src/ingest/cut/ingest-pool.js';
-import { SharedMemory } from '../../src/ingest/cut/ingest-shared-memory.js';
+import { IngestPool } from '../../src/ingest/cut/cut-pool.js';
+import { SharedMemory } from '../../src/ingest/cut/cut-shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { type IngestContext, ingestScene } from '../../src/ingest/job/ingest-scene.js';
 import { planSceneTiles } from '../../src/ingest/plan/plan-scene-tiles.js';

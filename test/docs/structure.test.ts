@@ -16,29 +16,24 @@ const PARTS =
     ' ',
   );
 /** Files that every part may import. */
-const SHARED = [
-  'bisection.ts',
-  'errors.ts',
-  'json-schema.ts',
-  'json-text.ts',
-  'plural.ts',
-  'random.ts',
-  'system-errors.ts',
-  'version.ts',
-];
+const SHARED = ['errors.ts', 'version.ts'];
+/** A folder whose files every part may import. */
+const UTILS = 'utils/';
 /** The composition root, which only the command line imports. */
 const ROOT = 'node.ts';
+
+const isShared = (file: string) => SHARED.includes(file) || file.startsWith(UTILS);
 
 /** The fault of an import of `target` by `file`, both relative to `src/`; undefined if there is none. */
 function faultOf(file: string, target: string): string | undefined {
   const [part = ''] = file.split('/');
   const [wanted = ''] = target.split('/');
-  if (part === wanted || SHARED.includes(target)) return undefined;
+  if (part === wanted || isShared(target)) return undefined;
   if (target.startsWith('../')) {
     const isDemo = file.startsWith('cli/demo/') && target === '../data-samples/index.ts';
     return isDemo ? undefined : 'leaves src/';
   }
-  if (SHARED.includes(file)) return 'imports from above';
+  if (isShared(file)) return 'imports from above';
   if (target === ROOT) return part === 'cli' ? undefined : 'imports the composition root';
   if (!PARTS.includes(wanted)) return 'belongs to no known part';
   if (target !== `${wanted}/index.ts`) return 'bypasses the index';
@@ -68,7 +63,7 @@ test('every import goes to an earlier part, through its index', async () => {
   const faults: string[] = [];
   for (const file of files) {
     const [part = ''] = file.split('/');
-    if (!PARTS.includes(part) && file !== ROOT && !SHARED.includes(file))
+    if (!PARTS.includes(part) && file !== ROOT && !isShared(file))
       faults.push(`${file} belongs to no known part`);
     for (const path of importsOf(await readFile(join(source, file), 'utf8'))) {
       const target = resolveImport(file, path);

@@ -1,7 +1,7 @@
 /** Lengths on the ground, computed from the WGS84 ellipsoid. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { metresPerDegree } from '../../src/grid/ellipsoid.js';
+import { metresPerDegree } from '../../src/grid/grid-ellipsoid.js';
 import { cellSizeMetres, chordDistanceMetres, geohash, quadtile } from '../../src/grid/index.js';
 
 /** Semi-axes in metres (NGA.STND.0036). */

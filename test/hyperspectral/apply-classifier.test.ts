@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
-import { setOf, VALIDATION } from '../../src/hyperspectral/class-labels/label-split.js';
+import { setOf, VALIDATION } from '../../src/hyperspectral/class-labels/class-label-split.js';
 import { storeClassifier } from '../../src/hyperspectral/classifier-registry/classifier-card.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
 import { createTransform, crsFromEpsg, readRaster } from '../../src/raster/index.js';

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
-import { setOf } from '../../src/hyperspectral/class-labels/label-split.js';
+import { setOf } from '../../src/hyperspectral/class-labels/class-label-split.js';
 import { accuracyScores } from '../../src/hyperspectral/classification/classification-accuracy.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';

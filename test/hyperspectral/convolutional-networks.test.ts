@@ -5,10 +5,10 @@ import { before, test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { loadEngine, type Tf } from '../../src/engines/index.js';
 import { gridByName } from '../../src/grid/index.js';
-import { setOf } from '../../src/hyperspectral/class-labels/label-split.js';
+import { setOf } from '../../src/hyperspectral/class-labels/class-label-split.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
-import { fromFloat16, toFloat16 } from '../../src/hyperspectral/numeric/float16-numbers.js';
-import { eachPatch } from '../../src/hyperspectral/spectral-cnn/each-patch.js';
+import { fromFloat16, toFloat16 } from '../../src/hyperspectral/numeric/numeric-float16.js';
+import { eachPatch } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-each-patch.js';
 import {
   GROUP,
   NetCompute,

@@ -3,14 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { loadEngine } from '../../src/engines/load-engine.js';
+import { decodedSums, encodedSums } from '../../src/hyperspectral/classification/classification-dataset.js';
 import {
   type ClassifierCandidate,
   oneStandardErrorRule,
 } from '../../src/hyperspectral/classification/classification-model-selection.js';
-import {
-  decodedSums,
-  encodedSums,
-} from '../../src/hyperspectral/classification/classification-training-data.js';
 import {
   gradientSums,
   SCORE_UNIT,
@@ -26,16 +23,16 @@ import {
 import {
   parseNetwork,
   saveClassifier,
-} from '../../src/hyperspectral/pixel-methods/dense-networks/saved-dense-network.js';
+} from '../../src/hyperspectral/pixel-methods/dense-networks/dense-network-file.js';
 import { pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
 import {
   type LabelledSpectra,
   sampleFractions,
 } from '../../src/hyperspectral/training-samples/sample-labelled-spectra.js';
-import { inPrecision } from '../../src/hyperspectral/training-samples/sample-precision.js';
-import { randomStream } from '../../src/random.js';
+import { inPrecision } from '../../src/hyperspectral/training-samples/training-sample-precision.js';
 import { exportOnnx } from '../../src/training/index.js';
-import { loadModel } from '../../src/training/models/saved-model.js';
+import { loadModel } from '../../src/training/models/model-serialization.js';
+import { randomStream } from '../../src/utils/random.js';
 
 const { next } = randomStream(7);
 const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bandStatistics, ExactSums } from '../../src/hyperspectral/reproducible-sums/exact-band-sums.js';
-import { tileSums } from '../../src/hyperspectral/reproducible-sums/tile-sums.js';
+import { tileSums } from '../../src/hyperspectral/reproducible-sums/reproducible-tile-sums.js';
 import type { SpectrumFile } from '../../src/hyperspectral/spectrum-reading/read-spectrum-blocks.js';
 import { CUBE_BLOCK_SIDE, encodeCube } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';

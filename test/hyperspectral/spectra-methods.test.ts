@@ -9,9 +9,12 @@ import {
   deepestBand,
 } from '../../src/hyperspectral/pixel-methods/continuum-removal-method.js';
 import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
-import { INDEX_NAMES, NARROW_BAND_INDICES } from '../../src/hyperspectral/spectra/narrow-band-indices.js';
+import {
+  INDEX_NAMES,
+  NARROW_BAND_INDICES,
+} from '../../src/hyperspectral/spectra/spectra-narrow-band-indices.js';
+import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectra-smoothing.js';
 import { responseWeights } from '../../src/hyperspectral/spectra/spectral-response.js';
-import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectrum-smoothing.js';
 import { gaplessRuns } from '../../src/hyperspectral/spectra/wavelength-gaps.js';
 import { random } from '../raster/images.js';
 

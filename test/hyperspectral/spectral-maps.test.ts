@@ -13,9 +13,9 @@ import type {
 } from '../../src/hyperspectral/index.js';
 import { multiplyVector } from '../../src/hyperspectral/numeric/matrix-vector.js';
 import { continuumRemoval } from '../../src/hyperspectral/pixel-methods/continuum-removal-method.js';
+import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectra-smoothing.js';
 import { responseWeights } from '../../src/hyperspectral/spectra/spectral-response.js';
 import { SENSORS } from '../../src/hyperspectral/spectra/spectral-sensors.js';
-import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectrum-smoothing.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExpression } from '../../src/expressions/expression-parser.js';
-import { classColormap, codeColours, colourOfCode } from '../../src/imagery/colours/class-colormaps.js';
+import { classColormap, codeColours, colourOfCode } from '../../src/imagery/colours/class-colours.js';
 import { colormapLookup } from '../../src/imagery/colours/colormap-lookup.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 

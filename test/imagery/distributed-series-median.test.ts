@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { medianOfSorted } from '../../src/imagery/median.js';
 import {
   medianBounds,
   medianWithin,
   quantileSketch,
   valuesInBounds,
 } from '../../src/imagery/timeseries/distributed-series-median.js';
+import { medianOfSorted } from '../../src/utils/median.js';
 import { randomly } from '../derive/tiles.js';
 
 /** Nodes with fewer and more values than a sketch, with and without many equal values, with separate and overlapping ranges. */

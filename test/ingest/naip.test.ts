@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { probeInput } from '../../src/ingest/formats/shared/probe-input.js';
+import { probeInput } from '../../src/ingest/formats/shared/shared-format-probe.js';
 import { naip } from '../../src/ingest/formats/us/naip.js';
 import { findInputs } from '../../src/ingest/inputs/find-inputs.js';
 import { readRaster } from '../../src/raster/index.js';

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { findInputs } from '../../src/ingest/index.js';
-import type { Scene } from '../../src/ingest/scene-description.js';
+import type { Scene } from '../../src/ingest/ingest-scene-description.js';
 import type { TilewrightNode } from '../../src/node.js';
 import {
   allocatePixels,

@@ -1,7 +1,7 @@
 /** Filters in messages between nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkRemoteFilter } from '../../src/query/filter/check-remote-filter.js';
+import { checkRemoteFilter } from '../../src/query/filter/filter-remote-check.js';
 import type { Filter } from '../../src/query/filter/filter-tree.js';
 import { type FilterParams, parseFilter } from '../../src/query/index.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
-import { coverGeometry } from '../../src/query/geometry/cell-covering.js';
+import { coverGeometry } from '../../src/query/geometry/geometry-cell-covering.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry/geometry-shape.js';
 import { PreparedGeometry } from '../../src/query/geometry/prepared-geometry.js';
 import {

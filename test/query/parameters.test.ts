@@ -1,7 +1,6 @@
 /** Exact messages for refused parameters, and the schemas of requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { requestAjv } from '../../src/json-schema.js';
 import { readGeometry } from '../../src/query/geometry/geometry-shape.js';
 import {
   checkFilter,
@@ -16,6 +15,7 @@ import {
 } from '../../src/query/index.js';
 import { checkBbox } from '../../src/query/values/parse-bbox-value.js';
 import { parseNumber } from '../../src/query/values/parse-number-value.js';
+import { requestAjv } from '../../src/utils/json-schema.js';
 
 test('a refused box is answered with the reason', () => {
   const wrong: [bbox: string, why: string][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { withTimeout } from '../../src/query/compile/query-timeout.js';
+import { withTimeout } from '../../src/query/compile/compiled-query-timeout.js';
 import { and, type FilterParams, parseFilter, parseSortby, searchTiles } from '../../src/query/index.js';
 import { createSearch, mergeHits, searchIndex, toSearchPage } from '../../src/query/search/search-index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';

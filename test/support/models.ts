@@ -5,7 +5,7 @@ import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../
 import type { TileScore } from '../../src/training/evaluation/evaluation-regression-metrics.js';
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
 import { buildModel } from '../../src/training/models/build-model.js';
-import { saveModel } from '../../src/training/models/saved-model.js';
+import { saveModel } from '../../src/training/models/model-serialization.js';
 import { cardSummary } from '../../src/training/registry/model-card.js';
 
 /** Properties of a version that a test sets. */

@@ -1,9 +1,9 @@
 /** Synthetic land for tests: smooth fields of vegetation over soil, whose NDVI depends on colour in a curved way. */
 
-import { randomStream } from '../../src/random.js';
 import { Mask } from '../../src/raster/index.js';
 import type { AcquisitionPixels } from '../../src/training/data/training-data-pixels.js';
 import type { BandName } from '../../src/training/models/model-spec.js';
+import { randomStream } from '../../src/utils/random.js';
 
 /** A date with all bands. */
 export interface Field extends AcquisitionPixels {

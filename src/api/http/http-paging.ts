@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { badPagingToken } from '../errors.js';
 import { requestUrl } from './base-url.js';
-import { link } from './document-link.js';
+import { link } from './http-document-link.js';
 
 export interface Paging {
   limit?: number;

@@ -3,10 +3,10 @@
  * Imports `api/errors.ts` and types of `query`.
  */
 export { baseUrl, requestPath, requestUrl } from './base-url.js';
-export { sendRanged } from './byte-ranges.js';
 export { onDisconnect } from './client-disconnect.js';
 export { checkIfMatch, notModified, weakEtag } from './conditional-request.js';
-export { link } from './document-link.js';
+export { sendRanged } from './http-byte-ranges.js';
+export { link } from './http-document-link.js';
 export {
   listPaging,
   nextPageUrl,
@@ -16,5 +16,5 @@ export {
   parseLimit,
   toPage,
 } from './http-paging.js';
-export { partialMembers } from './partial-result.js';
+export { partialMembers } from './http-partial-result.js';
 export { CSS, JSON_TYPE, SCRIPT, servePage, servePageFile } from './serve-page.js';

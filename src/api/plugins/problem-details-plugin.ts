@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { excerpt, messageOf, TilewrightError } from '../../errors.js';
 import { jobNotFound, jobNotReady } from '../../jobs/index.js';
-import type { Fault } from '../../json-schema.js';
+import type { Fault } from '../../utils/json-schema.js';
 import {
   badRequest,
   bodyTimedOut,

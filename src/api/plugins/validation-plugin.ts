@@ -3,7 +3,7 @@
  * list that the schema asks for. JSON bodies are not converted.
  */
 import type { FastifyServerOptions } from 'fastify';
-import { requestAjv, validator } from '../../json-schema.js';
+import { requestAjv, validator } from '../../utils/json-schema.js';
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
 type Factories = NonNullable<SchemaController['compilersFactory']>;

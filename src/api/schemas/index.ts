@@ -4,7 +4,7 @@
  */
 
 export { JOB_STATES } from './job-schemas.js';
-export { registerOpenApiDocument } from './openapi.js';
+export { registerOpenApiDocument } from './openapi-schemas.js';
 export { describeOperations } from './operation-schemas.js';
 export {
   describeWithTag,

@@ -1,5 +1,5 @@
 /** Builders of JSON Schemas, in the form of OpenAPI 3.0. */
-import { listOf, NUMBER, TEXT } from '../../json-schema.js';
+import { listOf, NUMBER, TEXT } from '../../utils/json-schema.js';
 
 export { listOf };
 export const text = TEXT;

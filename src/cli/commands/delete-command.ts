@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { plural } from '../../plural.js';
-import { withConnection } from '../connection.js';
+import { plural } from '../../utils/plural.js';
+import { withConnection } from '../cli-connection.js';
 import { type TargetOptions, withTarget } from '../options/index.js';
 import { print, printJson } from '../output/index.js';
 

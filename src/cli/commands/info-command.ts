@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
-import { plural } from '../../plural.js';
-import { withConnection } from '../connection.js';
+import { plural } from '../../utils/plural.js';
+import { withConnection } from '../cli-connection.js';
 import { idNotFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options/index.js';
 import { mergePartial, print, printJson, printTable, warningLines, warnPartial } from '../output/index.js';

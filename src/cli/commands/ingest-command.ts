@@ -7,8 +7,10 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
-import { plural } from '../../plural.js';
-import { type Connection, hasDataFolder, withConnection } from '../connection.js';
+import { plural } from '../../utils/plural.js';
+import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
+import { outcomeOf } from '../cli-run-job.js';
+import { watchForCompleteInputs } from '../cli-watch-folders.js';
 import { notFolder } from '../errors.js';
 import {
   addOptions,
@@ -23,10 +25,8 @@ import {
   withTarget,
 } from '../options/index.js';
 import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
-import { outcomeOf } from '../run-job.js';
+import { hasStdoutFailed } from '../output/stdio.js';
 import { interruptSignal } from '../signals.js';
-import { hasStdoutFailed } from '../stdio.js';
-import { watchForCompleteInputs } from '../watch-folders.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 

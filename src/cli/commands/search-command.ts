@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
-import { plural } from '../../plural.js';
-import { withConnection } from '../connection.js';
+import { plural } from '../../utils/plural.js';
+import { withConnection } from '../cli-connection.js';
+import { fetchAllPages } from '../cli-paging.js';
 import {
   addOptions,
   createOption,
@@ -13,7 +14,6 @@ import {
   withTarget,
 } from '../options/index.js';
 import { listNearest, logToStderr, print, printJson, printTable, warnPartial } from '../output/index.js';
-import { fetchAllPages } from '../paging.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 

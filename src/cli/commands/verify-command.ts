@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { plural } from '../../plural.js';
 import type { VerifyReport } from '../../storage/index.js';
-import { withConnection } from '../connection.js';
+import { plural } from '../../utils/plural.js';
+import { withConnection } from '../cli-connection.js';
+import { runJob } from '../cli-run-job.js';
 import { type TargetOptions, withTarget } from '../options/index.js';
 import { logToStderr, print, printJson } from '../output/index.js';
-import { runJob } from '../run-job.js';
 
 export function verifyCommand(): Command {
   const command = new Command('verify').description(

@@ -6,7 +6,7 @@ import { formatDuration } from '../../html/index.js';
 import { writeFileDurably } from '../../storage/index.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
-import { type Connection, withConnection } from '../connection.js';
+import { type Connection, withConnection } from '../cli-connection.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
 import { type JobOptions, type TrainingOptions, toTrainingInputs } from '../options/index.js';
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';

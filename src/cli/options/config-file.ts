@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { excerpt, messageOf } from '../../errors.js';
-import { parseJson } from '../../json-text.js';
+import { parseJson } from '../../utils/json-text.js';
 import { badConfigFile } from '../errors.js';
 
 /** Parses the value of a boolean flag in the environment or the config file. */

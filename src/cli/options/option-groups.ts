@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { messageOf } from '../../errors.js';
-import { parseJson } from '../../json-text.js';
 import { type FilterParams, parseBbox, parseDatetime, writeDatetime } from '../../query/index.js';
+import { parseJson } from '../../utils/json-text.js';
 
 /** An option with its environment variable: `--min-cloud` is TILEWRIGHT_MIN_CLOUD. */
 export function createOption(flags: string, description: string, parse?: (value: string) => unknown): Option {

@@ -2,8 +2,8 @@
 import type { JobError, PartialDocument, Progress } from '../../client/index.js';
 import { SLOTS } from '../../dht/index.js';
 import { formatDuration } from '../../html/index.js';
-import { plural } from '../../plural.js';
 import type { ImageScores } from '../../training/index.js';
+import { plural } from '../../utils/plural.js';
 import type { FilterOptions } from '../options/index.js';
 
 export function printJson(document: unknown): void {

@@ -1,8 +1,8 @@
 /** Processes that derive tiles: resumable, with one set of results. */
 import type { JobContext, Process } from '../../jobs/index.js';
 import { firstReasons, mergeCounts, sumOf, TILE_COUNTS_SCHEMA } from '../../jobs/index.js';
-import { COUNT, objectOf } from '../../json-schema.js';
 import { checkFilter, filterSchema } from '../../query/index.js';
+import { COUNT, objectOf } from '../../utils/json-schema.js';
 import { noTileDerived } from '../errors.js';
 import {
   type DeriveResults,

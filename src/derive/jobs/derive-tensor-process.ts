@@ -11,7 +11,6 @@ import {
   sumOf,
   type TileCounts,
 } from '../../jobs/index.js';
-import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import {
   and,
   checkFilter,
@@ -29,7 +28,7 @@ import {
   type TileRecord,
   withPinnedTiles,
 } from '../../storage/index.js';
-import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
+import { COUNT, listOf, objectOf, TEXT } from '../../utils/json-schema.js';
 import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
 import {
   type BandSubstitute,
@@ -39,6 +38,7 @@ import {
   resolveBandRequest,
 } from '../tensors/index.js';
 import { searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+import type { TensorBand, TensorBandsTask } from './derive-tasks.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
 import { type TensorFile, writeNpy, writeTiff } from './write-tensor-job.js';
 

@@ -16,7 +16,8 @@ import {
   type PixelArray,
   readWindowInto,
 } from '../../raster/index.js';
-import type { FillTargets, FillTileTask, MadeTile, TileFiles } from '../derive-tasks.js';
+import type { FillTargets, FillTileTask, MadeTile, TileFiles } from '../jobs/derive-tasks.js';
+import { matchGroups } from './derive-tile-bands.js';
 import { validityStatistics } from './derived-valid-percent.js';
 import {
   type Composite,
@@ -29,8 +30,7 @@ import {
   resizeNearest,
   startComposite,
   windowOf,
-} from './gap-filling.js';
-import { matchGroups } from './match-tile-bands.js';
+} from './fill-tile-gaps.js';
 import { cellGroup, imageGroups, nodataValue, readGroup, readMask } from './read-derive-tile.js';
 
 /** Group of a filled tile with the input of each pixel. */

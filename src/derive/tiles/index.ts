@@ -4,8 +4,8 @@
  */
 
 export { cutTile } from './cut-derived-tile.js';
-export { cellSizes, tileBytes } from './derived-cell-sizes.js';
+export { cellSizes, tileBytes } from './derived-tile-cell-sizes.js';
 export { validityStatistics } from './derived-valid-percent.js';
 export { fillTile } from './fill-tile.js';
-export { conversion, resizeNearest } from './gap-filling.js';
+export { conversion, resizeNearest } from './fill-tile-gaps.js';
 export { maskRecord, nodataValue, type TileGroupFile } from './read-derive-tile.js';

@@ -23,13 +23,13 @@ import {
   type WriteLock,
   withLock,
 } from '../../storage/index.js';
-import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit/index.js';
+import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit-log/index.js';
 import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } from '../errors.js';
 import { slotOfCell } from '../placement/index.js';
 import { epochNumber, openExistingCluster, readEpoch } from '../recovery/index.js';
 import { Replica } from '../replication/index.js';
-import { FileUploader } from './file-uploader.js';
-import { cellDifference, isSameModel, isSameScene, isSameTile } from './record-equality.js';
+import { FileUploader } from './import-file-uploader.js';
+import { cellDifference, isSameModel, isSameScene, isSameTile } from './import-record-equality.js';
 
 export interface ImportOptions {
   /** The data folder of the single node, which no other process has open. */

@@ -1,5 +1,5 @@
 /** The sizes of the slots of a cluster, as its nodes report them. */
-import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../../json-schema.js';
+import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../../utils/json-schema.js';
 import { SLOTS, SlotSet } from '../placement/index.js';
 import type { PeerClient } from '../rpc/index.js';
 import type { Member } from './membership.js';

@@ -25,9 +25,9 @@ export {
 export { decodePlacement, encodePlacement } from './placement-codec.js';
 export { diffPlacements, type PlacementDiff, targetFractions } from './placement-diff.js';
 export { MIN_UPDATE_INTERVAL_MS, PlacementManager } from './placement-manager.js';
+export { ALL_SLOTS, candidateSlots } from './placement-slot-pruning.js';
 export { watchPlacement } from './placement-store.js';
 export { bytesBySlot, cellSlotLookup, slotTest } from './slot-lookup.js';
-export { ALL_SLOTS, candidateSlots } from './slot-pruning.js';
 export { SlotSet } from './slot-set.js';
 export {
   DEFAULT_PREFIX_LENGTHS,

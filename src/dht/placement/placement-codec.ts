@@ -2,7 +2,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
 import { type GridName, grids } from '../../grid/index.js';
-import { parseJsonOr } from '../../json-text.js';
+import { parseJsonOr } from '../../utils/json-text.js';
 import { badPlacement } from '../errors.js';
 import {
   type Owner,

@@ -3,11 +3,12 @@
  * Invariant: only one coordination store is valid for an object store, and each restore starts a new epoch. Imports the folders `commit`,
  * `membership` and `placement` and the parts `async`, `coordination` and `storage`.
  */
+
+export { type RestoreOptions, type RestoreReport, restoreCoordination } from './recover-etcd-keys.js';
+export { epochNumber, readEpoch } from './recovery-epoch.js';
 export {
   openClusterIdentity,
   openExistingCluster,
   readIdentity,
   requireLogCoversStore,
-} from './cluster-identity.js';
-export { type RestoreOptions, type RestoreReport, restoreCoordination } from './recover-etcd-keys.js';
-export { epochNumber, readEpoch } from './recovery-epoch.js';
+} from './recovery-identity.js';

@@ -25,7 +25,7 @@ import {
   schemaKey,
   segmentName,
   seqOfObject,
-} from '../commit/index.js';
+} from '../commit-log/index.js';
 import {
   clusterDocumentDamaged,
   coordinationNotEmpty,
@@ -34,14 +34,14 @@ import {
   otherCluster,
 } from '../errors.js';
 import { requireNoHeartbeats } from '../membership/index.js';
+import { epochPut, startEpoch } from './recovery-epoch.js';
 import {
   CLUSTER_KEY,
   type ClusterDocument,
   type ClusterIdentity,
   FORMAT,
   readIdentity,
-} from './cluster-identity.js';
-import { epochPut, startEpoch } from './recovery-epoch.js';
+} from './recovery-identity.js';
 
 /** This key exists while a restore writes the keys; its value is the id of the cluster. */
 const RESTORING_KEY = 'restoring';

@@ -4,7 +4,7 @@
  * `membership`, `placement` and `recovery` and the parts `async`, `coordination` (types), `metrics` (types) and `storage`.
  */
 
-export type { ObjectGcContext, ObjectGcReport } from './object-gc.js';
 export { Replica } from './replica.js';
+export type { ObjectGcContext, ObjectGcReport } from './replicated-object-gc.js';
 export { Maintenance } from './replication-maintenance.js';
 export { SlotReconciler } from './slot-reconciler.js';

@@ -23,7 +23,7 @@ import {
   readSegment,
   type StoredCheckpoint,
   segmentName,
-} from '../commit/index.js';
+} from '../commit-log/index.js';
 import { commitNotInLog, replicaBehind } from '../errors.js';
 import { bytesBySlot, cellSlotLookup, type PrefixLengths, SlotSet, slotTest } from '../placement/index.js';
 

@@ -1,9 +1,14 @@
 /** Background work that one node at a time does for the cluster: checkpoints of the log, and garbage collection in the object store. */
 import { PeriodicTask } from '../../async/index.js';
-import { acquireLock, CHECKPOINT_COMMITS, pruneCommittedLocks, writeLogCheckpoint } from '../commit/index.js';
+import {
+  acquireLock,
+  CHECKPOINT_COMMITS,
+  pruneCommittedLocks,
+  writeLogCheckpoint,
+} from '../commit-log/index.js';
 import { lockHeld } from '../errors.js';
-import { collectObjectGarbage, type ObjectGcContext, type ObjectGcReport } from './object-gc.js';
 import type { Replica } from './replica.js';
+import { collectObjectGarbage, type ObjectGcContext, type ObjectGcReport } from './replicated-object-gc.js';
 
 /** A checkpoint with at least one new commit is written after this time. */
 const MAX_CHECKPOINT_AGE_MS = 10 * 60_000;

@@ -8,12 +8,12 @@ import {
   messageOf,
   type TilewrightError,
 } from '../../errors.js';
-import { type Check, messageCheck } from '../../json-schema.js';
-import { parseJsonOr } from '../../json-text.js';
+import { type Check, messageCheck } from '../../utils/json-schema.js';
+import { parseJsonOr } from '../../utils/json-text.js';
 import { peerFailed } from '../errors.js';
-import { ClockOffsets, TIME_HEADER } from './clock-offsets.js';
-import { limitConnectTime } from './connect-timeout.js';
 import { sign } from './message-signature.js';
+import { ClockOffsets, TIME_HEADER } from './rpc-clock-offsets.js';
+import { limitConnectTime } from './rpc-connect-timeout.js';
 
 /** The header with the CRC-32 of a body, decimal. */
 export const CHECKSUM_HEADER = 'tilewright-crc32';

@@ -1,7 +1,7 @@
 /** Streamed answers of other nodes: JSON lines, each with its checksum. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
-import type { Check } from '../../json-schema.js';
+import type { Check } from '../../utils/json-schema.js';
 import { peerFailed } from '../errors.js';
 import type { Peer, PeerClient } from './peer-rpc-client.js';
 

@@ -1,6 +1,7 @@
 /** Queries about tiles for the nodes that hold them: a single node asks itself, a cluster node asks the owners of the slots. */
-import type { Check } from '../../json-schema.js';
+
 import type { RunFilter, Selection } from '../../storage/index.js';
+import type { Check } from '../../utils/json-schema.js';
 
 /** The cells and ids that a query is limited to; without them, all tiles. */
 export type QueryBounds = Pick<Selection, 'ranges' | 'ids'>;

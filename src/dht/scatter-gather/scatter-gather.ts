@@ -6,8 +6,8 @@ import {
   TilewrightError,
   toErrorDocument,
 } from '../../errors.js';
-import { type Check, COUNT, messageCheck } from '../../json-schema.js';
 import { type ColumnIndex, commitTooOld, type Storage } from '../../storage/index.js';
+import { type Check, COUNT, messageCheck } from '../../utils/json-schema.js';
 import type { Cluster } from '../cluster.js';
 import {
   badQuery,

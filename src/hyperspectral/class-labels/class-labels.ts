@@ -4,8 +4,8 @@ import { SerialQueue } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
 import { type GridName, gridByName } from '../../grid/index.js';
 import { type BandFile, forEachPixelRun, parseZone, readCellValues, type Zone } from '../../imagery/index.js';
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { createTransform, crsFromEpsg } from '../../raster/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { badLabels } from '../errors.js';
 
 /** Labels of a request. Plain JSON. Codes are 1 to 254; 0 means no label. */

@@ -4,8 +4,8 @@
  * `spectrum-reading` and the parts `async`, `derive`, `grid`, `imagery`, `query` (types), `raster` and `storage`.
  */
 
+export { SETS, type SplitKind, setOf, TRAIN, TUNE, VALIDATION } from './class-label-split.js';
 export { checkLabels, classesOfCodes, LABELS, type Labels, openLabels } from './class-labels.js';
 export { withLabels } from './collection-class-labels.js';
-export { SETS, type SplitKind, setOf, TRAIN, TUNE, VALIDATION } from './label-split.js';
 export { eachLabelled, type LabelledTile, type LabelSums, labelSums } from './pixel-labels.js';
 export { readLabels } from './read-class-labels.js';

@@ -8,8 +8,8 @@ import {
   TileClassSums,
 } from '../reproducible-sums/index.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../spectrum-reading/index.js';
+import { SETS, type SplitKind, setOf } from './class-label-split.js';
 import { labelCodes, type TileLabels } from './class-labels.js';
-import { SETS, type SplitKind, setOf } from './label-split.js';
 
 /** A tile, and the labels and sets of its pixels. */
 export interface LabelledTile {

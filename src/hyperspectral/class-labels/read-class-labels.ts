@@ -3,8 +3,8 @@
 import { extname } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
-import { parseJson } from '../../json-text.js';
 import { readRaster, readSmallFile } from '../../raster/index.js';
+import { parseJson } from '../../utils/json-text.js';
 import { badLabels } from '../errors.js';
 import { type Labels, MAX_CODE, regionOf } from './class-labels.js';
 

@@ -1,10 +1,12 @@
 /** Fits classifiers to the labelled pixels, and describes the one that is used for the map. */
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { TRAIN, TUNE, VALIDATION } from '../class-labels/index.js';
 import { layersMethod, type PixelMethod, parseNetwork, saveClassifier } from '../pixel-methods/index.js';
 import { type NetMethod, netMethod } from '../spectral-cnn/index.js';
 import type { FittedAnalysis } from '../spectral-maps/index.js';
 import type { AccuracyScores } from './classification-accuracy.js';
+import { LABELLED_TILES, type LabelledTileFacts } from './classification-dataset.js';
+import type { ClassifyInputs } from './classification-inputs.js';
 import {
   type Calibration,
   type ClassifierCandidate,
@@ -13,7 +15,6 @@ import {
   tuneCandidates,
   validated,
 } from './classification-model-selection.js';
-import { LABELLED_TILES, type LabelledTileFacts } from './classification-training-data.js';
 import {
   BAND_WEIGHTS,
   type BandWeights,
@@ -22,9 +23,8 @@ import {
   type TrainingFacts,
   trainingFacts,
 } from './classification-training-facts.js';
-import type { ClassifyInputs } from './classify-inputs.js';
 import { CLASSIFIERS, type FittedClassifier, type Fitting } from './fit-classifier.js';
-import type { LabelledFitting } from './load-classification-data.js';
+import type { LabelledFitting } from './load-classification-dataset.js';
 
 /** A candidate with its scores on the validation pixels. */
 export interface ComparedClassifier extends ClassifierCandidate {

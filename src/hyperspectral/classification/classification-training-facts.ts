@@ -1,5 +1,5 @@
 /** Facts about the training of a classifier, and the importance of the bands for its classes. */
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { VALIDATION } from '../class-labels/index.js';
 import { allGatherChecked } from '../jobs/index.js';
 import type { CamSums } from '../spectral-cnn/index.js';

@@ -1,5 +1,5 @@
 /** Fits a classifier to sets of labelled pixels. */
-import { randomStream } from '../../random.js';
+import { randomStream } from '../../utils/random.js';
 import type { LabelledSums } from '../collection-passes/index.js';
 import { preconditioner, type ScoreSums } from '../dense-network-training/index.js';
 import type { AnalysedCollection } from '../jobs/index.js';
@@ -7,7 +7,7 @@ import { minimiseLbfgs } from '../numeric/index.js';
 import { countOf, type DenseLayer, layerViews, type Sizes } from '../pixel-methods/index.js';
 import { isNet, NETS, type NetSession, type TrainedNet, trainNet } from '../spectral-cnn/index.js';
 import { discriminant, withinClasses } from '../transforms/index.js';
-import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './classification-training-data.js';
+import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './classification-dataset.js';
 
 /** Linear discriminants with shrinkage, logistic regression, a multilayer perceptron, and convolutional networks; the simplest first. */
 export const CLASSIFIERS = ['lda', 'logistic', 'mlp', ...NETS] as const;

@@ -5,6 +5,8 @@
  * (types), `training-samples` and `transforms` and the parts `grid` (types), `html`, `jobs` (types), `query` and `storage` (types).
  */
 export type { AccuracyScores } from './classification-accuracy.js';
+export type { LabelledTileFacts } from './classification-dataset.js';
+export { CLASSIFY_PROPERTIES, type ClassifyInputs, requestedNetwork } from './classification-inputs.js';
 export {
   CLASSIFY_FIT,
   type ClassifyFit,
@@ -14,9 +16,7 @@ export {
   withCodes,
 } from './classification-map.js';
 export { type Calibration, isBaseline, validated } from './classification-model-selection.js';
-export { classSections, trainingText } from './classification-report-sections.js';
-export type { LabelledTileFacts } from './classification-training-data.js';
+export { classSections, trainingText } from './classification-sections.js';
 export type { BandWeights, TrainingFacts } from './classification-training-facts.js';
-export { CLASSIFY_PROPERTIES, type ClassifyInputs, requestedNetwork } from './classify-inputs.js';
 export type { ClassifierName } from './fit-classifier.js';
-export { checkSplit, sortedByWavelength, withTrainingData } from './load-classification-data.js';
+export { checkSplit, sortedByWavelength, withTrainingData } from './load-classification-dataset.js';

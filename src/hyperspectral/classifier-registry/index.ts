@@ -4,4 +4,4 @@
  * `spectrum-reading` and the parts `grid`, `query`, `raster` and `storage`.
  */
 export { CLASSIFIER, type ClassifierCard, pixelHeight, storeClassifier } from './classifier-card.js';
-export { inputBands } from './classifier-input-bands.js';
+export { inputBands } from './registry-classifier-bands.js';

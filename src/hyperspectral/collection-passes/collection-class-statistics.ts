@@ -1,5 +1,5 @@
 /** Sums over the labelled pixels of all runs of a job. */
-import { listOf, messageCheck, objectOf } from '../../json-schema.js';
+import { listOf, messageCheck, objectOf } from '../../utils/json-schema.js';
 import {
   type LabelSums,
   type Labels,

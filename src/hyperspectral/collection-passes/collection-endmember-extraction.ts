@@ -4,7 +4,7 @@
  * grows. Each step maximises affine functions over all pixels, so the result does not depend on the distribution of the tiles.
  */
 import { inverse, Matrix } from 'ml-matrix';
-import { randomStream } from '../../random.js';
+import { randomStream } from '../../utils/random.js';
 import { fewEndmembers } from '../errors.js';
 import type { AnalysedCollection } from '../jobs/index.js';
 import type { BandStatistics } from '../reproducible-sums/index.js';

@@ -1,9 +1,9 @@
 /** The pixels of all runs of a job at which functions of the spectrum are largest. */
 
 import { gridByName } from '../../grid/index.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { createTransform, crsFromEpsg } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import type { SpectrumFile } from '../spectrum-reading/index.js';
 import type { Extreme } from '../tile-passes/index.js';

@@ -2,7 +2,7 @@
  * K-means over all tiles of a job (Lloyd 1982), initialised by k-means++ (Arthur and Vassilvitskii 2007). Each pass computes an exact sum
  * or the largest value over all pixels, so centres have the same bits on any distribution of the tiles.
  */
-import { messageCheck } from '../../json-schema.js';
+import { messageCheck } from '../../utils/json-schema.js';
 import { fewClusters } from '../errors.js';
 import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import { trace } from '../numeric/index.js';

@@ -1,5 +1,5 @@
 /** Statistics over the tiles of all runs of a job. */
-import { listOf, messageCheck } from '../../json-schema.js';
+import { listOf, messageCheck } from '../../utils/json-schema.js';
 import { tooFewPixels } from '../errors.js';
 import { type AnalysedCollection, allGatherChecked, forEachTile } from '../jobs/index.js';
 import {

@@ -12,4 +12,4 @@ export {
   type ScoreSums,
   SQUARED_ENTROPY_UNIT,
   scoreSums,
-} from './dense-network-scores.js';
+} from './dense-network-training-scores.js';

@@ -1,6 +1,7 @@
 /** Inputs that all analyses share. */
-import { documented } from '../../json-schema.js';
+
 import { checkFilter, type FilterParams, filterBody, filterSchema } from '../../query/index.js';
+import { documented } from '../../utils/json-schema.js';
 import { oneCollection } from '../errors.js';
 
 export const DEFAULT_SEED = 1;

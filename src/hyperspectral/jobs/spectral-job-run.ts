@@ -13,7 +13,6 @@ import {
   type JobContext,
   type TileCounts,
 } from '../../jobs/index.js';
-import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   defaultToRawSource,
   type Filter,
@@ -22,8 +21,8 @@ import {
   type TileFinder,
 } from '../../query/index.js';
 import { type Storage, type TileRecord, withPinnedTiles } from '../../storage/index.js';
+import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { noSpectra, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
-import type { HyperspectralPool } from '../hyperspectral-pool.js';
 import {
   type AnalysedBand,
   bandSetKey,
@@ -33,6 +32,7 @@ import {
   tileSpectrum,
 } from '../spectrum-reading/index.js';
 import { type AnalysisInputs, collectionOf } from './spectral-job-inputs.js';
+import type { HyperspectralPool } from './spectral-job-pool.js';
 import { NO_SPECTRUM } from './spectral-job-tiles.js';
 
 export interface AnalysisContext {

@@ -3,6 +3,6 @@
  * processes. Invariant: pixels without input data have no value. Imports the folders `pixel-methods`, `spectra` (types) and
  * `spectrum-reading` and the parts `derive`, `imagery`, `ingest`, `raster` and `storage` (types).
  */
-export { makeOutputTile, outputTileOfPlanes } from './make-spectral-map-tile.js';
-export type { MapTask } from './spectral-map-task.js';
-export { ScaleCheck } from './spectral-scale-check.js';
+export { makeOutputTile, outputTileOfPlanes } from './make-output-tile.js';
+export { ScaleCheck } from './output-tile-scale-check.js';
+export type { MapTask } from './output-tile-task.js';

@@ -7,7 +7,7 @@ import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
 import { CUBE_BLOCK_SIDE, CubeFile } from '../../raster/index.js';
 import { eachPanel, PANEL_PIXELS, type PixelMethod, pixelFunction } from '../pixel-methods/index.js';
 import { pixelNumber } from '../spectrum-reading/index.js';
-import type { MapTask } from './spectral-map-task.js';
+import type { MapTask } from './output-tile-task.js';
 
 /**
  * Returns null and writes no file if no pixel has a value. `coverage`: percent of the pixels that have a value in every band that is not

@@ -1,5 +1,5 @@
 /** Spectra without their continuum, and the depth of absorption features. */
-import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
+import { COUNT, NUMBER, objectOf } from '../../utils/json-schema.js';
 import { emptyRange, reversedRange } from '../errors.js';
 import { type AnalysisInputs, selectBands } from '../jobs/index.js';
 import { continuumRemoval } from '../pixel-methods/index.js';

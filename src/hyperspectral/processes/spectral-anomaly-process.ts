@@ -1,5 +1,5 @@
 /** Maps of pixels whose spectra differ from the collection, or from the pixels around them. */
-import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../utils/json-schema.js';
 import { collectionStatistics } from '../collection-passes/index.js';
 import { badWindow } from '../errors.js';
 import { type AnalysisInputs, integer } from '../jobs/index.js';

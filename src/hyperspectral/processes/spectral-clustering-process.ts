@@ -1,6 +1,6 @@
 /** Maps of clusters of the spectra of a collection. */
 import { html, significant } from '../../html/index.js';
-import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../utils/json-schema.js';
 import {
   collectionStatistics,
   distributedKMeans,

@@ -8,8 +8,8 @@ import {
   toIdentifier,
 } from '../../expressions/index.js';
 import { significant } from '../../html/index.js';
-import { listOf, objectOf, TEXT } from '../../json-schema.js';
 import { nearestBand } from '../../raster/index.js';
+import { listOf, objectOf, TEXT } from '../../utils/json-schema.js';
 import { indexBands, unknownIndex } from '../errors.js';
 import { type AnalysisInputs, selectBands } from '../jobs/index.js';
 import { bandMap, columns, htmlTable } from '../report/index.js';

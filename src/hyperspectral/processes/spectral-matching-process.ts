@@ -1,5 +1,5 @@
 /** Maps of the similarity of pixels to the spectra of a library. */
-import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
+import { COUNT, NUMBER, objectOf } from '../../utils/json-schema.js';
 import { collectionStatistics } from '../collection-passes/index.js';
 import { libraryShape } from '../errors.js';
 import { type AnalysisInputs, selectBands } from '../jobs/index.js';

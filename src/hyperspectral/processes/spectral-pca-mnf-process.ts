@@ -1,6 +1,6 @@
 /** Principal components and minimum noise fractions of a collection. */
 import { html, significant } from '../../html/index.js';
-import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../utils/json-schema.js';
 import { collectionStatistics } from '../collection-passes/index.js';
 import { type AnalysedCollection, type AnalysisInputs, integer } from '../jobs/index.js';
 import { columns, eigenvalueChart, htmlTable, matrixFile, spectrumChart } from '../report/index.js';

@@ -1,5 +1,5 @@
 /** Spectra resampled to the bands of another sensor. */
-import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { sensorNeeded, sensorRange } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/index.js';
 import { multiplyVector } from '../numeric/index.js';

@@ -1,5 +1,5 @@
 /** Smoothed spectra and their derivatives. */
-import { COUNT, listOf, objectOf } from '../../json-schema.js';
+import { COUNT, listOf, objectOf } from '../../utils/json-schema.js';
 import { badSmoothing, shortRuns } from '../errors.js';
 import { type AnalysisInputs, integer, selectBands } from '../jobs/index.js';
 import { multiplyVector } from '../numeric/index.js';

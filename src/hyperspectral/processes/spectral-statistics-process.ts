@@ -9,7 +9,7 @@ import {
   TILE_COUNTS_SCHEMA,
   type TileCounts,
 } from '../../jobs/index.js';
-import { listOf, objectOf } from '../../json-schema.js';
+import { listOf, objectOf } from '../../utils/json-schema.js';
 import {
   ANALYSIS_PROPERTIES,
   type AnalysisContext,

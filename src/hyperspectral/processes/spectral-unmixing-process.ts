@@ -1,6 +1,6 @@
 /** Abundances of endmembers. */
 import { html } from '../../html/index.js';
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import {
   collectionStatistics,
   type Endmember,

@@ -1,6 +1,7 @@
 /** Sums of values over the pixels of classes. Sums over tiles are exact, so the means do not depend on the nodes of the tiles. */
-import { COUNT, listOf, objectOf } from '../../json-schema.js';
+
 import type { PixelArray } from '../../raster/index.js';
+import { COUNT, listOf, objectOf } from '../../utils/json-schema.js';
 
 import { fromFixedPoint, toFixedPoint } from './exact-band-sums.js';
 import type { ValueEncoding } from './sums-by-encoding.js';

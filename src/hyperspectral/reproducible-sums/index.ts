@@ -12,10 +12,10 @@ export {
   TileClassSums,
 } from './class-sums.js';
 export { type BandStatistics, ExactSums, type FixedPointSums } from './exact-band-sums.js';
+export { type SummedQuantity, tileSums } from './reproducible-tile-sums.js';
 export {
   type SentSumsByEncoding,
   SUMS_BY_ENCODING_SCHEMA,
   SumsByEncoding,
   type ValueEncoding,
 } from './sums-by-encoding.js';
-export { type SummedQuantity, tileSums } from './tile-sums.js';

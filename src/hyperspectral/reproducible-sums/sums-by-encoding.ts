@@ -1,5 +1,5 @@
 /** Exact sums over tiles whose stored numbers have different encodings: a product may have another scale in each scene. */
-import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../utils/json-schema.js';
 import { tooFewPixels } from '../errors.js';
 import {
   type BandStatistics,

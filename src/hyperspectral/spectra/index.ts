@@ -4,11 +4,11 @@
  * `ingest` and `raster`.
  */
 
-export { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from './narrow-band-indices.js';
 export { readSensor } from './read-spectral-sensor.js';
 export { readSmallText, unitInHeading } from './read-wavelength-table.js';
+export { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from './spectra-narrow-band-indices.js';
+export { type SmoothingWindow, savitzkyGolay } from './spectra-smoothing.js';
+export { type MapBandTags, mapReflectanceTags, mapSpectralTags } from './spectra-wavelength-tags.js';
 export { responseWeights, type SensorBand } from './spectral-response.js';
 export { SENSOR_NAMES, SENSORS, type SensorName } from './spectral-sensors.js';
-export { type SmoothingWindow, savitzkyGolay } from './spectrum-smoothing.js';
-export { type MapBandTags, mapReflectanceTags, mapSpectralTags } from './wavelength-band-tags.js';
 export { gaplessRuns, wavelengthSteps, widestStep } from './wavelength-gaps.js';

@@ -6,7 +6,7 @@ import type { Tf } from '../../engines/index.js';
 import { loadModel } from '../../training/index.js';
 import { type MapTask, outputTileOfPlanes, ScaleCheck } from '../output-tiles/index.js';
 import { centreOf } from './build-spectral-cnn.js';
-import { eachPatch } from './each-patch.js';
+import { eachPatch } from './spectral-cnn-each-patch.js';
 import type { NetMethod } from './spectral-cnn-specs.js';
 
 /** Pixels of one batch of the engine. */

@@ -4,7 +4,7 @@
  * `class-labels`, `dense-network-training`, `jobs`, `numeric`, `output-tiles`, `pixel-methods`, `spectrum-reading` and `training-samples`
  * and the parts `derive` (types), `engines`, `jobs` (types), `raster`, `storage` and `training`.
  */
-export { withMappers } from './spectral-cnn-processes.js';
+
 export {
   isNet,
   NET_SETTINGS,
@@ -15,4 +15,5 @@ export {
   patchSide,
 } from './spectral-cnn-specs.js';
 export { type CamSums, NetSession } from './spectral-cnn-training-session.js';
+export { withMappers } from './spectral-cnn-workers.js';
 export { type TrainedNet, trainNet } from './train-spectral-cnn.js';

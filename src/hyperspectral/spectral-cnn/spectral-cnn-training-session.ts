@@ -5,10 +5,10 @@ import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-n
 import type { AnalysedCollection } from '../jobs/index.js';
 import { PANEL_PIXELS, type Standardisation } from '../pixel-methods/index.js';
 import type { Precision } from '../training-samples/index.js';
-import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './gather-patches.js';
-import { NetProcess, resultOrNetFailure } from './spectral-cnn-processes.js';
+import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './spectral-cnn-patches.js';
 import type { GroupGradient, ParameterShape, PixelGroup } from './spectral-cnn-runtime.js';
 import type { NetShape } from './spectral-cnn-specs.js';
+import { NetProcess, resultOrNetFailure } from './spectral-cnn-workers.js';
 
 /** Importance of the bands for each class, summed over pixels in integer multiples of `SCORE_UNIT`. */
 export interface CamSums {

@@ -2,8 +2,8 @@
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { netFailed } from '../errors.js';
 import { NetMapper } from './apply-spectral-cnn.js';
-import type { NetHandlers } from './spectral-cnn-processes.js';
 import { NetCompute } from './spectral-cnn-runtime.js';
+import type { NetHandlers } from './spectral-cnn-workers.js';
 
 const [engine] = process.argv.slice(2);
 let compute: NetCompute | undefined;

@@ -4,14 +4,14 @@
  * the same bits on any distribution of the tiles.
  */
 import type { JobContext } from '../../jobs/index.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { randomStream, shuffledOrder } from '../../random.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
+import { randomStream, shuffledOrder } from '../../utils/random.js';
 import { netFailed } from '../errors.js';
 import { allGatherChecked } from '../jobs/index.js';
 import { fromFloat16, toFloat16 } from '../numeric/index.js';
 import { BYTES_PER_VALUE } from '../training-samples/index.js';
-import { AdamW } from './adamw.js';
-import { mayTrain } from './gather-patches.js';
+import { AdamW } from './spectral-cnn-adamw.js';
+import { mayTrain } from './spectral-cnn-patches.js';
 import type { GroupGradient } from './spectral-cnn-runtime.js';
 import { NET_SETTINGS } from './spectral-cnn-specs.js';
 import type { NetSession } from './spectral-cnn-training-session.js';

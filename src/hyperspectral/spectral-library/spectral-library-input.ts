@@ -1,5 +1,5 @@
 /** Spectral libraries of requests. */
-import { NUMBER, objectOf } from '../../json-schema.js';
+import { NUMBER, objectOf } from '../../utils/json-schema.js';
 import { libraryRange, libraryShape } from '../errors.js';
 import type { AnalysedBand } from '../spectrum-reading/index.js';
 import { type Library, resampledSpectra, resampleLibrary } from './resample-spectral-library.js';

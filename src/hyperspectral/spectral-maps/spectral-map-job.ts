@@ -15,7 +15,6 @@ import {
   mergeCounts,
   type Process,
 } from '../../jobs/index.js';
-import { objectOf } from '../../json-schema.js';
 import {
   defaultToRawSource,
   type Filter,
@@ -24,6 +23,7 @@ import {
   requireCollections,
 } from '../../query/index.js';
 import type { Storage, TileSource } from '../../storage/index.js';
+import { objectOf } from '../../utils/json-schema.js';
 import { noSpectra } from '../errors.js';
 import {
   ANALYSIS_PROPERTIES,

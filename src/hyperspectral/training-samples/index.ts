@@ -5,4 +5,4 @@
  */
 export { type LabelledPatches, labelledPatches } from './sample-labelled-patches.js';
 export { type LabelledSpectra, labelledSpectra, sampleFractions } from './sample-labelled-spectra.js';
-export { BYTES_PER_VALUE, loadSpectra, PRECISIONS, type Precision } from './sample-precision.js';
+export { BYTES_PER_VALUE, loadSpectra, PRECISIONS, type Precision } from './training-sample-precision.js';

@@ -5,7 +5,7 @@ import { eachLabelled, type LabelledTile, SETS, setOf } from '../class-labels/in
 import { type Standardisation, standardiseValue } from '../pixel-methods/index.js';
 import { eachPixelWithNeighbours, type Neighbour, pixelNumber } from '../spectrum-reading/index.js';
 import { samplingHash } from './sample-labelled-spectra.js';
-import { inPrecision, type Precision, type SpectraValues } from './sample-precision.js';
+import { inPrecision, type Precision, type SpectraValues } from './training-sample-precision.js';
 
 const ALL_SETS = 2 ** SETS.length - 1;
 

@@ -5,7 +5,7 @@ import { eachLabelled, type LabelledTile, SETS } from '../class-labels/index.js'
 import { murmurFinalise } from '../numeric/index.js';
 import { PANEL_PIXELS, type Standardisation, standardiseValue } from '../pixel-methods/index.js';
 import { pixelNumber } from '../spectrum-reading/index.js';
-import { inPrecision, type Precision, type SpectraValues } from './sample-precision.js';
+import { inPrecision, type Precision, type SpectraValues } from './training-sample-precision.js';
 
 /** Spectra of pixels of one set. Plain data in shared memory. */
 export interface LabelledSpectra {

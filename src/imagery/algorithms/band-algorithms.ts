@@ -1,6 +1,7 @@
 /** Algorithms that combine or convert the bands of each pixel, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
+
+import { medianOfSorted } from '../../utils/median.js';
 import { BYTE_RANGE } from '../colours/index.js';
-import { medianOfSorted } from '../median.js';
 import { type Definition, toByte } from './algorithm-definition.js';
 
 /** Each band is a plane in memory. */

@@ -1,6 +1,6 @@
 /** Finds algorithms by name, parses their parameters, and runs them. */
 import { messageOf } from '../../errors.js';
-import { parseJson } from '../../json-text.js';
+import { parseJson } from '../../utils/json-text.js';
 import { badRenderParameter } from '../errors.js';
 import type { Definition, MapPixelSize, NumberParam, Params, Planes } from './algorithm-definition.js';
 import { BAND_ALGORITHMS } from './band-algorithms.js';

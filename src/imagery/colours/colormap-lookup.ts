@@ -1,5 +1,5 @@
 /** Colours of the values of a single plane. A colour is a number 0xRRGGBBAA; its last byte is opacity. */
-import { firstIndex } from '../../bisection.js';
+import { firstIndex } from '../../utils/bisection.js';
 
 export type Colormap =
   /** 256 colours of 4 bytes for the integers from 0 to 255; other values have no colour. */

@@ -1,7 +1,7 @@
 /** Custom colormaps of titiler's parameter `colormap`: JSON with a colour for each value or interval of values. */
 
 import { excerpt, messageOf } from '../../errors.js';
-import { parseJson } from '../../json-text.js';
+import { parseJson } from '../../utils/json-text.js';
 import { badRenderParameter } from '../errors.js';
 import type { Colormap } from './colormap-lookup.js';
 

@@ -4,7 +4,6 @@
  * (types).
  */
 
-export { buildSingleBandCog } from './build-single-band-cog.js';
 export { BlockCache } from './image-reading-cache.js';
 export { READ_HANDLERS } from './image-reading-handlers.js';
 export { TileReader } from './image-tile-reader.js';
@@ -18,4 +17,5 @@ export {
   maskFile,
   physicalValue,
 } from './read-image-band-files.js';
+export { buildSingleBandCog } from './read-single-band-cog.js';
 export { readBlock, readBlockOfAllBands, readMaskBlock, type TileGeoTiff } from './read-tile-geotiff.js';

@@ -8,6 +8,8 @@ export { mosaic, type RenderContext, renderTilePlanes } from './mosaic.js';
 export { tilesByCloudCover } from './mosaic-order.js';
 export { MAX_MEDIAN_TILES, PIXEL_SELECTIONS, type PixelSelection } from './mosaic-pixel-selection.js';
 export { RENDER_HANDLERS, type RenderedImage, type RenderTask, renderImage } from './render-image.js';
+export { RenderQueue } from './render-queue.js';
+export { mapView, smallestZoom } from './rendered-map-extent.js';
 export {
   type ColourScale,
   colourScaleOf,
@@ -15,6 +17,4 @@ export {
   type RenderStyle,
   renderStyleBytes,
   resolveRenderStyle,
-} from './render-params.js';
-export { RenderQueue } from './render-queue.js';
-export { mapView, smallestZoom } from './rendered-map-extent.js';
+} from './rendering-params.js';

@@ -1,6 +1,6 @@
 /** How the pixel of a mosaic is chosen among the tiles of a cell. Names are those of titiler's `pixel_selection`. */
 
-import { medianOfSorted } from '../median.js';
+import { medianOfSorted } from '../../utils/median.js';
 
 /** `first`: the least cloudy clear tile. `median`: the median of each plane over several clear tiles, which hides borders between dates. */
 export const PIXEL_SELECTIONS = ['first', 'median'] as const;

@@ -1,7 +1,7 @@
 /** The positions of the pixels of an image in a cell. */
 
-import { firstIndex } from '../../bisection.js';
 import { type Grid, type GridBounds, quadtile } from '../../grid/index.js';
+import { firstIndex } from '../../utils/bisection.js';
 
 /**
  * Positions of the centres of an image's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or southern edge.

@@ -1,9 +1,9 @@
 /** The query that asks an owner for its part of a series, and the validation of the messages. */
 import type { QueryKind } from '../../dht/index.js';
 import { ERROR_DOCUMENT_SCHEMA } from '../../errors.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
 import { withFilterCheck } from '../../query/index.js';
 import { CURSOR_SCHEMA, TIME_SCHEMA } from '../../storage/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../utils/json-schema.js';
 
 /** A statistic of infinite values is null in JSON. */
 const STATISTIC = { type: ['number', 'null'] };

@@ -1,9 +1,9 @@
 /** Zones of series and spectra: a point, or the inside of polygons, in degrees. */
 
-import { firstIndex } from '../../bisection.js';
 import { excerpt } from '../../errors.js';
 import type { Bbox, Grid } from '../../grid/index.js';
 import { axisOrderHint } from '../../query/index.js';
+import { firstIndex } from '../../utils/bisection.js';
 import { badZone } from '../errors.js';
 
 type Point = readonly [lon: number, lat: number];

@@ -1,7 +1,7 @@
 /** The query for the spectra of a zone from one owner, with checks of the messages of other nodes. */
 import type { QueryKind } from '../../dht/index.js';
-import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
 import { withFilterCheck } from '../../query/index.js';
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../utils/json-schema.js';
 import { DATE_MEMBERS, ZONE_SCHEMA } from './series-query.js';
 
 const BAND = objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER, good: { type: 'boolean' } });

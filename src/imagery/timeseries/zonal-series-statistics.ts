@@ -4,7 +4,7 @@
  */
 
 import { evaluateProgram, type Program } from '../../expressions/index.js';
-import { medianOfSorted } from '../median.js';
+import { medianOfSorted } from '../../utils/median.js';
 import {
   type BandFile,
   isClear,

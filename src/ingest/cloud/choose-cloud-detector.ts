@@ -1,5 +1,5 @@
 /** Chooses how cloud is detected in a scene. */
-import { referenceGroup, type Scene, type SourceBand } from '../scene-description.js';
+import { referenceGroup, type Scene, type SourceBand } from '../ingest-scene-description.js';
 import { MODEL_BANDS } from './s2cloudless.js';
 
 export type CloudDetection =

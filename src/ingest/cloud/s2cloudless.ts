@@ -9,7 +9,7 @@
  */
 import { Mask } from '../../raster/index.js';
 import { badCloudBands, badCloudModel } from '../errors.js';
-import { areaMean, type BandPixels, sampleNearest } from './area-mean.js';
+import { areaMean, type BandPixels, sampleNearest } from './cloud-area-mean.js';
 import { dilate, meanOverDisk } from './cloud-disk-filters.js';
 import type { LightgbmModel } from './lightgbm-model.js';
 import { predictLightgbm } from './lightgbm-predict.js';

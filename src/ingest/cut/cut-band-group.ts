@@ -15,7 +15,7 @@ import {
   warpMasked,
 } from '../../raster/index.js';
 import { type GeoBox, gridToSourceTransform } from '../georeferencing/index.js';
-import type { CellGroup, SourceRows, WarpTask } from './ingest-tasks.js';
+import type { CellGroup, SourceRows, WarpTask } from './cut-tasks.js';
 
 export interface WarpedGroup {
   bands: PixelArray[];

@@ -6,17 +6,19 @@ import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
 import type { CloudDetector } from '../cloud/index.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
-import { type CutPass, groupPixelGrids, isCubeGroup, planCutPasses, type ScenePlan } from '../plan/index.js';
 import {
   referenceGroup,
   requireGroup,
   type Scene,
   type SourceBand,
   type SourceGroup,
-} from '../scene-description.js';
+} from '../ingest-scene-description.js';
+import { type CutPass, groupPixelGrids, isCubeGroup, planCutPasses, type ScenePlan } from '../plan/index.js';
 import { cubeMemoryBounds } from './cut-cube.js';
-import type { IngestPool } from './ingest-pool.js';
-import type { Allocation, SharedMemory } from './ingest-shared-memory.js';
+import type { IngestPool } from './cut-pool.js';
+import { RowBuffer } from './cut-row-buffer.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from './cut-row-chunks.js';
+import type { Allocation, SharedMemory } from './cut-shared-memory.js';
 import {
   type CellFile,
   type CellGroup,
@@ -29,9 +31,7 @@ import {
   type MaskResult,
   type SourceRows,
   type WarpTask,
-} from './ingest-tasks.js';
-import { RowBuffer } from './row-buffer.js';
-import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
+} from './cut-tasks.js';
 import { validityBands } from './validity-bands.js';
 
 /** State of a cell while its groups are cut. */

@@ -19,7 +19,7 @@ import {
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { WarpedGroup } from './cut-band-group.js';
-import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './ingest-tasks.js';
+import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './cut-tasks.js';
 
 /** Encodes the group and, if there is one, the mask. */
 export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {

@@ -5,8 +5,8 @@
  */
 
 export type { WarpedGroup } from './cut-band-group.js';
+export { IngestPool } from './cut-pool.js';
 export { type CutResources, cutScene } from './cut-scene.js';
+export { SharedMemory } from './cut-shared-memory.js';
+export type { CellFile, CellGroup, MaskResult } from './cut-tasks.js';
 export { cubeImage, encodeMaskFile, encodeTile, groupRecord } from './encode-cut-tile.js';
-export { IngestPool } from './ingest-pool.js';
-export { SharedMemory } from './ingest-shared-memory.js';
-export type { CellFile, CellGroup, MaskResult } from './ingest-tasks.js';

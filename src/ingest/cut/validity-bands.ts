@@ -1,6 +1,6 @@
 /** Lists the validity bands of a group: the internal masks and alpha bands of its files. */
 import { findValidityBand, type ValidityBand } from '../../raster/index.js';
-import type { SourceRaster } from './ingest-tasks.js';
+import type { SourceRaster } from './cut-tasks.js';
 
 export interface ValidityBands {
   /** Each once. */

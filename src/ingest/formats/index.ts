@@ -3,13 +3,13 @@
  * subfolder and a line in `FORMATS` (docs/tutorials/add-a-product.md). May import formats/shared, georeferencing, band-groups and raster.
  */
 import { dirname, resolve } from 'node:path';
-import { nameGroups, replaceGroups } from '../band-groups.js';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene-description.js';
+import { nameGroups, replaceGroups } from '../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../ingest-scene-description.js';
 import { cfGrid, rasterFile, stacItem } from './generic/index.js';
 import { landsat } from './landsat/index.js';
 import { modis, viirs } from './modis-viirs/index.js';
-import { namedRasters } from './named/index.js';
+import { namedRasters } from './name-pattern/index.js';
 import { sentinel2, sentinel2Loose } from './sentinel2/index.js';
 import { checkCalibration, probeInput } from './shared/index.js';
 import { desis, emit, enmap, hyperion, prisma } from './spectrometers/index.js';

@@ -1,7 +1,7 @@
 /** Pixel sizes on the ground. */
 import { chordDistanceMetres } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import type { Resolution } from '../scene-description.js';
+import type { Resolution } from '../ingest-scene-description.js';
 import { centreLonLat, pixelToLonLat } from './georeferenced-extent.js';
 
 /**

@@ -3,8 +3,8 @@
  * ground. Pure functions of a GeoBox (CRS, transform, size). Imports files of a folder above (types) and the parts `grid` and `raster`.
  */
 
-export { datumWarning } from './datum-warning.js';
 export { centreLonLat, type ExtentSample, isOutOfRange, sampleExtent } from './georeferenced-extent.js';
 export { type GeoBox, gridToPixelTransform, gridToSourceTransform } from './georeferenced-grid-transform.js';
 export { measurePixelSize, nominalPixelSize } from './georeferenced-pixel-size.js';
 export { type ProjectedRectangle, projectRectangle, splitIntoQuadrants } from './georeferenced-rectangle.js';
+export { datumWarning } from './georeferencing-datum-warning.js';

@@ -4,7 +4,7 @@
  * raster and storage.
  */
 export { findInputs, type InputFinder, isArchive, type SkippedFile } from './find-inputs.js';
+export { PathGuard } from './input-path-guard.js';
 export { inputFinder, sceneOfFile } from './named-inputs.js';
-export { PathGuard } from './path-guard.js';
 export { sideFilesOf } from './side-files.js';
 export { unpackArchive } from './unpack-input-archive.js';

@@ -1,9 +1,9 @@
 /** Finds the scenes whose files share all facts in their names except the band. */
 import { basename, dirname, join } from 'node:path';
 import { nameMismatch, notRecognised } from '../errors.js';
-import { type NamePattern, parseNamePattern, readName, sceneKey } from '../formats/named/index.js';
+import { type NamePattern, parseNamePattern, readName, sceneKey } from '../formats/name-pattern/index.js';
 import { probeInput } from '../formats/shared/index.js';
-import type { InputProbe } from '../scene-description.js';
+import type { InputProbe } from '../ingest-scene-description.js';
 import {
   type FoundInputs,
   findInputs,

@@ -1,6 +1,6 @@
 /** Orders the scenes of one run that depend on each other. */
 import { duplicateScene } from '../errors.js';
-import type { Scene } from '../scene-description.js';
+import type { Scene } from '../ingest-scene-description.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
 
 /** Invariant: of the scenes of one run with the same id, at most one is ingested. */

@@ -9,8 +9,9 @@ import type { IngestMetrics } from '../../metrics/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import type { IngestPool, SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed } from '../errors.js';
-import { checkNamePattern } from '../formats/named/index.js';
+import { checkNamePattern } from '../formats/name-pattern/index.js';
 import type { IngestOptions } from '../ingest-options.js';
+import { type Scene, sourceFiles } from '../ingest-scene-description.js';
 import {
   type InputFinder,
   inputFinder,
@@ -20,11 +21,10 @@ import {
   unpackArchive,
 } from '../inputs/index.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
-import { type Scene, sourceFiles } from '../scene-description.js';
 import { DuplicateSceneGuard } from './duplicate-scenes.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
-import { SceneShares } from './scene-shares.js';
+import { SceneShares } from './ingest-scene-shares.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */

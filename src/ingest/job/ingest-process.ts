@@ -6,7 +6,7 @@ import { SharedMemory } from '../cut/index.js';
 import { notRecognised, pathNotAllowed } from '../errors.js';
 import { PathGuard } from '../inputs/index.js';
 import { FirstSceneLock } from './first-scene-lock.js';
-import { IdleTimer } from './idle-timer.js';
+import { IdleTimer } from './ingest-idle-timer.js';
 import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestResults } from './ingest-job.js';
 
 const INPUTS = {

@@ -8,8 +8,8 @@ import { chooseDetector } from '../cloud/index.js';
 import { type CutResources, cutScene } from '../cut/index.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
+import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
 import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
-import { type FileNameFacts, referenceGroup } from '../scene-description.js';
 import { computeFingerprint, type FileDigests } from './scene-fingerprint.js';
 
 export interface IngestContext extends CutResources {

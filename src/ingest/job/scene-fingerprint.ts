@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
 import { type CloudDetector, readCloudModelFile } from '../cloud/index.js';
-import { type Scene, sourceFiles } from '../scene-description.js';
+import { type Scene, sourceFiles } from '../ingest-scene-description.js';
 
 /** Increment it if the same input would result in other tiles. */
 const PIPELINE = 4;

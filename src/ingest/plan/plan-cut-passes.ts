@@ -10,7 +10,7 @@ import {
   requireGroup,
   type Scene,
   type SourceGroup,
-} from '../scene-description.js';
+} from '../ingest-scene-description.js';
 
 export interface CutPass {
   /** The groups that are in memory together. */

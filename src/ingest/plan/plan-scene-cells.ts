@@ -12,7 +12,7 @@ import {
   projectRectangle,
   sampleExtent,
 } from '../georeferencing/index.js';
-import type { Scene } from '../scene-description.js';
+import type { Scene } from '../ingest-scene-description.js';
 
 /** Limit of the tiles of one scene: far beyond any product, and mostly a mistyped precision. */
 const MAX_TILES_PER_SCENE = 200_000;

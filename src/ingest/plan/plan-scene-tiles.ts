@@ -14,10 +14,10 @@ import {
   pixelGridsFor,
 } from '../../grid/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../../storage/index.js';
-import { formatPixelSize, nameGroups, replaceGroups } from '../band-groups.js';
 import { centreLonLat } from '../georeferencing/index.js';
+import { formatPixelSize, nameGroups, replaceGroups } from '../ingest-band-groups.js';
 import type { IngestOptions } from '../ingest-options.js';
-import { referenceGroup, type Scene } from '../scene-description.js';
+import { referenceGroup, type Scene } from '../ingest-scene-description.js';
 
 export interface ScenePlan {
   /** With the pixel sizes and the group names of its collection. */

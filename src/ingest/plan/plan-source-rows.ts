@@ -1,7 +1,7 @@
 /** Determines the source rows that a cell reads. */
 import type { Grid, GridBounds } from '../../grid/index.js';
 import { gridToPixelTransform, projectRectangle, splitIntoQuadrants } from '../georeferencing/index.js';
-import type { SourceGroup } from '../scene-description.js';
+import type { SourceGroup } from '../ingest-scene-description.js';
 
 /** Source rows [from, to) of one group; from = to if the cell lies beside the raster. */
 export type RowRange = [from: number, to: number];

@@ -1,7 +1,8 @@
 /** The objects of a job in the object store: its inputs and, after its end, its record, log and files. */
 import { toArray } from '../../async/index.js';
 import { type JobRecord, newVersion, type ObjectStore, storeExists } from '../../storage/index.js';
-import type { JobFile, LogLine } from '../local/index.js';
+import type { LogLine } from '../job-log.js';
+import type { JobFile } from '../job-service.js';
 
 /** The inputs of a job as requested and as prepared. */
 export type JobInputs = Pick<JobRecord, 'inputs' | 'given'>;

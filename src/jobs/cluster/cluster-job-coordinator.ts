@@ -14,7 +14,7 @@ import {
   streamLines,
 } from '../../dht/index.js';
 import { fromErrorDocument, messageOf, TilewrightError } from '../../errors.js';
-import { type Check, messageCheck, objectOf } from '../../json-schema.js';
+import { type Check, messageCheck, objectOf } from '../../utils/json-schema.js';
 import { jobDismissed, jobInterrupted, noWorkerAvailable, taskLost } from '../errors.js';
 import {
   type ConcludeContext,
@@ -23,7 +23,7 @@ import {
   type JobProgress,
   type Process,
   runLocally,
-} from '../local/index.js';
+} from '../job-process.js';
 import { assignSlots, type SlotWork } from './job-task-assignment.js';
 import {
   ALL_GATHER_PATH,

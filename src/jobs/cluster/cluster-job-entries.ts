@@ -17,10 +17,10 @@ import {
   type Transaction,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
-import { messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { JobRecord, JobStatus } from '../../storage/index.js';
+import { messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { idempotencyKeyReused } from '../errors.js';
-import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../local/index.js';
+import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../job-idempotency-keys.js';
 
 /** A record without the fields that can be long. */
 export type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;

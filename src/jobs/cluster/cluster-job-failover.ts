@@ -4,15 +4,11 @@ import { type Cluster, FailureDetector } from '../../dht/index.js';
 import type { TilewrightError } from '../../errors.js';
 import type { JobRecord } from '../../storage/index.js';
 import { jobDismissed, jobInterrupted } from '../errors.js';
-import {
-  endedWith,
-  GC_INTERVAL_MS,
-  hasEnded,
-  isRemovable,
-  type LocalJobService,
-  type Process,
-  recoveredRecord,
-} from '../local/index.js';
+import { GC_INTERVAL_MS } from '../job-gc.js';
+import type { Process } from '../job-process.js';
+import { endedWith, hasEnded, recoveredRecord } from '../job-records.js';
+import { isRemovable } from '../job-retention.js';
+import type { LocalJobService } from '../local-job-service.js';
 import type { JobArtifacts, JobInputs } from './cluster-job-artifacts.js';
 import { type JobEntries, jobRecordOf, type StoredJobEntry } from './cluster-job-entries.js';
 import type { ClusterJobRegistry } from './cluster-job-registry.js';

@@ -4,14 +4,10 @@ import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../..
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord } from '../../storage/index.js';
 import { acceptanceUnknown, jobInterrupted, jobTakenOver } from '../errors.js';
-import {
-  hasEnded,
-  hasResults,
-  type IdempotencyKey,
-  type JobRegistry,
-  MAX_LINES,
-  readLog,
-} from '../local/index.js';
+import type { IdempotencyKey } from '../job-idempotency-keys.js';
+import { MAX_LINES, readLog } from '../job-log.js';
+import { hasEnded, hasResults } from '../job-records.js';
+import type { JobRegistry } from '../job-registry.js';
 import type { JobArtifacts } from './cluster-job-artifacts.js';
 import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './cluster-job-entries.js';
 

@@ -2,18 +2,12 @@
 import type { OpenCluster, Peer } from '../../dht/index.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
 import { jobNotFound } from '../errors.js';
-import {
-  hasExpired,
-  type JobFile,
-  type JobListener,
-  type JobService,
-  type LineListener,
-  LocalJobService,
-  type LogLine,
-  type Process,
-  type StartedJob,
-  type StartOptions,
-} from '../local/index.js';
+import type { JobListener, LineListener } from '../job-execution.js';
+import type { LogLine } from '../job-log.js';
+import type { Process } from '../job-process.js';
+import { hasExpired } from '../job-retention.js';
+import type { JobFile, JobService, StartedJob, StartOptions } from '../job-service.js';
+import { LocalJobService } from '../local-job-service.js';
 import { JobArtifacts } from './cluster-job-artifacts.js';
 import { coordinate } from './cluster-job-coordinator.js';
 import { JobEntries, jobRecordOf } from './cluster-job-entries.js';

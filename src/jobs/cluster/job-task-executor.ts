@@ -9,7 +9,6 @@ import {
   TilewrightError,
   toErrorDocument,
 } from '../../errors.js';
-import { type Check, COUNT, messageCheck, NUMBER, objectOf, requestCheck, TEXT } from '../../json-schema.js';
 import {
   FILE_NAME_SCHEMA,
   type LogLevel,
@@ -17,8 +16,17 @@ import {
   type ObjectStore,
   type Storage,
 } from '../../storage/index.js';
+import {
+  type Check,
+  COUNT,
+  messageCheck,
+  NUMBER,
+  objectOf,
+  requestCheck,
+  TEXT,
+} from '../../utils/json-schema.js';
 import { badTaskInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
-import type { JobContext, JobProgress, Process } from '../local/index.js';
+import type { JobContext, JobProgress, Process } from '../job-process.js';
 import { AllGather } from './job-all-gather.js';
 
 /** A request to do a task. */

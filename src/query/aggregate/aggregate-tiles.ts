@@ -1,11 +1,11 @@
 /** Counts over the tiles that match a filter: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../grid/index.js';
-import { documented } from '../../json-schema.js';
 import type { ColumnIndex, IndexRun, RunFilter } from '../../storage/index.js';
+import { documented } from '../../utils/json-schema.js';
 import { andTests, compileFilter, withTimeout } from '../compile/index.js';
 import { badAggregation } from '../errors.js';
 import type { Filter } from '../filter/index.js';
-import { visitRuns } from '../visit-runs.js';
+import { visitRuns } from '../query-index-runs.js';
 import {
   addCounts,
   type Counted,

@@ -28,7 +28,7 @@ import {
   spatialRelations,
 } from '../geometry/index.js';
 import { cellPredicate } from './compile-cell-predicate.js';
-import { compileComparison, compileLike, compilePeriodRelation } from './compile-expression.js';
+import { compileComparison, compileLike, compilePeriodRelation } from './compile-filter-expression.js';
 import {
   hasTime,
   isNumber,

@@ -1,5 +1,5 @@
 /** Converts CQL2 JSON (OGC 21-065r2, section 8) to the filter tree. CQL2 text is converted to CQL2 JSON first. */
-import { parseJson } from '../../json-text.js';
+import { parseJson } from '../../utils/json-text.js';
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import {
   and,

@@ -3,12 +3,12 @@
  * it are part of messages between nodes. Imports the folder `geometry`.
  */
 
-export { checkRemoteFilter } from './check-remote-filter.js';
 export { type ArithmeticOp, arithmeticOps, calculate } from './filter-arithmetic.js';
 export { type ComparisonOp, comparisons } from './filter-comparisons.js';
 export * from './filter-expression.js';
 export { foldPattern, likeMatcher, likePrefix, literalPattern } from './filter-like-pattern.js';
 export * from './filter-properties.js';
+export { checkRemoteFilter } from './filter-remote-check.js';
 export * from './filter-temporal-relations.js';
 export { type FoldingFunction, foldingFunctions } from './filter-text-folding.js';
 export * from './filter-tree.js';

@@ -1,7 +1,7 @@
 /** Relations of a rectangle in degrees, the geometry of every Item, to the shape of a filter. */
 import type { Bbox } from '../../grid/index.js';
+import { SegmentIndex } from './geometry-segment-index.js';
 import { bboxPolygon, type Geometry, type Point, type Shape } from './geometry-shape.js';
-import { SegmentIndex } from './segment-index.js';
 
 interface PreparedPart {
   bbox: Bbox;

@@ -4,9 +4,9 @@
  */
 import { messageOf } from '../../errors.js';
 import { grids } from '../../grid/index.js';
-import { documented } from '../../json-schema.js';
-import { parseJson } from '../../json-text.js';
 import { type TileSource, tileSources } from '../../storage/index.js';
+import { documented } from '../../utils/json-schema.js';
+import { parseJson } from '../../utils/json-text.js';
 import { checkLanguage, FILTER_LANGUAGES, readCql2 } from '../cql2/index.js';
 import {
   badFilterLanguage,

@@ -1,6 +1,6 @@
 /** The `query` extension of STAC APIs: comparisons by property. */
 import { messageOf } from '../../errors.js';
-import { parseJson } from '../../json-text.js';
+import { parseJson } from '../../utils/json-text.js';
 import { isObject, readCql2Json } from '../cql2/index.js';
 import { badQueryExtension } from '../errors.js';
 import { and, type Filter, literalPattern, parsePropertyName, propertyKind } from '../filter/index.js';

@@ -1,6 +1,7 @@
 /** The order of a search: the `sort` extension of STAC APIs. */
-import { documented } from '../../json-schema.js';
+
 import type { SortColumn, SortOrder } from '../../storage/index.js';
+import { documented } from '../../utils/json-schema.js';
 import { badSort } from '../errors.js';
 import type { PropertyName } from '../filter/index.js';
 

@@ -3,6 +3,7 @@
  * the time once. Imports files of a folder above, the folders `aggregate`, `compile`, `filter`, `params` and `stac-documents` and the parts
  * `dht` (types) and `storage`.
  */
-export { withFilterCheck } from './remote-search-queries.js';
+
 export { createSearch, type Search, searchIndex, searchTiles } from './search-index.js';
+export { withFilterCheck } from './search-remote-queries.js';
 export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './tile-finder.js';

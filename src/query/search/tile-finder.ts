@@ -29,13 +29,6 @@ import {
   mergeSummaries,
 } from '../stac-documents/index.js';
 import {
-  AGGREGATE_QUERY,
-  EXTENTS_QUERY,
-  SEARCH_QUERY,
-  SUMMARIES_QUERY,
-  TILE_QUERY,
-} from './remote-search-queries.js';
-import {
   mergeHits,
   type Search,
   type SearchHits,
@@ -43,6 +36,13 @@ import {
   searchIndex,
   toSearchPage,
 } from './search-index.js';
+import {
+  AGGREGATE_QUERY,
+  EXTENTS_QUERY,
+  SEARCH_QUERY,
+  SUMMARIES_QUERY,
+  TILE_QUERY,
+} from './search-remote-queries.js';
 
 export interface PartialAnswer {
   /** Slots for which no node answered, if there are any: the answer lacks their tiles. */

@@ -3,7 +3,7 @@ import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun } from '../../storage/index.js';
 import { memoizePerVersion } from '../memoize-query.js';
-import { visitRuns } from '../visit-runs.js';
+import { visitRuns } from '../query-index-runs.js';
 import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './stac-document-longitudes.js';
 
 /** Times in milliseconds since 1970. */

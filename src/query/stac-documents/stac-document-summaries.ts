@@ -3,7 +3,7 @@ import type { OwnerShare } from '../../dht/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
 import { memoizePerVersion } from '../memoize-query.js';
-import { visitRuns } from '../visit-runs.js';
+import { visitRuns } from '../query-index-runs.js';
 import type { StacCollection } from './stac-collection-document.js';
 import type { GroupAsset, StacAsset, StacItem } from './stac-item-document.js';
 

@@ -3,13 +3,13 @@
  * its image is refused before a decoder allocates memory. Imports files of a folder above (types) and the folder `pixels`.
  */
 
-export { decodeJpeg } from './jpeg.js';
-export { type BlockCodec, type BlockShape, JPEG, LERC, libraryCodec } from './library-codecs.js';
-export { decodeLzw } from './lzw.js';
-export { decodePackbits } from './packbits.js';
+export { type BlockCodec, type BlockShape, JPEG, LERC, libraryCodec } from './compression-libraries.js';
 export {
   decodeFloatPredictor,
   decodeHorizontalPredictor,
   decodeHorizontalPredictor64,
   encodeFloatPredictor,
-} from './predictor.js';
+} from './compression-predictor.js';
+export { decodeJpeg } from './jpeg.js';
+export { decodeLzw } from './lzw.js';
+export { decodePackbits } from './packbits.js';

@@ -4,8 +4,8 @@
  */
 import type { Sharp } from 'sharp';
 import type { TiffBlocks } from '../raster-types.js';
+import { type BlockShape, requireSize } from './compression-libraries.js';
 import { jpegFrame } from './jpeg-frame.js';
-import { type BlockShape, requireSize } from './library-codecs.js';
 
 /** The decoder needs some bytes for each sample. */
 const MAX_SAMPLES = 2 ** 25;

@@ -3,7 +3,6 @@
  * proj4js computes differently from PROJ is refused, or its datum error is recorded. Imports files of a folder above (types).
  */
 
-export { affineOfGdal, isInvertible, mapToPixel, pixelToMap } from './affine.js';
 export {
   createTransform,
   crsFromEpsg,
@@ -13,6 +12,7 @@ export {
   metresPerUnit,
   type PointTransform,
 } from './crs.js';
+export { affineOfGdal, isInvertible, mapToPixel, pixelToMap } from './crs-affine-transform.js';
+export { crsFromWkt } from './crs-wkt.js';
 export { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
 export { datumByName } from './epsg-table.js';
-export { crsFromWkt } from './wkt.js';

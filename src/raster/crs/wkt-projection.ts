@@ -2,7 +2,7 @@
  * Converts map projections of well-known text to PROJ strings. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see
  * `normaliseWktName`.
  */
-import { aliasTable } from '../alias-table.js';
+import { aliasTable } from '../raster-alias-table.js';
 import { child, normaliseWktName, type WktNode } from './wkt-tree.js';
 
 const DEGREE = Math.PI / 180;

@@ -7,7 +7,7 @@ import {
   MAX_BLOCK_BYTES,
   requireSupportedSize,
   withFile,
-} from '../file/index.js';
+} from '../file-access/index.js';
 import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/index.js';
 import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/index.js';
 import type { BandTags, EnviBlocks, RasterHeader, RasterShape, StoredType } from '../raster-types.js';

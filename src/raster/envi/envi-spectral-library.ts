@@ -2,7 +2,7 @@
  * Reads spectral libraries of ENVI: an image of one band in which each line is a spectrum (file type "ENVI Spectral Library").
  */
 import { corrupt, notTiff, unsupported } from '../errors.js';
-import { withFile } from '../file/index.js';
+import { withFile } from '../file-access/index.js';
 import { allocatePixels } from '../pixels/index.js';
 import type { SpectralLibrary } from '../raster-types.js';
 import { findHeader } from './envi-files.js';

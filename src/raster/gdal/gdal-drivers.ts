@@ -1,5 +1,5 @@
 /** The formats that are read through GDAL, and the only drivers that may open them. */
-import type { RasterType } from '../file/index.js';
+import type { RasterType } from '../file-access/index.js';
 
 export type GdalFileType = Exclude<RasterType, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
 

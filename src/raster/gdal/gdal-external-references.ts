@@ -4,7 +4,7 @@
 import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
-import { withFile } from '../file/index.js';
+import { withFile } from '../file-access/index.js';
 
 /** Throws TW_RASTER_UNSUPPORTED if a file for `driver` refers to another file, and TW_RASTER_CORRUPT. */
 export async function rejectExternalReferences(path: string, driver: string): Promise<void> {

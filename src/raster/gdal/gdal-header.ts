@@ -7,7 +7,7 @@ import {
   georeferenceByCorners,
   MAX_BLOCK_BYTES,
   requireSupportedSize,
-} from '../file/index.js';
+} from '../file-access/index.js';
 import { type Pam, placeWithPam } from '../metadata/index.js';
 import { bytesPerSample, DATA_TYPES, parseNodata } from '../pixels/index.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../raster-types.js';

@@ -4,7 +4,7 @@
  */
 import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
-import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/index.js';
+import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file-access/index.js';
 import type { Affine, Crs, DataType, Hdf5CubeBlocks, MissingNumbers, RasterHeader } from '../raster-types.js';
 import { missingData } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './hdf5-file.js';

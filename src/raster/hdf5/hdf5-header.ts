@@ -1,7 +1,7 @@
 /** Opens one dataset of an HDF5 file as a raster. */
 import { stat } from 'node:fs/promises';
 import { unsupported } from '../errors.js';
-import { MAX_SIDE_PIXELS } from '../file/index.js';
+import { MAX_SIDE_PIXELS } from '../file-access/index.js';
 import { bytesPerSample } from '../pixels/index.js';
 import type { BandTags, Hdf5Blocks, RasterHeader } from '../raster-types.js';
 import { cfGeoreferencing, missingData } from './cf/index.js';

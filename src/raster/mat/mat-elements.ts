@@ -4,7 +4,7 @@
  */
 import { constants, inflateSync } from 'node:zlib';
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file/index.js';
+import type { SourceFile } from '../file-access/index.js';
 import type { MatBlocks, StoredType } from '../raster-types.js';
 
 const HEADER_BYTES = 128;

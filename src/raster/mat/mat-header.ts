@@ -7,7 +7,7 @@ import {
   MAX_BLOCK_BYTES,
   MAX_SIDE_PIXELS,
   withFile,
-} from '../file/index.js';
+} from '../file-access/index.js';
 import { bytesPerStored, dataTypeOfStored } from '../pixels/index.js';
 import type { RasterHeader } from '../raster-types.js';
 import { type MatArray, matArrays } from './mat-elements.js';

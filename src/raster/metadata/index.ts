@@ -2,9 +2,9 @@
  * Metadata of bands that several formats share: GDAL's XML, ODL text, wavelengths and their units. Imports files of a folder above (types)
  * and the folders `crs` and `pixels`.
  */
-export { gdalMetadataXml, parseGdalMetadata } from './gdal-item-metadata.js';
+export { gdalMetadataXml, parseGdalMetadata } from './metadata-gdal-items.js';
+export { nodataOfPam, type Pam, pamPath, placeWithPam, readPam } from './metadata-pam.js';
 export { odlList, odlNodes, parseOdl } from './odl-metadata.js';
-export { nodataOfPam, type Pam, pamPath, placeWithPam, readPam } from './pam-metadata.js';
 export { isHyperspectral, nearestBand, spectralTags } from './spectral-metadata-tags.js';
 export {
   isWavelength,

@@ -1,5 +1,5 @@
 /** Converts wavelengths to nanometres. */
-import { aliasTable } from '../alias-table.js';
+import { aliasTable } from '../raster-alias-table.js';
 
 /** Nanometres in one unit, by the names that ENVI, GDAL and other tools write, in lower case. */
 const NANOMETRES_PER_UNIT = aliasTable([

@@ -2,7 +2,8 @@
  * Typed arrays of pixels and the loops over them that readers, resampling and writers share; the quality mask and its statistics.
  * Invariant: each data type has its own compiled copy of a loop. Imports files of a folder above.
  */
-export { convexHull, type PixelCorner } from './convex-hull.js';
+
+export { loadWasmKernel } from '../../utils/wasm-loader.js';
 export {
   allocatePixels,
   bytesPerSample,
@@ -22,18 +23,18 @@ export {
   UNSIGNED_BY_SIZE,
   viewPixels,
 } from './data-types.js';
+export { convexHull, type PixelCorner } from './pixel-convex-hull.js';
 export {
   applyQualityLookup,
   cloudCoverPercent,
   coveragePercent,
   initialMask,
   maskHistogram,
-} from './quality-mask.js';
-export { loadPerDataType, typedKernels } from './typed-pixel-kernels.js';
+} from './pixel-quality-mask.js';
 export {
   effectiveNodata,
   findValidityBand,
   treatAlphaAsData,
   type ValidityBand,
-} from './validity-band.js';
-export { loadWasmKernel } from './wasm-loader.js';
+} from './pixel-validity-band.js';
+export { loadPerDataType, typedKernels } from './typed-pixel-kernels.js';

@@ -3,7 +3,7 @@
  * before it is used, and no allocation is larger than the file.
  */
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file/index.js';
+import type { SourceFile } from '../file-access/index.js';
 
 /** Fields of one directory, by tag. */
 export interface Ifd {

@@ -2,7 +2,7 @@
 
 import { JPEG, LERC } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { MAX_BLOCK_BYTES } from '../file/index.js';
+import { MAX_BLOCK_BYTES } from '../file-access/index.js';
 import { bytesPerSample } from '../pixels/index.js';
 import type { RasterShape, TiffBlocks } from '../raster-types.js';
 import { blockRowBytes } from './read-tiff-block.js';

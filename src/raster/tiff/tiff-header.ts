@@ -6,7 +6,7 @@ import {
   georeferenceByCorners,
   requireSupportedSize,
   type SourceFile,
-} from '../file/index.js';
+} from '../file-access/index.js';
 import { type Pam, parseGdalMetadata, placeWithPam } from '../metadata/index.js';
 import { DATA_TYPES, parseNodata } from '../pixels/index.js';
 import type { Affine, DataType, RasterHeader } from '../raster-types.js';

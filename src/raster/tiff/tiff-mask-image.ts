@@ -5,7 +5,7 @@
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { rasterUnreadable, unsupported } from '../errors.js';
-import { detectFileType, type SourceFile, withFile } from '../file/index.js';
+import { detectFileType, type SourceFile, withFile } from '../file-access/index.js';
 import type { RasterHeader } from '../raster-types.js';
 import { type Ifd, readIfd } from './read-tiff-ifd.js';
 import { blockLayout, type ImageShape } from './tiff-block-layout.js';

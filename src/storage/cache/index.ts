@@ -4,7 +4,7 @@
  * `data-folder`, `files`, `object-store` (types) and `records` (types) and the part `async`.
  */
 
+export type { Fetcher } from './cache-fetcher.js';
 export type { CacheStats } from './file-cache.js';
 export { type PinnedTile, pinTiles, withPinnedTiles } from './pinned-tile.js';
 export { TileCache } from './tile-cache.js';
-export type { Fetcher } from './tile-fetcher.js';

@@ -2,9 +2,9 @@
 import type { Catalogue } from '../catalogue/index.js';
 import type { DiskReserve } from '../files/index.js';
 import type { ObjectStore } from '../object-store/index.js';
+import { Fetcher } from './cache-fetcher.js';
+import { Prefetcher, type PrefetchSource } from './cache-prefetcher.js';
 import { FileCache } from './file-cache.js';
-import { Prefetcher, type PrefetchSource } from './prefetcher.js';
-import { Fetcher } from './tile-fetcher.js';
 
 /** The data folder of the node and its content. */
 interface CacheFolder extends PrefetchSource {

@@ -2,8 +2,8 @@
 import type { Level } from 'level';
 import { TilewrightError } from '../../errors.js';
 import { asStorageError, onDisk } from '../files/index.js';
-import type { LevelChange } from './level-writer.js';
-import { decodeRecord, encodeRecord } from './record-codec.js';
+import { decodeRecord, encodeRecord } from './catalogue-record-codec.js';
+import type { LevelChange } from './catalogue-writer.js';
 
 /** One put or delete for `Catalogue.write`. */
 export type CatalogueChange = LevelChange<Buffer>;

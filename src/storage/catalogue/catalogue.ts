@@ -16,7 +16,7 @@ import {
   TileSchemas,
 } from '../records/index.js';
 import { type CatalogueChange, Table } from './catalogue-table.js';
-import { LevelWriter } from './level-writer.js';
+import { LevelWriter } from './catalogue-writer.js';
 
 /** The log entry of a commit that changed tiles. */
 export interface IndexLogRecord {

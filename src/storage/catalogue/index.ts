@@ -4,4 +4,4 @@
  */
 export { Catalogue, type IndexLogRecord, sceneKey } from './catalogue.js';
 export type { CatalogueChange, ScanResult, Table } from './catalogue-table.js';
-export { LevelWriter } from './level-writer.js';
+export { LevelWriter } from './catalogue-writer.js';

@@ -12,6 +12,8 @@ import {
 } from './compaction/index.js';
 import { IndexRun, type RowRef } from './index-run.js';
 import type { RunImage } from './index-run-image.js';
+import { parseTileId } from './index-tile-ids.js';
+import { rewind, UndoLog } from './index-undo-log.js';
 import {
   type Cursor,
   countInTime,
@@ -29,8 +31,6 @@ import {
   TopK,
   visitSelected,
 } from './query/index.js';
-import { parseTileId } from './tile-id-parser.js';
-import { rewind, UndoLog } from './undo-log.js';
 
 const NEWEST_FIRST: SortOrder = [];
 /** A longer tail is merged immediately if it is also longer than all other runs together. */

@@ -1,5 +1,5 @@
 /** The rows of one run as arrays, for a snapshot. */
-import { allocateColumns, type Columns } from './columns.js';
+import { allocateColumns, type Columns } from './index-columns.js';
 
 /** The columns of codes, and the dictionaries of a run that have their names. */
 export const DICTIONARIES = [

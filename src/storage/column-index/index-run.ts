@@ -2,12 +2,12 @@
 import { grids } from '../../grid/index.js';
 import { tileId } from '../files/index.js';
 import { rangeName, type TileRecord, wavelengthRange } from '../records/index.js';
-import { CellDirectory } from './cell-directory.js';
-import { allocateColumns, type Columns, Dictionary, resizeColumns } from './columns.js';
+import { CellDirectory } from './index-cell-directory.js';
+import { allocateColumns, type Columns, Dictionary, resizeColumns } from './index-columns.js';
+import { gridCodes } from './index-key-range.js';
 import { emptyImage, type RunImage, runNames } from './index-run-image.js';
-import { gridCodes } from './key-range.js';
-import { StringHeap } from './string-heap.js';
-import type { TileIdParts } from './tile-id-parser.js';
+import { StringHeap } from './index-string-heap.js';
+import type { TileIdParts } from './index-tile-ids.js';
 
 const MAX_BYTES = 2 ** 32 - 1;
 

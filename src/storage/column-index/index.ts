@@ -6,7 +6,7 @@
  * part `grid`.
  */
 export { ColumnIndex } from './column-index.js';
+export { type CellKeyRange, isWithin, mergeRanges } from './index-key-range.js';
 export type { IndexRun } from './index-run.js';
-export { type CellKeyRange, isWithin, mergeRanges } from './key-range.js';
-export { type IndexLoad, PersistentIndex } from './persist/index.js';
 export * from './query/index.js';
+export { type IndexLoad, PersistentIndex } from './snapshot/index.js';

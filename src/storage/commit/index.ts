@@ -4,7 +4,7 @@
  * behind. Imports the folders `catalogue` (types), `column-index` (types), `files` and `records` (types) and the part `async`.
  */
 
-export * from './commit.js';
-export { CommitApplier } from './commit-applier.js';
-export { StagedVersions } from './staged-versions.js';
-export * from './write-lock.js';
+export { CommitApplier } from './apply-storage-commit.js';
+export * from './storage-commit.js';
+export * from './storage-commit-lock.js';
+export { StagedVersions } from './storage-commit-staging.js';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../../errors.js';
-import { parseJson, parseJsonOr } from '../../json-text.js';
+import { parseJson, parseJsonOr } from '../../utils/json-text.js';
 import { Catalogue } from '../catalogue/index.js';
 import {
   dataFolderIsStore,

@@ -4,5 +4,5 @@
  */
 export { DataFolder, readLock } from './data-folder.js';
 export { VersionGc } from './data-folder-gc.js';
-export { Results } from './results-folder.js';
-export { Scratch, scratchFile } from './scratch-folder.js';
+export { Results } from './data-folder-results.js';
+export { Scratch, scratchFile } from './data-folder-scratch.js';

@@ -16,6 +16,6 @@ export { DiskReserve } from './disk-reserve.js';
 export * from './durable-files.js';
 export * from './file-names.js';
 export * from './file-paths.js';
-export { redactDataFolder } from './path-redaction.js';
-export { type ModelFileLocation, readModelFile } from './read-model-files.js';
+export { redactDataFolder } from './redact-file-paths.js';
+export { type ModelFileLocation, readModelFile } from './stored-model-files.js';
 export * from './version-folder.js';

@@ -21,6 +21,8 @@ import {
   pruneEmpty,
   writeFileSynced,
 } from '../files/index.js';
+import { asFsStoreError } from './fs-store-errors.js';
+import { GroupFsync } from './fs-store-group-fsync.js';
 import {
   concatChunks,
   contentChunks,
@@ -28,9 +30,7 @@ import {
   requireChecksum,
   streamOf,
   withChecksum,
-} from './byte-streams.js';
-import { asFsStoreError } from './fs-store-errors.js';
-import { GroupFsync } from './fs-store-group-fsync.js';
+} from './object-byte-streams.js';
 import type {
   Cancellable,
   Content,

@@ -1,6 +1,6 @@
 /** Errors of an S3 server and of the AWS SDK, as errors that a user can act on. They contain no secrets. */
 import { TilewrightError } from '../../errors.js';
-import { describeSystemError } from '../../system-errors.js';
+import { describeSystemError } from '../../utils/system-errors.js';
 import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 import { isTransient, type S3Failure, statusOf } from './s3-retry.js';
 

@@ -30,7 +30,7 @@ import {
   streamOf,
   withChecksum,
   writeChunks,
-} from './byte-streams.js';
+} from './object-byte-streams.js';
 import type {
   Cancellable,
   Content,

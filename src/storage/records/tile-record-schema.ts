@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { storageCorrupt } from '../errors.js';
+import { wavelengthRange } from './record-wavelength-range.js';
 import type { BandRecord, GroupRecord, TileRecord } from './records.js';
-import { wavelengthRange } from './wavelength-range.js';
 
 /** The part of a group that tiles share. */
 export type SchemaGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {

@@ -6,8 +6,8 @@
 
 export * from './collection-write.js';
 export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
-export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './model-versions.js';
 export { ModelStore, type NewModel } from './model-write.js';
 export { SceneWrite } from './scene-write.js';
 export { isSceneInStore, isSceneIntact } from './scene-write-integrity.js';
 export { TextureStore } from './texture-write.js';
+export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './write-model-versions.js';

@@ -4,7 +4,6 @@
  * `raster` and `storage` (types).
  */
 
-export type { BandValueKind, TilePixels, TrainedPixels } from './pixel-kind.js';
 export {
   coarsenMask,
   differInSize,
@@ -12,7 +11,6 @@ export {
   type ReadRasters,
   readAcquisitions,
 } from './read-training-data.js';
-export { cloudInputs, priorDates } from './temporal-prior.js';
 export type { AcquisitionFiles, DatePair } from './training-data-acquisitions.js';
 export {
   acquisitionFiles,
@@ -33,3 +31,5 @@ export {
   isCloudy,
   mappableMask,
 } from './training-data-pixels.js';
+export { cloudInputs, priorDates } from './training-data-prior.js';
+export type { BandValueKind, TilePixels, TrainedPixels } from './training-pixel-kind.js';

@@ -2,12 +2,12 @@
 
 import { type BandIndex, findBands } from '../../expressions/index.js';
 import type { GridName } from '../../grid/index.js';
-import { plural } from '../../plural.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import { type BandName, type ModelSpec, requiredBands } from '../models/index.js';
-import type { BandValueKind, TrainedPixels } from './pixel-kind.js';
-import { priorDates } from './temporal-prior.js';
 import type { AcquisitionFiles, BandSource, DatePair } from './training-data-acquisitions.js';
+import { priorDates } from './training-data-prior.js';
+import type { BandValueKind, TrainedPixels } from './training-pixel-kind.js';
 
 export interface TrainingCell {
   collection: string;

@@ -1,7 +1,7 @@
 /** Combines the results of the ranks of a distributed training into a report and pooled scores. */
-import { plural } from '../../plural.js';
+import { plural } from '../../utils/plural.js';
 import { pooledBaselines, pooledScore, pooledTargetStatistics, pooledTile } from '../evaluation/index.js';
-import type { TrainedCell } from '../loop/index.js';
+import type { TrainedCell } from '../learners/index.js';
 import type { DistributedReport } from '../registry/index.js';
 import type { DataParallelResult } from './rank-messages.js';
 

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { randomStream, shuffledOrder } from '../../random.js';
+import { randomStream, shuffledOrder } from '../../utils/random.js';
 import { diverged, trainingFailed } from '../errors.js';
 import {
   type DisplayRange,
@@ -26,7 +26,7 @@ import {
   hasStalled,
   reportOf,
   WeightsSnapshot,
-} from '../loop/index.js';
+} from '../learners/index.js';
 import { type ModelSpec, startsWithLinearFit } from '../models/index.js';
 import {
   augmentedBatch,

@@ -7,7 +7,7 @@ import {
   type CheckpointState,
   findCheckpoint,
   writeTrainingCheckpoint,
-} from '../loop/index.js';
+} from '../learners/index.js';
 import { allGather, type ProcessGroup } from './ring-all-reduce.js';
 
 /** Location of the checkpoints of a rank. */

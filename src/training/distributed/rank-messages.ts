@@ -2,10 +2,10 @@
 
 import type { Handler } from '../../engines/index.js';
 import type { EpochLosses, TargetStatistics } from '../evaluation/index.js';
-import type { CellReport } from '../loop/index.js';
+import type { CellReport } from '../learners/index.js';
 import type { ModelFiles } from '../models/index.js';
 import type { ModelCardContext } from '../registry/index.js';
-import type { TrainCellTask, TrainingError } from '../workers/index.js';
+import type { TrainCellTask, TrainingError } from '../train-cell/index.js';
 import type { CheckpointLocation, ResumePoint } from './rank-checkpoints.js';
 import type { RankInfo } from './ring-connection.js';
 

@@ -4,7 +4,7 @@ import { type EngineName, loadEngine, serveRequests } from '../../engines/index.
 import { messageOf, TilewrightError } from '../../errors.js';
 import { trainingFailed } from '../errors.js';
 import { getModelSpec, saveModel } from '../models/index.js';
-import { readCellDataset } from '../workers/index.js';
+import { readCellDataset } from '../train-cell/index.js';
 import { type CellPatches, trainDataParallel } from './data-parallel-training.js';
 import {
   NEXT_RANK_FD,

@@ -9,7 +9,7 @@ import {
   TilewrightError,
   toErrorDocument,
 } from '../../errors.js';
-import { messageCheck } from '../../json-schema.js';
+import { messageCheck } from '../../utils/json-schema.js';
 import { nodeLost, trainingFailed } from '../errors.js';
 import type { ProcessGroup } from './ring-all-reduce.js';
 

@@ -2,7 +2,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { asVariables } from '../loop/index.js';
+import { asVariables } from '../learners/index.js';
 import { allReduceWeightedMean, type ProcessGroup } from './ring-all-reduce.js';
 
 /** Returns the weighted mean of tensors over all ranks, in one exchange. */

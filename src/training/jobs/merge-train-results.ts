@@ -1,5 +1,5 @@
 /** Merges the results of the nodes. */
-import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { pooledBaselines, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
 import type { StoredModel, TrainingMode } from '../registry/index.js';
 import type { PooledScores, TrainResults } from './train-job-results.js';

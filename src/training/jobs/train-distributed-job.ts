@@ -4,9 +4,9 @@ import { availableParallelism } from 'node:os';
 import { raceAbort } from '../../async/index.js';
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import { plural } from '../../plural.js';
 import { defaultToRawSource, parseFilter, searchTiles } from '../../query/index.js';
 import { commonCell, type PinnedTile, pinTiles, type Storage } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import { version } from '../../version.js';
 import {
   commonPixels,

@@ -2,7 +2,7 @@
 import { type FilterParams, parseInstant, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
 import type { Rendezvous } from '../distributed/index.js';
-import type { FreezingSchedule } from '../loop/index.js';
+import type { FreezingSchedule } from '../learners/index.js';
 import type { TrainingMode, TransferPolicy } from '../registry/index.js';
 import type { TextureIndex } from '../texture/index.js';
 

@@ -1,5 +1,5 @@
 /** Results of a training job, and a summary of the cells without a model. */
-import { plural, reasonKey } from '../../plural.js';
+import { plural, reasonKey } from '../../utils/plural.js';
 import type { Baselines, Metrics, TileScore } from '../evaluation/index.js';
 import type { ModelResult, TrainingMode } from '../registry/index.js';
 

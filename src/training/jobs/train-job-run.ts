@@ -4,20 +4,20 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import { plural } from '../../plural.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../../query/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
-import type { TrainedCell } from '../loop/index.js';
+import type { TrainedCell } from '../learners/index.js';
 import { getModelSpec } from '../models/index.js';
 import { modelStoredByJob, storeModel } from '../registry/index.js';
+import { type CellProgress, type TrainCellTask, trainCells } from '../train-cell/index.js';
 import {
   findSources,
   type SourceCandidates,
   type TransferPlan,
   transferProvenance,
 } from '../transfer/index.js';
-import { type CellProgress, type TrainCellTask, trainCells } from '../workers/index.js';
 import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,

@@ -2,11 +2,11 @@
 
 import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
-import { listOf } from '../../json-schema.js';
-import { plural } from '../../plural.js';
 import { checkFilter, filterSchema, requireCollections } from '../../query/index.js';
+import { listOf } from '../../utils/json-schema.js';
+import { plural } from '../../utils/plural.js';
 import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
-import { FREEZING_SCHEDULES } from '../loop/index.js';
+import { FREEZING_SCHEDULES } from '../learners/index.js';
 import { MODEL_NAMES } from '../models/index.js';
 import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from '../registry/index.js';
 import { mergeResults, type PartialTrainResults, TRAIN_PART } from './merge-train-results.js';

@@ -7,6 +7,13 @@ export { buildModel, LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from './bu
 export { getModelSpec, MODEL_NAMES } from './builtin-models.js';
 export { RGB_BANDS } from './model-rgb-inputs.js';
 export {
+  loadModel,
+  type ModelFiles,
+  parseWeights,
+  saveModel,
+  type WeightValues,
+} from './model-serialization.js';
+export {
   type BandName,
   hasBatchNorm,
   type ModelSpec,
@@ -15,4 +22,3 @@ export {
   type TargetSpec,
 } from './model-spec.js';
 export { buildDiscriminator } from './patchgan-discriminator.js';
-export { loadModel, type ModelFiles, parseWeights, saveModel, type WeightValues } from './saved-model.js';

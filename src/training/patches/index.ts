@@ -6,8 +6,8 @@
 
 export { concatPatches } from './concat-patches.js';
 export { validationDate } from './hold-out-patches.js';
-export { type LabelledImage, labelImages } from './labelled-patch-images.js';
 export { augmentedBatch, type Batch, inferenceBatches } from './patch-batches.js';
+export { type LabelledImage, labelImages } from './patch-label-images.js';
 export {
   type AppliedHoldOut,
   filledOnly,

@@ -5,11 +5,12 @@
  * validation the later ones. Sides are tried in order until one has enough usable patches. If none has, the cell uses all its dates for
  * both, and only the ground differs. The choice depends only on masks, never on values.
  */
-import { plural } from '../../plural.js';
+
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../../raster/index.js';
+import { plural } from '../../utils/plural.js';
 import type { ModelSpec } from '../models/index.js';
 import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out-patches.js';
-import type { LabelledImage } from './labelled-patch-images.js';
+import type { LabelledImage } from './patch-label-images.js';
 
 /** Minimum fraction of readable pixels in a patch. */
 const MIN_READABLE_FRACTION = 0.75;

@@ -10,7 +10,6 @@ import {
 } from '../../derive/index.js';
 import { ENGINE_NAMES, selectEngineCached } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
-import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   checkFilter,
   defaultToRawSource,
@@ -33,6 +32,7 @@ import {
   versionNamed,
   WORLD_CELL,
 } from '../../storage/index.js';
+import { listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import {
   type AcquisitionFiles,
   acquisitionFiles,

@@ -4,7 +4,6 @@
  * (types), `grid` (types), `query` and `storage`.
  */
 
-export { type DistributedReport, describeTraffic } from './distributed-report.js';
 export {
   type CardSummary,
   type ModelCard,
@@ -13,6 +12,12 @@ export {
   TRAINING_MODES,
   type TrainingMode,
 } from './model-card.js';
+export { type DistributedReport, describeTraffic } from './model-card-distributed-report.js';
+export {
+  TRANSFER_POLICIES,
+  type TransferPolicy,
+  type TransferProvenance,
+} from './model-card-provenance.js';
 export {
   type ModelResult,
   modelStoredByJob,
@@ -20,8 +25,3 @@ export {
   type StoreModelContext,
   storeModel,
 } from './store-model.js';
-export {
-  TRANSFER_POLICIES,
-  type TransferPolicy,
-  type TransferProvenance,
-} from './transfer-provenance.js';

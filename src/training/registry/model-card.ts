@@ -3,10 +3,10 @@ import type { SelectedEngine } from '../../engines/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ModelScore } from '../../storage/index.js';
 import type { BandValueKind, TilePixels } from '../data/index.js';
-import type { TrainedCell, TrainingReport } from '../loop/index.js';
+import type { TrainedCell, TrainingReport } from '../learners/index.js';
 import { getModelSpec, hasBatchNorm } from '../models/index.js';
-import type { DistributedReport } from './distributed-report.js';
-import type { TransferProvenance } from './transfer-provenance.js';
+import type { DistributedReport } from './model-card-distributed-report.js';
+import type { TransferProvenance } from './model-card-provenance.js';
 
 /**
  * How the work is divided. `partitioned`: one model for each cell. `distributed`: one model for all cells, trained by all nodes.

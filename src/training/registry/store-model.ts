@@ -4,7 +4,7 @@ import { modelId, newVersion, type Storage, versionsOf } from '../../storage/ind
 import { version as softwareVersion } from '../../version.js';
 import type { TrainingCell } from '../data/index.js';
 import type { TargetStatistics } from '../evaluation/index.js';
-import type { TrainedCell } from '../loop/index.js';
+import type { TrainedCell } from '../learners/index.js';
 import {
   type CardSummary,
   cardSummary,

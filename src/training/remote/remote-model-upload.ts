@@ -6,7 +6,7 @@
 import { ENGINE_NAMES } from '../../engines/index.js';
 import { parseInstant } from '../../query/index.js';
 import { wrongModel } from '../errors.js';
-import type { TrainedCell } from '../loop/index.js';
+import type { TrainedCell } from '../learners/index.js';
 import type { ModelFiles } from '../models/index.js';
 
 /** A `TrainedCell` as JSON. */

@@ -1,7 +1,7 @@
 import { EngineProcess, ProcessEnded } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
 import type { ModelFiles } from '../models/index.js';
-import { TRAINING_WORKER, type TrainingHandlers } from '../workers/index.js';
+import { TRAINING_WORKER, type TrainingHandlers } from '../train-cell/index.js';
 
 /**
  * Returns the files of an untrained model, built in a separate process. The topology does not depend on the engine. Rejects with the

@@ -1,5 +1,5 @@
 /** Clusters of similar textures. */
-import { randomStream, shuffledOrder } from '../../random.js';
+import { randomStream, shuffledOrder } from '../../utils/random.js';
 import {
   DISTANCE_NAMES,
   type DistanceName,

@@ -1,5 +1,5 @@
 /** k-means clustering (Lloyd, 1982) with k-means++ initialisation (Arthur and Vassilvitskii, 2007). */
-import { randomStream } from '../../random.js';
+import { randomStream } from '../../utils/random.js';
 import { squaredDistance, type Vector } from './texture-feature-vectors.js';
 
 export interface Clustering {

@@ -3,8 +3,6 @@
 import { mapConcurrent } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { type ConcludeContext, type JobContext, type Process, TILE_COUNTS_SCHEMA } from '../../jobs/index.js';
-import { COUNT, documented, listOf, objectOf, TEXT } from '../../json-schema.js';
-import { plural, reasonKey } from '../../plural.js';
 import {
   checkFilter,
   DATETIME_PATTERNS,
@@ -17,6 +15,8 @@ import {
   searchTiles,
 } from '../../query/index.js';
 import { pinTiles, type Storage, type TextureRecord, type TileRecord } from '../../storage/index.js';
+import { COUNT, documented, listOf, objectOf, TEXT } from '../../utils/json-schema.js';
+import { plural, reasonKey } from '../../utils/plural.js';
 import { acquisitionFiles, bandValueKinds, groupTilesByCell, type TrainingCell } from '../data/index.js';
 import { fewTextures, noTextures, textureFailed } from '../errors.js';
 import { RGB_BANDS } from '../models/index.js';

@@ -1,9 +1,9 @@
 /** Source models of the cells of a job, and the record of their provenance. */
 import { TilewrightError } from '../../errors.js';
-import { plural } from '../../plural.js';
 import type { Storage } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import type { TrainingCell } from '../data/index.js';
-import type { FreezingSchedule } from '../loop/index.js';
+import type { FreezingSchedule } from '../learners/index.js';
 import type { TransferPolicy, TransferProvenance } from '../registry/index.js';
 import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from '../warm-start/index.js';
 import type { SourceModelFinder, SourceModelSearch } from './transfer-source-models.js';

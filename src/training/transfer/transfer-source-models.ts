@@ -1,8 +1,8 @@
 /** Finds the models of other cells from which a cell may start. */
 import type { JobContext } from '../../jobs/index.js';
-import { plural } from '../../plural.js';
-import { randomStream } from '../../random.js';
 import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
+import { randomStream } from '../../utils/random.js';
 import type { TrainingCell } from '../data/index.js';
 import type { CardSummary, TransferPolicy } from '../registry/index.js';
 import type { TextureIndex } from '../texture/index.js';

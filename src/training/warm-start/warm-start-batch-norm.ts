@@ -1,7 +1,7 @@
 /** Adapts the batch normalisation of a model from another cell. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { randomStream, shuffledOrder } from '../../random.js';
+import { randomStream, shuffledOrder } from '../../utils/random.js';
 import { inferenceBatchSize } from '../inference/index.js';
 import { inferenceBatches, type Patches, selectPatches } from '../patches/index.js';
 

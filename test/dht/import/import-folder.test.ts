@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { EtcdStore } from '../../../src/coordination/index.js';
 import type { DeriveResults } from '../../../src/derive/index.js';
-import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
 import type { ImportReport } from '../../../src/dht/index.js';
 import { newVersion, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';

@@ -16,8 +16,8 @@ import {
   SLOTS,
 } from '../../../src/dht/index.js';
 import { defineError, TilewrightError } from '../../../src/errors.js';
-import { messageCheck } from '../../../src/json-schema.js';
 import { Storage } from '../../../src/storage/index.js';
+import { messageCheck } from '../../../src/utils/json-schema.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 const badQuestion = defineError(

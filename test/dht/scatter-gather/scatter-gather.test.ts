@@ -14,8 +14,8 @@ import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-rpc-clien
 import { type OwnerRequest, ScatterGather } from '../../../src/dht/scatter-gather/scatter-gather.js';
 import type { ScatterQuery } from '../../../src/dht/scatter-gather/scatter-gather-queries.js';
 import { messageOf, TilewrightError } from '../../../src/errors.js';
-import { listOf, messageCheck, TEXT } from '../../../src/json-schema.js';
 import { Storage } from '../../../src/storage/index.js';
+import { listOf, messageCheck, TEXT } from '../../../src/utils/json-schema.js';
 import { COLLECTION, writeScene } from '../../storage/sample-scenes.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';
 

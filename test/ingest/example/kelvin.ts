@@ -1,6 +1,5 @@
 /** Temperature maps of the invented satellite Kelvin-1: a GeoTIFF of two bands, with mission, orbit and time in its tags. */
 
-import { groupBands } from '../../../src/ingest/band-groups.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
 import {
   bitAt,
@@ -9,7 +8,8 @@ import {
   parseTime,
 } from '../../../src/ingest/formats/shared/index.js';
 import { nominalPixelSize } from '../../../src/ingest/georeferencing/index.js';
-import type { ProductFormat } from '../../../src/ingest/scene-description.js';
+import { groupBands } from '../../../src/ingest/ingest-band-groups.js';
+import type { ProductFormat } from '../../../src/ingest/ingest-scene-description.js';
 import { Mask } from '../../../src/raster/index.js';
 
 export const kelvin: ProductFormat = {

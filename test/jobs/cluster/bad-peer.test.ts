@@ -24,7 +24,7 @@ import {
   TaskExecutor,
   type TaskRequest,
 } from '../../../src/jobs/index.js';
-import { objectOf, TEXT } from '../../../src/json-schema.js';
+import { objectOf, TEXT } from '../../../src/utils/json-schema.js';
 import { hooked } from '../../coordination/faulty-stores.js';
 import { startMember, until } from '../../dht/cluster-members.js';
 import { sharedStores } from '../../dht/shared-stores.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assignSlots, type SlotWork } from '../../../src/jobs/cluster/job-task-assignment.js';
-import { randomStream } from '../../../src/random.js';
+import { randomStream } from '../../../src/utils/random.js';
 
 const NODES = ['a', 'b', 'c', 'd', 'e'];
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Level } from 'level';
-import { decodeRecord, encodeRecord } from '../../../src/storage/catalogue/record-codec.js';
+import { decodeRecord, encodeRecord } from '../../../src/storage/catalogue/catalogue-record-codec.js';
 import { type GroupRecord, Storage, schemaOf, type TileRecord, verify } from '../../../src/storage/index.js';
 import { TileSchemas } from '../../../src/storage/records/tile-record-schema.js';
 import { atEnd } from '../../support/at-end.js';

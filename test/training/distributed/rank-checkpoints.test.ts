@@ -11,7 +11,7 @@ import { trainDataParallel } from '../../../src/training/distributed/data-parall
 import type { ResumePoint } from '../../../src/training/distributed/rank-checkpoints.js';
 import { trainingFailed } from '../../../src/training/errors.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
+import { labelImages } from '../../../src/training/patches/patch-label-images.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
 import { tempFolder } from '../../support/temp.js';
 import { field } from '../synthetic-land.js';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { randomStream } from '../../../src/random.js';
 import {
   allGather,
   allReduce,
@@ -9,6 +8,7 @@ import {
   type ProcessGroup,
 } from '../../../src/training/distributed/ring-all-reduce.js';
 import { nodeLost, trainingFailed } from '../../../src/training/errors.js';
+import { randomStream } from '../../../src/utils/random.js';
 import { ringOf } from './process-groups.js';
 
 const random = randomStream(11).next;

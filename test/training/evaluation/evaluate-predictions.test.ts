@@ -1,7 +1,6 @@
 /** Scores of predictions and of baselines without training, value by value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { randomStream } from '../../../src/random.js';
 import {
   evaluateBaselines,
   evaluatePredictions,
@@ -10,6 +9,7 @@ import {
 import { DISPLAY_PEAK, rendered } from '../../../src/training/evaluation/evaluation-display-range.js';
 import { psnr } from '../../../src/training/evaluation/evaluation-image-metrics.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
+import { randomStream } from '../../../src/utils/random.js';
 
 const [COUNT, SIZE, BANDS, INPUT_BANDS] = [3, 2, 3, 13];
 const PIXELS = COUNT * SIZE * SIZE;

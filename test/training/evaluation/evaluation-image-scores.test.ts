@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { randomStream } from '../../../src/random.js';
 import {
   evaluateBaselines,
   evaluatePredictions,
@@ -20,6 +19,7 @@ import {
   meanScores,
 } from '../../../src/training/evaluation/evaluation-image-scores.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
+import { randomStream } from '../../../src/utils/random.js';
 
 interface Reference {
   width: number;

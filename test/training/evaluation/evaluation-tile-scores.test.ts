@@ -14,7 +14,7 @@ import { imageScores, meanScores } from '../../../src/training/evaluation/evalua
 import { imagesToScore, scoreTile } from '../../../src/training/evaluation/evaluation-tile-scores.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
+import { labelImages } from '../../../src/training/patches/patch-label-images.js';
 import { makePatches } from '../../../src/training/patches/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';

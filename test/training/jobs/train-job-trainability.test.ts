@@ -1,15 +1,15 @@
 /** Compares the check of a cell before its process starts with reading and cutting the whole cell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { randomStream } from '../../../src/random.js';
 import { Mask } from '../../../src/raster/index.js';
 import type { TileRecord } from '../../../src/storage/index.js';
 import { readAcquisitions } from '../../../src/training/data/read-training-data.js';
 import type { AcquisitionFiles, DatePair } from '../../../src/training/data/training-data-acquisitions.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { reasonNotTrainableByMasks } from '../../../src/training/jobs/train-job-trainability.js';
-import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
+import { labelImages } from '../../../src/training/patches/patch-label-images.js';
 import { makePatches } from '../../../src/training/patches/patches.js';
+import { randomStream } from '../../../src/utils/random.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { type Field, field } from '../synthetic-land.js';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { messageCheck } from '../../../src/json-schema.js';
 import type { ImageScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
 import type { Metrics, TileScore } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
 import {
@@ -13,6 +12,7 @@ import {
   type PartialTrainResults,
   TRAIN_PART,
 } from '../../../src/training/jobs/merge-train-results.js';
+import { messageCheck } from '../../../src/utils/json-schema.js';
 
 test('cells without a model are summarised by reason, regardless of the numbers in it', () => {
   const few = (geocode: string, patches: number) => ({

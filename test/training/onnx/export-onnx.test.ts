@@ -14,10 +14,10 @@ import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { storedNet } from '../../../src/hyperspectral/spectral-cnn/build-spectral-cnn.js';
 import { NETS, patchSide } from '../../../src/hyperspectral/spectral-cnn/spectral-cnn-specs.js';
-import { randomStream } from '../../../src/random.js';
 import { exportOnnx, getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/model-serialization.js';
+import { randomStream } from '../../../src/utils/random.js';
 import { installPython } from '../../conformance/python.js';
 import { tempFolder } from '../../support/temp.js';
 

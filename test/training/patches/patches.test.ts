@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
+import { labelImages } from '../../../src/training/patches/patch-label-images.js';
 import {
   makePatches as cut,
   type Patches,

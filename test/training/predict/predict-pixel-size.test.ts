@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TilewrightNode } from '../../../src/node.js';
-import { randomStream } from '../../../src/random.js';
 import { type PixelArray, readRaster } from '../../../src/raster/index.js';
 import {
   type ModelFileLocation,
@@ -15,6 +14,7 @@ import {
 } from '../../../src/storage/index.js';
 import type { CardSummary, PredictResults, TrainResults } from '../../../src/training/index.js';
 import { modelPixels } from '../../../src/training/predict/predict-pixel-size.js';
+import { randomStream } from '../../../src/utils/random.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { writeRaster } from '../../support/rasters.js';

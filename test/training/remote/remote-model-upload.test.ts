@@ -1,13 +1,13 @@
 /** Uploads of models that were trained outside of the node. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { requestCheck } from '../../../src/json-schema.js';
-import type { TrainedCell } from '../../../src/training/loop/loop-report.js';
+import type { TrainedCell } from '../../../src/training/learners/loop-report.js';
 import {
   decodeUpload,
   encodeUpload,
   modelUploadSchema,
 } from '../../../src/training/remote/remote-model-upload.js';
+import { requestCheck } from '../../../src/utils/json-schema.js';
 
 const images = { psnr: 3, ssim: 3, msSsim: 2 };
 const scores = { mse: 0.01, r2: 0.5, psnr: 30, ssim: 0.9, msSsim: { value: 0.8, scales: 3 }, images };

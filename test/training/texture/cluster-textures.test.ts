@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { randomStream, shuffledOrder } from '../../../src/random.js';
 import { clusterTextures } from '../../../src/training/texture/cluster-textures.js';
 import {
   DISTANCE_NAMES,
@@ -17,6 +16,7 @@ import {
 } from '../../../src/training/texture/texture-feature-vectors.js';
 import { kMeansClusters, nearestIndex } from '../../../src/training/texture/texture-k-means.js';
 import { pairwise, silhouette } from '../../../src/training/texture/texture-silhouette.js';
+import { randomStream, shuffledOrder } from '../../../src/utils/random.js';
 
 /** Points around centres that are far apart, and the centre of each point. */
 function planted(centres: number, each: number, size: number, seed: number) {

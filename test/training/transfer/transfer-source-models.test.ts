@@ -1,7 +1,6 @@
 /** Compares the source models that each policy chooses with a scan of all cells. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { randomStream } from '../../../src/random.js';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import {
@@ -10,6 +9,7 @@ import {
   type SourceModelFinder,
   sourceModelFinder,
 } from '../../../src/training/transfer/transfer-source-models.js';
+import { randomStream } from '../../../src/utils/random.js';
 import { atEnd } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
 import { putModel } from '../../support/models.js';

@@ -8,10 +8,14 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import type { ModelFileLocation } from '../../../src/storage/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { type TrainOptions, trainModel } from '../../../src/training/loop/training-loop.js';
+import { type TrainOptions, trainModel } from '../../../src/training/learners/training-loop.js';
+import {
+  type ModelFiles,
+  parseWeights,
+  saveModel,
+} from '../../../src/training/models/model-serialization.js';
 import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
-import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/models/saved-model.js';
-import { labelImages } from '../../../src/training/patches/labelled-patch-images.js';
+import { labelImages } from '../../../src/training/patches/patch-label-images.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
 import type { SourceModelFiles } from '../../../src/training/warm-start/warm-start.js';
 import { tempFolder } from '../../support/temp.js';

@@ -15,7 +15,7 @@ import { regressionMetrics } from '../../../src/training/evaluation/evaluation-r
 import { getModelSpec } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/inference-patches.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/model-serialization.js';
 import { type Patches, subsamplePatches } from '../../../src/training/patches/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
 import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';

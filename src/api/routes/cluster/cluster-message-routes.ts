@@ -12,7 +12,7 @@ import {
   TIME_HEADER,
   verifySignature,
 } from '../../../dht/index.js';
-import { COUNT } from '../../../json-schema.js';
+import { COUNT } from '../../../utils/json-schema.js';
 import type { ClusterService } from '../../api-services.js';
 import { badRequest } from '../../errors.js';
 import { onDisconnect } from '../../http/index.js';

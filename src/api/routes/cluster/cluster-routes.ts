@@ -1,14 +1,14 @@
 /** The cluster: its nodes, and the owners of slots and cells. */
 import { locate, type Placement, type PlacementDiff, SLOTS } from '../../../dht/index.js';
 import { type GridName, gridByName } from '../../../grid/index.js';
-import { documented } from '../../../json-schema.js';
 import { isoTime } from '../../../query/index.js';
+import { documented } from '../../../utils/json-schema.js';
 import type { RouteGroup } from '../../api-services.js';
 import { resourceNotFound } from '../../errors.js';
 import { closedObject, describeWithTag, jsonResponse } from '../../schemas/index.js';
 import { messageRoutes } from './cluster-message-routes.js';
 import { listNodes } from './cluster-nodes-response.js';
-import { acceptTrainingConnections } from './cluster-training-connections.js';
+import { acceptTrainingConnections } from './cluster-training-routes.js';
 import { clusterUsage } from './cluster-usage-response.js';
 
 const describe = describeWithTag('cluster');

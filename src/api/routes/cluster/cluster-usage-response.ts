@@ -1,7 +1,8 @@
 /** CPU time, memory and sent bytes of the nodes of a cluster. Each node measures its own. */
-import { messageCheck, NUMBER, objectOf, TEXT } from '../../../json-schema.js';
+
 import { type ProcessUsage, processUsage } from '../../../metrics/index.js';
 import { isoTime } from '../../../query/index.js';
+import { messageCheck, NUMBER, objectOf, TEXT } from '../../../utils/json-schema.js';
 import type { Services } from '../../api-services.js';
 
 /** The path of the request to another node. */

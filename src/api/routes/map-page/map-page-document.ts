@@ -18,7 +18,7 @@ export const document = `<!doctype html>
 <link rel="stylesheet" href="map/page.css">
 <script src="map/leaflet.js" defer></script>
 <script src="map/topojson.js" defer></script>
-<script src="map/page.js" type="module"></script>
+<script src="map/browser-page.js" type="module"></script>
 <aside>
   <details id="settings" open>
     <summary>tilewright map</summary>

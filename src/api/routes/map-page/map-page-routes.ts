@@ -7,19 +7,19 @@ import { style } from './map-page-style.js';
 
 /** Modules of the page, compiled with the server. */
 const MODULES = [
-  'access',
-  'address',
-  'band-styles',
-  'chart',
-  'graticule',
-  'land',
-  'leaflet-global',
-  'legend',
-  'page',
-  'plot',
-  'point-panel',
-  'requests',
-  'spectrum',
+  'browser-access-token',
+  'browser-address',
+  'browser-band-styles',
+  'browser-chart',
+  'browser-graticule',
+  'browser-land',
+  'browser-leaflet-global',
+  'browser-legend',
+  'browser-page',
+  'browser-plot',
+  'browser-point-panel',
+  'browser-requests',
+  'browser-spectrum',
 ];
 
 export async function mapPageRoutes(server: FastifyInstance): Promise<void> {

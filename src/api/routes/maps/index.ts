@@ -3,4 +3,4 @@
  * folders `http`, `routes/stac` and `schemas` and the parts `imagery` and `query`.
  */
 export { mapRoutes } from './map-routes.js';
-export { seriesRoutes } from './series-routes.js';
+export { seriesRoutes } from './map-series-routes.js';

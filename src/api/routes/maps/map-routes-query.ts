@@ -7,8 +7,8 @@ import {
   RESAMPLING_METHODS,
   type RenderParams,
 } from '../../../imagery/index.js';
-import { documented } from '../../../json-schema.js';
 import { datetimeSchema, type FilterParams, filterQuery } from '../../../query/index.js';
+import { documented } from '../../../utils/json-schema.js';
 
 const text = { type: 'string' };
 const texts = { type: 'array', items: text, minItems: 1 };

@@ -2,10 +2,10 @@
 
 import { type Bbox, cellBbox, gridByName } from '../../../grid/index.js';
 import { CLASSIFIER, type ClassifierCard, patchSide } from '../../../hyperspectral/index.js';
-import { plural } from '../../../plural.js';
 import { bboxPolygon, extensionUrl, isoTime, stacUrls, toClassification } from '../../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD_CELL } from '../../../storage/index.js';
 import { type CardSummary, getModelSpec, type ModelSpec } from '../../../training/index.js';
+import { plural } from '../../../utils/plural.js';
 import { link } from '../../http/index.js';
 import { GEOJSON } from '../../schemas/index.js';
 

@@ -3,7 +3,7 @@ import { notReady } from '../../errors.js';
 import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
 import { describeWithTag, fileResponse, jsonResponse } from '../../schemas/index.js';
-import { METRICS_TYPE, prometheusMetrics } from './operations-metrics.js';
+import { METRICS_TYPE, prometheusMetrics } from './operations-metrics-response.js';
 import { DependencyChecks } from './readiness.js';
 
 const describe = describeWithTag('operations');

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
-import { documented } from '../../../json-schema.js';
 import type { JobRecord } from '../../../storage/index.js';
+import { documented } from '../../../utils/json-schema.js';
 import { noCallbacks, outputNotFound } from '../../errors.js';
 import { closedObject } from '../../schemas/index.js';
 

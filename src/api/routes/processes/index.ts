@@ -14,4 +14,4 @@ export {
   startJob,
   startResponses,
   startWithFile,
-} from './start-job-request.js';
+} from './start-process-request.js';

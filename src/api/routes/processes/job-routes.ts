@@ -24,11 +24,11 @@ import {
   jsonResponse,
 } from '../../schemas/index.js';
 import { sendResults } from './execute-process-request.js';
-import { forwardToLeader } from './forward-job-request.js';
+import { forwardToLeader } from './forward-process-request.js';
 import { eventStream } from './job-events-response.js';
-import { type JobQuery, jobFilter, jobQuery, splitListParams } from './job-list-request.js';
 import { formatOptionalTime, statusInfo } from './job-status-response.js';
-import { sendJob, startResponses } from './start-job-request.js';
+import { type JobQuery, jobFilter, jobQuery, splitListParams } from './list-process-jobs-request.js';
+import { sendJob, startResponses } from './start-process-request.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;

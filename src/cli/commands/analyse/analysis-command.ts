@@ -5,8 +5,9 @@ import { Command, type Option } from 'commander';
 import { formatDuration } from '../../../html/index.js';
 import type { MapResults } from '../../../hyperspectral/index.js';
 import type { TileCounts, Timed } from '../../../jobs/index.js';
-import { plural } from '../../../plural.js';
-import { withConnection } from '../../connection.js';
+import { plural } from '../../../utils/plural.js';
+import { withConnection } from '../../cli-connection.js';
+import { runJob } from '../../cli-run-job.js';
 import {
   addOptions,
   createOption,
@@ -17,7 +18,6 @@ import {
   withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
-import { runJob } from '../../run-job.js';
 
 export type AnalyseFlags = JobOptions & { bands?: string; output?: string };
 

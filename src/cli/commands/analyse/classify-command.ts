@@ -1,5 +1,5 @@
 import type { ClassifyInputs, ClassifyResults } from '../../../hyperspectral/index.js';
-import { plural } from '../../../plural.js';
+import { plural } from '../../../utils/plural.js';
 import { labelsMissing } from '../../errors.js';
 import { createOption, parseIntegerOption } from '../../options/index.js';
 import { formatBytes, formatPercent, print, printTable } from '../../output/index.js';

@@ -1,5 +1,5 @@
 import type { ClusterResults } from '../../../hyperspectral/index.js';
-import { plural } from '../../../plural.js';
+import { plural } from '../../../utils/plural.js';
 import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
 import { formatPercent, print, printTable } from '../../output/index.js';
 import { analysisCommand, printMaps } from './analysis-command.js';

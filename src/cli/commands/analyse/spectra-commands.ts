@@ -7,7 +7,7 @@ import type {
   SmoothInputs,
   SmoothResults,
 } from '../../../hyperspectral/index.js';
-import { plural } from '../../../plural.js';
+import { plural } from '../../../utils/plural.js';
 import {
   createOption,
   parseIntegerOption,

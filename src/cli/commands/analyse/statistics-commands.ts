@@ -1,5 +1,5 @@
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../hyperspectral/index.js';
-import { plural } from '../../../plural.js';
+import { plural } from '../../../utils/plural.js';
 import { createOption, parsePositiveIntegerOption } from '../../options/index.js';
 import { formatPercent, print, printTable } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './analysis-command.js';

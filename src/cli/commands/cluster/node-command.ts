@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { grids } from '../../../grid/index.js';
-import { plural } from '../../../plural.js';
-import { withConnection } from '../../connection.js';
+import { plural } from '../../../utils/plural.js';
+import { withConnection } from '../../cli-connection.js';
 import {
   addOptions,
   type CommonOptions,
@@ -11,8 +11,8 @@ import {
   withCommon,
   withTarget,
 } from '../../options/index.js';
+import { resolveNode } from '../../options/node-argument.js';
 import { formatBytes, formatPercent, logToStderr, print, printJson, printTable } from '../../output/index.js';
-import { resolveNode } from '../../resolve-node-argument.js';
 import { joinCommand } from './node-join-command.js';
 
 const SHOWN_OFFSET_SECONDS = 15;

@@ -2,12 +2,12 @@
 import type { DeriveResults } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { plural } from '../../../plural.js';
 import type { TileSource } from '../../../storage/index.js';
-import { withConnection } from '../../connection.js';
+import { plural } from '../../../utils/plural.js';
+import { withConnection } from '../../cli-connection.js';
+import { outcomeOf, runJob } from '../../cli-run-job.js';
 import type { FilterOptions, TargetOptions } from '../../options/index.js';
 import { logToStderr, noMatchHint, print, printJson } from '../../output/index.js';
-import { outcomeOf, runJob } from '../../run-job.js';
 
 /** Runs a process and prints the number of tiles, or why there was nothing to do. Sets the exit code 3 if some tiles failed. */
 export async function runDerive<Results extends DeriveResults = DeriveResults>(

@@ -5,8 +5,9 @@ import type { Client } from '../../../client/index.js';
 import type { TensorFile, TensorResults } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { plural } from '../../../plural.js';
-import { withConnection } from '../../connection.js';
+import { plural } from '../../../utils/plural.js';
+import { withConnection } from '../../cli-connection.js';
+import { runJob } from '../../cli-run-job.js';
 import { oneFileOnly } from '../../errors.js';
 import {
   addOptions,
@@ -18,7 +19,6 @@ import {
   withJobOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson } from '../../output/index.js';
-import { runJob } from '../../run-job.js';
 
 type TensorFlags = JobOptions & {
   bands: string;

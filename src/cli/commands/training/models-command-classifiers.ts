@@ -3,7 +3,7 @@
 import type { Client, ModelDocument } from '../../../client/index.js';
 import { formatDuration } from '../../../html/index.js';
 import type { ClassifierCard } from '../../../hyperspectral/index.js';
-import { plural } from '../../../plural.js';
+import { plural } from '../../../utils/plural.js';
 import { formatPercent, print, printTable } from '../../output/index.js';
 
 export interface Listed {

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { plural } from '../../../plural.js';
 import type { PredictResults } from '../../../training/index.js';
+import { plural } from '../../../utils/plural.js';
 import {
   engineOption,
   type JobOptions,

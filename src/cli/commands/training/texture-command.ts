@@ -1,9 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { plural } from '../../../plural.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
-import { withConnection } from '../../connection.js';
+import { plural } from '../../../utils/plural.js';
+import { withConnection } from '../../cli-connection.js';
+import { outcomeOf, runJob } from '../../cli-run-job.js';
 import {
   addOptions,
   createOption,
@@ -24,7 +25,6 @@ import {
   printTable,
   reportJobError,
 } from '../../output/index.js';
-import { outcomeOf, runJob } from '../../run-job.js';
 
 type TextureFlags = JobOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
 

@@ -18,8 +18,8 @@ import {
   type TrainResults,
   trainCells,
 } from '../../../training/index.js';
+import type { Hooks } from '../../cli-run-job.js';
 import type { TrainingOptions } from '../../options/index.js';
-import type { Hooks } from '../../run-job.js';
 
 type LocalTrainingInputs = CellInputs & TrainingOptions & { seed?: number };
 

@@ -1,9 +1,11 @@
 import { Argument, Command } from 'commander';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { plural } from '../../../plural.js';
 import type { TrainResults } from '../../../training/index.js';
-import { type Connection, withConnection } from '../../connection.js';
+import { plural } from '../../../utils/plural.js';
+import { type Connection, withConnection } from '../../cli-connection.js';
+import { fetchAllPages } from '../../cli-paging.js';
+import { type Hooks, outcomeOf, runJob } from '../../cli-run-job.js';
 import {
   addOptions,
   createOption,
@@ -19,8 +21,6 @@ import {
   withTrainingOptions,
 } from '../../options/index.js';
 import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
-import { fetchAllPages } from '../../paging.js';
-import { type Hooks, outcomeOf, runJob } from '../../run-job.js';
 import { kubernetesJob } from './train-command-kubernetes.js';
 import { trainingTable } from './train-command-table.js';
 

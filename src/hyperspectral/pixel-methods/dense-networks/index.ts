@@ -12,5 +12,5 @@ export {
   transposed,
   withTemperature,
 } from './dense-network.js';
+export { parseNetwork, saveClassifier } from './dense-network-file.js';
 export { identityEncoding, PanelNetwork, padRows, softmax } from './dense-network-panel.js';
-export { parseNetwork, saveClassifier } from './saved-dense-network.js';

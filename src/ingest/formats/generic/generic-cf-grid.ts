@@ -10,10 +10,10 @@ import {
   type RasterHeader,
   type TimeAxis,
 } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { collectionNotNamed, missingBand, noDatetime, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   CLIMATOLOGY_LAB,

@@ -8,7 +8,7 @@ import {
   type RasterHeader,
 } from '../../../raster/index.js';
 import { badOption } from '../../errors.js';
-import type { DescribeOptions } from '../../scene-description.js';
+import type { DescribeOptions } from '../../ingest-scene-description.js';
 import { datetimeOption } from '../shared/index.js';
 
 const POSITION_FORMAT = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';

@@ -9,10 +9,10 @@ import {
   spectralTags,
   treatAlphaAsData,
 } from '../../../raster/index.js';
-import type { UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import type { DescribeOptions, QualityBand, SourceGroup } from '../../scene-description.js';
+import type { UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, QualityBand, SourceGroup } from '../../ingest-scene-description.js';
 import { commonBandNames } from '../shared/index.js';
 import type { ItemAsset } from './generic-stac-sidecar.js';
 

@@ -3,7 +3,6 @@ import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { TilewrightError } from '../../../errors.js';
 import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands } from '../../band-groups.js';
 import {
   badSidecar,
   collectionNotNamed,
@@ -11,7 +10,8 @@ import {
   notRecognised,
   subdatasetNotKnown,
 } from '../../errors.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands } from '../../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   compactTimestamp,

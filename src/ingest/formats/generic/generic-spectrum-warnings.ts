@@ -1,6 +1,6 @@
 /** Warns about rasters of many bands that lack metadata for an analysis of spectra. */
 import { isHyperspectral } from '../../../raster/index.js';
-import type { DescribeOptions, SourceGroup } from '../../scene-description.js';
+import type { DescribeOptions, SourceGroup } from '../../ingest-scene-description.js';
 
 /** Rasters of fewer bands are rarely spectra. */
 const MIN_SPECTRUM_BANDS = 32;

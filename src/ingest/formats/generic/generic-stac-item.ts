@@ -1,9 +1,9 @@
 /** A folder with a STAC Item and one raster or more as its assets: one scene. */
 import { join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
-import { groupBands } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
-import type { InputProbe, ProductFormat } from '../../scene-description.js';
+import { groupBands } from '../../ingest-band-groups.js';
+import type { InputProbe, ProductFormat } from '../../ingest-scene-description.js';
 import { datetimeOption, slugify } from '../shared/index.js';
 import { refuseBandFlags } from './generic-metadata-options.js';
 import { describeBands } from './generic-raster-bands.js';

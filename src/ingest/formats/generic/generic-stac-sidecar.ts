@@ -6,7 +6,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { messageOf } from '../../../errors.js';
-import { parseJson } from '../../../json-text.js';
+import { parseJson } from '../../../utils/json-text.js';
 import { badSidecar } from '../../errors.js';
 import { type AcquisitionTime, parseTime } from '../shared/index.js';
 

@@ -2,8 +2,8 @@
 
 import { basename } from 'node:path';
 import { messageOf } from '../../../errors.js';
-import { parseJson } from '../../../json-text.js';
 import { odlNodes, parseOdl } from '../../../raster/index.js';
+import { parseJson } from '../../../utils/json-text.js';
 import { badMetadata } from '../../errors.js';
 import { readMetadataFile, readXml, type XmlElement } from '../shared/index.js';
 

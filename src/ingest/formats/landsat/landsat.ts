@@ -6,16 +6,16 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { missingBand, notRecognised } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type {
   DescribeOptions,
   InputProbe,
   ProductFormat,
   QualityBand,
   Scene,
-} from '../../scene-description.js';
+} from '../../ingest-scene-description.js';
 import { bitAt, buildQualityLookup, datetimeOption, NASA, qualityBand, USGS } from '../shared/index.js';
 import { findMtl } from './landsat-mtl.js';
 import {

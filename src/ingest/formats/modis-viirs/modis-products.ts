@@ -3,7 +3,7 @@
  * MOD10 (snow), MOD11 (temperature), MOD13 (vegetation indices), MCD12 (land cover) and MCD43 (nadir reflectance).
  */
 import { Mask, type RasterHeader } from '../../../raster/index.js';
-import type { UngroupedBand } from '../../band-groups.js';
+import type { UngroupedBand } from '../../ingest-band-groups.js';
 import { bitAt } from '../shared/index.js';
 
 /** Properties of a layer, apart from its name and header. */

@@ -5,15 +5,15 @@
 import { basename } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
 import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type {
   InputProbe,
   ProductFormat,
   QualityBand,
   Resolution,
   SourceGroup,
-} from '../../scene-description.js';
+} from '../../ingest-scene-description.js';
 import {
   buildQualityLookup,
   DAY_MS,

@@ -4,16 +4,16 @@
  * Suite User Guide 2.1.2 (pixel reliability).
  */
 import { Mask, type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type {
   DescribeOptions,
   InputProbe,
   ProductFormat,
   Resolution,
   Scene,
-} from '../../scene-description.js';
+} from '../../ingest-scene-description.js';
 import {
   bitAt,
   buildQualityLookups,

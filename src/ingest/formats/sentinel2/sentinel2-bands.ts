@@ -2,10 +2,10 @@
 import { basename, dirname } from 'node:path';
 import { mapConcurrent } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import type { DescribeOptions, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   bitAt,

@@ -6,7 +6,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { noDatetime } from '../../errors.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import { compactTimestamp, datetimeOption, parseTime, slugify } from '../shared/index.js';
 import {
   dataFiles,

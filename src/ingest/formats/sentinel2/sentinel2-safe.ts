@@ -6,7 +6,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { missingBand, notRecognised } from '../../errors.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import { datetimeOption, rootName } from '../shared/index.js';
 import {
   dataFiles,

@@ -1,7 +1,7 @@
 /** Checks that nodata, scale and offset keep different values different. */
 import { bytesPerSample, type DataType, minValue, nodataAsType } from '../../../raster/index.js';
 import { badOption, badScale } from '../../errors.js';
-import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../../scene-description.js';
+import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../../ingest-scene-description.js';
 
 /** Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold, and TW_INGEST_BAD_SCALE. */
 export function checkCalibration({ path, groups }: Scene, { nodata }: DescribeOptions): void {

@@ -4,7 +4,6 @@
  */
 
 export { checkCalibration } from './check-product-calibration.js';
-export { hdf5Subdatasets, matchesRaster, probeInput } from './probe-input.js';
 export {
   type AcquisitionTime,
   compactTimestamp,
@@ -40,3 +39,4 @@ export {
 } from './product-quality-lookup.js';
 export { slugify, stemOf } from './product-scene-id.js';
 export { elementsOf, readXml, rootName, textOf, type XmlElement } from './product-xml.js';
+export { hdf5Subdatasets, matchesRaster, probeInput } from './shared-format-probe.js';

@@ -1,7 +1,7 @@
 /** Parses acquisition times in options, tags, STAC Items and file names. */
 import { badDatetime, parseDatetime } from '../../../query/index.js';
 import { badOption } from '../../errors.js';
-import type { DescribeOptions } from '../../scene-description.js';
+import type { DescribeOptions } from '../../ingest-scene-description.js';
 
 /** Milliseconds since 1970, both ends included. */
 export interface AcquisitionTime {

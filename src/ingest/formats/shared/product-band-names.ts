@@ -1,7 +1,7 @@
 /** Bands of imaging spectrometers, and common names for them, so that expressions for multispectral products apply to them. */
 import { nearestBand, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
-import type { UngroupedBand } from '../../band-groups.js';
-import type { Resolution } from '../../scene-description.js';
+import type { UngroupedBand } from '../../ingest-band-groups.js';
+import type { Resolution } from '../../ingest-scene-description.js';
 
 /** Centres of the bands of Sentinel-2A, nm (ESA, Sentinel-2 Spectral Response Functions 3.0), by STAC common names. */
 const CENTRE_WAVELENGTHS_NM: Record<string, number> = {

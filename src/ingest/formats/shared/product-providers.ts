@@ -1,5 +1,5 @@
 /** Providers of the products for STAC Collections (STAC 1.0.0, Provider Object). */
-import type { SceneCollection } from '../../scene-description.js';
+import type { SceneCollection } from '../../ingest-scene-description.js';
 
 type Provider = NonNullable<SceneCollection['providers']>[number];
 

@@ -1,7 +1,7 @@
 /** Bands with quality codes, and lookup tables from the stored values of a product's quality layer to mask codes. */
 import { Mask, type RasterHeader } from '../../../raster/index.js';
-import type { UngroupedBand } from '../../band-groups.js';
-import type { QualityBand, Resolution, SourceGroup } from '../../scene-description.js';
+import type { UngroupedBand } from '../../ingest-band-groups.js';
+import type { QualityBand, Resolution, SourceGroup } from '../../ingest-scene-description.js';
 
 /** Bit n of a value, counted from the lowest, 0. */
 export const bitAt = (value: number, n: number) => (value >> n) & 1;

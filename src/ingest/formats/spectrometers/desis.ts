@@ -4,10 +4,10 @@
  */
 import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { measurePixelSize } from '../../georeferencing/index.js';
-import type { ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { ProductFormat, Scene } from '../../ingest-scene-description.js';
 import {
   buildQualityLookups,
   DLR,

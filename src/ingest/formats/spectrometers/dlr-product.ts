@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badMetadata } from '../../errors.js';
-import type { InputProbe } from '../../scene-description.js';
+import type { InputProbe } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   elementsOf,

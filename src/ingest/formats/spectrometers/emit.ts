@@ -15,9 +15,9 @@ import {
   openHdf5Cube,
   readHdf5Lists,
 } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   buildQualityLookups,

@@ -6,10 +6,10 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import type { InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import { type MtlGroup, readMtl } from '../landsat/index.js';
 import {
   type AcquisitionTime,

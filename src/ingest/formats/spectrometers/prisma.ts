@@ -12,10 +12,10 @@ import {
   readHdf5Points,
   readWindow,
 } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import type { InputProbe, ProductFormat, Scene } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { InputProbe, ProductFormat, Scene } from '../../ingest-scene-description.js';
 import {
   type AcquisitionTime,
   ASI,

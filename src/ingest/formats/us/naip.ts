@@ -6,10 +6,10 @@
  */
 import { basename } from 'node:path';
 import { effectiveNodata, type RasterHeader, treatAlphaAsData } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { notRecognised } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import type { ProductFormat, Resolution } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { ProductFormat, Resolution } from '../../ingest-scene-description.js';
 import { datetimeOption, matchesRaster, parseTime, USDA } from '../shared/index.js';
 
 const NAIP_BANDS = ['red', 'green', 'blue', 'nir'];

@@ -5,10 +5,10 @@
  * another projection is a plain raster, whose colour table protects its codes from averaging.
  */
 import type { RasterHeader } from '../../../raster/index.js';
-import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime } from '../../errors.js';
 import { nominalPixelSize } from '../../georeferencing/index.js';
-import type { DescribeOptions, ProductFormat } from '../../scene-description.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
+import type { DescribeOptions, ProductFormat } from '../../ingest-scene-description.js';
 import { datetimeOption, MRLC, matchesRaster, slugify, stemOf, USGS } from '../shared/index.js';
 
 interface Layer {

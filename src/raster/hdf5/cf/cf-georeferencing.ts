@@ -3,9 +3,9 @@
  * mapping.
  */
 import { posix } from 'node:path';
-import { aliasTable } from '../../alias-table.js';
 import { metresPerUnit } from '../../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../../errors.js';
+import { aliasTable } from '../../raster-alias-table.js';
 import type { Attributes, Hdf5File } from '../hdf5-file.js';
 import { type AxisOrigin, type Georeferencing, gridGeoreferencing } from '../hdf5-georeferencing.js';
 import { crsFromGridMapping } from './cf-grid-mapping.js';

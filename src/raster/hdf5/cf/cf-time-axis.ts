@@ -1,6 +1,7 @@
 /** Reads the time axis of a CF variable (CF-1.11, section 4.4). */
-import { aliasTable } from '../../alias-table.js';
+
 import { corrupt, unsupported } from '../../errors.js';
+import { aliasTable } from '../../raster-alias-table.js';
 import { type Hdf5File, withHdf5 } from '../hdf5-file.js';
 
 export interface TimeAxis {

@@ -10,9 +10,9 @@ import { encodeFloatPredictor } from '../../compression/index.js';
 import { imageTooLarge, invalidImage } from '../../errors.js';
 import { bytesPerSample, dataTypeOf, isFloat, UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../raster-types.js';
-import { buildOverviews, type OverviewLevel, type OverviewResampling } from './tiff-overviews.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './write-cog-ifds.js';
 import { encodeHead, headSize } from './write-tiff-ifd.js';
+import { buildOverviews, type OverviewLevel, type OverviewResampling } from './write-tiff-overviews.js';
 
 export interface CogImage extends ImageDescription {
   /** One array of width x height pixels for each band, rows from north to south. */

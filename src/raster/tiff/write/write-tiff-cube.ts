@@ -15,7 +15,7 @@ import {
   nodataAsType,
 } from '../../pixels/index.js';
 import type { PixelArray } from '../../raster-types.js';
-import { combineCrc32 } from './combine-crc32.js';
+import { combineCrc32 } from './tiff-write-crc32.js';
 import { encodeBlock, encodeMask, MAX_TIFF_BYTES } from './write-cog.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './write-cog-ifds.js';
 import { encodeHead, headSize } from './write-tiff-ifd.js';

@@ -1,5 +1,5 @@
 /** Merges runs into one, in steps of a few milliseconds. Between steps, the runs can be read and their rows marked. */
-import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } from '../columns.js';
+import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } from '../index-columns.js';
 import {
   compareCells,
   compareNewest,

@@ -1,8 +1,8 @@
 /** Queries of the column index and their results. */
-import type { TimeBound } from '../cell-directory.js';
+import type { TimeBound } from '../index-cell-directory.js';
+import type { CellKeyRange } from '../index-key-range.js';
 import type { IndexRun } from '../index-run.js';
-import type { CellKeyRange } from '../key-range.js';
-import type { Cursor, SortOrder } from './sort-order.js';
+import type { Cursor, SortOrder } from './index-sort-order.js';
 
 export type RowFilter = (row: number) => boolean;
 

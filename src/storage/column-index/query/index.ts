@@ -4,8 +4,8 @@
  */
 
 export type { IndexPage, IndexQuery, RowFilter, RunFilter, Selection } from './column-query.js';
+export { countInTime, firstNewest } from './index-newest-first.js';
+export * from './index-sort-order.js';
+export { TopK } from './index-top-k.js';
 export { mergePages, type RunMatches } from './merge-index-results.js';
-export { countInTime, firstNewest } from './newest-first.js';
 export { type RowVisit, visitSelected } from './select-index-rows.js';
-export * from './sort-order.js';
-export { TopK } from './top-k.js';

@@ -1,7 +1,7 @@
 /** Merges the matching rows of several runs into one page. */
 import type { IndexRun } from '../index-run.js';
 import type { IndexPage } from './column-query.js';
-import { type Cursor, compareCursors, cursorOf, type SortOrder } from './sort-order.js';
+import { type Cursor, compareCursors, cursorOf, type SortOrder } from './index-sort-order.js';
 
 /** Rows of one run, in the order of the query. */
 export interface RunMatches {

@@ -1,7 +1,7 @@
 /** Visits the rows of a selection. */
-import type { TimeBound } from '../cell-directory.js';
+import type { TimeBound } from '../index-cell-directory.js';
+import { type CodedKeyRange, isWithin, mergeRanges } from '../index-key-range.js';
 import type { IndexRun, RowRef } from '../index-run.js';
-import { type CodedKeyRange, isWithin, mergeRanges } from '../key-range.js';
 import type { RowFilter, Selection } from './column-query.js';
 
 export type RowVisit = (row: number) => void;

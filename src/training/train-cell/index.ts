@@ -1,0 +1,7 @@
+/**
+ * Child processes that train one cell at a time, and the messages to and from them. Invariant: a process that dies fails only its own cell,
+ * after one retry. Imports the folders `data`, `evaluation`, `loop`, `models`, `patches` and `warm-start` (types) and the part `engines`.
+ */
+export { readCellDataset } from './train-cell-dataset.js';
+export { type CellProgress, TRAINING_WORKER, trainCells } from './train-cell-pool.js';
+export type { TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';

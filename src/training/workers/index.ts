@@ -1,7 +1,0 @@
-/**
- * Child processes that train one cell at a time, and the messages to and from them. Invariant: a process that dies fails only its own cell,
- * after one retry. Imports the folders `data`, `evaluation`, `loop`, `models`, `patches` and `warm-start` (types) and the part `engines`.
- */
-export { readCellDataset } from './read-cell-dataset.js';
-export type { TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';
-export { type CellProgress, TRAINING_WORKER, trainCells } from './training-pool.js';
