@@ -4,9 +4,9 @@
  * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs`, `query`, `raster` and `storage`.
  */
 
+export type { MadeTile, NewTile } from './derive-tasks.js';
 export { tilesOutOfReach } from './errors.js';
 export { DerivePool } from './jobs/derive-pool.js';
-export type { MadeTile, NewTile } from './jobs/derive-tasks.js';
 export {
   coalesceProcess,
   DERIVE_RESULTS,

@@ -1,8 +1,7 @@
 /** Removes the records, logs, results and scratch files of old jobs from this node. */
 import { firstVersionAt, type Storage } from '../storage/index.js';
 import type { IdempotencyKeys } from './job-idempotency-keys.js';
-import { deleteJob } from './job-records.js';
-import { isRemovable, REMOVAL_DELAY_MS, RETENTION_MS } from './job-retention.js';
+import { deleteJob, isRemovable, REMOVAL_DELAY_MS, RETENTION_MS } from './job-records.js';
 
 export const GC_INTERVAL_MS = 3_600_000;
 

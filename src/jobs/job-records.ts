@@ -1,11 +1,27 @@
-/** Job records on disk. */
+/** Job records on disk, and how long they are kept. */
 import { messageOf, TilewrightError } from '../errors.js';
 import type { Catalogue, JobRecord, LogRecord, Storage } from '../storage/index.js';
 import { jobCrashedRepeatedly, jobDismissed, jobFailed, jobInterrupted } from './errors.js';
 import { deleteLog, JobLog } from './job-log.js';
 import type { Process } from './job-process.js';
 import type { JobRegistry } from './job-registry.js';
-import { hasExpired } from './job-retention.js';
+
+/** A finished job is visible for this time. Afterwards every node answers that it does not exist. */
+export const RETENTION_MS = 7 * 86_400_000;
+/** Files and records are kept for this additional time, so that downloads in progress can finish. */
+export const REMOVAL_DELAY_MS = 86_400_000;
+
+type Finished = Pick<JobRecord, 'finished'>;
+
+/** True if a job is no longer visible. A job that has not ended never expires. */
+export function hasExpired({ finished }: Finished, now = Date.now()): boolean {
+  return finished !== undefined && finished <= now - RETENTION_MS;
+}
+
+/** True if the record, the log and the results of a job can be removed. */
+export function isRemovable(job: Finished, now = Date.now()): boolean {
+  return hasExpired(job, now - REMOVAL_DELAY_MS);
+}
 
 /** A job that was running when the process died this many times in a row is assumed to be the cause. */
 const MAX_CRASHES = 3;

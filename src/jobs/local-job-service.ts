@@ -10,9 +10,16 @@ import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
 import { IdempotencyKeys } from './job-idempotency-keys.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import type { Process } from './job-process.js';
-import { deleteJob, hasEnded, listJobs, orphanedJobs, QUEUED_STATE, stateLine } from './job-records.js';
+import {
+  deleteJob,
+  hasEnded,
+  hasExpired,
+  listJobs,
+  orphanedJobs,
+  QUEUED_STATE,
+  stateLine,
+} from './job-records.js';
 import type { JobRegistry } from './job-registry.js';
-import { hasExpired } from './job-retention.js';
 import type { JobFile, JobService, StartedJob, StartOptions } from './job-service.js';
 
 const MAX_QUEUED_JOBS = 100;

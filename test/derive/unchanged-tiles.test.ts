@@ -9,7 +9,7 @@ import { LevelStore } from '../../src/coordination/level-coordination-store.js';
 import { DerivePool, type DeriveResults, fillProcess, splitProcess } from '../../src/derive/index.js';
 import { localQueries } from '../../src/dht/index.js';
 import { SLOTS } from '../../src/dht/placement/slots.js';
-import { restoreCoordination } from '../../src/dht/recovery/recover-etcd-keys.js';
+import { restoreCoordination } from '../../src/dht/recovery/recovery-etcd-keys.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { Storage, type TileRecord } from '../../src/storage/index.js';

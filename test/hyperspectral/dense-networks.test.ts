@@ -13,7 +13,7 @@ import {
   SCORE_UNIT,
 } from '../../src/hyperspectral/dense-network-training/dense-network-gradient.js';
 import { preconditioner } from '../../src/hyperspectral/dense-network-training/dense-network-preconditioner.js';
-import { minimiseLbfgs } from '../../src/hyperspectral/numeric/l-bfgs.js';
+import { minimiseLbfgs } from '../../src/hyperspectral/numeric/numeric-l-bfgs.js';
 import {
   centredLayers,
   countOf,

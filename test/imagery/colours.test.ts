@@ -10,7 +10,7 @@ import {
   type ImageFormat,
   isTransparent,
   renderRgba,
-} from '../../src/imagery/colours/encode-coloured-image.js';
+} from '../../src/imagery/colours/encode-colours.js';
 import { COLORMAPS, namedColormap } from '../../src/imagery/colours/named-colormaps.js';
 import { planeOf, reference } from './titiler.js';
 

@@ -2,9 +2,9 @@
 import type { JobContext, Process } from '../../jobs/index.js';
 import { defaultToRawSource, type FilterParams, parseFilter } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
+import type { FillTargets } from '../derive-tasks.js';
 import { searchTilesOfCell, selectedCells, sourceFilter } from './derive-job-tiles.js';
 import { deriveProcess } from './derive-process.js';
-import type { FillTargets } from './derive-tasks.js';
 import { derivedProperties, type PlannedDerivation, type TileProcessContext } from './derive-tiles-job.js';
 
 export interface FillInputs {

@@ -1,5 +1,5 @@
 import { TaskPool } from '../../async/index.js';
-import type { CutTileTask, FillTileTask, MadeTile } from './derive-tasks.js';
+import type { CutTileTask, FillTileTask, MadeTile } from '../derive-tasks.js';
 import type { DeriveHandlers } from './derive-worker.js';
 
 /** Threads that make tiles from tiles. They are started once and kept. */

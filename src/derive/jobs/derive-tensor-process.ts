@@ -29,6 +29,7 @@ import {
   withPinnedTiles,
 } from '../../storage/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../utils/json-schema.js';
+import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
 import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
 import {
   type BandSubstitute,
@@ -38,7 +39,6 @@ import {
   resolveBandRequest,
 } from '../tensors/index.js';
 import { searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
-import type { TensorBand, TensorBandsTask } from './derive-tasks.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
 import { type TensorFile, writeNpy, writeTiff } from './write-tensor-job.js';
 

@@ -25,9 +25,9 @@ import {
   withPinnedTiles,
   writeFileSynced,
 } from '../../storage/index.js';
+import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
 import { deriveFailed } from '../errors.js';
 import type { DerivePool } from './derive-pool.js';
-import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from './derive-tasks.js';
 
 /** Threads or processes that make tiles. */
 export interface TileMaker<T> {

@@ -2,9 +2,9 @@
 import { open, writeFile } from 'node:fs/promises';
 import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { DataType, PixelArray } from '../../raster/index.js';
+import type { TensorBandsTask } from '../derive-tasks.js';
 import { type BandSubstitute, npyHead } from '../tensors/index.js';
 import type { DerivePool } from './derive-pool.js';
-import type { TensorBandsTask } from './derive-tasks.js';
 
 export interface TensorFile {
   name: string;

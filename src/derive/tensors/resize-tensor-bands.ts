@@ -13,7 +13,7 @@ import {
   readRaster,
   warp,
 } from '../../raster/index.js';
-import type { TensorBand, TensorBandsTask, TileFiles } from '../jobs/derive-tasks.js';
+import type { TensorBand, TensorBandsTask, TileFiles } from '../derive-tasks.js';
 import { maskRecord, nodataValue, resizeNearest, type TileGroupFile } from '../tiles/index.js';
 
 export async function readBandsAtSize({

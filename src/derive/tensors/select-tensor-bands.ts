@@ -1,7 +1,7 @@
 /** Resolves the requested planes of a tensor: names of bands, or expressions over them. */
 import { badExpression, parseBandOrExpression, resolveBands, unknownBand } from '../../expressions/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { TensorBand } from '../jobs/derive-tasks.js';
+import type { TensorBand } from '../derive-tasks.js';
 
 /** A band that replaces another one, which the tiles of a collection lack. */
 export interface BandSubstitute {

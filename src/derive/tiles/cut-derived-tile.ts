@@ -2,8 +2,8 @@
 import type { PixelGrid } from '../../grid/index.js';
 import { type CellFile, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { allocatePixels, fillValueFor, Mask, openRaster, type PixelArray } from '../../raster/index.js';
+import type { CutTileTask, MadeTile, TileFiles } from '../derive-tasks.js';
 import { noMask } from '../errors.js';
-import type { CutTileTask, MadeTile, TileFiles } from '../jobs/derive-tasks.js';
 import { type ValidityStatistics, validityStatistics } from './derived-valid-percent.js';
 import { resizeNearest } from './fill-tile-gaps.js';
 import { cellGroup, nodataValue, type TileGroupFile } from './read-derive-tile.js';

@@ -16,7 +16,7 @@ import {
   type PixelArray,
   readWindowInto,
 } from '../../raster/index.js';
-import type { FillTargets, FillTileTask, MadeTile, TileFiles } from '../jobs/derive-tasks.js';
+import type { FillTargets, FillTileTask, MadeTile, TileFiles } from '../derive-tasks.js';
 import { matchGroups } from './derive-tile-bands.js';
 import { validityStatistics } from './derived-valid-percent.js';
 import {

@@ -12,8 +12,8 @@ import {
   spectralTags,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
+import type { NewTile, TileFiles } from '../derive-tasks.js';
 import { noMask } from '../errors.js';
-import type { NewTile, TileFiles } from '../jobs/derive-tasks.js';
 
 export type TileGroupFile = TileFiles['groups'][number];
 

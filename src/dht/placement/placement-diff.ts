@@ -1,7 +1,7 @@
 /** The difference between two placements, in slots and bytes. */
 import { type Placement, replicationTarget, stayingOwners } from './placement.js';
 import type { BytesBySlot } from './placement-changes.js';
-import { targetShares } from './target-shares.js';
+import { targetShares } from './placement-target-shares.js';
 
 export interface Amount {
   slots: number;

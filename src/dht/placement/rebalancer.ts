@@ -1,7 +1,7 @@
 /** Assigns slots to nodes while a change of the placement is computed. */
 import { replicationTarget } from './placement.js';
+import { targetShares } from './placement-target-shares.js';
 import { SLOTS } from './slots.js';
-import { targetShares } from './target-shares.js';
 
 /** Stands for a holder that is not chosen yet. */
 export const UNASSIGNED = -1;

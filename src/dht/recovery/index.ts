@@ -4,8 +4,8 @@
  * `membership` and `placement` and the parts `async`, `coordination` and `storage`.
  */
 
-export { type RestoreOptions, type RestoreReport, restoreCoordination } from './recover-etcd-keys.js';
 export { epochNumber, readEpoch } from './recovery-epoch.js';
+export { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery-etcd-keys.js';
 export {
   openClusterIdentity,
   openExistingCluster,

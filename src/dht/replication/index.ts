@@ -5,6 +5,6 @@
  */
 
 export { Replica } from './replica.js';
+export { SlotReconciler } from './replica-slot-reconciler.js';
 export type { ObjectGcContext, ObjectGcReport } from './replicated-object-gc.js';
 export { Maintenance } from './replication-maintenance.js';
-export { SlotReconciler } from './slot-reconciler.js';

@@ -6,6 +6,6 @@
 
 export { SETS, type SplitKind, setOf, TRAIN, TUNE, VALIDATION } from './class-label-split.js';
 export { checkLabels, classesOfCodes, LABELS, type Labels, openLabels } from './class-labels.js';
+export { eachLabelled, type LabelledTile, type LabelSums, labelSums } from './class-pixel-labels.js';
 export { withLabels } from './collection-class-labels.js';
-export { eachLabelled, type LabelledTile, type LabelSums, labelSums } from './pixel-labels.js';
 export { readLabels } from './read-class-labels.js';

@@ -3,7 +3,7 @@
  * deterministic, and computed in float64 unless named otherwise. Imports no other folder.
  */
 export { choleskyFactor, inverseOfLower, trace } from './cholesky.js';
-export { type Evaluation, minimiseLbfgs } from './l-bfgs.js';
 export { multiplyVector } from './matrix-vector.js';
 export { fromFloat16, toFloat16 } from './numeric-float16.js';
 export { murmurFinalise, sha256Digest } from './numeric-hash.js';
+export { type Evaluation, minimiseLbfgs } from './numeric-l-bfgs.js';

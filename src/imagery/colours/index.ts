@@ -14,5 +14,5 @@ export {
   renderRgba,
   type Style,
   type ValueRange,
-} from './encode-coloured-image.js';
+} from './encode-colours.js';
 export { COLORMAPS, namedColormap } from './named-colormaps.js';

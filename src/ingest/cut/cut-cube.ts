@@ -26,8 +26,8 @@ import type { GeoBox } from '../georeferencing/index.js';
 import { computeMaskCodes, controlGridOf } from './cut-band-group.js';
 import type { CellGroup, CubeResult, CubeTask, SourceRows } from './cut-tasks.js';
 import { maskUnseenPixels } from './cut-unseen-pixels.js';
+import { validityBands } from './cut-validity-bands.js';
 import { cubeImage, encodeMaskFile, groupRecord } from './encode-cut-tile.js';
-import { validityBands } from './validity-bands.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
 interface BlockRowStrip {

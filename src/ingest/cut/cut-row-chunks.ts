@@ -6,7 +6,7 @@ import type { SourceGroup } from '../ingest-scene-description.js';
 import { type RowRange, sourceRowsForCell } from '../plan/index.js';
 import { rowBytes } from './cut-row-buffer.js';
 import { alignTo64 } from './cut-shared-memory.js';
-import { validityBands } from './validity-bands.js';
+import { validityBands } from './cut-validity-bands.js';
 
 /** Cells that are cut together, and the rows of each source that are in memory at that time. */
 export interface RowChunk {

@@ -32,7 +32,7 @@ import {
   type SourceRows,
   type WarpTask,
 } from './cut-tasks.js';
-import { validityBands } from './validity-bands.js';
+import { validityBands } from './cut-validity-bands.js';
 
 /** State of a cell while its groups are cut. */
 interface CellState {

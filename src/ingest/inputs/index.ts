@@ -5,6 +5,6 @@
  */
 export { findInputs, type InputFinder, isArchive, type SkippedFile } from './find-inputs.js';
 export { PathGuard } from './input-path-guard.js';
+export { sideFilesOf } from './input-side-files.js';
 export { inputFinder, sceneOfFile } from './named-inputs.js';
-export { sideFilesOf } from './side-files.js';
 export { unpackArchive } from './unpack-input-archive.js';

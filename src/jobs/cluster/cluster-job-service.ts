@@ -5,7 +5,7 @@ import { jobNotFound } from '../errors.js';
 import type { JobListener, LineListener } from '../job-execution.js';
 import type { LogLine } from '../job-log.js';
 import type { Process } from '../job-process.js';
-import { hasExpired } from '../job-retention.js';
+import { hasExpired } from '../job-records.js';
 import type { JobFile, JobService, StartedJob, StartOptions } from '../job-service.js';
 import { LocalJobService } from '../local-job-service.js';
 import { JobArtifacts } from './cluster-job-artifacts.js';

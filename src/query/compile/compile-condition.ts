@@ -41,7 +41,7 @@ import {
   textTest,
   timeColumns,
 } from './compile-row-values.js';
-import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
+import { EMPTY_PLAN, type QueryPlan } from './compiled-query-plan.js';
 
 /** The plan for rows for which a condition is true, or false if `negated`. */
 export function compileCondition(condition: Condition, negated: boolean): QueryPlan {

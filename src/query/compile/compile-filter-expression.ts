@@ -21,7 +21,7 @@ import {
   temporalRelations,
 } from '../filter/index.js';
 import { numberOfRow, type RowValue, textOfRow, textTest, timeColumns } from './compile-row-values.js';
-import type { QueryPlan } from './query-plan.js';
+import type { QueryPlan } from './compiled-query-plan.js';
 
 /** The plan for rows for which a comparison is true. For rows for which it is false, compile the opposite comparison. */
 export function compileComparison(condition: ExpressionComparison): QueryPlan {

@@ -1,7 +1,7 @@
 /** Compiles filters to query plans. */
 import type { ComparisonOp, Condition, Filter, IsUnknown } from '../filter/index.js';
 import { compileCondition } from './compile-condition.js';
-import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './query-plan.js';
+import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './compiled-query-plan.js';
 
 /**
  * The plan of a filter, for any index.

@@ -1,6 +1,6 @@
 /** A time limit for searches. */
 import { queryTimedOut } from '../errors.js';
-import type { QueryPlan } from './query-plan.js';
+import type { QueryPlan } from './compiled-query-plan.js';
 
 /** Maximum time of one search, which blocks the event loop. */
 const TIMEOUT_MS = 5_000;

@@ -3,5 +3,5 @@
  * bounds never exclude a row that passes the test. Imports the folders `filter` and `geometry` and the parts `grid` and `storage`.
  */
 export { compileFilter } from './compile-filter.js';
+export { andTests } from './compiled-query-plan.js';
 export { withTimeout } from './compiled-query-timeout.js';
-export { andTests } from './query-plan.js';

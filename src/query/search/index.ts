@@ -6,4 +6,4 @@
 
 export { createSearch, type Search, searchIndex, searchTiles } from './search-index.js';
 export { withFilterCheck } from './search-remote-queries.js';
-export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './tile-finder.js';
+export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from './search-tile-finder.js';

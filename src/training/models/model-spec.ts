@@ -60,7 +60,7 @@ export interface ModelSpec {
   layers: LayerSpec[];
   /** Number of trainable layers at the end that compute the output from features which cells share. */
   headLayers: number;
-  /** `adversarial`: against a discriminator, see loop/gan-learner.ts. */
+  /** `adversarial`: against a discriminator, see learners/gan-learner.ts. */
   loss: 'squared error' | 'adversarial';
   epochs: number;
   batchSize: number;
@@ -70,14 +70,14 @@ export interface ModelSpec {
   learningRate: number;
 }
 
-/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in temporal-prior.ts. */
+/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in training-data-prior.ts. */
 export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
   return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
 }
 
 /**
  * True if a fresh model starts from the ridge regression of its training data. A cloud-removal model starts from the adjusted nearest
- * values of its prior instead (temporal-prior.ts), because its few pairs of dates contain little about other seasons.
+ * values of its prior instead (training-data-prior.ts), because its few pairs of dates contain little about other seasons.
  */
 export const startsWithLinearFit = ({ target }: Pick<ModelSpec, 'target'>): boolean =>
   target.kind !== 'clear';

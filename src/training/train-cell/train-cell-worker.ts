@@ -1,5 +1,5 @@
 /**
- * Child process that trains one cell after another on one engine, or builds an untrained model. Started by training-pool.ts and
+ * Child process that trains one cell after another on one engine, or builds an untrained model. Started by train-cell-pool.ts and
  * remote-untrained-model.ts.
  */
 import { createHash } from 'node:crypto';

@@ -10,7 +10,7 @@ import { LevelStore } from '../../../src/coordination/level-coordination-store.j
 import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
 import { writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { restoreCoordination } from '../../../src/dht/recovery/recover-etcd-keys.js';
+import { restoreCoordination } from '../../../src/dht/recovery/recovery-etcd-keys.js';
 import { openObjectStore } from '../../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { startMember, until } from '../cluster-members.js';

@@ -23,7 +23,7 @@ function childrenThatTrain(): number[] {
   });
   return stdout
     .split('\n')
-    .filter((line) => line.includes('workers/training-worker.js'))
+    .filter((line) => line.includes('train-cell/train-cell-worker.js'))
     .map((line) => Number.parseInt(line, 10));
 }
 

@@ -4,7 +4,7 @@ import { baseUrl } from '../../http/index.js';
 import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
 import { describeWithTag, fileResponse, jsonResponse } from '../../schemas/index.js';
 import { METRICS_TYPE, prometheusMetrics } from './operations-metrics-response.js';
-import { DependencyChecks } from './readiness.js';
+import { DependencyChecks } from './operations-readiness.js';
 
 const describe = describeWithTag('operations');
 

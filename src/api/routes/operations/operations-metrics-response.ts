@@ -1,7 +1,7 @@
 /** Metrics of the node in the text format of Prometheus, version 0.0.4. */
 import { Snapshot } from '../../../metrics/index.js';
 import type { ClusterService, Services } from '../../api-services.js';
-import type { DependencyChecks } from './readiness.js';
+import type { DependencyChecks } from './operations-readiness.js';
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 

@@ -1,8 +1,8 @@
 import type { MatchInputs, MatchResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../utils/plural.js';
 import { createOption, parseNumberOption } from '../../options/index.js';
-import { LIBRARY_FILE_HELP, readLibraryInput, targetsOption } from '../../options/library-argument.js';
 import { print, printTable } from '../../output/index.js';
+import { LIBRARY_FILE_HELP, readLibraryInput, targetsOption } from './analyse-library-argument.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './analysis-command.js';
 
 type MatchFlags = AnalyseFlags & {

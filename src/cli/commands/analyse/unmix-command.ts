@@ -1,8 +1,8 @@
 import type { UnmixInputs, UnmixResults } from '../../../hyperspectral/index.js';
 import { plural } from '../../../utils/plural.js';
 import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
-import { LIBRARY_FILE_HELP, readLibraryInput, targetsOption } from '../../options/library-argument.js';
 import { print, printTable } from '../../output/index.js';
+import { LIBRARY_FILE_HELP, readLibraryInput, targetsOption } from './analyse-library-argument.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './analysis-command.js';
 
 type UnmixFlags = AnalyseFlags & {

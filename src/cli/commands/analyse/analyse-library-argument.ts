@@ -1,6 +1,6 @@
-import { noSuchTargets } from '../errors.js';
-import { logToStderr } from '../output/index.js';
-import { createOption, splitList } from './index.js';
+import { noSuchTargets } from '../../errors.js';
+import { createOption, splitList } from '../../options/index.js';
+import { logToStderr } from '../../output/index.js';
 
 export const LIBRARY_FILE_HELP =
   'ENVI spectral library (.sli or .hdr), or CSV with a column of wavelengths and a column for each spectrum';
@@ -11,7 +11,7 @@ export const targetsOption = () =>
 /** The input of a request: the library with the spectra `targets`, by default all. Throws TW_CLI_TARGETS. */
 export async function readLibraryInput(path: string, targets: string | undefined): Promise<object> {
   // This import is slow, and only some analyses read a library.
-  const { readLibrary } = await import('../../hyperspectral/index.js');
+  const { readLibrary } = await import('../../../hyperspectral/index.js');
   const { wavelengths, spectra, warning } = await readLibrary(path);
   if (warning !== undefined) logToStderr(`${path}: ${warning}`);
   const names = targets === undefined ? undefined : splitList(targets);

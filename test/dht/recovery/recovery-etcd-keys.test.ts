@@ -8,7 +8,7 @@ import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
 import { archivedEntryName, listArchived } from '../../../src/dht/commit-log/commit-log-archive.js';
 import { writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { restoreCoordination } from '../../../src/dht/recovery/recover-etcd-keys.js';
+import { restoreCoordination } from '../../../src/dht/recovery/recovery-etcd-keys.js';
 import { hooked } from '../../coordination/faulty-stores.js';
 import {
   COLLECTION,

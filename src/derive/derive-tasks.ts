@@ -1,10 +1,10 @@
 /** Tasks of the threads of `DerivePool`, and tiles that they make. Plain data. */
 
-import type { BandIndex, Program } from '../../expressions/index.js';
-import type { GridName, PixelGrid } from '../../grid/index.js';
-import type { CellFile } from '../../ingest/index.js';
-import type { DataType } from '../../raster/index.js';
-import type { GroupRecord } from '../../storage/index.js';
+import type { BandIndex, Program } from '../expressions/index.js';
+import type { GridName, PixelGrid } from '../grid/index.js';
+import type { CellFile } from '../ingest/index.js';
+import type { DataType } from '../raster/index.js';
+import type { GroupRecord } from '../storage/index.js';
 
 /** A stored tile with the paths of its files. */
 export interface TileFiles {
