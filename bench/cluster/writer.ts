@@ -2,9 +2,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
-import { ClusterLockManager } from '../../src/dht/commit-log/commit-lock-manager.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
 import { writeLogCheckpoint } from '../../src/dht/commit-log/commit-log-checkpoint.js';
+import { ClusterLockManager } from '../../src/dht/commit-log/commit-log-lock-manager.js';
 import { openClusterIdentity } from '../../src/dht/recovery/recovery-identity.js';
 import { Replica } from '../../src/dht/replication/replica.js';
 import type { LockManager } from '../../src/storage/commit/index.js';

@@ -4,10 +4,10 @@
  * `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `storage` and `training`.
  */
 
+export { reservePort } from './api-port-reservation.js';
 export { cannotListen } from './errors.js';
 export { type ProxyOptions, readProxyOptions } from './http/proxy-options.js';
 export { requireSafeBinding } from './plugins/auth-plugin.js';
-export { reservePort } from './reserve-api-port.js';
 export type { ClusterNode, ClusterUsage } from './routes/cluster/index.js';
 export type { StatusInfo } from './routes/processes/index.js';
 export type { ListedScene } from './routes/scenes/index.js';

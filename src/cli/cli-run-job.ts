@@ -1,8 +1,8 @@
 /** Runs jobs and shows their progress. */
 import { JobError, type RunHooks } from '../client/index.js';
 import type { Timed } from '../jobs/index.js';
+import { interruptSignal } from './cli-signals.js';
 import { withProgressLine } from './output/index.js';
-import { interruptSignal } from './signals.js';
 
 export type Hooks = Required<Pick<RunHooks, 'signal' | 'onProgress'>>;
 

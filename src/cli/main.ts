@@ -10,10 +10,10 @@ import { describeSystemError } from '../utils/system-errors.js';
 import { version } from '../version.js';
 import { enableCompileCache } from './cli-compile-cache.js';
 import { requireFileDescriptors } from './cli-open-file-limit.js';
+import { exitBySignal } from './cli-signals.js';
 import { allCommands, COMMANDS } from './commands/index.js';
 import { internalError, systemFailed } from './errors.js';
 import { handleStdioErrors, printWarnings } from './output/stdio.js';
-import { exitBySignal } from './signals.js';
 
 /** The program with the command that `argv` names. Without a known command, it has all commands, for help and suggestions. */
 async function buildProgram(argv: string[]): Promise<Command> {

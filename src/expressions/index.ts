@@ -8,6 +8,7 @@ export { badExpression, unknownBand } from './errors.js';
 export type { Expression } from './expression-ast.js';
 export { parseExpression, parseExpressions } from './expression-parser.js';
 export { compileExpression, evaluateProgram, type Program } from './expression-program.js';
+export { SPECTRAL_INDICES } from './index-expressions.js';
 export {
   type BandIndex,
   bandLayoutKey,
@@ -19,4 +20,3 @@ export {
   resolveBands,
   toIdentifier,
 } from './resolve-expression-bands.js';
-export { SPECTRAL_INDICES } from './spectral-index-expressions.js';

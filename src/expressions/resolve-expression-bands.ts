@@ -5,7 +5,7 @@ import { listBands, unknownBand } from './errors.js';
 import type { Expression } from './expression-ast.js';
 import { parseExpression } from './expression-parser.js';
 import { compileExpression, type Program } from './expression-program.js';
-import { SPECTRAL_INDICES } from './spectral-index-expressions.js';
+import { SPECTRAL_INDICES } from './index-expressions.js';
 
 /** Group and number of a band, both from 0. */
 export interface BandIndex {

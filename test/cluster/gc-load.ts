@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
 import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/commit-log/commit-log-checkpoint.js';
-import { pruneCommittedLocks } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { pruneCommittedLocks } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { readIdentity } from '../../src/dht/recovery/recovery-identity.js';
 import { collectObjectGarbage } from '../../src/dht/replication/replicated-object-gc.js';
 import { messageOf } from '../../src/errors.js';

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs';
 import { LevelStore } from '../../src/coordination/index.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { acquireLock } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { acquireLock } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
 
 const [folder, first] = process.argv.slice(2);
 if (folder !== undefined) {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { coordinationUnavailable, EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { acquireLock, type FencedLock } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { acquireLock, type FencedLock } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { listMembers, type Member, Membership, watchMembers } from '../../src/dht/membership/membership.js';
 import { PLACEMENT_KEY, readPlacement, watchPlacement } from '../../src/dht/placement/placement-store.js';
 import { entriesSince } from '../dht/commit-log/commit-log-contract.js';

@@ -6,7 +6,7 @@ import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { firstKeyValue } from '../../src/coordination/coordination-store.js';
 import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { acquireLock } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { acquireLock } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { JobEntries } from '../../src/jobs/cluster/cluster-job-entries.js';
 import { entriesSince } from '../dht/commit-log/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LevelStore } from '../../src/coordination/index.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { listLocks } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { listLocks } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { entriesSince } from '../dht/commit-log/commit-log-contract.js';
 import { runAndKill } from '../storage/kill-writer.js';
 import { tempFolder } from '../support/temp.js';

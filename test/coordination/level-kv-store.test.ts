@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { LevelStore } from '../../src/coordination/index.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { acquireLock, listLocks } from '../../src/dht/commit-log/fenced-commit-lock.js';
+import { acquireLock, listLocks } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { lockHeld, lockLost } from '../../src/dht/index.js';
 import { listMembers } from '../../src/dht/membership/membership.js';
 import { entriesSince } from '../dht/commit-log/commit-log-contract.js';

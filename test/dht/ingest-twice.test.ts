@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ClusterLockManager } from '../../src/dht/commit-log/commit-lock-manager.js';
 import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
+import { ClusterLockManager } from '../../src/dht/commit-log/commit-log-lock-manager.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/placement/slots.js';
 import { Replica } from '../../src/dht/replication/replica.js';
 import { IngestPool } from '../../src/ingest/cut/cut-pool.js';

@@ -3,7 +3,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { computeFingerprint } from '../../src/ingest/job/scene-fingerprint.js';
+import { computeFingerprint } from '../../src/ingest/job/ingest-scene-fingerprint.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 

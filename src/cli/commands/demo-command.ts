@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
+import { interruptSignal } from '../cli-signals.js';
 import {
   addOptions,
   type CommonOptions,
@@ -9,7 +10,6 @@ import {
   withCommon,
   withResources,
 } from '../options/index.js';
-import { interruptSignal } from '../signals.js';
 
 interface DemoFlags extends CommonOptions, ResourceOptions {
   out: string;

@@ -10,6 +10,7 @@ import type { Timed } from '../../jobs/index.js';
 import { plural } from '../../utils/plural.js';
 import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
 import { outcomeOf } from '../cli-run-job.js';
+import { interruptSignal } from '../cli-signals.js';
 import { watchForCompleteInputs } from '../cli-watch-folders.js';
 import { notFolder } from '../errors.js';
 import {
@@ -26,7 +27,6 @@ import {
 } from '../options/index.js';
 import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
 import { hasStdoutFailed } from '../output/stdio.js';
-import { interruptSignal } from '../signals.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 

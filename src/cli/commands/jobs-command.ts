@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
 import { withConnection } from '../cli-connection.js';
+import { interruptSignal } from '../cli-signals.js';
 import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';
-import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
 

@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
+import { stopSignal } from '../cli-signals.js';
 import {
   addOptions,
   type CommonOptions,
@@ -19,7 +20,6 @@ import {
   withResources,
 } from '../options/index.js';
 import { logToStderr, printJson } from '../output/index.js';
-import { stopSignal } from '../signals.js';
 
 interface ServeFlags extends CommonOptions, Omit<NodeConfig, 'cluster'> {
   host: string;

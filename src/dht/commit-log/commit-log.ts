@@ -18,7 +18,7 @@ import {
 } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../errors.js';
-import { committedMarker, type FencedLock, lockKey, parseLock } from './fenced-commit-lock.js';
+import { committedMarker, type FencedLock, lockKey, parseLock } from './commit-log-fenced-lock.js';
 
 /** The content of a log entry. */
 export interface LogEntry {

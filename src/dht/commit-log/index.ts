@@ -4,7 +4,6 @@
  * `placement` and the parts `async`, `coordination`, `metrics` (types) and `storage`.
  */
 
-export { ClusterLockManager } from './commit-lock-manager.js';
 export {
   CHECKPOINT_COMMITS,
   CommitLog,
@@ -28,8 +27,6 @@ export {
   writeLogCheckpoint,
 } from './commit-log-checkpoint.js';
 export { type CollectionSchema, schemaKey } from './commit-log-collection-schema.js';
-export { readSegment } from './commit-log-segment.js';
-export { RecordState } from './commit-log-state.js';
 export {
   acquireLock,
   isOwnedBy,
@@ -37,4 +34,7 @@ export {
   ownerLabel,
   pruneCommittedLocks,
   revokeLocksOf,
-} from './fenced-commit-lock.js';
+} from './commit-log-fenced-lock.js';
+export { ClusterLockManager } from './commit-log-lock-manager.js';
+export { readSegment } from './commit-log-segment.js';
+export { RecordState } from './commit-log-state.js';

@@ -4,11 +4,16 @@
  * `reading` and the parts `async`, `dht` (types), `expressions`, `grid`, `query`, `raster` and `storage`.
  */
 export { type PartialSeries, readPartialSeries, type SeriesQuery } from './partial-series.js';
-export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-spectra-series.js';
+export { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './partial-series-of-spectra.js';
 export { SERIES_HANDLERS } from './series-handlers.js';
+export {
+  readSpectra,
+  type Spectra,
+  type SpectraSeriesRequest,
+  type SpectrumDate,
+} from './series-of-spectra.js';
+export { SPECTRA_QUERY } from './series-of-spectra-query.js';
 export { SERIES_QUERY } from './series-query.js';
 export { forEachPixelRun, parseZone, type Zone } from './series-zone.js';
-export { readSpectra, type Spectra, type SpectraSeriesRequest, type SpectrumDate } from './spectra-series.js';
-export { SPECTRA_QUERY } from './spectra-series-query.js';
 export { readSeries, type Series, type SeriesDate, type TimeSeriesRequest } from './time-series.js';
 export { readCellValues } from './zonal-series-statistics.js';

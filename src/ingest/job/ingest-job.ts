@@ -21,8 +21,8 @@ import {
   unpackArchive,
 } from '../inputs/index.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
-import { DuplicateSceneGuard } from './duplicate-scenes.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
+import { DuplicateSceneGuard } from './ingest-duplicate-scenes.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 

@@ -10,7 +10,7 @@ import { noValidPixels, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
 import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
-import { computeFingerprint, type FileDigests } from './scene-fingerprint.js';
+import { computeFingerprint, type FileDigests } from './ingest-scene-fingerprint.js';
 
 export interface IngestContext extends CutResources {
   storage: Storage;

@@ -23,7 +23,6 @@ export {
   UNSIGNED_BY_SIZE,
   viewPixels,
 } from './data-types.js';
-export { convexHull, type PixelCorner } from './pixel-convex-hull.js';
 export {
   applyQualityLookup,
   cloudCoverPercent,
@@ -38,3 +37,4 @@ export {
   type ValidityBand,
 } from './pixel-validity-band.js';
 export { loadPerDataType, typedKernels } from './typed-pixel-kernels.js';
+export { convexHull, type PixelCorner } from './valid-pixel-hull.js';

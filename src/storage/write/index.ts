@@ -5,9 +5,9 @@
  */
 
 export * from './collection-write.js';
-export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
-export { ModelStore, type NewModel } from './model-write.js';
 export { SceneWrite } from './scene-write.js';
 export { isSceneInStore, isSceneIntact } from './scene-write-integrity.js';
-export { TextureStore } from './texture-write.js';
-export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './write-model-versions.js';
+export { DerivedWrite, type ObsoleteTile } from './storage-derived-write.js';
+export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './storage-model-versions.js';
+export { ModelStore, type NewModel } from './storage-model-write.js';
+export { TextureStore } from './storage-texture-write.js';

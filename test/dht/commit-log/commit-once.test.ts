@@ -11,7 +11,7 @@ import {
 } from '../../../src/coordination/index.js';
 import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
 import { deleteSchema, updateSchema } from '../../../src/dht/commit-log/commit-log-collection-schema.js';
-import { acquireLock, listLocks } from '../../../src/dht/commit-log/fenced-commit-lock.js';
+import { acquireLock, listLocks } from '../../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { lockHeld, lockLost } from '../../../src/dht/index.js';
 import { PLACEMENT_KEY } from '../../../src/dht/placement/placement-store.js';
 import { type Fate, LossyStore } from '../../coordination/lossy-store.js';

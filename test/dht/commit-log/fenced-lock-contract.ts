@@ -9,7 +9,7 @@ import {
   ownerLabel,
   pruneCommittedLocks,
   revokeLocksOf,
-} from '../../../src/dht/commit-log/fenced-commit-lock.js';
+} from '../../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { lockHeld } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 

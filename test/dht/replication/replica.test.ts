@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ClusterLockManager } from '../../../src/dht/commit-log/commit-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
 import { writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
+import { ClusterLockManager } from '../../../src/dht/commit-log/commit-log-lock-manager.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
 import { type Commit, Storage, type TileRecord } from '../../../src/storage/index.js';

@@ -2,11 +2,11 @@ import { Command } from 'commander';
 import type { ImportProgress, ImportReport } from '../../../dht/index.js';
 import { plural } from '../../../utils/plural.js';
 import { hasDataFolder, withConnection } from '../../cli-connection.js';
+import { interruptSignal } from '../../cli-signals.js';
 import { noDataFolder } from '../../errors.js';
 import { addOptions, createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
 import { resolveNode } from '../../options/node-argument.js';
 import { formatBytes, logToStderr, print, printJson, withProgressLine } from '../../output/index.js';
-import { interruptSignal } from '../../signals.js';
 
 interface JoinFlags extends TargetOptions {
   etcd?: string;

@@ -9,7 +9,7 @@ import type {
   PartialSpectraDate,
   SpectralBand,
   SpectraQuery,
-} from './partial-spectra-series.js';
+} from './partial-series-of-spectra.js';
 import { type Zone, zoneBbox } from './series-zone.js';
 import type { SpectrumSums } from './zonal-series-spectra.js';
 

@@ -25,9 +25,9 @@ import {
   schemaKey,
   updateSchema,
 } from './commit-log-collection-schema.js';
+import { collectionLockName, type FencedLock, requireUnlocked } from './commit-log-fenced-lock.js';
 import { encodeSegment } from './commit-log-segment.js';
 import { type KnownConditions, readConditions, textureConditions } from './commit-log-texture-conditions.js';
-import { collectionLockName, type FencedLock, requireUnlocked } from './fenced-commit-lock.js';
 
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 

@@ -12,9 +12,9 @@ import {
 } from '../../storage/index.js';
 import type { PrefixLengths } from '../placement/index.js';
 import { deleteSchema, readSchema } from './commit-log-collection-schema.js';
+import { Committer, type CommitterOptions } from './commit-log-committer.js';
 import { nextFenceInEpoch } from './commit-log-fence.js';
-import { Committer, type CommitterOptions } from './committer.js';
-import { acquireLock, collectionLockName, requireUnlocked } from './fenced-commit-lock.js';
+import { acquireLock, collectionLockName, requireUnlocked } from './commit-log-fenced-lock.js';
 
 export interface ClusterLockManagerOptions extends CommitterOptions {
   /** The source of the files to upload. */
