@@ -67,8 +67,16 @@ export class PersistentIndex {
     const newest = await onDisk(this.dir, () => this.snapshots.newest());
     if (newest === undefined || !(await replica.isEmpty())) return undefined;
     const [last = keyOf(0)] = await toArray(commits.keys({ reverse: true, limit: 1 }));
-    const sequence = Number.parseInt(newest, 10);
-    return sequence > Number(last) ? sequence : undefined;
+    // The name is read first, because nearly always the snapshot is not ahead.
+    if (Number.parseInt(newest, 10) <= Number(last)) return undefined;
+    try {
+      const { header } = await this.snapshots.read(newest);
+      return header.sequence;
+    } catch (error) {
+      // A damaged snapshot proves nothing.
+      if (error instanceof UnusableFile) return undefined;
+      throw error;
+    }
   }
 
   /** Removes the snapshot, so that the next `open` reads the catalogue. */
