@@ -145,8 +145,8 @@ test('a cycle is found at every depth, also through an index', () => {
   );
 });
 
-/** The command line starts in `main.ts`; scripts in `browser/` are served one by one. */
-const entryOf = (folder: string) => `${folder}/${folder === 'cli' ? 'main' : 'index'}.ts`;
+/** The command line starts in `cli-main.ts`; scripts in `browser/` are served one by one. */
+const entryOf = (folder: string) => `${folder}/${folder === 'cli' ? 'cli-main' : 'index'}.ts`;
 
 test('every folder states its purpose in its index.ts and has at most 15 files', async () => {
   const files = await sourceFiles();

@@ -3,6 +3,7 @@
  * do not depend on the order of addition. Imports the folder `spectrum-reading` and the part `raster`.
  */
 export { BandProducts } from './band-product-sums.js';
+export { type BandStatistics, ExactSums, type FixedPointSums } from './exact-band-sums.js';
 export {
   CLASS_SUMS,
   type ClassMean,
@@ -10,8 +11,7 @@ export {
   type FixedPointClassSums,
   type SentClassSums,
   TileClassSums,
-} from './class-sums.js';
-export { type BandStatistics, ExactSums, type FixedPointSums } from './exact-band-sums.js';
+} from './reproducible-class-sums.js';
 export { type SummedQuantity, tileSums } from './reproducible-tile-sums.js';
 export {
   type SentSumsByEncoding,

@@ -24,7 +24,7 @@ import {
   type Process,
   runLocally,
 } from '../job-process.js';
-import { assignSlots, type SlotWork } from './job-task-assignment.js';
+import { assignSlots, type SlotWork } from './cluster-job-task-assignment.js';
 import {
   ALL_GATHER_PATH,
   CANCEL_TASK_PATH,
@@ -38,7 +38,7 @@ import {
   type TaskRequest,
   type TaskResult,
   taskObjectName,
-} from './job-task-executor.js';
+} from './cluster-job-task-executor.js';
 
 /** A node that is silent for this long is considered dead. Nodes send a sign of life every second. */
 const NODE_IDLE_TIMEOUT_MS = 5000;

@@ -13,7 +13,7 @@ import { coordinate } from './cluster-job-coordinator.js';
 import { JobEntries, jobRecordOf } from './cluster-job-entries.js';
 import { JobFailover } from './cluster-job-failover.js';
 import { ClusterJobRegistry } from './cluster-job-registry.js';
-import { TaskExecutor } from './job-task-executor.js';
+import { TaskExecutor } from './cluster-job-task-executor.js';
 
 export interface ClusterJobServiceOptions {
   storage: Storage;

@@ -12,4 +12,4 @@ export {
   TaskExecutor,
   type TaskRequest,
   taskErrorEvent,
-} from './job-task-executor.js';
+} from './cluster-job-task-executor.js';

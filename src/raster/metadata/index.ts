@@ -3,8 +3,8 @@
  * and the folders `crs` and `pixels`.
  */
 export { gdalMetadataXml, parseGdalMetadata } from './metadata-gdal-items.js';
+export { odlList, odlNodes, parseOdl } from './metadata-odl.js';
 export { nodataOfPam, type Pam, pamPath, placeWithPam, readPam } from './metadata-pam.js';
-export { odlList, odlNodes, parseOdl } from './odl-metadata.js';
 export { isHyperspectral, nearestBand, spectralTags } from './spectral-metadata-tags.js';
 export {
   isWavelength,

@@ -27,7 +27,7 @@ import {
 } from '../../utils/json-schema.js';
 import { badTaskInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
 import type { JobContext, JobProgress, Process } from '../job-process.js';
-import { AllGather } from './job-all-gather.js';
+import { AllGather } from './cluster-job-all-gather.js';
 
 /** A request to do a task. */
 export interface TaskRequest {
