@@ -6,5 +6,5 @@
 export * from './chart-scale.js';
 export { Html, html, trusted } from './html.js';
 export { htmlPage, htmlSection, PAGE_POLICY } from './html-page.js';
+export { reportStyle } from './html-report-style.js';
 export * from './number-format.js';
-export { reportStyle } from './report-style.js';

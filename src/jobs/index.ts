@@ -42,6 +42,6 @@ export {
 } from './job-reason-tally.js';
 export { hasEnded, hasResults } from './job-records.js';
 export type { JobService, StartedJob, StartOptions } from './job-service.js';
+export { verifyProcess } from './job-verify-process.js';
 export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
 export { retryJob } from './retry-job.js';
-export { verifyProcess } from './verify-job.js';

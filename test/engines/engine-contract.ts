@@ -9,8 +9,8 @@ import type { Tensor, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
 import { selfTest } from '../../src/engines/engine-self-test.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { Adam } from '../../src/training/learners/adam-optimizer.js';
-import { lossAndGradients } from '../../src/training/learners/loop-gradients.js';
+import { Adam } from '../../src/training/learners/learner-adam-optimizer.js';
+import { lossAndGradients } from '../../src/training/learners/learner-gradients.js';
 
 interface Reference {
   inputs: { shape: number[]; low: number; high: number }[];

@@ -9,9 +9,9 @@ import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/ind
 import type { Timed } from '../../jobs/index.js';
 import { plural } from '../../utils/plural.js';
 import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
+import { watchForCompleteInputs } from '../cli-folder-watcher.js';
 import { outcomeOf } from '../cli-run-job.js';
 import { interruptSignal } from '../cli-signals.js';
-import { watchForCompleteInputs } from '../cli-watch-folders.js';
 import { notFolder } from '../errors.js';
 import {
   addOptions,

@@ -13,7 +13,7 @@ import { plural } from '../../utils/plural.js';
 import { inProcessTransport } from '../cli-connection.js';
 import type { CommonOptions, ResourceOptions } from '../options/index.js';
 import { logToStderr, print, printJson, table, withProgressLine } from '../output/index.js';
-import { gatherReport } from './gather-demo-results.js';
+import { gatherReport } from './demo-command-results.js';
 
 interface DemoOptions extends CommonOptions, ResourceOptions {
   /** The user's scene. If undefined, sample scenes are generated. */

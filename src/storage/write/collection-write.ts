@@ -4,7 +4,7 @@ import { type Commit, type LockManager, type RecordEdit, type WriteLock, withLoc
 import { collectionFixed, collectionNotFound, sceneBusy, sceneNotFound, tileNotFound } from '../errors.js';
 import { type TileVersion, tileId } from '../files/index.js';
 import type { CollectionRecord, TileRecord } from '../records/index.js';
-import { textureDeletions } from './storage-texture-write.js';
+import { textureDeletions } from './storage-write-texture.js';
 
 const BATCH_TILES = 1000;
 

@@ -7,7 +7,7 @@
 export * from './collection-write.js';
 export { SceneWrite } from './scene-write.js';
 export { isSceneInStore, isSceneIntact } from './scene-write-integrity.js';
-export { DerivedWrite, type ObsoleteTile } from './storage-derived-write.js';
-export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './storage-model-versions.js';
-export { ModelStore, type NewModel } from './storage-model-write.js';
-export { TextureStore } from './storage-texture-write.js';
+export { DerivedWrite, type ObsoleteTile } from './storage-write-derived.js';
+export { ModelStore, type NewModel } from './storage-write-model.js';
+export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './storage-write-model-versions.js';
+export { TextureStore } from './storage-write-texture.js';

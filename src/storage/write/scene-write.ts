@@ -5,7 +5,7 @@ import { sceneWriteMisuse } from '../errors.js';
 import { checkedName, type DiskReserve, tileFolder, tileId } from '../files/index.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from '../records/index.js';
 import { requireSameCells, tilesOfScene } from './collection-write.js';
-import { textureDeletions } from './storage-texture-write.js';
+import { textureDeletions } from './storage-write-texture.js';
 
 /** The part of a scene's record that its delivery determines. */
 export type SceneMetadata = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;

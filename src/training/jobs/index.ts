@@ -3,8 +3,9 @@
  * trained, skipped or failed. Imports the folders `data`, `distributed`, `evaluation`, `loop`, `models`, `patches`, `registry`, `texture`
  * (types), `transfer` and `workers` and the parts `async`, `derive`, `engines`, `jobs` (types), `query`, `raster` and `storage`.
  */
-export { addModel, emptyResults, mergeResults } from './merge-train-results.js';
+
 export { DEFAULT_SEED, validationTime } from './train-job-inputs.js';
+export { addModel, emptyResults, mergeResults } from './train-job-merge.js';
 export { summariseReasons, type TrainResults } from './train-job-results.js';
 export { reasonNotTrainable } from './train-job-trainability.js';
 export { trainProcess } from './train-process.js';

@@ -29,7 +29,6 @@ import {
 import { mixedEngines, severalCollections } from '../errors.js';
 import { getModelSpec, type ModelSpec } from '../models/index.js';
 import { describeTraffic, type StoreModelContext, storeModel } from '../registry/index.js';
-import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -37,6 +36,7 @@ import {
   type TrainInputs,
   validationTime,
 } from './train-job-inputs.js';
+import { addModel, emptyResults, type PartialTrainResults } from './train-job-merge.js';
 import { summariseReasons } from './train-job-results.js';
 
 /** Announcement of a node before the ring is formed. */

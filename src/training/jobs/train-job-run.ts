@@ -18,7 +18,6 @@ import {
   type TransferPlan,
   transferProvenance,
 } from '../transfer/index.js';
-import { addModel, emptyResults, type PartialTrainResults } from './merge-train-results.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -26,6 +25,7 @@ import {
   type TrainInputs,
   validationTime,
 } from './train-job-inputs.js';
+import { addModel, emptyResults, type PartialTrainResults } from './train-job-merge.js';
 import { cellLabel, summariseReasons } from './train-job-results.js';
 import { reasonNotTrainableByMasks } from './train-job-trainability.js';
 

@@ -12,8 +12,8 @@ import {
   sourceModelFinder,
   type TransferPlan,
 } from '../transfer/index.js';
-import type { PartialTrainResults } from './merge-train-results.js';
 import { DEFAULT_SEED, requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
+import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
 
 export async function trainPerCell(

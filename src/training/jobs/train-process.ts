@@ -9,9 +9,9 @@ import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer 
 import { FREEZING_SCHEDULES } from '../learners/index.js';
 import { MODEL_NAMES } from '../models/index.js';
 import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from '../registry/index.js';
-import { mergeResults, type PartialTrainResults, TRAIN_PART } from './merge-train-results.js';
 import { trainDistributed } from './train-distributed-job.js';
 import { requestedModels, type TrainContext, type TrainInputs, validationTime } from './train-job-inputs.js';
+import { mergeResults, type PartialTrainResults, TRAIN_PART } from './train-job-merge.js';
 import { summariseReasons, type TrainResults } from './train-job-results.js';
 import { withValidationDate } from './train-job-validation-date.js';
 import { trainPerCell } from './train-per-cell-job.js';

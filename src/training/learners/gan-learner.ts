@@ -6,9 +6,9 @@ import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { Batch } from '../patches/index.js';
-import { Adam } from './adam-optimizer.js';
 import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
-import { lossAndGradients } from './loop-gradients.js';
+import { Adam } from './learner-adam-optimizer.js';
+import { lossAndGradients } from './learner-gradients.js';
 import { maskedMean } from './regression-learner.js';
 
 const L1_WEIGHT = 100;

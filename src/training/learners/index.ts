@@ -4,16 +4,16 @@
  * folders `evaluation`, `inference`, `models`, `patches` and `warm-start` and the part `engines`.
  */
 
-export { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';
 export { asVariables } from './learner.js';
-export { FREEZING_SCHEDULES, type FreezingSchedule } from './learner-layer-freezing.js';
-export { cosineLearningRate } from './learning-rate.js';
 export {
   CHECKPOINT_INTERVAL_S,
   type CheckpointState,
   findCheckpoint,
   writeTrainingCheckpoint,
-} from './loop-checkpoint.js';
-export { BatchGradients } from './loop-gradients.js';
-export { type CellReport, reportOf, type TrainedCell, type TrainingReport } from './loop-report.js';
+} from './learner-checkpoint.js';
+export { bestEpoch, hasStalled, WeightsSnapshot } from './learner-early-stopping.js';
+export { BatchGradients } from './learner-gradients.js';
+export { FREEZING_SCHEDULES, type FreezingSchedule } from './learner-layer-freezing.js';
+export { type CellReport, reportOf, type TrainedCell, type TrainingReport } from './learner-report.js';
+export { cosineLearningRate } from './learning-rate.js';
 export { createLearner, trainModel } from './training-loop.js';

@@ -3,9 +3,9 @@ import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { Batch } from '../patches/index.js';
-import { Adam } from './adam-optimizer.js';
 import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
-import { BatchGradients } from './loop-gradients.js';
+import { Adam } from './learner-adam-optimizer.js';
+import { BatchGradients } from './learner-gradients.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   const layers = trainableLayers(model);

@@ -9,13 +9,13 @@ import { buildDiscriminator, buildModel, type ModelSpec, startsWithLinearFit } f
 import { augmentedBatch, type TrainValidationPatches } from '../patches/index.js';
 import { type LinearModel, ridge } from '../ridge-regression.js';
 import { type WarmStartOptions, type WarmStartResult, warmStart } from '../warm-start/index.js';
-import { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';
 import { ganLearner } from './gan-learner.js';
 import type { Learner } from './learner.js';
+import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './learner-checkpoint.js';
+import { bestEpoch, hasStalled, WeightsSnapshot } from './learner-early-stopping.js';
 import { type FreezingSchedule, headLayerNames, headOnlyEpochs } from './learner-layer-freezing.js';
+import { reportOf, type ScoreTile, type TrainedCell } from './learner-report.js';
 import { cosineLearningRate, WARMUP_FRACTION } from './learning-rate.js';
-import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './loop-checkpoint.js';
-import { reportOf, type ScoreTile, type TrainedCell } from './loop-report.js';
 import { regressionLearner } from './regression-learner.js';
 
 export interface TrainOptions {

@@ -11,7 +11,7 @@ import {
   mergeResults,
   type PartialTrainResults,
   TRAIN_PART,
-} from '../../../src/training/jobs/merge-train-results.js';
+} from '../../../src/training/jobs/train-job-merge.js';
 import { messageCheck } from '../../../src/utils/json-schema.js';
 
 test('cells without a model are summarised by reason, regardless of the numbers in it', () => {

@@ -1,7 +1,7 @@
 /** Uploads of models that were trained outside of the node. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TrainedCell } from '../../../src/training/learners/loop-report.js';
+import type { TrainedCell } from '../../../src/training/learners/learner-report.js';
 import {
   decodeUpload,
   encodeUpload,

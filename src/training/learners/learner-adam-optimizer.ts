@@ -2,7 +2,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { adamStep, type Tf } from '../../engines/index.js';
 import type { StepOptions } from './learner.js';
-import type { LossAndGradients } from './loop-gradients.js';
+import type { LossAndGradients } from './learner-gradients.js';
 
 interface AdamOptions {
   beta1?: number;

@@ -4,7 +4,7 @@ import { byCollection, type Commit, StagedVersions, type WriteLock } from '../co
 import { collectionNotFound, derivedWriteMisuse } from '../errors.js';
 import { type DiskReserve, type TileVersion, tileFolder } from '../files/index.js';
 import type { TileRecord } from '../records/index.js';
-import { textureDeletions } from './storage-texture-write.js';
+import { textureDeletions } from './storage-write-texture.js';
 
 /** A tile to remove, if it still has this version. */
 export type ObsoleteTile = Pick<TileRecord, 'id' | 'version' | 'collection'>;

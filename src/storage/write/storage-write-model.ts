@@ -17,7 +17,7 @@ import {
   readModelFile,
 } from '../files/index.js';
 import type { ModelRecord, ModelVersionRecord } from '../records/index.js';
-import { keptVersions, modelRecordOf, versionsOf } from './storage-model-versions.js';
+import { keptVersions, modelRecordOf, versionsOf } from './storage-write-model-versions.js';
 
 /** A version of a model without the members that follow from its files. */
 export type NewModel = Omit<ModelVersionRecord, 'id' | 'files' | 'createdAt'>;
