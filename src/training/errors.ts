@@ -23,6 +23,13 @@ export const diverged = defineError(
     `the loss is not finite in epoch ${epoch}; check the values of this place, or try another seed`,
 );
 
+export const baseNotUsable = defineError(
+  'TW_TRAIN_BASE',
+  422,
+  'The base model of a regional training cannot be used: it is of another kind or another collection, its layers differ, or its files are damaged. The message has the reason. Name another model with `--base`, or leave it out to train one.',
+  (id: string, reason: string) => `the base model ${id} cannot be used: ${reason}`,
+);
+
 export const predictionFailed = defineError(
   'TW_TRAIN_PREDICT',
   422,

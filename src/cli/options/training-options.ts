@@ -12,7 +12,7 @@ import {
 } from './option-groups.js';
 
 /** Lists the names itself, so that help does not load src/training. */
-export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];
+export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained', 'regional'];
 
 /** The option of commands that load a training engine. Lists the names itself, so that help does not load src/engines. */
 export const engineOption = (): Option =>

@@ -36,6 +36,8 @@ export interface TrainRankRequest extends RankInfo {
   epochs?: number;
   patience?: number;
   checkpoint: CheckpointLocation;
+  /** True if every rank returns the files of the model, not only the first one. */
+  returnsFiles?: boolean;
 }
 
 /** Scores of the model at one cell. Display range and baselines are fitted to the training patches of that cell. */
@@ -53,7 +55,7 @@ export interface RankContribution {
 }
 
 export interface DataParallelResult {
-  /** Only the first rank returns the files; all other members are equal on all ranks. */
+  /** Of the first rank, or of all ranks on request; all other members are equal on all ranks. */
   files?: ModelFiles;
   losses: EpochLosses[];
   /** The epoch whose weights are kept. */

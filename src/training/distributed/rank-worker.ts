@@ -48,7 +48,7 @@ async function read(task: ReadCellsRequest): Promise<ReadCellsResult> {
 }
 
 const train: RankHandlers['train'] = async (
-  { index, members, seed, epochs, patience, checkpoint },
+  { index, members, seed, epochs, patience, checkpoint, returnsFiles },
   report,
 ) => {
   const { tf } = await loadEngine(engine as EngineName);
@@ -71,7 +71,7 @@ const train: RankHandlers['train'] = async (
       onEpoch: (epoch) => report({ epoch }),
     },
   );
-  const files = index === 0 ? { files: await saveModel(tf, network) } : {};
+  const files = index === 0 || returnsFiles ? { files: await saveModel(tf, network) } : {};
   network.dispose();
   return { ...trained, ...files };
 };

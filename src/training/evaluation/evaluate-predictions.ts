@@ -11,7 +11,7 @@ import {
   sufficientStatistics,
   trainingMean,
 } from './evaluation-baselines.js';
-import type { DisplayRange } from './evaluation-display-range.js';
+import { type DisplayRange, displayRange } from './evaluation-display-range.js';
 import type { ImagePair } from './evaluation-image-metrics.js';
 import { imageScores, meanScores } from './evaluation-image-scores.js';
 import { type Metrics, type Predictions, regressionMetrics } from './evaluation-regression-metrics.js';
@@ -31,6 +31,15 @@ export function evaluatePredictions(
 /** Mean squared error of a model over all values that count. */
 export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
   return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
+}
+
+/** Scores a model on the validation patches, like `metrics.validation` of a model card. */
+export function evaluateValidation(
+  tf: Tf,
+  model: LayersModel,
+  { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
+): Metrics {
+  return evaluatePredictions(validation, predictPatches(tf, model, validation), displayRange(train));
 }
 
 /** Scores baselines, which need no training, on the validation patches. */

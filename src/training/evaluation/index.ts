@@ -7,6 +7,7 @@
 export {
   evaluateBaselines,
   evaluatePredictions,
+  evaluateValidation,
   maskedPairs,
   meanSquaredError,
 } from './evaluate-predictions.js';

@@ -27,7 +27,7 @@ import {
   type Rendezvous,
 } from '../distributed/index.js';
 import { mixedEngines, severalCollections } from '../errors.js';
-import { getModelSpec, type ModelSpec } from '../models/index.js';
+import { getModelSpec, type ModelFiles, type ModelSpec } from '../models/index.js';
 import { describeTraffic, type StoreModelContext, storeModel } from '../registry/index.js';
 import {
   DEFAULT_SEED,
@@ -57,16 +57,32 @@ interface RankAnnouncement {
   data: string;
 }
 
-/**
- * Runs the part of this node: reads its cells in one process, agrees with the other nodes on the ranks, and trains with them. The first
- * rank stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS,
- * TW_TRAIN_DIVERGED.
- */
+/** The model of a distributed training. */
+interface DistributedModel {
+  results: PartialTrainResults;
+  /** On the first rank, or on all ranks on request. Undefined if this node has no patches. */
+  files?: ModelFiles;
+}
+
 export async function trainDistributed(
-  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
+  context: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<PartialTrainResults> {
+  return (await trainOneModel(context, inputs, job)).results;
+}
+
+/**
+ * Runs the part of this node: reads its cells in one process, agrees with the other nodes on the ranks, and trains with them. The first
+ * rank stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS,
+ * TW_TRAIN_DIVERGED. With `returnsFiles`, every rank returns the files of the model.
+ */
+export async function trainOneModel(
+  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+  returnsFiles = false,
+): Promise<DistributedModel> {
   const [model] = requestedModels(inputs);
   const {
     epochs = getModelSpec(model).epochs,
@@ -94,6 +110,7 @@ export async function trainDistributed(
   const member = new RankProcess(node, engine.name, cores);
   const end = () => member.end();
   let held: PinnedTile | undefined;
+  let files: ModelFiles | undefined;
   job.signal.addEventListener('abort', end);
   try {
     job.message('reading places');
@@ -145,7 +162,7 @@ export async function trainDistributed(
       ]);
       const checkpoint = { folder: await storage.scratch.makePersistent(task), task };
       const trained = await member.train(
-        { index, members: names, seed, epochs, patience, checkpoint },
+        { index, members: names, seed, epochs, patience, checkpoint, returnsFiles },
         links,
         {
           onBegin: (beginning) => {
@@ -157,6 +174,7 @@ export async function trainDistributed(
           },
         },
       );
+      files = trained.files;
       if (index === 0) {
         const site = commonAncestorCell(used[0], trained);
         const pooled = pooledCellScores(trained);
@@ -187,7 +205,7 @@ export async function trainDistributed(
     member.end();
     held?.release();
   }
-  return results;
+  return { results, files };
 }
 
 type Task = ReadCellsRequest['places'][number];

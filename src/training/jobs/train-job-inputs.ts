@@ -42,6 +42,10 @@ export interface TrainInputs {
   store?: boolean;
   /** One cell of each cluster trains first, and the others start from these models. */
   curriculum?: boolean;
+  /** Id of the base model of the regional mode. Default: one is trained. */
+  base?: string;
+  /** Regional mode: false trains no fresh model of each cell to compare with. Default: true. */
+  fresh?: boolean;
 }
 
 export const requestedModels = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();

@@ -41,7 +41,7 @@ export const TRAIN_PART = objectOf(
       additionalProperties: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
     },
   },
-  { bytesFetched: COUNT },
+  { bytesFetched: COUNT, base: MODEL },
 );
 
 export function emptyResults(engine: string, mode: TrainingMode): PartialTrainResults {
@@ -61,6 +61,7 @@ export function mergeResults(parts: PartialTrainResults[]): TrainResults {
     engine: [...new Set(parts.map(({ engine }) => engine))].sort().join(', '),
     mode: parts[0]?.mode ?? 'partitioned',
     models,
+    ...baseOf(parts),
     skipped: parts.flatMap(({ skipped }) => skipped).sort(byCell),
     failed: parts.flatMap(({ failed }) => failed).sort(byCell),
     pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
@@ -77,6 +78,11 @@ function pooledScores(models: TrainResults['models'], spreads: PartialTrainResul
     ...pooledBaselines(truths, models),
     ...(tile && { tile }),
   };
+}
+
+function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base'> {
+  const base = parts.find((part) => part.base)?.base;
+  return base ? { base } : {};
 }
 
 type Keys = Record<'geocode' | 'model', string>;

@@ -17,6 +17,8 @@ export interface TrainResults {
    * errors have no common unit.
    */
   pooled: PooledScores | null;
+  /** Of the regional mode: the base model, if the job trained it. */
+  base?: ModelResult;
   /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;
 }

@@ -1,5 +1,6 @@
 /** A training run over many cells: the planned models, and their results. */
 import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { SelectedEngine } from '../../engines/index.js';
@@ -7,11 +8,18 @@ import type { JobContext } from '../../jobs/index.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../../query/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
+import { type UpdateAgreement, updateFactor } from '../adaptation/index.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
 import type { TrainedCell } from '../learners/index.js';
 import { getModelSpec } from '../models/index.js';
 import { modelStoredByJob, storeModel } from '../registry/index.js';
-import { type CellProgress, type TrainCellTask, trainCells } from '../train-cell/index.js';
+import {
+  type AdaptationStep,
+  type CellProgress,
+  type CellResult,
+  type TrainCellTask,
+  trainCells,
+} from '../train-cell/index.js';
 import {
   findSources,
   type SourceCandidates,
@@ -36,7 +44,19 @@ export interface PlannedModel {
   task: TrainCellTask;
 }
 
-/** Invariant: each planned model becomes exactly one entry of `models`, `skipped` or `failed`, after it has been passed to `train`. */
+/** What the fine-tuning of all cells has in common. */
+type FineTuneStep = Pick<AdaptationStep, 'base' | 'withFresh'>;
+
+/** A cell that was fine-tuned. */
+export interface TunedModel {
+  planned: PlannedModel;
+  agreement: UpdateAgreement;
+}
+
+/**
+ * Invariant: each planned model becomes exactly one entry of `models`, `skipped` or `failed`, after it has been passed to `train`,
+ * or to `fineTune` and `interpolate`.
+ */
 export class TrainingRun {
   readonly results: PartialTrainResults;
   private readonly models: string[];
@@ -74,7 +94,7 @@ export class TrainingRun {
     const planned: PlannedModel[] = [];
     for (const cell of cells)
       for (const model of models) {
-        const stored = await modelStoredByJob(storage, job.id, model, cell);
+        const stored = await modelStoredByJob(storage, job.id, model, cell, results.mode);
         const files = trainingFiles(storage, getModelSpec(model), cell);
         if (stored) addModel(results, stored);
         else if ('skipped' in files)
@@ -92,16 +112,74 @@ export class TrainingRun {
 
   /** Trains and stores the models, starting from the source models that `plan` finds. */
   async train(models: PlannedModel[], transfer?: TransferPlan): Promise<void> {
+    const found = new Map<string, SourceCandidates>();
+    const prepare = async ({ model, cell, task }: PlannedModel) => {
+      if (!transfer) return;
+      const sources = await findSources(this.context.storage, transfer, model, cell);
+      found.set(task.id, sources);
+      if (sources.start) Object.assign(task, { start: sources.start, fineTuning: transfer.fineTuning });
+    };
+    await this.runTasks(models, prepare, async (planned, result) => {
+      if (!('trained' in result)) return;
+      const sources = found.get(planned.task.id);
+      found.delete(planned.task.id);
+      const { start } = result.trained;
+      const provenance = transfer && sources && transferProvenance(transfer, sources, start);
+      await this.store(planned, result.trained, provenance);
+    });
+  }
+
+  /** Fine-tunes a base model at each cell. Returns the cells that were not skipped and did not fail, with the agreement of their halves. */
+  async fineTune(models: PlannedModel[], step: FineTuneStep): Promise<TunedModel[]> {
+    const tuned: TunedModel[] = [];
+    for (const { task } of models)
+      task.adaptation = { ...step, step: 'fine-tune', file: `${task.checkpoint}.tuned` };
+    await this.runTasks(
+      models,
+      async () => {},
+      async (planned, result) => {
+        if ('tuned' in result) tuned.push({ planned, agreement: result.tuned });
+      },
+    );
+    return tuned;
+  }
+
+  /** Stores the models between the base and the fine-tuning of each cell. `n0`: see `estimateShrinkage`. */
+  async interpolate(tuned: TunedModel[], n0: number): Promise<void> {
+    for (const { planned, agreement } of tuned) {
+      const factor = updateFactor(agreement.patches, n0);
+      // JSON has no infinity.
+      const shrinkage = Number.isFinite(n0) ? n0 : null;
+      planned.task.adaptation = { ...planned.task.adaptation!, step: 'interpolate', factor, shrinkage };
+    }
+    await this.runTasks(
+      tuned.map(({ planned }) => planned),
+      async () => {},
+      async (planned, result) => {
+        if (!('trained' in result)) return;
+        const { base } = planned.task.adaptation!;
+        await this.store(planned, result.trained, { parent: base.id });
+        await rm(planned.task.adaptation!.file, { force: true });
+      },
+    );
+  }
+
+  /** Runs the tasks of these models. Those that are skipped or fail go to the results; `onDone` is awaited for the others. */
+  private async runTasks(
+    models: PlannedModel[],
+    prepareModel: (planned: PlannedModel) => Promise<void>,
+    onDone: (planned: PlannedModel, result: CellResult) => Promise<void>,
+  ): Promise<void> {
     const { job, inputs, engine, context } = this;
     const { cores = availableParallelism(), memory } = context;
     const { mode, epochs, placeMemory = getModelSpec(this.models[0]).memoryPerCell } = inputs;
     const limit = mode === 'contained' ? placeMemory : undefined;
     const byId = new Map(models.map((planned) => [planned.task.id, planned]));
     const held = new Map<string, PinnedTile>();
-    const found = new Map<string, SourceCandidates>();
     let hasEnded = false;
     const prepare = async (task: TrainCellTask): Promise<{ skipped: string } | undefined> => {
-      const { cell, model } = byId.get(task.id)!;
+      const planned = byId.get(task.id)!;
+      const { cell, model } = planned;
       const files = await this.pinTiles(cell);
       if (hasEnded) {
         files.release();
@@ -113,10 +191,7 @@ export class TrainingRun {
         const reason = await reasonNotTrainableByMasks(context.storage, getModelSpec(model), cell, task);
         if (reason !== undefined) return { skipped: reason };
       }
-      if (!transfer) return undefined;
-      const sources = await findSources(context.storage, transfer, model, cell);
-      found.set(task.id, sources);
-      if (sources.start) Object.assign(task, { start: sources.start, fineTuning: transfer.fineTuning });
+      await prepareModel(planned);
       return undefined;
     };
     const onEpoch = ({ id, epoch }: CellProgress) => {
@@ -139,15 +214,10 @@ export class TrainingRun {
         held.get(result.id)?.release();
         held.delete(result.id);
         const planned = byId.get(result.id)!;
-        const sources = found.get(result.id);
-        if ('trained' in result) {
-          const { start } = result.trained;
-          const provenance = transfer && sources && transferProvenance(transfer, sources, start);
-          await this.store(planned, result.trained, provenance);
-        } else if ('skipped' in result) this.skip(planned, result.skipped);
-        else this.fail(planned, result.error);
-        found.delete(result.id);
-        this.advance(result.id, 1);
+        if ('skipped' in result) this.skip(planned, result.skipped);
+        else if ('error' in result) this.fail(planned, result.error);
+        else await onDone(planned, result);
+        if (!('tuned' in result)) this.advance(result.id, 1);
         this.count();
       }
     } finally {
@@ -191,7 +261,7 @@ export class TrainingRun {
   private async store(
     { cell, model }: PlannedModel,
     trained: TrainedCell,
-    provenance: ReturnType<typeof transferProvenance> | undefined,
+    provenance: ReturnType<typeof transferProvenance> | { parent: string } | undefined,
   ): Promise<void> {
     const { job, engine, filter, results } = this;
     const { seed = DEFAULT_SEED, store: isStored = true } = this.inputs;

@@ -15,11 +15,17 @@ import { mergeResults, type PartialTrainResults, TRAIN_PART } from './train-job-
 import { summariseReasons, type TrainResults } from './train-job-results.js';
 import { withValidationDate } from './train-job-validation-date.js';
 import { trainPerCell } from './train-per-cell-job.js';
+import { trainRegional } from './train-regional-job.js';
 
 const MODES: Record<
   TrainingMode,
   (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<PartialTrainResults>
-> = { partitioned: trainPerCell, distributed: trainDistributed, contained: trainPerCell };
+> = {
+  partitioned: trainPerCell,
+  distributed: trainDistributed,
+  contained: trainPerCell,
+  regional: trainRegional,
+};
 
 /** Maximum number of cells that a retry lists in its filter. */
 const MAX_RETRY_CELLS = 5000;
@@ -32,6 +38,7 @@ const OUTPUTS = {
   skipped: { title: 'Places without a model, with reasons', schema: OBJECTS },
   failed: { title: 'Places that failed, with reasons', schema: OBJECTS },
   pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
+  base: { title: 'Base model that a regional training has trained', schema: { type: 'object' } },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
@@ -52,13 +59,13 @@ export function trainProcess(context: TrainContext): Process {
             { type: 'array', minItems: 1, uniqueItems: true, items: { enum: MODEL_NAMES } },
           ],
           description:
-            'Kind of model, or several kinds, for which each place is read once. The distributed mode trains one',
+            'Kind of model, or several kinds, for which each place is read once. The distributed and the regional mode train one',
         },
         mode: {
           enum: TRAINING_MODES,
           default: 'partitioned',
           description:
-            'One model for each place, one model for all places by all nodes, or one model for each place in processes with limits',
+            'One model for each place, one model for all places by all nodes, one model for each place in processes with limits, or one model for all places that each place then adapts',
         },
         filter: filterSchema,
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
@@ -87,13 +94,25 @@ export function trainProcess(context: TrainContext): Process {
           enum: TRANSFER_POLICIES,
           default: 'none',
           description:
-            'The model that each place starts from: none, the model of a random place of another cluster, of the most similar place of its cluster, or the best of several on some of its patches. A place without such a model starts fresh. Not in the distributed mode',
+            'The model that each place starts from: none, the model of a random place of another cluster, of the most similar place of its cluster, or the best of several on some of its patches. A place without such a model starts fresh. Only in the modes partitioned and contained',
         },
         fineTuning: {
           enum: FREEZING_SCHEDULES,
           default: 'all',
           description:
             'Layers that are trained if the training starts from another model: all, only the last ones, or only the last ones for a third of the epochs',
+        },
+        base: {
+          type: 'string',
+          maxLength: 200,
+          description:
+            'Id of the model that the places adapt in the regional mode. By default one is trained',
+        },
+        fresh: {
+          type: 'boolean',
+          default: true,
+          description:
+            'Regional mode: also trains a fresh model of each place, and records its score beside that of the adapted one',
         },
         store: {
           type: 'boolean',
@@ -115,11 +134,14 @@ export function trainProcess(context: TrainContext): Process {
       const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
       const models = requestedModels(rest);
       validationTime(rest);
-      if (mode === 'distributed' && models.length > 1) throw oneModelDistributed(models.join(', '));
+      const isShared = mode === 'distributed' || mode === 'regional';
+      if (isShared && models.length > 1) throw oneModelDistributed(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedMemoryLimit(mode);
-      if (mode === 'distributed' && transfer !== 'none')
+      if (isShared && transfer !== 'none')
         throw unusedTransfer(`transfer ${transfer}`, 'the mode partitioned or contained');
-      const { curriculum = false, fineTuning = 'all', store = true } = rest;
+      const { curriculum = false, fineTuning = 'all', store = true, base, fresh } = rest;
+      if (mode !== 'regional' && (base !== undefined || fresh !== undefined))
+        throw unusedTransfer(base === undefined ? 'fresh' : `base ${base}`, 'the mode regional');
       if (curriculum && !store)
         throw unusedTransfer('curriculum', 'stored models: the other places start from them');
       if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
@@ -137,7 +159,7 @@ export function trainProcess(context: TrainContext): Process {
     retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
     usesBarrier: (inputs) => {
       const { mode, curriculum = false } = inputs as TrainInputs;
-      return mode === 'distributed' || curriculum;
+      return mode === 'distributed' || mode === 'regional' || curriculum;
     },
     run: async (given, job) => {
       const inputs = given as TrainInputs;
@@ -154,7 +176,14 @@ function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): T
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
   // One model for all cells needs all of them. All cells are retried if the query is text, or compares geocodes by more than a list.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
-  if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
+  // The places of a region share their base and their shrinkage.
+  if (
+    inputs.mode === 'distributed' ||
+    inputs.mode === 'regional' ||
+    isOther ||
+    geocodes.length > MAX_RETRY_CELLS
+  )
+    return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
   // The representatives of the clusters have their models now.
   return { ...inputs, curriculum: false, filter };

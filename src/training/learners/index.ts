@@ -14,6 +14,14 @@ export {
 export { bestEpoch, hasStalled, WeightsSnapshot } from './learner-early-stopping.js';
 export { BatchGradients } from './learner-gradients.js';
 export { FREEZING_SCHEDULES, type FreezingSchedule } from './learner-layer-freezing.js';
-export { type CellReport, reportOf, type TrainedCell, type TrainingReport } from './learner-report.js';
+export {
+  type AdaptationProvenance,
+  type CellReport,
+  reportOf,
+  type ScoreTile,
+  type TrainedCell,
+  type TrainingReport,
+} from './learner-report.js';
+export { readStateFile, writeStateFile } from './learner-state-file.js';
 export { cosineLearningRate } from './learning-rate.js';
 export { createLearner, trainModel } from './training-loop.js';

@@ -1,10 +1,9 @@
 /** State of a training after an epoch, from which it resumes to the same weights. */
-import { readFile, rename, writeFile } from 'node:fs/promises';
-import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
 import type { EpochLosses } from '../evaluation/index.js';
 import type { WarmStartResult } from '../warm-start/index.js';
+import { readStateFile, writeStateFile } from './learner-state-file.js';
 
 /** Upper bound on the seconds of training that a kill may cost, besides the current epoch. */
 export const CHECKPOINT_INTERVAL_S = 5;
@@ -33,24 +32,14 @@ interface ValidCheckpoint {
   restore(tf: Tf): void;
 }
 
-const CHECKSUM_BYTES = 4;
-
-/** Writes a line of JSON, the values of all variables as float32, and the CRC-32 of both (little-endian). */
+/** Writes the state with the values of all variables. */
 export async function writeTrainingCheckpoint(
   path: string,
   state: CheckpointState,
   variables: Variable[],
 ): Promise<void> {
   const values = await Promise.all(variables.map((variable) => variable.data<'float32'>()));
-  const bytes = Buffer.concat([
-    Buffer.from(`${JSON.stringify(state)}\n`),
-    ...values.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
-    Buffer.alloc(CHECKSUM_BYTES),
-  ]);
-  const end = bytes.length - CHECKSUM_BYTES;
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
-  await writeFile(`${path}.new`, bytes);
-  await rename(`${path}.new`, path);
+  await writeStateFile(path, state, values);
 }
 
 /** Returns undefined if there is no complete checkpoint of `task` that matches the variables. */
@@ -59,17 +48,9 @@ export async function findCheckpoint(
   task: string,
   variablesOf: (state: CheckpointState) => Variable[],
 ): Promise<ValidCheckpoint | undefined> {
-  const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (!file || file.length < CHECKSUM_BYTES) return undefined;
-  const bytes = file.subarray(0, -CHECKSUM_BYTES);
-  if (crc32(bytes) !== file.readUInt32LE(bytes.length)) return undefined;
-  const end = bytes.indexOf('\n');
-  const state = JSON.parse(bytes.subarray(0, end).toString()) as CheckpointState;
-  if (state.task !== task) return undefined;
-  const values = bytes.subarray(end + 1);
+  const file = await readStateFile<CheckpointState>(path, task);
+  if (!file) return undefined;
+  const { state, values } = file;
   const variables = variablesOf(state);
   const expected = variables.reduce((total, { size }) => total + 4 * size, 0);
   return values.length === expected ? { state, restore: (tf) => assign(tf, variables, values) } : undefined;

@@ -8,6 +8,7 @@ import {
   type EpochLosses,
   evaluateBaselines,
   evaluatePredictions,
+  type Metrics,
   type ModelMetrics,
   maskedPairs,
   type Predictions,
@@ -58,6 +59,26 @@ export interface TrainedCell extends TrainingReport {
   start?: WarmStartResult;
   /** Values of the validation patches. Absent if a patch has more than one value. */
   predictions?: Predictions;
+  adaptation?: AdaptationProvenance;
+}
+
+/** How a model was made from the base model of a region. Factor and shrinkage: see adaptation/adaptation-shrinkage.ts. */
+export interface AdaptationProvenance {
+  base: { id: string; version: string };
+  /** Patches at which a place keeps half of its fine-tuning; null if no place keeps any. */
+  shrinkage: number | null;
+  /** The part of the fine-tuning that this place keeps. */
+  factor: number;
+  /** Training patches of this place. */
+  patches: number;
+  /** Agreement of the updates from two halves of the training patches, -1 to 1. */
+  agreement: number;
+  /** Scores on the validation patches. */
+  errors: {
+    base: Metrics;
+    /** Of a model that was trained for this place alone; absent if none was. */
+    fresh?: Metrics;
+  };
 }
 
 /** Scores a trained model on entire tiles. */

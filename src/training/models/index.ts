@@ -21,4 +21,5 @@ export {
   startsWithLinearFit,
   type TargetSpec,
 } from './model-spec.js';
+export { readWeights, setWeights } from './model-weights.js';
 export { buildDiscriminator } from './patchgan-discriminator.js';

@@ -3,16 +3,16 @@ import type { SelectedEngine } from '../../engines/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ModelScore } from '../../storage/index.js';
 import type { BandValueKind, TilePixels } from '../data/index.js';
-import type { TrainedCell, TrainingReport } from '../learners/index.js';
+import type { AdaptationProvenance, TrainedCell, TrainingReport } from '../learners/index.js';
 import { getModelSpec, hasBatchNorm } from '../models/index.js';
 import type { DistributedReport } from './model-card-distributed-report.js';
 import type { TransferProvenance } from './model-card-provenance.js';
 
 /**
  * How the work is divided. `partitioned`: one model for each cell. `distributed`: one model for all cells, trained by all nodes.
- * `contained`: one model for each cell, in processes with limits.
+ * `contained`: one model for each cell, in processes with limits. `regional`: one model for all cells, which is then adapted to each cell.
  */
-export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
+export const TRAINING_MODES = ['partitioned', 'distributed', 'contained', 'regional'] as const;
 export type TrainingMode = (typeof TRAINING_MODES)[number];
 
 /** A tile that the model was trained or validated on. */
@@ -60,6 +60,8 @@ export interface ModelCard extends Omit<TrainingReport, 'bestEpoch'> {
   bestEpoch?: number;
   /** Values of the validation patches, by index. Absent if a patch has more than one value. */
   predictions?: { truth: number[]; predicted: number[] };
+  /** Present for a model that was adapted from the base model of a region. */
+  adaptation?: AdaptationProvenance;
   /** Present for one model of many cells, trained by several nodes. */
   distributed?: DistributedReport;
   /** RFC 3339. */
@@ -89,6 +91,7 @@ export interface ModelCardContext
     | 'epochs'
     | 'bestEpoch'
     | 'predictions'
+    | 'adaptation'
     | 'createdAt'
   > {
   /** Default: it started fresh. */

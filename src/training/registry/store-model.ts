@@ -11,6 +11,7 @@ import {
   type ModelCard,
   type ModelCardContext,
   modelCard,
+  type TrainingMode,
   validationScore,
 } from './model-card.js';
 
@@ -36,7 +37,7 @@ type ResultMembers = Pick<ModelCard, (typeof RESULT_MEMBERS)[number]>;
 /** A model in the results of a job. */
 export interface ModelResult
   extends ResultMembers,
-    Partial<Pick<ModelCard, 'transfer' | 'distributed' | 'losses' | 'patches'>> {
+    Partial<Pick<ModelCard, 'transfer' | 'adaptation' | 'distributed' | 'losses' | 'patches'>> {
   id: string;
   /** Id of the model whose weights it started from. */
   parent?: string;
@@ -51,7 +52,7 @@ export interface StoredModel {
 }
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
-  const { parent, transfer, distributed, spread } = card;
+  const { parent, transfer, adaptation, distributed, spread } = card;
   const members = Object.fromEntries(RESULT_MEMBERS.map((name) => [name, card[name]])) as unknown;
   return {
     model: {
@@ -59,6 +60,7 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
       ...(members as ResultMembers),
       ...(parent !== null && { parent }),
       ...(transfer && { transfer }),
+      ...(adaptation && { adaptation }),
       ...(distributed && { distributed }),
     },
     spread,
@@ -73,9 +75,16 @@ export async function modelStoredByJob(
   job: string,
   model: string,
   { collection, grid, geocode }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>,
+  mode: TrainingMode,
 ): Promise<StoredModel | undefined> {
   const known = (await storage.models.scan(modelId(model, collection, grid, geocode)))?.record;
-  const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
+  // The base model of a single cell has the id of the model of that cell.
+  const done =
+    known &&
+    versionsOf(known).find(({ card }) => {
+      const summary = card as CardSummary;
+      return summary.job === job && summary.mode === mode;
+    });
   return done && storedModel(done, done.card as CardSummary);
 }
 

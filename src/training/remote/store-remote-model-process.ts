@@ -88,7 +88,7 @@ async function store(
   const { cell, filter } = await selectedCell(finder, inputs);
   const { collection, geocode } = cell;
   job.progress({ total: 1 });
-  let stored = await modelStoredByJob(storage, job.id, model, cell);
+  let stored = await modelStoredByJob(storage, job.id, model, cell, 'contained');
   if (!stored) {
     if (tileVersionsDigest(cell) !== tiles) throw cellChanged(`${collection} ${geocode}`);
     const sent: ModelUpload = JSON.parse(await readFile(path, 'utf8'));

@@ -3,5 +3,5 @@
  * after one retry. Imports the folders `data`, `evaluation`, `loop`, `models`, `patches` and `warm-start` (types) and the part `engines`.
  */
 export { readCellDataset } from './train-cell-dataset.js';
-export { type CellProgress, TRAINING_WORKER, trainCells } from './train-cell-pool.js';
-export type { TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';
+export { type CellProgress, type CellResult, TRAINING_WORKER, trainCells } from './train-cell-pool.js';
+export type { AdaptationStep, TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';

@@ -1,10 +1,11 @@
 /** The requests that a training process answers, and the types of a cell's task and outcome. */
 import type { Handler } from '../../engines/index.js';
+import type { UpdateAgreement } from '../adaptation/index.js';
 import type { AcquisitionFiles, DatePair } from '../data/index.js';
 import type { EpochLosses } from '../evaluation/index.js';
 import type { FreezingSchedule, TrainedCell } from '../learners/index.js';
 import type { ModelFiles } from '../models/index.js';
-import type { WarmStartOptions } from '../warm-start/index.js';
+import type { SourceModelFiles, WarmStartOptions } from '../warm-start/index.js';
 
 /** One model to train. */
 export interface TrainCellTask {
@@ -29,14 +30,31 @@ export interface TrainCellTask {
   fineTuning?: FreezingSchedule;
   /** File in which the state of the training is saved, and from which it resumes. */
   checkpoint?: string;
+  adaptation?: AdaptationStep;
 }
+
+/**
+ * Instead of a training: one of the two steps in which a cell adapts the base model of a region. `fine-tune` returns the agreement of its
+ * halves, and `interpolate` the model.
+ */
+export type AdaptationStep = {
+  base: SourceModelFiles;
+  /** File with the fine-tuned cell between the steps. */
+  file: string;
+  /** Also trains a fresh model, and compares it on the validation patches. */
+  withFresh: boolean;
+} & ({ step: 'fine-tune' } | { step: 'interpolate'; factor: number; shrinkage: number | null });
 
 export interface TrainingError {
   code: string;
   message: string;
 }
 
-export type TrainCellResult = { trained: TrainedCell } | { skipped: string } | { error: TrainingError };
+export type TrainCellResult =
+  | { trained: TrainedCell }
+  | { tuned: UpdateAgreement }
+  | { skipped: string }
+  | { error: TrainingError };
 
 interface TrainRequest {
   task: TrainCellTask;

@@ -3,6 +3,7 @@
  * remote-untrained-model.ts.
  */
 import { createHash } from 'node:crypto';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
 import {
   type EngineName,
   engineMemory,
@@ -14,9 +15,10 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
 import type { ReadRasters } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
-import { scoreTile } from '../evaluation/index.js';
+import { type DisplayRange, type EpochLosses, scoreTile } from '../evaluation/index.js';
 import { trainModel } from '../learners/index.js';
 import { buildModel, getModelSpec, saveModel } from '../models/index.js';
+import { fineTuneCell, interpolateCell } from './adapt-cell.js';
 import { readCellDataset } from './train-cell-dataset.js';
 import type { TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
@@ -67,14 +69,25 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const data = await readCellDataset(spec, task, rastersFor(task, keep));
   if ('skipped' in data) return { skipped: data.skipped };
   const { dataset, source, bytesRead } = data;
+  const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
+    scoreTile(tf, model, spec, range, source, cachedRasters?.rasters);
+  const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
+  const seconds = () => (performance.now() - started) / 1000;
+  const { adaptation } = task;
+  if (adaptation?.step === 'fine-tune')
+    return { tuned: await fineTuneCell(loaded, spec, dataset, task, adaptation, onEpoch) };
+  if (adaptation) {
+    const adapted = await interpolateCell(loaded, spec, dataset, task, adaptation, scoreTileOf);
+    return { trained: { ...adapted, bytesRead, seconds: seconds() } };
+  }
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     seed,
     epochs,
     patience,
     start,
     fineTuning,
-    scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, cachedRasters?.rasters),
-    onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
+    scoreTile: scoreTileOf,
+    onEpoch,
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
   const files = await saveModel(tf, model);
@@ -85,7 +98,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       files,
       epochs: result.losses.length,
       bytesRead,
-      seconds: (performance.now() - started) / 1000,
+      seconds: seconds(),
     },
   };
 };

@@ -4,6 +4,7 @@
  * `patches` and the parts `engines` (types) and `storage`.
  */
 export {
+  readSourceWeights,
   type SourceModelFiles,
   type WarmStartOptions,
   type WarmStartResult,

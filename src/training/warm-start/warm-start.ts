@@ -1,11 +1,10 @@
 /** Start of a training: a fresh model, or the weights of the model of another cell. */
-import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ModelFileLocation } from '../../storage/index.js';
 import { meanSquaredError } from '../evaluation/index.js';
-import { parseWeights, type WeightValues } from '../models/index.js';
+import { parseWeights, setWeights, type WeightValues } from '../models/index.js';
 import { type Patches, subsamplePatches, type TrainValidationPatches } from '../patches/index.js';
 import { adaptBatchNorm } from './warm-start-batch-norm.js';
 import { refitLinearLayer, refitOutputLayers } from './warm-start-output-layers.js';
@@ -78,7 +77,7 @@ export async function warmStart(
   try {
     for (const parent of parents) {
       const { id } = parent;
-      const read = await valuesOf(parent, model);
+      const read = await readSourceWeights(parent, model);
       if ('reason' in read) {
         refused.push({ id, reason: read.reason });
         continue;
@@ -106,7 +105,8 @@ export async function warmStart(
   }
 }
 
-async function valuesOf(
+/** Reads the weights of a model that another job or cell has trained, or returns the reason why `model` cannot have them. */
+export async function readSourceWeights(
   { topology, weights }: SourceModelFiles,
   model: LayersModel,
 ): Promise<{ values: WeightValues[] } | { reason: string }> {
@@ -127,10 +127,4 @@ async function valuesOf(
     if (!UNREADABLE_WEIGHTS_ERRORS.some((kind) => error instanceof kind)) throw error;
     return { reason: `its files are not those of a model: ${messageOf(error)}` };
   }
-}
-
-function setWeights(tf: Tf, model: LayersModel, values: WeightValues[]): void {
-  const tensors: Tensor[] = values.map(({ values, shape }) => tf.tensor(values, shape, 'float32'));
-  model.setWeights(tensors);
-  tf.dispose(tensors);
 }

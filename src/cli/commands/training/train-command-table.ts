@@ -1,9 +1,10 @@
 /** The table of trained models. */
 import type { TrainResults } from '../../../training/index.js';
+import { plural } from '../../../utils/plural.js';
 import { formatMse, imageMeasures, table } from '../../output/index.js';
 
 type Trained = TrainResults['models'][number];
-type Scored = Pick<Trained, 'baseline' | 'parent'> & {
+type Scored = Pick<Trained, 'baseline' | 'parent' | 'adaptation'> & {
   metrics: Omit<Trained['metrics'], 'train'>;
   model?: string;
 };
@@ -22,17 +23,19 @@ export function trainingTable(
 ): string[] {
   const isOfSeveral = new Set(models.map(({ collection }) => collection)).size > 1;
   const row = (place: string, scored: Scored, more: { collection?: string; took?: number } = {}) => {
-    const { model, metrics, baseline, parent } = scored;
+    const { model, metrics, baseline, parent, adaptation } = scored;
     const { validation, tile } = metrics;
     return {
       ...(isOfSeveral && { collection: more.collection ?? '' }),
       place,
       ...(namesModels && { model }),
-      ...(parent !== undefined && { from: parent.slice(parent.lastIndexOf('_') + 2) }),
+      ...(parent !== undefined && !adaptation && { from: parent.slice(parent.lastIndexOf('_') + 2) }),
       MSE: formatMse(validation.mse) + (validation.mse > baseline.mean.mse ? WORSE_MARK : ''),
       R2: validation.r2.toFixed(3),
       ...imageMeasures(validation),
       ...(tile?.msSsim && { 'tile MS-SSIM': imageMeasures(tile)['MS-SSIM'] }),
+      ...(adaptation && { 'MSE base': formatMse(adaptation.errors.base.mse) }),
+      ...(adaptation?.errors.fresh && { 'MSE fresh': formatMse(adaptation.errors.fresh.mse) }),
       'MSE linear': formatMse(baseline.linear.mse),
       'MSE mean': formatMse(baseline.mean.mse),
       ...(baseline.unchanged && { 'MSE cloudy': formatMse(baseline.unchanged.mse) }),
@@ -59,5 +62,18 @@ export function trainingTable(
     lines.push(
       `${WORSE_MARK.trim()} worse than the mean of the training; "tilewright predict" warns of such a model`,
     );
-  return lines;
+  return [...lines, ...adaptationSummary(models)];
+}
+
+/** Compares the models that were adapted from a base with it. */
+function adaptationSummary(models: readonly Trained[]): string[] {
+  const ratios = models.flatMap(({ metrics, adaptation }) =>
+    adaptation ? [metrics.validation.mse / adaptation.errors.base.mse] : [],
+  );
+  if (ratios.length === 0) return [];
+  const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+  const better = ratios.filter((ratio) => ratio < 1).length;
+  return [
+    `adapted models: ${mean.toFixed(2)} of the error of the base (geometric mean), better at ${better} of ${plural(ratios.length, 'place')}`,
+  ];
 }

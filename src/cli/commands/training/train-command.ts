@@ -31,6 +31,9 @@ type TrainFlags = JobOptions &
     transfer?: string;
     fineTuning?: string;
     representativesFirst?: boolean;
+    base?: string;
+    /** False with `--no-fresh`. */
+    fresh?: boolean;
     /** Former name of `representativesFirst`. */
     curriculum?: boolean;
     here?: boolean;
@@ -50,7 +53,7 @@ export function trainCommand(): Command {
     [
       createOption(
         '--mode <mode>',
-        'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits',
+        'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits; regional: one model for all places, which each place then adapts',
       ).choices(TRAINING_MODE_NAMES),
       createOption(
         '--seed <n>',
@@ -70,6 +73,11 @@ export function trainCommand(): Command {
         'train the most typical place of each cluster first, and start the others from these models',
       ),
       createOption('--curriculum', 'former name of --representatives-first').hideHelp(),
+      createOption('--base <id>', 'regional: adapt this model instead of training one for all places'),
+      createOption(
+        '--no-fresh',
+        'regional: do not also train a fresh model of each place, whose score the results compare',
+      ),
       createOption(
         '--here',
         'contained: train the single place that the filter selects on this machine; the server stores the model',
@@ -91,10 +99,12 @@ export function trainCommand(): Command {
       command.error(
         'error: --transfer works only for places that the server trains: leave out --here and --manifests',
       );
-    if (flags.mode === 'distributed' && (flags.transfer ?? 'none') !== 'none')
-      command.error('error: --mode distributed starts fresh: leave out --transfer');
-    if (flags.mode === 'distributed' && asked.length > 1)
-      command.error('error: --mode distributed trains one model: name one');
+    const isShared = flags.mode === 'distributed' || flags.mode === 'regional';
+    if (isShared && (flags.transfer ?? 'none') !== 'none')
+      command.error(`error: --mode ${flags.mode} starts fresh: leave out --transfer`);
+    if (isShared && asked.length > 1) command.error(`error: --mode ${flags.mode} trains one model: name one`);
+    if (flags.mode !== 'regional' && (flags.base !== undefined || flags.fresh === false))
+      command.error('error: --base and --no-fresh go with --mode regional');
     const curriculum = flags.representativesFirst || flags.curriculum;
     if ((flags.transfer ?? 'none') === 'none' && (curriculum || flags.fineTuning !== undefined))
       command.error(
@@ -106,13 +116,22 @@ export function trainCommand(): Command {
     if (here && asked.length > 1) command.error('error: --here trains one model: name one');
     return withConnection(flags, async (target) => {
       if (listed) return printJson(await manifests(target, asked, command));
-      const { mode, seed, transfer, fineTuning } = flags;
+      const { mode, seed, transfer, fineTuning, base } = flags;
       const { client } = target;
       const [model] = asked;
       const inputs = { ...toTrainingInputs(flags), seed };
       const train = async (hooks: Hooks) => {
         if (!here) {
-          const given = { model: asked.length > 1 ? asked : model, mode, transfer, fineTuning, curriculum };
+          const fresh = flags.fresh === false ? false : undefined;
+          const given = {
+            model: asked.length > 1 ? asked : model,
+            mode,
+            transfer,
+            fineTuning,
+            curriculum,
+            base,
+            fresh,
+          };
           return client.run<TrainResults>('train', { ...given, ...inputs }, hooks);
         }
         // This import loads the training code.
