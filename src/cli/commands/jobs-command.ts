@@ -53,7 +53,12 @@ export function jobsCommand(): Command {
 }
 
 /** The unit that the progress of a process counts, if it is not tiles. */
-const UNIT_OF_PROCESS: Record<string, string> = { train: 'place', tensor: 'cell', texture: 'place', 'store-model': 'model' };
+const UNIT_OF_PROCESS: Record<string, string> = {
+  train: 'place',
+  tensor: 'cell',
+  texture: 'place',
+  'store-model': 'model',
+};
 
 const unitOf = (process: string) => UNIT_OF_PROCESS[process] ?? 'tile';
 
