@@ -152,10 +152,7 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   return count === 0 ? null : { ssim: sum.ssim / count, contrast: sum.contrast / count };
 }
 
-/**
- * Returns the Gaussian mean of each window that is completely inside the image. The result is ten pixels narrower and ten pixels lower
- * than the image.
- */
+/** Returns the Gaussian mean of each window that is completely inside the image: ten rows and ten columns fewer than the image has. */
 function blur(values: Float64Array, width: number, height: number): Float64Array {
   const columns = width - 2 * RADIUS;
   return blurAlong(
