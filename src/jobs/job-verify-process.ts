@@ -1,23 +1,23 @@
 import { type Storage, type VerifyOptions, type VerifyReport, verify } from '../storage/index.js';
 import type { Process } from './job-process.js';
 
-/** Problems that are logged; the results contain more of them. */
+/** Maximum number of problems that are written to the log of the job; the results can contain more problems. */
 const MAX_LOGGED = 100;
 
 function verdict(problems: number): string {
   if (problems === 0) return 'no problems found';
   return problems === 1
-    ? '1 problem: a part of the store is damaged'
-    : `${problems} problems: parts of the store are damaged`;
+    ? '1 problem: a part of the data is damaged'
+    : `${problems} problems: parts of the data are damaged`;
 }
 
-/** Verifies the store as a job, so that a server that has the folder open can do it. */
+/** Verifies the data folder as a job, so that a server that has the folder open can verify it. */
 export function verifyProcess(storage: Storage, options: VerifyOptions = {}): Process {
   return {
     id: 'verify',
-    title: 'Verify the store',
+    title: 'Verify the data folder',
     description:
-      'Checks that every record has its files and that every checksum matches, and lists orphaned files.',
+      'Checks that all files of every record exist and that all checksums match. Lists orphaned files, which belong to no record.',
     inputs: { type: 'object', additionalProperties: false, properties: {} },
     resumable: true,
     run: async (_inputs, job): Promise<VerifyReport> => {

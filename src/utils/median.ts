@@ -1,4 +1,7 @@
-/** The median of at least one value; an even number of values has the mean of two. `sorted`: ascending. */
+/**
+ * Returns the median of ascending values. `sorted` must not be empty. If the number of values is even, the median is the mean of the two
+ * middle values.
+ */
 export function medianOfSorted(sorted: Float64Array): number {
   return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 }

@@ -398,7 +398,10 @@ test('an ingest without a result is a failed job with a reason for each input', 
   await writeTestScene(sound);
   const some = await post('/ingest', { href: [broken[0], sound], ...at, dryRun: true });
   const { status, message } = await ended(some.json().jobID);
-  assert.deepEqual([status, message.slice(0, 36)], ['successful', '1 checked, none ingested, 1 failed: ']);
+  assert.deepEqual(
+    [status, message.slice(0, 42)],
+    ['successful', '1 scene checked, none ingested, 1 failed: '],
+  );
 });
 
 test('the first held-out time of a training is an RFC 3339 time that exists', async () => {

@@ -86,7 +86,10 @@ test('a job with an uploaded file resumes after kill -9 of the server, and a com
   assert.match(stderr, /test\/large: \d+ tiles/);
   const after = await tilewright('jobs', waiting.jobID, '--follow', ...target);
   assert.equal(after.code, 0, after.stderr);
-  assert.match(after.stdout, /ingest, successful, 1 ingested/);
+  assert.match(
+    after.stdout,
+    /ingest, successful, 1 scene ingested\n(\d+) of \1 tiles done, 0 failed, 0 skipped, /,
+  );
   while ((await readdir(join(data, 'scratch'))).length > 0) await sleep(10);
   const again = await send(url, small, 'small');
   assert.deepEqual([again.status, again.jobID], [200, waiting.jobID], 'keys outlive the server too');
@@ -114,7 +117,7 @@ test('jobs are listed, shown, cancelled and retried', async (t) => {
   assert.match(list.stdout, new RegExp(`^${job.jobID} +ingest +successful +100 %`, 'm'));
   assert.match(
     (await tilewright('jobs', job.jobID, ...target)).stdout,
-    /ingest, successful, 1 ingested, 1 failed/,
+    /ingest, successful, 1 scene ingested, 1 failed: .*\n\d+ of \d+ tiles done, /,
   );
 
   await writeFile(broken, await readFile(await writeTestScene(join(folder, 'other.tif'), { seed: 3 })));

@@ -30,7 +30,7 @@ test('summarises the run in words and numbers', () => {
   for (const text of [
     '<h1>A season of fields north of the river</h1>',
     '4 scenes became 96 tiles of 24 places on the geohash grid (precision 5)',
-    `The search picked ${report.query.matched} of 96.`,
+    `The search selected ${report.query.matched} of the 96 tiles.`,
     'tfjs-node 4.22.0 (oneDNN)',
     'B09 is missing: the scene is cut without it',
     'only 31 clear patches of 16 x 16 pixels, 40 are needed',

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
+import { plural } from '../../utils/plural.js';
 import { withConnection } from '../cli-connection.js';
 import { interruptSignal } from '../cli-signals.js';
 import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
@@ -51,15 +52,22 @@ export function jobsCommand(): Command {
   });
 }
 
-/** Units of progress that are not tiles. */
-const UNIT_OF_PROCESS: Record<string, string> = { train: 'places', tensor: 'cells' };
+/** The unit that the progress of a process counts, if it is not tiles. */
+const UNIT_OF_PROCESS: Record<string, string> = {
+  train: 'place',
+  tensor: 'cell',
+  texture: 'place',
+  'store-model': 'model',
+};
+
+const unitOf = (process: string) => UNIT_OF_PROCESS[process] ?? 'tile';
 
 /** Prints the log and the progress of a job until it ends. Returns the ended job; undefined after Ctrl-C. */
 async function followJob(client: Client, id: string): Promise<JobDocument | undefined> {
   const { processID } = await client.job(id);
   const signal = interruptSignal();
   try {
-    await withProgressLine(UNIT_OF_PROCESS[processID] ?? 'tiles', async (line) => {
+    await withProgressLine(`${unitOf(processID)}s`, async (line) => {
       for await (const { event, data } of client.jobEvents(id, signal)) {
         if (event === 'progress') line.update(data);
         else {
@@ -95,7 +103,7 @@ function printJob(job: JobDocument): void {
   print(`job ${jobID}: ${processID}, ${status}${message ? `, ${message}` : ''}`);
   if (started)
     print(
-      `${tiles.done} of ${tiles.total} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${formatDuration(seconds)}`,
+      `${tiles.done} of ${plural(tiles.total, unitOf(processID))} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${formatDuration(seconds)}`,
     );
   if (error) print(`${error.message} [${error.code}]`);
   if (job.retryOf) print(`it repeats the failed part of job ${job.retryOf}`);

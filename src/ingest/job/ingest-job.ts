@@ -7,6 +7,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import type { IngestPool, SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed } from '../errors.js';
 import { checkNamePattern } from '../formats/name-pattern/index.js';
@@ -392,6 +393,6 @@ function fileOfArchive(archive: string, files: string[]): string | undefined {
 
 /** One line that summarises the job. */
 function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
-  const done = `${scenes} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
+  const done = `${plural(scenes, 'scene')} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
   return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

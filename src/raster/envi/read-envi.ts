@@ -1,14 +1,17 @@
-/** Reads pixels of ENVI images: raw numbers, interleaved by band, row or pixel. */
+/** Reads pixels of ENVI images. The image file contains raw numbers, interleaved by band (BSQ), by line (BIL) or by pixel (BIP). */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
 import { bytesPerStored, readStoredNumbers, swapBytes, typedKernels } from '../pixels/index.js';
 import type { PixelArray, ReadTarget, Window } from '../raster-types.js';
 import type { EnviRaster } from './envi-header.js';
 
-/** Rows of one band are read together up to this size. */
+/** Maximum size of the rows of one band that are read in one call. */
 const READ_BUFFER_BYTES = 2 ** 24;
 
-/** Reads a window of some bands (from 0); both lie within the image. Throws TW_RASTER_UNREADABLE and _TRUNCATED. */
+/**
+ * Reads a window of some bands into `target`. Bands are numbered from 0. The bands must exist, and the window must be inside the image.
+ * Throws TW_RASTER_UNREADABLE and _TRUNCATED.
+ */
 export function readEnvi(header: EnviRaster, bands: number[], window: Window, target: ReadTarget): void {
   let file: number;
   try {
@@ -24,7 +27,7 @@ export function readEnvi(header: EnviRaster, bands: number[], window: Window, ta
   }
 }
 
-/** `count` numbers from number `first` of the image on, valid until the next read. */
+/** Returns the `count` numbers that begin at number `first` of the image. The array is valid only until the next read. */
 type SampleReader = (first: number, count: number) => PixelArray;
 
 const READERS = { bsq: readBsq, bil: readBil, bip: readBip };
@@ -48,7 +51,7 @@ function readBsq(
   }
 }
 
-/** Reads all bands between the first and the last requested one: mostly all of them are requested. */
+/** For each row, reads all bands from the first to the last requested band at once, because most calls request all of these bands. */
 function readBil(
   { width: samples, bands: count }: EnviRaster,
   read: SampleReader,
@@ -92,7 +95,7 @@ function readSamples(file: number, { path, blocks }: EnviRaster, first: number, 
   const from = headerOffset + first * size;
   for (let filled = 0; filled < bytes; ) {
     const read = readSync(file, reused, filled, bytes - filled, from + filled);
-    if (read === 0) throw truncated(path, `it ends at byte ${from + filled}, ${from + bytes} are needed`);
+    if (read === 0) throw truncated(path, `it ends before byte ${from + bytes}, which its header requires`);
     filled += read;
   }
   const used = reused.subarray(0, bytes);

@@ -1,4 +1,4 @@
-/** The block layout of one image of a TIFF, checked against its size. */
+/** Reads the block layout of one image of a TIFF file, and checks that all blocks are inside the file. */
 
 import { JPEG, LERC } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
@@ -9,8 +9,9 @@ import { blockRowBytes } from './read-tiff-block.js';
 import type { Ifd } from './read-tiff-ifd.js';
 import { TAG } from './tiff-tags.js';
 
-/** Codecs that are decoded, and names of others for messages. */
+/** Values of the tag Compression that this program can decode. */
 const SUPPORTED_COMPRESSIONS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
+/** Names of unsupported codecs, for error messages. */
 const UNSUPPORTED_COMPRESSIONS: Record<number, string> = {
   2: 'CCITT',
   3: 'CCITT',
@@ -22,13 +23,16 @@ const UNSUPPORTED_COMPRESSIONS: Record<number, string> = {
   50002: 'JPEG XL',
 };
 
-/** Size and type of an image of a file. */
+/** Size and data type of one image in a TIFF file. */
 export interface ImageShape extends RasterShape {
-  /** Set for masks of one bit per pixel. */
+  /** 1 if the image is a mask with one bit per pixel; otherwise undefined. */
   bits?: 1;
 }
 
-/** The blocks of the image with directory index `number`. Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED. */
+/**
+ * Returns the layout of the blocks of an image. `number` is the index of its directory in the file. Throws TW_RASTER_TRUNCATED, _CORRUPT
+ * and _UNSUPPORTED.
+ */
 export function blockLayout(directory: Ifd, number: number, shape: ImageShape): TiffBlocks {
   const { path, width, height, bands, dataType, bits } = shape;
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
@@ -40,7 +44,10 @@ export function blockLayout(directory: Ifd, number: number, shape: ImageShape): 
   const planar = bands > 1 && one(TAG.planarConfiguration, 1) === 2;
   const samples = planar ? 1 : bands;
   if (blockWidth * blockHeight * samples * bytesPerSample(dataType) > MAX_BLOCK_BYTES) {
-    throw unsupported(path, `one of its blocks is ${blockWidth} x ${blockHeight} pixels, more than 1 GiB`);
+    throw unsupported(
+      path,
+      `one of its blocks has ${blockWidth} x ${blockHeight} pixels and needs more than 1 GiB`,
+    );
   }
   const compression = one(TAG.compression, 1);
   if (!SUPPORTED_COMPRESSIONS.has(compression)) {
@@ -51,13 +58,14 @@ export function blockLayout(directory: Ifd, number: number, shape: ImageShape): 
   }
   if (compression === LERC && !directory.littleEndian)
     throw unsupported(path, 'it is big-endian and compressed with LERC');
-  if (compression === JPEG && dataType !== 'uint8') throw unsupported(path, `it is JPEG of ${dataType}`);
+  if (compression === JPEG && dataType !== 'uint8')
+    throw unsupported(path, `it is compressed with JPEG, but its values are ${dataType}`);
   if (one(TAG.fillOrder, 1) !== 1)
     throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
   requireKnownColours(path, one(TAG.photometric, 1), compression === JPEG && bands === 3 && !planar);
 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
-  // Some old writers list tiles as strips.
+  // Some old programs store the offsets of tiles in the tags for strips.
   const offsets = (tiled && directory.numbers(TAG.tileOffsets)) || directory.numbers(TAG.stripOffsets);
   const byteCounts =
     (tiled && directory.numbers(TAG.tileByteCounts)) ||
@@ -66,14 +74,14 @@ export function blockLayout(directory: Ifd, number: number, shape: ImageShape): 
   if (!offsets || !byteCounts || offsets.length < count || byteCounts.length < count) {
     throw corrupt(
       path,
-      `it has ${count} blocks but lists ${Math.min(offsets?.length ?? 0, byteCounts?.length ?? 0)}`,
+      `its size requires ${count} blocks, but its directory lists ${Math.min(offsets?.length ?? 0, byteCounts?.length ?? 0)}`,
     );
   }
   for (let i = 0; i < count; i++) {
     if (offsets[i] + byteCounts[i] > shape.fileBytes) {
       throw truncated(
         path,
-        `block ${i} ends at byte ${offsets[i] + byteCounts[i]} of a file of ${shape.fileBytes}`,
+        `block ${i} ends at byte ${offsets[i] + byteCounts[i]}, but the file has only ${shape.fileBytes} bytes`,
       );
     }
   }
@@ -100,9 +108,9 @@ function jpegLayout(directory: Ifd): TiffBlocks['jpeg'] {
   return { isYcbcr, ...(tables && { tables: Uint8Array.from(tables) }) };
 }
 
-/** Colour models other than red, green and blue, by PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
+/** Names of unsupported colour models, by the value of the tag PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
 const UNSUPPORTED_PHOTOMETRIC: Record<number, string> = { 5: 'CMYK', 8: 'CIELab', 9: 'ICCLab', 10: 'ITULab' };
-/** YCbCr, in which most JPEG blocks are stored. */
+/** The value of PhotometricInterpretation for YCbCr, the colour model of most JPEG blocks. */
 const YCBCR = 6;
 
 function requireKnownColours(path: string, photometric: number, isJpegOfThree: boolean): void {
@@ -110,7 +118,7 @@ function requireKnownColours(path: string, photometric: number, isJpegOfThree: b
   if (model) throw unsupported(path, `its colours are stored as ${model}, not as red, green and blue`);
 }
 
-/** Old writers omit the byte counts of uncompressed strips. */
+/** Computes the byte counts of uncompressed blocks, because old programs do not store these counts. */
 function uncompressedCounts(
   { width, height, dataType, bits }: ImageShape,
   blockWidth: number,

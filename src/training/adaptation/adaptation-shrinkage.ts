@@ -5,6 +5,7 @@
  * lowest if an update is multiplied by its reliability.
  */
 import { firstIndex } from '../../utils/bisection.js';
+import type { ModelSpec } from '../models/index.js';
 
 /** Agreement of two updates of one cell. */
 export interface UpdateAgreement {
@@ -36,17 +37,21 @@ export function estimateShrinkage(cells: UpdateAgreement[]): number {
 }
 
 /** Reliability of an update from `patches` patches, 0 to 1. */
-export function reliability(patches: number, n0: number): number {
+function reliability(patches: number, n0: number): number {
   return n0 === 0 ? 1 : patches / (patches + n0);
 }
 
 /**
- * The halves share the training ground and its dates, and cannot show how far other ground and later dates differ. At most this part of an
- * update is kept: halfway was best or nearly best in all regions of docs/reference/benchmarks.md.
+ * The halves of a cell share its training ground and cannot show how other ground differs from it. So n0 is at least this fraction of the
+ * largest number of patches of a cell (`maxPatches`), which keeps cells with little data near the base.
  */
-const MAX_FACTOR = 0.5;
+const MIN_SHRINKAGE_FRACTION = 1 / 3;
 
-/** The part of an update from `patches` patches that a cell keeps; 0 keeps the base model. */
-export function updateFactor(patches: number, n0: number): number {
-  return Math.min(MAX_FACTOR, reliability(patches, n0));
+/** The part of an update from `patches` patches that a cell keeps, 0 to 1; 0 keeps the base model. */
+export function updateFactor(
+  { maxPatches }: Pick<ModelSpec, 'maxPatches'>,
+  patches: number,
+  n0: number,
+): number {
+  return reliability(patches, Math.max(n0, MIN_SHRINKAGE_FRACTION * maxPatches));
 }

@@ -1,4 +1,4 @@
-/** Scores predictions and baselines on patches. */
+/** Scores the predictions of models and of baselines on patches. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { predictPatches } from '../inference/index.js';
@@ -16,7 +16,7 @@ import type { ImagePair } from './evaluation-image-metrics.js';
 import { imageScores, meanScores } from './evaluation-image-scores.js';
 import { type Metrics, type Predictions, regressionMetrics } from './evaluation-regression-metrics.js';
 
-/** Scores predictions in the shape of the targets. With a display range, the result includes image metrics. */
+/** Scores predictions, which have the shape of `patches.targets`. If `range` is given, the result includes image metrics. */
 export function evaluatePredictions(
   patches: Patches,
   predicted: Float32Array,
@@ -28,7 +28,7 @@ export function evaluatePredictions(
   return { ...basic, ...meanScores(scores) };
 }
 
-/** Mean squared error of a model over all values that count. */
+/** Returns the mean squared error of a model over all target values that are not masked. */
 export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
   return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
 }
@@ -42,7 +42,11 @@ export function evaluateValidation(
   return evaluatePredictions(validation, predictPatches(tf, model, validation), displayRange(train));
 }
 
-/** Scores baselines, which need no training, on the validation patches. */
+/**
+ * Scores the baselines on the validation patches. The mean and the linear baseline (ridge regression) are fitted to the training patches.
+ * For the target `clear`, it also scores three baselines without any fitting: the unchanged cloudy values, the nearest clear values and
+ * the medians.
+ */
 export function evaluateBaselines(
   target: TargetSpec,
   { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
@@ -59,7 +63,7 @@ export function evaluateBaselines(
   return { ...fitted, unchanged: score(validation.cloudy!), nearest, median };
 }
 
-/** Selects bands from the inputs of cloud removal (`cloudInputs`): the nearest clear values (1) or the medians (2). */
+/** Selects the nearest clear values (`source` 1) or the medians (`source` 2) from the inputs of cloud removal (`cloudInputs`). */
 function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number): Float32Array {
   const pixels = inputs.length / inputBands;
   return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
@@ -68,7 +72,7 @@ function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number)
   });
 }
 
-/** Returns the true and the predicted values that count. */
+/** Returns the true and the predicted values without those that the target mask excludes. */
 export function maskedPairs(
   { targets, targetMask, targetBands }: Patches,
   predicted: Float32Array,
@@ -78,7 +82,7 @@ export function maskedPairs(
   return { truth: targets.filter(counts), predicted: predicted.filter(counts) };
 }
 
-/** Returns each patch as an image. */
+/** Converts each patch to a pair of images: the targets and the predictions. */
 function imagesOf(
   { count, size, targetBands, targets, targetMask }: Patches,
   predicted: Float32Array,

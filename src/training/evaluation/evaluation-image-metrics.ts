@@ -1,15 +1,16 @@
 /**
  * Image quality metrics: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM (Wang, Simoncelli and Bovik 2003).
- * Masked pixels are excluded: PSNR excludes the pixels, SSIM every window that contains one.
+ * A mask excludes pixels: PSNR ignores every masked pixel, and SSIM ignores every window that contains a masked pixel.
  */
 
 export interface ImagePair {
   width: number;
   height: number;
-  /** One plane for each band, row by row, the same number in both. Masked pixels may have any value. */
+  /** One plane for each band, with the pixels row by row. Masked pixels may have any value. */
   truth: Float32Array[];
+  /** Planes of the same bands and of the same size as `truth`. */
   predicted: Float32Array[];
-  /** 1 for each pixel that counts. Default: all pixels count. */
+  /** The mask: 1 for each pixel that counts, 0 for each masked pixel. Without a mask, all pixels count. */
   counts?: Uint8Array;
 }
 
@@ -19,16 +20,20 @@ interface Plane extends Omit<ImagePair, 'truth' | 'predicted'> {
   predicted: Float32Array;
 }
 
-/** A Gaussian window of 11 x 11 pixels with a standard deviation of 1.5. */
+/** Radius in pixels of the Gaussian window, which has 11 x 11 pixels, and its standard deviation in pixels. */
 const RADIUS = 5;
 const SIGMA = 1.5;
+/** Factors of the stabilising constants, as in the paper on SSIM. */
 const K1 = 0.01;
 const K2 = 0.03;
-/** Exponents of the scales, the finest first. */
+/** Exponents of the five scales of multi-scale SSIM, from the finest scale to the coarsest. */
 const SCALE_WEIGHTS = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 
 const GAUSSIAN_WINDOW = gaussian();
-/** The mean of the mask in a window is below this if a pixel does not count: the smallest weight, in the corners, is 1e-6. */
+/**
+ * If a window contains a masked pixel, the weighted mean of the mask in the window is below this limit. Even the pixels in the corners,
+ * which have the smallest weight, weigh 1e-6.
+ */
 const ALL_COUNT = 1 - 1e-7;
 
 function gaussian(): Float64Array {
@@ -40,8 +45,8 @@ function gaussian(): Float64Array {
 }
 
 /**
- * Returns the PSNR in decibels over all bands; infinite if the images are equal, null if no pixel counts. `peak` is the maximum possible
- * value.
+ * Returns the PSNR over all bands in decibels. The PSNR is Infinity if the images are equal, and null if no pixel counts. `peak` is the
+ * maximum possible value.
  */
 export function psnr({ truth, predicted, counts }: ImagePair, peak: number): number | null {
   let squares = 0;
@@ -56,21 +61,25 @@ export function psnr({ truth, predicted, counts }: ImagePair, peak: number): num
 }
 
 interface Similarity {
-  /** -1 to 1. */
+  /** The SSIM at full resolution, -1 to 1. */
   ssim: number;
   msSsim: MultiScale;
 }
 
 export interface MultiScale {
-  /** 0 to 1. */
+  /** The multi-scale SSIM, 0 to 1. */
   value: number;
-  /** Number of scales that fit into the image, 1 to 5. With fewer than 5, the exponents are scaled up to the same sum. */
+  /**
+   * Number of scales, 1 to 5. A scale is used only if the image at this scale has at least one window without masked pixels, so small
+   * images and large masks reduce the number. With fewer than five scales, the exponents are scaled up to the same sum.
+   */
   scales: number;
 }
 
 /**
- * Returns SSIM and multi-scale SSIM, averaged over bands (like `channel_axis` of scikit-image); null if no window of 11 x 11 pixels
- * counts completely. `peak` is the range of possible values.
+ * Returns SSIM and multi-scale SSIM, averaged over bands (like `channel_axis` of scikit-image). Returns null if every window of 11 x 11
+ * pixels contains a masked pixel, or if the image is smaller than a window. `peak` is the difference between the largest and the smallest
+ * possible value.
  */
 export function similarity({ truth, predicted, ...shape }: ImagePair, peak: number): Similarity | null {
   const bands = truth.map((plane, b) => scalesOf({ ...shape, truth: plane, predicted: predicted[b] }, peak));
@@ -83,12 +92,13 @@ export function similarity({ truth, predicted, ...shape }: ImagePair, peak: numb
 }
 
 interface ScaleSimilarity {
-  /** Means over all windows that count: of luminance, contrast and structure; of contrast and structure only. */
+  /** Product of the luminance, contrast and structure terms, averaged over all windows without masked pixels. */
   ssim: number;
+  /** Product of the contrast and structure terms only, averaged over the same windows. */
   contrast: number;
 }
 
-/** Similarity at up to five scales, the finest first. */
+/** Returns the similarity at up to five scales, from the finest to the coarsest. */
 function scalesOf(plane: Plane, peak: number): ScaleSimilarity[] {
   const found: ScaleSimilarity[] = [];
   for (let at = plane; found.length < SCALE_WEIGHTS.length; at = downsampleByTwo(at)) {
@@ -103,7 +113,7 @@ function productOf(found: ScaleSimilarity[]): number {
   const weights = SCALE_WEIGHTS.slice(0, found.length);
   const total = SCALE_WEIGHTS.reduce((sum, weight) => sum + weight, 0);
   const used = weights.reduce((sum, weight) => sum + weight, 0);
-  // Luminance is compared only at the coarsest scale. A negative mean counts as 0.
+  // Multi-scale SSIM includes luminance only at the coarsest scale. A negative mean counts as 0.
   return found.reduce((product, { contrast, ssim }, i) => {
     const base = Math.max(0, i === found.length - 1 ? ssim : contrast);
     return product * base ** ((weights[i] * total) / used);
@@ -115,7 +125,7 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   if (width <= 2 * RADIUS || height <= 2 * RADIUS) return null;
   const values = new Float64Array(truth.length);
   const blurred = (of: (x: number, y: number) => number) => {
-    // Zero, so that NaN in masked pixels does not spread to other windows.
+    // Masked pixels are set to zero, so that a NaN in them does not spread to windows without masked pixels.
     for (let i = 0; i < values.length; i++)
       values[i] = plane.counts?.[i] === 0 ? 0 : of(truth[i], predicted[i]);
     return blur(values, width, height);
@@ -142,7 +152,7 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   return count === 0 ? null : { ssim: sum.ssim / count, contrast: sum.contrast / count };
 }
 
-/** Returns the Gaussian mean of each window that lies completely inside: the result is ten pixels smaller in each dimension. */
+/** Returns the Gaussian mean of each window that is completely inside the image: ten rows and ten columns fewer than the image has. */
 function blur(values: Float64Array, width: number, height: number): Float64Array {
   const columns = width - 2 * RADIUS;
   return blurAlong(
@@ -154,7 +164,10 @@ function blur(values: Float64Array, width: number, height: number): Float64Array
   );
 }
 
-/** Blurs in one dimension. `width`: pixels of a row of the values. `step`: distance between the pixels that are averaged. */
+/**
+ * Blurs in one dimension. `width` is the number of values in a row of the input; `columns` and `rows` are the size of the result. `step` is
+ * the distance between two averaged values in the array: 1 blurs along rows, `width` blurs along columns.
+ */
 function blurAlong(
   values: Float64Array,
   width: number,
@@ -173,7 +186,7 @@ function blurAlong(
   return result;
 }
 
-/** Averages 2 x 2 pixels. A last odd row or column is dropped. The mean counts only if all four pixels count. */
+/** Averages blocks of 2 x 2 pixels. Drops the last row or column if their number is odd. A mean counts only if all four pixels count. */
 function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Plane {
   const [columns, rows] = [width >> 1, height >> 1];
   const sums = (values: ArrayLike<number>): Float32Array => {

@@ -147,7 +147,7 @@ export class TrainingRun {
   /** Stores the models between the base and the fine-tuning of each cell. `n0`: see `estimateShrinkage`. */
   async interpolate(tuned: TunedModel[], n0: number): Promise<void> {
     for (const { planned, agreement } of tuned) {
-      const factor = updateFactor(agreement.patches, n0);
+      const factor = updateFactor(getModelSpec(planned.model), agreement.patches, n0);
       // JSON has no infinity.
       const shrinkage = Number.isFinite(n0) ? n0 : null;
       planned.task.adaptation = { ...planned.task.adaptation!, step: 'interpolate', factor, shrinkage };

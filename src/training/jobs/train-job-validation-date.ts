@@ -1,4 +1,4 @@
-/** Finds the first held-out date of a training job, which is the same for all cells on all nodes. */
+/** Finds the date from which on a training job holds out tiles for validation. The date is the same for all cells on all nodes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { searchTilePages, tilesOutOfReach } from '../../derive/index.js';
 import type { PrepareContext } from '../../jobs/index.js';
@@ -7,11 +7,14 @@ import { trainingCellKey } from '../data/index.js';
 import { validationDate } from '../patches/index.js';
 import type { TrainInputs } from './train-job-inputs.js';
 
-/** Maximum time to wait for unreachable nodes. */
+/** How long a search for the dates is repeated while some nodes cannot be reached. */
 const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
 
-/** Returns the inputs with `validationFrom`, unless no cell has several dates. Throws TW_WRANGLE_OUT_OF_REACH. */
+/**
+ * Adds `validationFrom` to the inputs if they lack it. Returns the inputs unchanged if every cell has only one date, because no date can be
+ * held out then. Throws TW_WRANGLE_OUT_OF_REACH.
+ */
 export async function withValidationDate(
   finder: TileFinder,
   inputs: TrainInputs,
@@ -42,7 +45,7 @@ async function timesWithRetry(
   }
 }
 
-/** Returns the times of all tiles that match the filter, on all nodes, by cell. */
+/** Returns one list for each cell, with the times of all tiles of the cell on all nodes that match the filter (ms since 1970). */
 async function timesByCell(
   finder: TileFinder,
   filter: Filter,

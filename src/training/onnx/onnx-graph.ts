@@ -1,19 +1,20 @@
-/** An ONNX model as data, and its serialisation. Field numbers are those of onnx.proto of ONNX 1.12. */
+/** Builds the graph of an ONNX model and encodes it as a file. The field numbers come from onnx.proto of ONNX 1.12. */
 import { encodeBytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './onnx-protobuf.js';
 
-/** IR version that belongs to operator set 17. */
+/** Version of the ONNX file format (intermediate representation) that operator set 17 requires. */
 const IR_VERSION = 8;
 const OPERATOR_SET = 17;
+/** Element types of tensors. */
 const FLOAT = 1;
 const INT64 = 7;
 
-/** Numbers are integers, except in `{ float }`. */
+/** The value of a node's attribute. Plain numbers are integers; `{ float }` is a floating-point number. */
 export type Attribute = number | number[] | string | { float: number };
 
 interface Node {
   op: string;
   inputs: string[];
-  /** Name of the output, and of the node. */
+  /** Name of the node and of its only output. */
   output: string;
   attributes: Record<string, Attribute>;
 }
@@ -24,26 +25,31 @@ interface Tensor {
   values: Float32Array | BigInt64Array;
 }
 
-/** An input or output of type float32. A variable size has a name, or null if nothing is known about it. */
+/** An input or output of the graph; its type is float32. In `shape`, a variable size is a name, or null if it has no name. */
 export interface ValueInfo {
   name: string;
   shape: (number | string | null)[];
 }
 
-/** Graph under construction. Invariants: a node comes after the nodes whose outputs it uses; names are unique. */
+/**
+ * A graph under construction. Invariants: each node comes after the nodes whose outputs it uses; no two nodes or tensors have the same
+ * name.
+ */
 export class OnnxGraph {
   private readonly nodes: Node[] = [];
   private readonly tensors: Tensor[] = [];
   private readonly names = new Set<string>();
 
-  /** Adds a node and returns the name of its output: `name`, with a number if it is already used. */
+  /** Adds a node and returns the name of its output. This is `name`, with a number appended if the graph already uses `name`. */
   node(op: string, name: string, inputs: string[], attributes: Record<string, Attribute> = {}): string {
     const output = this.unused(name);
     this.nodes.push({ op, inputs, output, attributes });
     return output;
   }
 
-  /** Adds constants in row-major order and returns their name. 64-bit integers are used for sizes and positions. */
+  /**
+   * Adds a constant tensor and returns its name. `values` are in row-major order. Operators expect sizes and positions as 64-bit integers.
+   */
   tensor(name: string, shape: number[], values: Float32Array | BigInt64Array): string {
     const unused = this.unused(name);
     this.tensors.push({ name: unused, shape, values });
@@ -57,7 +63,10 @@ export class OnnxGraph {
     return unused;
   }
 
-  /** Returns the file; it is the same for the same graph. `about`: a description of the model for people. */
+  /**
+   * Returns the content of the ONNX file. The same graph always results in the same bytes. `name` is the name of the graph, and `about`
+   * is a description of the model for people.
+   */
   encode(name: string, inputs: ValueInfo[], outputs: ValueInfo[], about: string): Buffer {
     const graph = [
       ...this.nodes.map(encodeNode),
@@ -88,7 +97,7 @@ function encodeNode({ op, inputs, output, attributes }: Node): Buffer {
   ]);
 }
 
-/** Encodes the value, then its type. */
+/** Encodes the fields of an attribute: its value, followed by the type of the value. */
 function encodeValue(value: Attribute): Buffer[] {
   if (typeof value === 'number') return [encodeInteger(3, value), encodeInteger(20, 2)];
   if (typeof value === 'string') return [encodeText(4, value), encodeInteger(20, 3)];

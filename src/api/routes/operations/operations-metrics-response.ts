@@ -36,14 +36,18 @@ async function addDependencies(
   const states = Object.entries(await dependencies.states());
   snapshot.gauge(
     'dependency_up',
-    '1 if the dependency answers: the disk of the data folder, the object store, etcd.',
+    '1 if the dependency works: the disk of the data folder, the object store or etcd.',
     states.map(([dependency, state]) => ({ labels: { dependency }, value: Number(state === 'ok') })),
   );
   // A disk that cannot be read shows as `dependency_up` 0.
   const disk = await storage.reserve.state().catch(() => undefined);
   if (!disk) return;
   snapshot.gauge('disk_free_bytes', 'Free bytes of the disk of the data folder.', disk.freeBytes);
-  snapshot.gauge('disk_reserve_bytes', 'Bytes of this disk that writes leave free.', disk.reserveBytes);
+  snapshot.gauge(
+    'disk_reserve_bytes',
+    'Bytes that writes must leave free on the disk of the data folder.',
+    disk.reserveBytes,
+  );
 }
 
 function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
@@ -53,7 +57,7 @@ function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
     active.filter((job) => job.process === process && job.status === state).length;
   snapshot.gauge(
     'jobs',
-    'Jobs led by this node that have not ended, by process and state.',
+    'Unfinished jobs that this node leads, by process and state.',
     [...processes.keys()].flatMap((process) =>
       states.map((state) => ({ labels: { process, state }, value: count(process, state) })),
     ),
@@ -62,7 +66,7 @@ function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
   const oldest = Math.min(...queuedSince, Date.now());
   snapshot.gauge(
     'jobs_oldest_queued_seconds',
-    'Time since the oldest of these jobs was queued; 0 if no job is queued.',
+    'Seconds since the oldest waiting job of this node was queued; 0 if no job waits.',
     (Date.now() - oldest) / 1e3,
   );
 }
@@ -78,7 +82,11 @@ async function addCluster(
     for (const { node, state } of owners) if (node === self) states[state]!++;
   const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
   const bounds = await dependencies.logBounds();
-  snapshot.gauge('ready', '1 if all slots that this node answers for are loaded.', Number(isReady));
+  snapshot.gauge(
+    'ready',
+    '1 if no write error has stopped writes and this node has loaded all slots that it must answer for, otherwise 0.',
+    Number(isReady),
+  );
   snapshot.gauge(
     'slots',
     'Slots that this node owns, by state.',
@@ -86,16 +94,16 @@ async function addCluster(
   );
   snapshot.gauge(
     'slot_bytes',
-    'Bytes of the tiles in the slots of this node; their files may be in the object store alone.',
+    'Bytes of all tiles in the slots of this node. The files of these tiles may be only in the object store.',
     bytes,
   );
   snapshot.gauge('commit_applied', 'Number of the last commit that this node has applied.', replica.applied);
   snapshot.gauge(
     'coordination_up',
-    '1 if etcd answers, and has the commits that this node has applied.',
+    '1 if etcd answers and has all commits that this node has applied, otherwise 0.',
     Number(bounds !== undefined),
   );
-  // Unknown while etcd does not answer.
+  // The lag is unknown while etcd does not answer.
   if (bounds) {
     // The node may have applied commits after the bounds were read.
     const lag = Math.max(0, bounds.head - replica.applied);
@@ -113,20 +121,24 @@ async function addCluster(
   );
   snapshot.gauge(
     'clock_offset_seconds',
-    'How far the clock of another node is ahead of the clock of this node, as of its last answer.',
+    'Seconds by which the clock of another node is ahead of the clock of this node, at the last answer of that node.',
     [...peers.clockOffsets].map(([node, value]) => ({ labels: { node }, value })),
   );
-  snapshot.gauge('placement_version', 'Version of the placement that this node knows.', placement.version);
-  snapshot.gauge('members', 'Nodes of the cluster that run.', nodes.length);
+  snapshot.gauge('placement_version', 'Version of the placement that this node uses.', placement.version);
+  snapshot.gauge('members', 'Number of running nodes of the cluster.', nodes.length);
 }
 
 function addCache(snapshot: Snapshot, { storage }: Services): void {
   const cache = storage.cacheStats;
   if (!cache) return;
   const { bytes, limit, hits, misses, evicted } = cache;
-  snapshot.gauge('cache_bytes', 'Bytes of local tile files that are in the object store as well.', bytes);
-  snapshot.counter('cache_hits_total', 'Requested tile files that had a local copy.', hits);
-  snapshot.counter('cache_misses_total', 'Requested tile files that had no local copy.', misses);
+  snapshot.gauge(
+    'cache_bytes',
+    'Bytes of all local copies of tile files that are also in the object store.',
+    bytes,
+  );
+  snapshot.counter('cache_hits_total', 'Requests for tile files that had a local copy.', hits);
+  snapshot.counter('cache_misses_total', 'Requests for tile files that had no local copy.', misses);
   snapshot.counter(
     'cache_evicted_total',
     'Tile versions whose local copies were removed to free space.',
