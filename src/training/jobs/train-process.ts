@@ -140,7 +140,7 @@ export function trainProcess(context: TrainContext): Process {
       if (isShared && transfer !== 'none')
         throw unusedTransfer(`transfer ${transfer}`, 'the mode partitioned or contained');
       const { curriculum = false, fineTuning = 'all', store = true, base, fresh } = rest;
-      if (mode !== 'regional' && (base !== undefined || fresh !== undefined))
+      if (mode !== 'regional' && (base !== undefined || fresh === false))
         throw unusedTransfer(base === undefined ? 'fresh' : `base ${base}`, 'the mode regional');
       if (curriculum && !store)
         throw unusedTransfer('curriculum', 'stored models: the other places start from them');

@@ -3,47 +3,15 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { ModelCard } from '../../../src/training/index.js';
 import { kill, until } from '../../jobs/servers.js';
-import { atEnd } from '../../support/at-end.js';
-import { start } from '../../support/command.js';
 import { checkDuration } from '../../support/duration.js';
 import { ingest, testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
-import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
-
-/** A server on a data folder that the test can restart, with helpers for requests. */
-async function serverOf(t: TestContext, data: string) {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const ask = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).json();
-  return {
-    ask,
-    async serve() {
-      const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
-      atEnd(t, () => kill(server));
-      server.stdout?.resume();
-      server.stderr?.resume();
-      await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
-      return server;
-    },
-    execute: (inputs: object) =>
-      ask('/processes/train/execution', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ inputs }),
-      }),
-    done: (job: string) =>
-      until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful'),
-    async weightsOf(model: string) {
-      const response = await fetch(`${url}/models/${model}/weights.bin`);
-      return Buffer.from(await response.arrayBuffer());
-    },
-  };
-}
+import { serverOf } from './training-server.js';
 
 test('after kill -9 a training resumes from its checkpoint, to the same weights', async (t) => {
   const folder = await tempFolder(t);

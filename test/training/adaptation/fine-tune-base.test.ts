@@ -1,0 +1,88 @@
+/** Fine-tuning of a base model at one cell, with the WebAssembly engine. */
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { loadEngine } from '../../../src/engines/load-engine.js';
+import type { Tf } from '../../../src/engines/tfjs.js';
+import { fineTuneBase } from '../../../src/training/adaptation/fine-tune-base.js';
+import { measureAgreement } from '../../../src/training/adaptation/measure-agreement.js';
+import { meanSquaredError } from '../../../src/training/evaluation/index.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { trainModel } from '../../../src/training/learners/training-loop.js';
+import {
+  buildModel,
+  readWeights,
+  setWeights,
+  type WeightValues,
+} from '../../../src/training/models/index.js';
+import { labelImages } from '../../../src/training/patches/patch-label-images.js';
+import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
+import { type Field, field } from '../synthetic-land.js';
+
+const spec = getModelSpec('ndvi');
+
+function datasetOf(...dates: Field[]): TrainValidationPatches {
+  const outcome = makePatches(spec, labelImages(spec, dates));
+  assert.ok('dataset' in outcome);
+  return outcome.dataset;
+}
+
+/** The same land with more near infrared, so that the same colour has another NDVI. */
+function brighter(land: Field, factor: number): Field {
+  const nir = land.bands.nir.map((value) => factor * value);
+  return { ...land, bands: { ...land.bands, nir, nir08: nir } };
+}
+
+describe('fine-tuning of a base model', () => {
+  const land = field(140, 163, { seed: 1 });
+  let tf: Tf;
+  let base: WeightValues[];
+  before(async () => {
+    ({ tf } = await loadEngine('wasm'));
+    const { model } = await trainModel(tf, spec, datasetOf(land), { seed: 2, epochs: 10 });
+    base = readWeights(model);
+    model.dispose();
+  });
+
+  /** Validation error of weights. */
+  const errorOf = (weights: WeightValues[], dataset: TrainValidationPatches) => {
+    const model = buildModel(tf, spec, 1);
+    setWeights(tf, model, weights);
+    const error = meanSquaredError(tf, model, dataset.validation);
+    model.dispose();
+    return error;
+  };
+  const agreementOn = async (dataset: TrainValidationPatches) => {
+    const model = buildModel(tf, spec, 1);
+    const found = await measureAgreement(tf, spec, base, model, dataset, { epochs: 4, seed: 1 });
+    model.dispose();
+    return found;
+  };
+
+  it('fits a cell that differs from the base, with the same bits for the same seed', async () => {
+    const other = datasetOf(brighter(land, 1.4));
+    const losses: number[] = [];
+    const onEpoch = (_: number, loss: number) => losses.push(loss);
+    const tuned = await fineTuneBase(tf, spec, base, other.train, { epochs: 40, seed: 3, onEpoch });
+    assert.ok(errorOf(tuned, other) < 0.5 * errorOf(base, other));
+    assert.equal(losses.length, 40);
+    assert.ok(losses[39]! < losses[0]!);
+    assert.deepEqual(await fineTuneBase(tf, spec, base, other.train, { epochs: 40, seed: 3 }), tuned);
+    const { numTensors } = tf.memory();
+    await fineTuneBase(tf, spec, base, other.train, { epochs: 1, seed: 3 });
+    assert.equal(tf.memory().numTensors, numTensors, 'no tensor is left');
+  });
+
+  it('has halves that agree if the cell differs from the base, and that do not if it is alike', async () => {
+    const { agreement, patches, half } = await agreementOn(datasetOf(brighter(land, 1.4)));
+    assert.ok(agreement > 0.8, `${agreement}`);
+    assert.equal(half, Math.floor(patches / 2));
+    const alike = await agreementOn(datasetOf(land));
+    assert.ok(alike.agreement < agreement - 0.2, `${alike.agreement}`);
+  });
+
+  it('counts a change of only some dates as noise', async () => {
+    const dates = [0, 1].map((i) => ({ ...brighter(land, i ? 1.4 : 0.7), time: land.time + i * 1e9 }));
+    const { agreement } = await agreementOn(datasetOf(...dates));
+    assert.ok(agreement < 0, `${agreement}`);
+  });
+});

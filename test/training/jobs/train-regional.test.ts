@@ -1,0 +1,181 @@
+/** The regional mode: one base model, which each cell adapts, also after kill -9 and with wrong bases. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import type { TilewrightNode } from '../../../src/node.js';
+import type { ModelCard, TrainResults } from '../../../src/training/index.js';
+import { kill, until } from '../../jobs/servers.js';
+import { tilewright } from '../../support/command.js';
+import { ingest, testNode } from '../../support/node.js';
+import { runProcess } from '../../support/process.js';
+import { tempFolder } from '../../support/temp.js';
+import { serverOf } from './training-server.js';
+
+/** Cells of two kinds of land, on four dates. Returns an open node. */
+async function landNode(t: TestContext, folder: string): Promise<TilewrightNode> {
+  const node = await testNode(t, join(folder, 'data'));
+  const regions = { a: REGIONS.fen, b: REGIONS.broadleaf };
+  for (const [i, [name, region]] of Object.entries(regions).entries()) {
+    const origin = { x: 380_000 + 40_000 * i, y: 5_800_000 };
+    const series = await writeSentinelLikeSeries(join(folder, name), { name, region, origin, seed: 7 * i });
+    for (const { path } of series)
+      await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+  }
+  return node;
+}
+
+const filter = { collections: ['s'], minCoverage: 75 };
+const INPUTS = { model: 'ndvi', mode: 'regional', filter, epochs: 6 };
+
+async function cardOf(node: TilewrightNode, id: string): Promise<ModelCard> {
+  return (await node.server.inject(`/models/${id}/card.json`)).json();
+}
+
+test('a region gets a base model and a model of each cell that lies between the base and its fine-tuning', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await landNode(t, folder);
+  const results = await runProcess<TrainResults>(node, 'train', INPUTS);
+  const { base, models, pooled } = results;
+  assert.ok(base?.distributed && models.length >= 3);
+  const placesOfBase = base.distributed.places;
+  assert.equal(placesOfBase.length, models.length);
+  for (const { id, geocode, parent, adaptation, metrics, baseline } of models) {
+    assert.equal(parent, base.id);
+    const { factor, errors, patches, agreement } = adaptation!;
+    assert.deepEqual(adaptation!.base, { id: base.id, version: base.version });
+    assert.ok(factor >= 0 && factor <= 0.75 && patches > 0 && Math.abs(agreement) <= 1);
+    // The same patches as those of the base and of a fresh model.
+    const place = placesOfBase.find((one) => one.geocode === geocode)!;
+    assert.deepEqual(errors.base, place.metrics.validation);
+    assert.deepEqual(baseline, place.baseline);
+    assert.ok(errors.fresh!.mse > 0);
+    if (factor === 0) assert.equal(metrics.validation.mse, errors.base.mse);
+    const card = await cardOf(node, id);
+    assert.deepEqual([card.mode, card.adaptation], ['regional', adaptation]);
+    assert.equal(card.losses.length, 2);
+  }
+  const factors = models.map(({ adaptation }) => adaptation!.factor / adaptation!.patches);
+  const byPatches = models.toSorted((a, b) => a.adaptation!.patches - b.adaptation!.patches);
+  assert.ok(byPatches[0]!.adaptation!.factor <= byPatches.at(-1)!.adaptation!.factor, factors.join());
+  assert.ok(pooled!.model.mse > 0);
+  assert.deepEqual(readdirSync(join(folder, 'data', 'scratch')), []);
+
+  await t.test('the fresh model is that of a partitioned training', async () => {
+    const alone = await runProcess<TrainResults>(node, 'train', { ...INPUTS, mode: 'partitioned' });
+    for (const { geocode, metrics } of alone.models)
+      assert.deepEqual(
+        models.find((one) => one.geocode === geocode)!.adaptation!.errors.fresh,
+        metrics.validation,
+      );
+  });
+
+  await t.test(
+    'a base that exists gives the same models, without a fresh one if none is wanted',
+    async () => {
+      const again = await runProcess<TrainResults>(node, 'train', { ...INPUTS, base: base.id, fresh: false });
+      assert.equal(again.base, undefined);
+      assert.deepEqual(
+        again.models.map(({ metrics, adaptation }) => [metrics, adaptation!.factor]),
+        models.map(({ metrics, adaptation }) => [metrics, adaptation!.factor]),
+      );
+      assert.ok(again.models.every(({ adaptation }) => adaptation!.errors.fresh === undefined));
+    },
+  );
+
+  const failure = async (inputs: object) => {
+    const payload = { inputs: { ...INPUTS, ...inputs } };
+    const { jobID } = (
+      await node.server.inject({ method: 'POST', url: '/processes/train/execution', payload })
+    ).json();
+    let job: { status: string; error?: { code: string; message: string } } | undefined;
+    await until('the job has ended', async () => {
+      job = (await node.server.inject(`/jobs/${jobID}`)).json();
+      return job!.status === 'failed' || job!.status === 'successful';
+    });
+    return `${job!.error?.code}: ${job!.error?.message}`;
+  };
+
+  await t.test('wrong bases are refused with the reason', async () => {
+    assert.match(await failure({ base: 'ndvi_s_gu1' }), /TW_TRAIN_BASE.*no such model/);
+    assert.match(
+      await failure({ model: 'ndmi', base: base.id }),
+      /TW_TRAIN_BASE.*it is a model ndvi, not ndmi/,
+    );
+  });
+
+  await t.test('a region of a single cell has a base and an adapted version of one model', async () => {
+    const { geocode, id } = models[0]!;
+    const one = { ...INPUTS, epochs: 2, filter: { ...filter, geocode } };
+    const { base: own, models: adapted } = await runProcess<TrainResults>(node, 'train', one);
+    assert.deepEqual([own!.id, adapted[0]!.id], [id, id]);
+    assert.equal((await cardOf(node, id)).mode, 'regional');
+  });
+
+  await t.test('a damaged base is named', async () => {
+    const record = (await node.storage.models.get(base.id))!;
+    await truncate(node.storage.models.path(record, 'weights.bin'), 100);
+    assert.match(await failure({ base: base.id }), /TW_TRAIN_NOTHING.*base.*weights\.bin.*100 bytes/s);
+  });
+});
+
+test('the regional mode is refused with what it does not support', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const execute = async (inputs: object) => {
+    const payload = { inputs: { ...INPUTS, ...inputs } };
+    const response = await node.server.inject({ method: 'POST', url: '/processes/train/execution', payload });
+    return [response.statusCode, response.json().code];
+  };
+  assert.deepEqual(await execute({ model: ['ndvi', 'ndmi'] }), [422, 'TW_TRAIN_ONE_MODEL']);
+  assert.deepEqual(await execute({ transfer: 'similar' }), [422, 'TW_TRAIN_TRANSFER']);
+  assert.deepEqual(await execute({ mode: 'partitioned', base: 'x' }), [422, 'TW_TRAIN_TRANSFER']);
+  assert.deepEqual(await execute({ mode: 'distributed', fresh: false }), [422, 'TW_TRAIN_TRANSFER']);
+  for (const [flags, reason] of [
+    [['--transfer', 'similar'], /--mode regional starts fresh/],
+    [['ndmi'], /--mode regional trains one model/],
+  ] as const) {
+    const { code, stderr } = await tilewright('train', 'ndvi', ...flags, '--mode', 'regional');
+    assert.equal(code, 2);
+    assert.match(stderr, reason);
+  }
+});
+
+test('after kill -9 during the base training and during the adaptation, a region gets identical weights', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  await (await landNode(t, folder)).close();
+  const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
+  const files = () => readdirSync(join(data, 'scratch'), { recursive: true }).map(String);
+  // Long enough for a checkpoint, which is written after five seconds.
+  const inputs = { ...INPUTS, epochs: 45, fresh: false };
+  const all = async (job: string) => {
+    const { models, base } = await ask(`/jobs/${job}/results`);
+    const ids = [base.id, ...models.map(({ id }: { id: string }) => id)];
+    const weights = [];
+    for (const id of ids) weights.push([id, (await weightsOf(id)).toString('hex')]);
+    const adaptations = models.map(
+      ({ adaptation: { base: _, ...rest } }: ModelCard & { adaptation: object }) => rest,
+    );
+    return { weights, adaptations };
+  };
+  let server = await serve();
+  const whole = await execute(inputs);
+  await done(whole.jobID);
+  const expected = await all(whole.jobID);
+
+  const { jobID } = await execute(inputs);
+  await until('a checkpoint of the base', async () =>
+    files().some((name) => /rank|checkpoint|\.\d/.test(name)),
+  );
+  await kill(server);
+  server = await serve();
+  await until('a tuned cell', async () => files().some((name) => name.endsWith('.tuned')));
+  await kill(server);
+  server = await serve();
+  await done(jobID);
+  assert.deepEqual(await all(jobID), expected);
+  assert.deepEqual(files(), []);
+});
