@@ -14,7 +14,7 @@ export function jobsCommand(): Command {
       .description('list jobs, the newest first; or show, follow, cancel or retry a job')
       .argument('[id]', 'id of a job'),
     [
-      createOption('--follow', 'print its log until it ends; Ctrl-C does not stop the job').conflicts([
+      createOption('--follow', 'print the log of the job until the job ends; Ctrl-C does not stop the job').conflicts([
         'cancel',
         'retry',
       ]),
