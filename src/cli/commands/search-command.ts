@@ -21,7 +21,7 @@ export function searchCommand(): Command {
   const command = addOptions(new Command('search').description('find tiles'), [
     createOption(
       '--sort <properties>',
-      'order of the tiles, for example -eo:cloud_cover,datetime; default: newest first',
+      'order of the tiles, for example -eo:cloud_cover,datetime; -datetime means the newest first',
     ).default('-datetime'),
     createOption('--limit <n>', 'print at most this many tiles', parsePositiveIntegerOption).default(20),
   ]);

@@ -85,7 +85,9 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
 
   server.get<{ Params: { id: string }; Querystring: Params }>(
     '/collections/:id/aggregate',
-    describe('Counts of the tiles of a collection, such as by day or by cell', response, { querystring: query }),
+    describe('Counts of the tiles of a collection, such as by day or by cell', response, {
+      querystring: query,
+    }),
     async (request) => answer(request, await within(request.params.id, request.query)),
   );
 

@@ -50,7 +50,11 @@ export const smoothCommand = () =>
         parsePositiveIntegerOption,
       ),
       createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption),
-      createOption('--derivative <n>', 'order of the derivative with respect to the wavelength in nm: 0, 1 or 2; default 0', parseIntegerOption),
+      createOption(
+        '--derivative <n>',
+        'order of the derivative with respect to the wavelength in nm: 0, 1 or 2; default 0',
+        parseIntegerOption,
+      ),
     ],
     inputsOf: async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
     print: printSmooth,
@@ -80,7 +84,10 @@ export const continuumCommand = () =>
         'first and last wavelength of the bands, such as 2100nm,2300nm; default: all bands',
         wavelengthRange,
       ),
-      createOption('--depth', 'make maps of the largest depth and of the wavelength of this depth, instead of spectra'),
+      createOption(
+        '--depth',
+        'make maps of the largest depth and of the wavelength of this depth, instead of spectra',
+      ),
     ],
     print: printContinuum,
   });

@@ -37,7 +37,7 @@ export const anomalyCommand = () =>
     options: [
       createOption(
         '--window-pixels <outer[,inner]>',
-        'widths of the window around each pixel and of the inner window that is left out of it: two odd numbers of pixels, such as 21,5',
+        'widths, in pixels, of the window around each pixel and of the inner window that is left out of it; odd numbers, such as 21,5',
         (text: string) => text.split(',').map(parsePositiveIntegerOption),
       ),
       createOption(

@@ -39,7 +39,10 @@ export function tensorCommand(): Command {
         'names of bands, or expressions, such as red,nir,mask,ndvi,red/green; for spectra also 860nm or 12; <collection>/<name> reads a band from that collection only',
       ).makeOptionMandatory(),
       createOption('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory(),
-      createOption('--as <kind>', 'if --output is a folder: type of the files in it; default npy').choices(['npy', 'tif']),
+      createOption('--as <kind>', 'if --output is a folder: type of the files in it; default npy').choices([
+        'npy',
+        'tif',
+      ]),
       createOption(
         '--resolution <metres>',
         'pixel size in metres; default: the pixel size of the finest data band',
