@@ -33,18 +33,19 @@ signal, which shells show as 130 or 143, so that a shell loop stops too. \`serve
 
 const CONFIGURATION_HEAD = `# Configuration
 
-This page is generated from the program. Every flag is also an environment variable and a key of the JSON file that \`--config\` names, such as
-\`{"data": "/srv/tiles", "max-cloud": 20}\`. The command line wins over the environment, the environment over the file, and the file over the default.
-Flags without a value accept \`true\` or \`false\` as variable and as key. A key that no command knows is an error; keys of other commands are ignored.
+This page is generated from the program. You can set every flag in three ways: on the command line, as an environment variable, or as a key
+of the JSON file that \`--config\` names, such as \`{"data": "/srv/tiles", "max-cloud": 20}\`. The command line overrides the environment, the
+environment overrides the file, and the file overrides the default. For a flag without a value, set the variable or the key to \`true\` or
+\`false\`. If the file has a key that no command knows, the program reports an error. Keys of other commands are ignored.
 
-Further variables:
+These environment variables do not belong to a flag:
 
 | variable | meaning |
 |---|---|
-| \`TILEWRIGHT_DEBUG=1\` | prints the stack of an error of the system (\`TW_CLI_SYSTEM\`) or an unexpected one (\`TW_CLI_INTERNAL\`) |
-| \`NODE_DISABLE_COMPILE_CACHE=1\` | with Node 22.1 or later: commands keep no compiled code. Without it they keep some megabytes in \`~/.cache/tilewright\` (\`XDG_CACHE_HOME\`), or in the folder of \`NODE_COMPILE_CACHE\` |
-| \`AWS_ENDPOINT_URL_S3\`, \`AWS_ACCESS_KEY_ID\`, \`AWS_SECRET_ACCESS_KEY\`, \`AWS_REGION\`, \`AWS_PROFILE\` and others of the AWS tools | endpoint and credentials of a store in S3 |
-| \`CXX\` | the compiler that builds the addon over oneDNN at installation; \`g++\` by default |
+| \`TILEWRIGHT_DEBUG=1\` | for errors of the operating system (\`TW_CLI_SYSTEM\`) and unexpected errors (\`TW_CLI_INTERNAL\`), the program also prints the stack |
+| \`NODE_DISABLE_COMPILE_CACHE=1\` | commands store no compiled code. Without this variable, on Node 22.1 or later, commands store some megabytes of compiled code in \`~/.cache/tilewright\`, in the folder \`tilewright\` of \`XDG_CACHE_HOME\`, or in the folder of \`NODE_COMPILE_CACHE\` |
+| \`AWS_ENDPOINT_URL_S3\`, \`AWS_ACCESS_KEY_ID\`, \`AWS_SECRET_ACCESS_KEY\`, \`AWS_REGION\`, \`AWS_PROFILE\` and other variables of the AWS tools | endpoint and credentials of an object store in S3 |
+| \`CXX\` | the compiler that builds the oneDNN addon at installation; \`g++\` by default |
 
 ## Flags, variables and keys
 

@@ -74,7 +74,7 @@ function ingestOptions(): Option[] {
     createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
     createOption(
       '--precision <n>',
-      'length of the geocodes; default: such that cells are at least 128 px wide',
+      'length of the geocodes; by default it is chosen so that cells are at least 128 pixels wide',
       parseIntegerOption,
     ),
     createOption('--id <id>', 'scene id of a raster that is not a known product'),
@@ -106,18 +106,18 @@ function ingestOptions(): Option[] {
       '--name-pattern <pattern>',
       'read facts from the names of the files: {time:%Y-%m-%d}, {band}, {tile}, {platform}, and {*} for ignored text, such as {platform}_{*}_{tile}_{band}_{time:%Y%m%d}.tif',
     ),
-    createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
+    createOption('--layer <name>', 'name of the array to ingest from a MATLAB file with several arrays'),
     createOption(
       '--cloud-test',
       'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
     ),
     createOption(
       '--compress <method>',
-      'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
+      'compress the tiles of imaging spectrometers, which makes them a quarter smaller, and slower to read',
     ).choices(['deflate']),
     createOption(
       '--dry-run',
-      'only list the tiles that the ingest would create; some of them may turn out to be empty',
+      'only list the tiles that the ingest would create; some of these tiles may turn out to have no data',
     ),
   ];
 }
@@ -132,11 +132,11 @@ export function ingestCommand(): Command {
       ...inputs,
       createOption(
         '--watch',
-        'keep running and ingest new files in the folders; with --format json one line for each batch',
+        'keep running and ingest new files in the folders; with --format json, print one line for each batch',
       ).conflicts('dryRun'),
       createOption(
         '--upload',
-        'send the files to the server, instead of paths on its disk; zip or tar folders first',
+        'send the files to the server, instead of paths on the disk of the server; pack a folder as zip or tar first',
       ),
     ],
   );

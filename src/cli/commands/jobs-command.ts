@@ -15,10 +15,10 @@ export function jobsCommand(): Command {
       .description('list jobs, the newest first; or show, follow, cancel or retry a job')
       .argument('[id]', 'id of a job'),
     [
-      createOption('--follow', 'print its log until it ends; Ctrl-C does not stop the job').conflicts([
-        'cancel',
-        'retry',
-      ]),
+      createOption(
+        '--follow',
+        'print the log of the job until the job ends; Ctrl-C does not stop the job',
+      ).conflicts(['cancel', 'retry']),
       createOption('--cancel', 'stop the job; its finished part is kept').conflicts('retry'),
       createOption('--retry', 'start a job that repeats the failed part, and follow it'),
     ],

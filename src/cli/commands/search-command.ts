@@ -21,9 +21,9 @@ export function searchCommand(): Command {
   const command = addOptions(new Command('search').description('find tiles'), [
     createOption(
       '--sort <properties>',
-      'for example -eo:cloud_cover,datetime; default: newest first',
+      'order of the tiles, for example -eo:cloud_cover,datetime; -datetime means the newest first',
     ).default('-datetime'),
-    createOption('--limit <n>', 'print at most this many', parsePositiveIntegerOption).default(20),
+    createOption('--limit <n>', 'print at most this many tiles', parsePositiveIntegerOption).default(20),
   ]);
   return withTarget(withFilterOptions(command)).action(async (flags: SearchFlags) => {
     return withConnection(flags, async (target) => {

@@ -97,7 +97,7 @@ export function serveCommand(): Command {
     createOption('--read-token <token>', 'token required for reads; without it, reads need no token'),
     createOption(
       '--rate-limit <n>',
-      'requests a second of one address, 0 for no limit; default: 200 if there is a token',
+      'requests per second from one address; 0 means no limit; default: 200 if the server has a token',
       parseNumberOption,
     ),
     createOption(
@@ -121,7 +121,7 @@ export function serveCommand(): Command {
     createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
     createOption(
       '--advertise <url>',
-      'address at which other nodes reach this node; default: from --host and --port',
+      'address at which other nodes reach this node; default: the address of --host and --port',
     ),
     createOption(
       '--secret <secret>',
@@ -131,12 +131,12 @@ export function serveCommand(): Command {
     createOption('--weight <n>', 'share of the tiles relative to other nodes', parseNumberOption).default(1),
     createOption(
       '--owners <n>',
-      'nodes that own each tile, set by the first node; default 2',
+      'number of nodes that own each tile; the first node of a cluster sets it; default 2',
       parsePositiveIntegerOption,
     ),
     createOption(
       '--grace <seconds>',
-      'how long a node may be away before others take over its slots',
+      'seconds that a node may be away before other nodes take over its slots',
       parsePositiveIntegerOption,
     ).default(30),
     createOption(

@@ -253,17 +253,17 @@ export function withFilterOptions(command: Command): Command {
       'tiles that touch this GeoJSON: a file, or the text itself',
       parseGeoJsonOption,
     ).conflicts('bbox'),
-    createOption('--geocode <code>', 'tiles of this cell'),
-    createOption('--recurse', 'with --geocode: also tiles of all cells in it'),
+    createOption('--geocode <code>', 'tiles of the cell with this geocode'),
+    createOption('--recurse', 'with --geocode: also the tiles of all smaller cells inside this cell'),
     createOption(
       '--datetime <a/b>',
       'a year, month, day or time, or a range of these such as 2024-05/2024-07 or ../2024-07-31',
     ),
-    createOption('--min-cloud <percent>', 'tiles with at least this much cloud', parseNumberOption),
-    createOption('--max-cloud <percent>', 'tiles with at most this much cloud', parseNumberOption),
+    createOption('--min-cloud <percent>', 'tiles with at least this percentage of cloud', parseNumberOption),
+    createOption('--max-cloud <percent>', 'tiles with at most this percentage of cloud', parseNumberOption),
     createOption(
       '--min-coverage <percent>',
-      'tiles with data in at least this much of the cell',
+      'tiles with data in at least this percentage of the cell',
       parseNumberOption,
     ),
     createOption(

@@ -60,7 +60,7 @@ export function withTrainingOptions(command: Command): Command {
     engineOption(),
     createOption(
       '--place-memory <size>',
-      'contained: memory limit of a process, 1MB or more; default 1GB, for cloud-removal 2GB',
+      'with --mode contained: memory limit of each process, 1MB or more; default 1GB, for cloud-removal 2GB',
       parsePlaceMemory,
     ),
   ]);

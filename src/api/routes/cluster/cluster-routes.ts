@@ -32,7 +32,7 @@ export const clusterRoutes: RouteGroup = async (server, { services }) => {
   let pending: ReturnType<typeof clusterUsage> | undefined;
   server.get(
     '/cluster/usage',
-    describe('CPU time, memory and bytes sent by each node that runs', {
+    describe('CPU time and memory of each running node, and the bytes that it has sent', {
       200: jsonResponse('Usage', 'The usage of the nodes'),
     }),
     () => {

@@ -6,7 +6,10 @@ import { document } from './docs-page-document.js';
 import { style } from './docs-page-style.js';
 
 export async function docsPageRoutes(server: FastifyInstance): Promise<void> {
-  servePage(server, '/docs', document, { summary: 'This API as a page', tags: ['operations'] });
+  servePage(server, '/docs', document, {
+    summary: 'The documentation of this API as a page',
+    tags: ['operations'],
+  });
   const read = (url: string | URL) => readFile(new URL(url), 'utf8');
   const swagger = (name: string) => () => read(import.meta.resolve(`@fastify/swagger-ui/static/${name}`));
   servePageFile(server, '/docs/page.css', CSS, async () => style);

@@ -74,7 +74,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
   server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & MosaicQuery }>(
     '/xyz/:collection/:z/:x/:y.:format',
     describe(
-      'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
+      'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x doubles its width and height in pixels',
       picture,
       { querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery }) },
     ),
@@ -84,7 +84,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
   server.get<{ Params: TileAddress; Querystring: MapQuery & MosaicQuery & FormatQuery }>(
     '/xyz/:collection/:z/:x/:y',
     describe(
-      'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
+      'A map tile in the format of the parameter `format`; by default png if part of the tile is transparent, else jpeg',
       picture,
       { querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...mosaicQuery, ...formatQuery }) },
     ),
@@ -165,7 +165,7 @@ export const mapRoutes: RouteGroup = async (server, { services }) => {
   server.get<{ Params: { itemId: string }; Querystring: MapQuery & FormatQuery }>(
     '/preview/:itemId',
     describe(
-      'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
+      'A preview in the format of the parameter `format`; by default png if part of the preview is transparent, else jpeg',
       picture,
       { querystring: closedObject({ ...renderQuery, ...formatQuery }) },
     ),

@@ -67,7 +67,7 @@ export const seriesRoutes: RouteGroup = async (server, { services: { imagery } }
   server.post<{ Body: ZoneBody }>(
     '/spectra',
     describe(
-      'The spectrum of a point or polygon on each date, of tiles of imaging spectrometers',
+      'The spectrum of a point or polygon on each date, from tiles of imaging spectrometers',
       { 200: jsonResponse('Spectra', 'Dates, the earliest first; wavelengths in nm') },
       { body: bodyOf({}) },
     ),

@@ -76,7 +76,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     '/jobs/:id',
     {
       preHandler: forwardToLeader(services, { fallBackToLocal: true }),
-      ...describe('Status of a job; if it failed, with its partial results', status),
+      ...describe('Status of a job; for a failed job also its partial results', status),
     },
     async (request) => {
       const job = await jobs.get(request.params.id);
@@ -92,7 +92,7 @@ export const jobRoutes: RouteGroup = async (server, { services }) => {
     {
       preHandler: forwardToLeader(services),
       ...describe(
-        'Results of a job; of a cancelled job, the results so far',
+        'Results of a job; for a cancelled job, the results until it was cancelled',
         { 200: { ...document, content: { ...document.content, ...parts.content } } },
         {
           // The hook for `f` adds it only to operations that always answer JSON.

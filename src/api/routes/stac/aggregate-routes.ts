@@ -64,13 +64,13 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
 
   server.get<{ Querystring: Params }>(
     '/aggregate',
-    describe('Counts over tiles', response, { querystring: query }),
+    describe('Counts of tiles, such as by day or by cell', response, { querystring: query }),
     async (request) => answer(request, request.query),
   );
 
   server.post<{ Body: Params }>(
     '/aggregate',
-    describe('Counts over tiles', response, { body }),
+    describe('Counts of tiles, such as by day or by cell', response, { body }),
     async (request) => answer(request, request.body),
   );
 
@@ -85,13 +85,15 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
 
   server.get<{ Params: { id: string }; Querystring: Params }>(
     '/collections/:id/aggregate',
-    describe('Counts over tiles of a collection', response, { querystring: query }),
+    describe('Counts of the tiles of a collection, such as by day or by cell', response, {
+      querystring: query,
+    }),
     async (request) => answer(request, await within(request.params.id, request.query)),
   );
 
   server.post<{ Params: { id: string }; Body: Params }>(
     '/collections/:id/aggregate',
-    describe('Counts over tiles of a collection', response, { body }),
+    describe('Counts of the tiles of a collection, such as by day or by cell', response, { body }),
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
 };

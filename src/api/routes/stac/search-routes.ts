@@ -136,7 +136,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
 
   server.get<{ Querystring: SearchParams }>(
     '/search',
-    describe('Search of tiles', response, { querystring: searchQuery }),
+    describe('Search for tiles', response, { querystring: searchQuery }),
     async (request, reply) => {
       reply.type(GEOJSON);
       return pageByGet(request, request.query);
@@ -146,7 +146,7 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
   server.post<{ Body: SearchParams; Querystring: ItemOptions }>(
     '/search',
     // Some clients add their users' parameters to the URL.
-    describe('Search of tiles', response, { body: searchBody, querystring: postQuery }),
+    describe('Search for tiles', response, { body: searchBody, querystring: postQuery }),
     async (request, reply) => {
       const base = baseUrl(request);
       const { bandAssets } = request.query;

@@ -30,7 +30,7 @@ export const trainingRoutes: RouteGroup = async (server, { services }) => {
   server.post<{ Body: CellInputs }>(
     '/training/place',
     describe(
-      'The files that are needed to train a model of one place',
+      'The files that a training of one place needs to read',
       { 200: jsonResponse('TrainingPlace', 'Its dates, with the paths of their files') },
       { body: closedObject(cellInputsSchema, { required: ['model'] }) },
     ),
@@ -41,7 +41,7 @@ export const trainingRoutes: RouteGroup = async (server, { services }) => {
   server.post<{ Body: CheckInputs }>(
     '/training/check',
     describe(
-      'Which models cannot be trained at one place, and why',
+      'The models that cannot be trained at one place, and the reasons',
       { 200: jsonResponse('CheckedPlace', 'The place') },
       {
         body: closedObject(

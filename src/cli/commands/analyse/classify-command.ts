@@ -46,7 +46,7 @@ export const classifyCommand = () =>
       ),
       createOption(
         '--precision <how>',
-        'mixed stores spectra in float16 and halves the bytes of gradients',
+        'full precision, or mixed precision, which stores spectra in float16 and halves the bytes of gradients',
       ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
       createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
     ],

@@ -11,7 +11,7 @@ export const clusterCommand = () =>
     options: [
       createOption(
         '--clusters <n>',
-        'clusters to find, 2 to 50',
+        'number of clusters to find, 2 to 50',
         parsePositiveIntegerOption,
       ).makeOptionMandatory(),
       createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),

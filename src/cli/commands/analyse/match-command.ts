@@ -24,7 +24,7 @@ export const matchCommand = () =>
         .default('sam'),
       createOption(
         '--threshold <value>',
-        'pixels with a worse match get no class: radians for sam, the value of the other methods',
+        'limit of the match; pixels with a worse match get no class. For sam it is an angle in radians, for the other methods a value of the map',
         parseNumberOption,
       ),
     ],

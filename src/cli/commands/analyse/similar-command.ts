@@ -19,10 +19,10 @@ export function similarCommand(): Command {
     [
       createOption(
         '-k, --limit <n>',
-        'number of places, 1000 at most (default: 10)',
+        'number of places to print, 1000 at most (default: 10)',
         parsePositiveIntegerOption,
       ),
-      createOption('--collection <id>', 'collection of a place that is given by its geocode'),
+      createOption('--collection <id>', 'collection of the place, if its geocode names the place'),
     ],
   );
   return withTarget(command).action(async (name: string, flags: SimilarFlags) => {

@@ -50,7 +50,11 @@ export const smoothCommand = () =>
         parsePositiveIntegerOption,
       ),
       createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption),
-      createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption),
+      createOption(
+        '--derivative <n>',
+        'order of the derivative with respect to the wavelength in nm: 0, 1 or 2; default 0',
+        parseIntegerOption,
+      ),
     ],
     inputsOf: async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
     print: printSmooth,
@@ -63,7 +67,7 @@ export const resampleCommand = () =>
     options: [
       createOption(
         '--sensor <name or file>',
-        'sentinel-2a, landsat-8, or a CSV with the centre and the FWHM of each band, nm',
+        'sentinel-2a, landsat-8, or a CSV file with the centre and the FWHM of each band in nm',
       ).makeOptionMandatory(),
     ],
     inputsOf: resampleInputs,
@@ -77,10 +81,13 @@ export const continuumCommand = () =>
     options: [
       createOption(
         '--range <from,to>',
-        'wavelengths such as 2100nm,2300nm; default: all bands',
+        'first and last wavelength of the bands, such as 2100nm,2300nm; default: all bands',
         wavelengthRange,
       ),
-      createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
+      createOption(
+        '--depth',
+        'make maps of the largest depth and of the wavelength of this depth, instead of spectra',
+      ),
     ],
     print: printContinuum,
   });

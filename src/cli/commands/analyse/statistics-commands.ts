@@ -37,12 +37,12 @@ export const anomalyCommand = () =>
     options: [
       createOption(
         '--window-pixels <outer[,inner]>',
-        'compare each pixel with the window around it, without the inner window; odd widths in pixels, such as 21,5',
+        'widths, in pixels, of the window around each pixel and of the inner window that is left out of it; odd numbers, such as 21,5',
         (text: string) => text.split(',').map(parsePositiveIntegerOption),
       ),
       createOption(
         '--components <n>',
-        'with --window-pixels: principal components in which pixels are compared; default 10',
+        'with --window-pixels: number of principal components in which pixels are compared; default 10',
         parsePositiveIntegerOption,
       ),
     ],

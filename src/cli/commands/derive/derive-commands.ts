@@ -48,7 +48,7 @@ export const fillCommand = () =>
       ),
       createOption(
         '--to-coverage <percent>',
-        'stop when this much of the cell has data; default 100',
+        'fill until this percentage of the cell has data; default 100',
         parseNumberOption,
       ),
       createOption(

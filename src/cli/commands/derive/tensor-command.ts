@@ -36,16 +36,19 @@ export function tensorCommand(): Command {
     [
       createOption(
         '--bands <list>',
-        'names or expressions such as red,nir,mask,ndvi,red/green, for spectra also 860nm or 12; <collection>/<name> reads it from that collection only',
+        'names of bands, or expressions, such as red,nir,mask,ndvi,red/green; for spectra also 860nm or 12; <collection>/<name> reads a band from that collection only',
       ).makeOptionMandatory(),
       createOption('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory(),
-      createOption('--as <kind>', 'type of the files in a folder; default npy').choices(['npy', 'tif']),
+      createOption('--as <kind>', 'if --output is a folder: type of the files in it; default npy').choices([
+        'npy',
+        'tif',
+      ]),
       createOption(
         '--resolution <metres>',
-        'pixel size; default: that of the finest data band',
+        'pixel size in metres; default: the pixel size of the finest data band',
         parseNumberOption,
       ),
-      createOption('--stored', 'stored numbers instead of physical values'),
+      createOption('--stored', 'write the stored numbers instead of physical values'),
     ],
   );
   return withJobOptions(command).action(async (flags: TensorFlags) => {

@@ -62,15 +62,15 @@ export function trainCommand(): Command {
       ),
       createOption(
         '--transfer <policy>',
-        'the model that each place starts from: none (the default); random: from a place of another cluster; similar: from the most similar place of its cluster; probe: the best of some candidates, or a fresh start, on a few patches; "tilewright texture" computes the clusters',
+        'the model that each place starts from: no model (none, the default); the model of a random place of another cluster (random); the model of the most similar place of its cluster (similar); the candidate that is best on a few patches, which may be a fresh start (probe); "tilewright texture" computes the clusters',
       ).choices(['none', 'random', 'similar', 'probe']),
       createOption(
         '--fine-tuning <schedule>',
-        'with --transfer: all layers learn (the default); head: only the last layers; gradual: only the last layers for a third of the epochs, then all',
+        'with --transfer, the layers that learn: all layers (all, the default); only the last layers (head); only the last layers for a third of the epochs, then all layers (gradual)',
       ).choices(['all', 'head', 'gradual']),
       createOption(
         '--representatives-first',
-        'train the most typical place of each cluster first, and start the others from these models',
+        'first train the most typical place of each cluster, then start the other places from these models',
       ),
       createOption('--curriculum', 'former name of --representatives-first').hideHelp(),
       createOption('--base <id>', 'regional: adapt this model instead of training one for all places'),
@@ -80,11 +80,11 @@ export function trainCommand(): Command {
       ),
       createOption(
         '--here',
-        'contained: train the single place that the filter selects on this machine; the server stores the model',
+        'with --mode contained: this machine, not the server, trains the single place that the filter selects; the server stores the model',
       ),
       createOption(
         '--manifests',
-        'contained: only print Jobs for Kubernetes, each of which trains one model of one place',
+        'with --mode contained: only print Jobs for Kubernetes; each Job trains one model of one place',
       ),
     ],
   );
