@@ -174,7 +174,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       rendezvous: config.cluster && rendezvous && { url: config.cluster.advertise, doors: rendezvous },
     }),
     storeModelProcess({ storage, finder }),
-    predictProcess({ storage, finder, cores, appliers }),
+    predictProcess({ storage, finder, textures, cores, appliers }),
     textureProcess(texture),
     spectralStatisticsProcess(analysis),
     mapProcess(analysis, pcaProcess),

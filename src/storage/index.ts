@@ -54,6 +54,7 @@ export {
   filesOf,
   firstVersionAt,
   fsyncPath,
+  geocodeOfModel,
   type ModelFileLocation,
   makeFolderDurably,
   modelFile,

@@ -73,6 +73,7 @@ const itemProperties = object({
   source: text,
   'model?': text,
   'model_version?': text,
+  'model_place?': { enum: ['own', 'region', 'other'] },
   pixel_coverage: percent,
   'eo:cloud_cover?': percent,
   'hsi:wavelength_min?': number,

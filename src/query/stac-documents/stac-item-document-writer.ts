@@ -4,9 +4,11 @@ import {
   type BandRecord,
   type CollectionRecord,
   type GroupRecord,
+  geocodeOfModel,
   schemaOf,
   type TileRecord,
   type TileSchema,
+  WORLD_CELL,
 } from '../../storage/index.js';
 import { bboxPolygon } from '../geometry/index.js';
 import { JsonBuffer } from './stac-document-buffer.js';
@@ -127,6 +129,13 @@ function timesText({ start, end, createdAt }: TileRecord, { collection, times }:
   return text;
 }
 
+/** Where the model of a tile was trained: at the place of the tile, in a region that contains it, or at another place. */
+function modelPlace(model: string, geocode: string): 'own' | 'region' | 'other' {
+  const trained = geocodeOfModel(model);
+  if (trained === geocode) return 'own';
+  return trained === WORLD_CELL || geocode.startsWith(trained) ? 'region' : 'other';
+}
+
 function propertiesText(tile: TileRecord, bounds: GridBounds, texts: CollectionText): string {
   const { west, south, east, north } = bounds;
   const { platform, cloudCover, footprint } = tile;
@@ -138,7 +147,9 @@ function propertiesText(tile: TileRecord, bounds: GridBounds, texts: CollectionT
     `,"geocode":"${geocode}","grid:code":"${tile.grid.toUpperCase()}-${geocode}","scene":"${escapeJsonText(tile.scene)}"` +
     `,"version":"${escapeJsonText(tile.version)}","source":"${tile.source}"`;
   if (tile.model)
-    text += `,"model":"${escapeJsonText(tile.model.id)}","model_version":"${escapeJsonText(tile.model.version)}"`;
+    text +=
+      `,"model":"${escapeJsonText(tile.model.id)}","model_version":"${escapeJsonText(tile.model.version)}"` +
+      `,"model_place":"${modelPlace(tile.model.id, tile.geocode)}"`;
   text += `,"pixel_coverage":${numberText(tile.coverage)}`;
   if (cloudCover !== null) text += `,"eo:cloud_cover":${numberText(cloudCover)}`;
   text += `,"proj:bbox":[${numberText(west)},${numberText(south)},${numberText(east)},${numberText(north)}]`;

@@ -1,6 +1,6 @@
 /**
  * Reads HDF5, netCDF-4 and HDF-EOS5 through h5wasm. Invariant: the library can open only the file that it was given (hdf5-sandbox.ts).
- * Imports files of a folder above (types) and the folders `crs`, `file`, `metadata` and `pixels`.
+ * Imports files of a folder above (types) and the folders `crs`, `file-access`, `metadata` and `pixels`.
  */
 export { type CubeLayout, openHdf5Cube } from './hdf5-cube-header.js';
 export { openHdf5 } from './hdf5-header.js';

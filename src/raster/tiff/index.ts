@@ -1,6 +1,6 @@
 /**
  * Reads TIFF, BigTIFF and GeoTIFF: IFDs, geo keys, mask images, blocks. Invariant: every offset is checked against the file before it is
- * used. Imports files of a folder above (types) and the folders `compression`, `compression/deflate`, `crs`, `file`, `metadata` and
+ * used. Imports files of a folder above (types) and the folders `compression`, `compression/deflate`, `crs`, `file-access`, `metadata` and
  * `pixels`.
  */
 

@@ -81,6 +81,12 @@ export function modelId(model: string, collection: string, grid: GridName, geoco
   return `${model}_${collection}_${cellName(grid, geocode)}`;
 }
 
+/** Returns the cell that an id of `modelId` names. */
+export function geocodeOfModel(id: string): string {
+  // The letter of the grid precedes it.
+  return id.slice(id.lastIndexOf('_') + 2);
+}
+
 let lastTime = 0;
 
 /**

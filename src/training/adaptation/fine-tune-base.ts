@@ -11,7 +11,7 @@ import { augmentedBatch, type Patches } from '../patches/index.js';
 const LEARNING_RATE_FACTOR = 0.1;
 /** Fraction of the steps in which the learning rate rises. */
 const WARMUP_FRACTION = 0.1;
-/** Adaptation runs this fraction of the epochs of a fresh training. With the two halves of `measureAgreement` it takes two thirds of its steps. */
+/** Fraction of the epochs of a fresh training. With the halves of `measureAgreement`, adaptation takes two thirds of its steps. */
 const EPOCHS_FRACTION = 1 / 3;
 
 export const adaptationEpochs = (epochs: number): number => Math.max(1, Math.round(epochs * EPOCHS_FRACTION));

@@ -55,7 +55,7 @@ export interface RankContribution {
 }
 
 export interface DataParallelResult {
-  /** Of the first rank, or of all ranks on request; all other members are equal on all ranks. */
+  /** The first rank returns the files, or all ranks on request. All other members are equal on all ranks. */
   files?: ModelFiles;
   losses: EpochLosses[];
   /** The epoch whose weights are kept. */

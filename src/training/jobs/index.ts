@@ -1,7 +1,8 @@
 /**
  * The `train` process of the job system: options, plan, modes, results and their merge. Invariant: each planned model ends exactly once, as
- * trained, skipped or failed. Imports the folders `data`, `distributed`, `evaluation`, `loop`, `models`, `patches`, `registry`, `texture`
- * (types), `transfer` and `workers` and the parts `async`, `derive`, `engines`, `jobs` (types), `query`, `raster` and `storage`.
+ * trained, skipped or failed. Imports the folders `adaptation`, `data`, `distributed`, `evaluation`, `learners`, `models`, `patches`,
+ * `registry`, `texture` (types), `transfer` and `train-cell` and the parts `async`, `derive`, `engines`, `jobs` (types), `query`, `raster`
+ * and `storage`.
  */
 
 export { DEFAULT_SEED, validationTime } from './train-job-inputs.js';

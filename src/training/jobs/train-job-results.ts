@@ -17,7 +17,7 @@ export interface TrainResults {
    * errors have no common unit.
    */
   pooled: PooledScores | null;
-  /** Of the regional mode: the base model, if the job trained it. */
+  /** The base model of the regional mode, if the job trained it. */
   base?: ModelResult;
   /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;

@@ -44,7 +44,7 @@ export interface PlannedModel {
   task: TrainCellTask;
 }
 
-/** What the fine-tuning of all cells has in common. */
+/** The inputs that the fine-tuning of all cells has in common. */
 type FineTuneStep = Pick<AdaptationStep, 'base' | 'withFresh'>;
 
 /** A cell that was fine-tuned. */

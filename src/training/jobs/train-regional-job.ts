@@ -26,9 +26,9 @@ import { type PlannedModel, TrainingRun } from './train-job-run.js';
 interface BaseModel {
   /** Undefined if this node has no cell with enough patches, so that it took no part in the training. */
   files?: SourceModelFiles;
-  /** Of a base that the job did not train. */
+  /** The record of a base that the job did not train. */
   record?: ModelVersionRecord;
-  /** On the node that stored it. */
+  /** Present on the node that stored it. */
   result?: ModelResult;
   /** The cells of this node without enough patches. */
   without?: Pick<PartialTrainResults, 'skipped' | 'failed'>;

@@ -76,7 +76,7 @@ export interface AdaptationProvenance {
   /** Scores on the validation patches. */
   errors: {
     base: Metrics;
-    /** Of a model that was trained for this place alone; absent if none was. */
+    /** The score of a model that was trained for this place alone; absent if none was. */
     fresh?: Metrics;
   };
 }

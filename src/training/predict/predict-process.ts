@@ -18,39 +18,38 @@ import {
   filterSchema,
   parseFilter,
   requireCollections,
-  searchTiles,
   type TileFinder,
 } from '../../query/index.js';
 import {
   type ModelRecord,
   type ModelVersionRecord,
-  modelId,
   modelVersionNotFound,
   type Storage,
   type TileRecord,
-  type TileSource,
   versionNamed,
   WORLD_CELL,
 } from '../../storage/index.js';
-import { listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
-import {
-  type AcquisitionFiles,
-  acquisitionFiles,
-  areAlike,
-  bandValueKinds,
-  coarsestGroup,
-  priorDates,
-} from '../data/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
+import { trainingCellKey } from '../data/index.js';
 import { noTrainedModel } from '../errors.js';
-import { getModelSpec, MODEL_NAMES, type ModelSpec } from '../models/index.js';
+import { MODEL_NAMES } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
-import { modelPixels } from './predict-pixel-size.js';
+import type { TextureIndex } from '../texture/index.js';
+import { planPrediction } from './plan-prediction.js';
+import {
+  type ChosenModel,
+  type Fallback,
+  isBase,
+  type ModelUse,
+  modelChooser,
+} from './predict-model-choice.js';
 import { PredictPool } from './predict-pool.js';
 import type { PredictTask } from './predict-task.js';
 
 interface PredictContext {
   storage: Storage;
   finder: TileFinder;
+  textures: TextureIndex;
   /** Maximum number of tiles made in parallel. */
   cores?: number;
   /** Functions that apply kinds of models of other parts, by the name of the kind. Such models apply to any collection. */
@@ -72,11 +71,17 @@ interface PredictInputs {
   version?: string;
   filter?: FilterParams;
   engine?: string;
+  /** For the name of a model: skips tiles whose places have no model of their own. Default: false. */
+  onlyOwn?: boolean;
 }
 
 export interface PredictResults extends DeriveResults {
   /** Applied models that are worse on their validation patches than the mean of their training values, by id. */
   worse: BelowBaselineModel[];
+  /** Tiles by the place of the model that maps them. Absent if one model was named, and in results of older versions. */
+  uses?: Record<ModelUse, number>;
+  /** The first places that have no model of their own and are mapped by another one. */
+  fallbacks?: Fallback[];
 }
 
 interface BelowBaselineModel {
@@ -98,13 +103,33 @@ const OUTPUTS = {
   },
   failed: { title: 'The first tiles that failed, with reasons', schema: OBJECTS },
   failures: { title: 'Tiles that failed', schema: { type: 'integer' } },
+  uses: {
+    title: 'Tiles by the place of their model: own, cluster (a similar place), base (the region)',
+    schema: { type: 'object', additionalProperties: { type: 'integer' } },
+  },
+  fallbacks: {
+    title: 'The first places without a model of their own, with the model that maps them',
+    schema: OBJECTS,
+  },
   worse: { title: 'Applied models that are worse than the mean of their training values', schema: OBJECTS },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
 const BELOW_BASELINE_SCHEMA = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, mean: NUMBER });
-/** Older versions do not report such models. */
-const PART = { allOf: [DERIVE_RESULTS, objectOf({}, { worse: listOf(BELOW_BASELINE_SCHEMA) })] };
+const USES_SCHEMA = objectOf({ own: COUNT, cluster: COUNT, base: COUNT });
+const FALLBACK_SCHEMA = objectOf({ collection: TEXT, geocode: TEXT, model: TEXT, use: TEXT, reason: TEXT });
+/** Maximum number of places in `fallbacks`. */
+const MAX_FALLBACKS = 1000;
+/** Older versions do not report these members. */
+const PART = {
+  allOf: [
+    DERIVE_RESULTS,
+    objectOf(
+      {},
+      { worse: listOf(BELOW_BASELINE_SCHEMA), uses: USES_SCHEMA, fallbacks: listOf(FALLBACK_SCHEMA) },
+    ),
+  ],
+};
 
 export function predictProcess(context: PredictContext): Process {
   const kinds = [...MODEL_NAMES, ...Object.keys(context.appliers ?? {})];
@@ -132,6 +157,12 @@ export function predictProcess(context: PredictContext): Process {
         },
         filter: filterSchema,
         engine: { enum: ENGINE_NAMES },
+        onlyOwn: {
+          type: 'boolean',
+          default: false,
+          description:
+            'For a kind of model: skips tiles whose places have no model of their own. By default the model of the most similar place of the cluster maps them, or else the base model of the region',
+        },
       },
     },
     outputs: OUTPUTS,
@@ -144,7 +175,7 @@ export function predictProcess(context: PredictContext): Process {
 }
 
 async function predict(
-  { storage, finder, cores = availableParallelism(), appliers = {} }: PredictContext,
+  { storage, finder, textures, cores = availableParallelism(), appliers = {} }: PredictContext,
   inputs: PredictInputs,
   job: JobContext,
 ): Promise<PredictResults> {
@@ -166,12 +197,23 @@ async function predict(
   const workers = new PredictPool(engine.name, cores);
   try {
     const applied = new Map<string, ModelVersionRecord>();
-    const choose = (model: ModelRecord) => {
-      const made = versionNamed(model, version);
-      if (made) applied.set(made.id, made);
-      return made;
-    };
-    const planned = planPredictions(storage, one ?? inputs.model, choose, filter, job.isMine);
+    const uses: Record<ModelUse, number> = { own: 0, cluster: 0, base: 0 };
+    const fallbacks = new Map<string, Fallback>();
+    const choose = one
+      ? async (tile: TileRecord) =>
+          isFor(one, tile) ? { model: versionNamed(one, version)!, use: 'own' as const } : undefined
+      : modelChooser(
+          { storage, textures, job },
+          { kind: inputs.model, version, onlyOwn: inputs.onlyOwn ?? false },
+        );
+    const planned = planPredictions(storage, choose, filter, job.isMine, (tile, chosen) => {
+      const { model, use, reason = '' } = chosen;
+      applied.set(model.id, model);
+      uses[use]++;
+      const { collection, geocode } = tile;
+      if (use !== 'own' && fallbacks.size < MAX_FALLBACKS)
+        fallbacks.set(trainingCellKey(tile), { collection, geocode, model: model.id, use, reason });
+    });
     const results = await deriveTiles(
       { storage, finder, workers },
       planned,
@@ -184,7 +226,7 @@ async function predict(
         'warning',
         `${id}, version ${version}, is worse than the mean of its training values: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; use another version, train it again or delete it`,
       );
-    return { ...results, worse };
+    return { ...results, worse, ...(!one && { uses, fallbacks: [...fallbacks.values()] }) };
   } finally {
     workers.close();
   }
@@ -192,7 +234,16 @@ async function predict(
 
 function mergePredicted(parts: PredictResults[]): PredictResults {
   const worse = new Map(parts.flatMap(({ worse = [] }) => worse.map((one) => [one.id, one])));
-  return { ...RESUMABLE_PROCESS.merge(parts), worse: [...worse.keys()].sort().map((id) => worse.get(id)!) };
+  const uses = parts.flatMap((part) => part.uses ?? []);
+  const total = (use: ModelUse) => uses.reduce((sum, one) => sum + one[use], 0);
+  return {
+    ...RESUMABLE_PROCESS.merge(parts),
+    worse: [...worse.keys()].sort().map((id) => worse.get(id)!),
+    ...(uses.length > 0 && {
+      uses: { own: total('own'), cluster: total('cluster'), base: total('base') },
+      fallbacks: parts.flatMap(({ fallbacks = [] }) => fallbacks).slice(0, MAX_FALLBACKS),
+    }),
+  };
 }
 
 /** Compares the scores on the validation patches. */
@@ -202,117 +253,31 @@ function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): 
   return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
 }
 
+/** `choose` returns undefined for tiles of other places, which are not counted. `onChosen` is called for each tile that is planned. */
 async function* planPredictions(
   storage: Storage,
-  by: ModelRecord | string,
-  choose: (model: ModelRecord) => ModelVersionRecord | undefined,
+  choose: (tile: TileRecord) => Promise<ChosenModel | { skipped: string } | undefined>,
   filter: Filter,
   isMine: JobContext['isMine'],
+  onChosen: (tile: TileRecord, chosen: ChosenModel) => void,
 ): AsyncGenerator<PlannedDerivation<PredictTask>> {
   for await (const tile of selectedTiles(storage, filter, isMine)) {
-    const { collection, grid, geocode } = tile;
-    if (typeof by !== 'string') {
-      if (isFor(by, tile)) yield* planOne(storage, choose(by)!, tile);
+    const chosen = await choose(tile);
+    if (!chosen) continue;
+    if ('skipped' in chosen) {
+      yield chosen;
       continue;
     }
-    const scanned = await storage.models.scan(modelId(by, collection, grid, geocode));
-    if (scanned?.error) {
-      yield { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
-      continue;
+    for await (const planned of planPrediction(storage, chosen, tile)) {
+      if ('task' in planned) onChosen(tile, chosen);
+      yield planned;
     }
-    const model = scanned?.record;
-    const made = model && choose(model);
-    if (made) yield* planOne(storage, made, tile);
-    else yield { skipped: `their places have no ${model ? 'such version of their ' : ''}model ${by}` };
   }
 }
 
 /** A model applies to its own cell, or to all cells within the cell of a distributed training. */
 function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecord): boolean {
   if (collection !== tile.collection || grid !== tile.grid) return false;
-  if ((card as CardSummary).mode !== 'distributed') return geocode === tile.geocode;
+  if (!isBase({ card })) return geocode === tile.geocode;
   return geocode === WORLD_CELL || tile.geocode.startsWith(geocode);
-}
-
-async function* planOne(
-  storage: Storage,
-  model: ModelVersionRecord,
-  tile: TileRecord,
-): AsyncGenerator<PlannedDerivation<PredictTask>> {
-  const spec = getModelSpec(model.model);
-  const { collection, scene, grid, geocode, start, end, platform } = tile;
-  const isCloudRemoval = spec.target.kind === 'clear';
-  const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
-  const cell = { collection, scene, grid, geocode };
-  const derivation = {
-    facts: { ...cell, source, start, end, platform, model: { id: model.id, version: model.version } },
-    inputs: [tile],
-    parameters: { model: model.id },
-  };
-  const date = acquisitionFiles(storage, spec.inputs, tile);
-  if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
-  if (isCloudRemoval && !tile.cloudCover) {
-    // Older versions made a tile of every date.
-    yield { obsolete: derivation };
-    return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
-  }
-  // Models of older versions, whose cards have no held-out ground, read only the date itself.
-  const { holdOut, distributed } = model.card as CardSummary;
-  const readsPrior = isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
-  const others = readsPrior ? await priorTiles(storage, spec, tile) : [];
-  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
-  const found = bandValueKinds(spec.inputs, [tile]);
-  if (found.some((one) => one !== values))
-    return yield {
-      skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}`,
-    };
-  // Models of older versions have no pixel size, and read a tile at the size of its bands.
-  const own = coarsestGroup(spec.inputs, tile)!;
-  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
-  if (size && 'skipped' in size) return yield size;
-  const topology = await storage.models.ensureFile(model, 'model.json');
-  const weights = await storage.models.ensureFile(model, 'weights.bin');
-  yield {
-    ...derivation,
-    // A new or changed date of the prior replaces the tile.
-    around: others.map((other) => other.tile),
-    // The recipe distinguishes tiles of older versions, which also changed clear pixels.
-    ...(isCloudRemoval && { recipe: 'fills cloud and shadow' }),
-    task: (made) => ({
-      tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
-      model: { name: model.model, topology, weights },
-      date,
-      others: others.map((other) => other.date),
-      size,
-      areCounts: values === 'scaled counts',
-      groups: {
-        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
-        ...Object.fromEntries(
-          tile.groups
-            .filter(({ role }) => role === 'data')
-            .map(({ width, height, name }) => [`${width}x${height}`, name]),
-        ),
-      },
-    }),
-  };
-}
-
-/** Returns other dates of the cell of a tile for the prior of cloud removal, the nearest in time first. */
-async function priorTiles(
-  storage: Storage,
-  { inputs }: ModelSpec,
-  tile: TileRecord,
-): Promise<{ tile: TileRecord; date: AcquisitionFiles }[]> {
-  const { collection, grid, geocode, source } = tile;
-  const filter = parseFilter({ collections: [collection], geocode, source });
-  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  const near = found.filter(
-    (other) => other.grid === grid && other.id !== tile.id && areAlike(inputs, tile, other),
-  );
-  const dates = [tile, ...near].flatMap((one) => {
-    const date = acquisitionFiles(storage, inputs, one);
-    return date ? [{ tile: one, date }] : [];
-  });
-  const tiles = dates.map((one) => one.tile);
-  return priorDates(tiles, 0).map((other) => dates[other]);
 }

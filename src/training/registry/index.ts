@@ -1,6 +1,6 @@
 /**
  * A trained model as stored: model card, version, and provenance. Invariant: a model and its card are stored together or not at all.
- * Imports the folders `data` (types), `evaluation` (types), `loop` (types), `models` and `warm-start` (types) and the parts `engines`
+ * Imports the folders `data` (types), `evaluation` (types), `learners` (types), `models` and `warm-start` (types) and the parts `engines`
  * (types), `grid` (types), `query` and `storage`.
  */
 

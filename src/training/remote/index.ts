@@ -1,7 +1,7 @@
 /**
  * Training outside of the node, for example in a Kubernetes Job: the manifest of a cell, the upload, and the job that stores it. Invariant:
- * an upload contains numbers only; the node builds topology and card itself. Imports the folders `data`, `jobs`, `loop` (types), `models`,
- * `patches`, `registry` and `workers` and the parts `derive`, `engines`, `jobs` (types), `query` and `storage` (types).
+ * an upload contains numbers only; the node builds topology and card itself. Imports the folders `data`, `jobs`, `learners` (types),
+ * `models`, `patches`, `registry` and `train-cell` and the parts `derive`, `engines`, `jobs` (types), `query` and `storage` (types).
  */
 export {
   type CellCheck,

@@ -39,7 +39,7 @@ export async function availableSourceModels(
   let older = 0;
   for await (const { record, error } of storage.models.scanAll()) {
     if (error) {
-      log('warning', `no place starts from a model whose record is damaged: ${error.message}`);
+      log('warning', `a model whose record is damaged is not used: ${error.message}`);
       continue;
     }
     if (!kinds.includes(record.model)) continue;
@@ -55,7 +55,7 @@ export async function availableSourceModels(
   if (older > 0)
     log(
       'warning',
-      `${plural(older, 'model')} of an older version cannot be used as sources, because their training ground may touch the held-out ground of other places; train them again`,
+      `${plural(older, 'model')} of an older version cannot be used at other places, because their training ground may touch the held-out ground of other places; train them again`,
     );
   return found;
 }

@@ -49,7 +49,7 @@ test('no cell starts from a model whose record is damaged, and a warning reports
     models.map(({ geocode }) => geocode),
     ['u201'],
   );
-  assert.match(warnings.join(), /^no place starts from a model whose record is damaged: .*ndvi_c_gu200/);
+  assert.match(warnings.join(), /^a model whose record is damaged is not used: .*ndvi_c_gu200/);
 });
 
 test('no cell starts from a model of an older version, or of a cell of another size', async (t) => {

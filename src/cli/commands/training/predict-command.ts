@@ -8,10 +8,10 @@ import {
   toFilterParams,
   withJobOptions,
 } from '../../options/index.js';
-import { formatMse, logToStderr } from '../../output/index.js';
+import { formatMse, logToStderr, print } from '../../output/index.js';
 import { runDerive } from '../derive/index.js';
 
-type PredictFlags = JobOptions & { engine?: string; version?: string };
+type PredictFlags = JobOptions & { engine?: string; version?: string; onlyOwn?: boolean };
 
 export function predictCommand(): Command {
   const command = new Command('predict')
@@ -24,14 +24,19 @@ export function predictCommand(): Command {
       parseModel,
     )
     .option('--version <version>', 'best, latest, or the name of a version (default: latest)')
-    .addOption(engineOption());
+    .addOption(engineOption())
+    .option(
+      '--only-own',
+      'skip tiles whose places have no model of their own, instead of using the model of a similar place or of the region',
+    );
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withJobOptions(command).action(async (model: string, flags: PredictFlags) => {
     const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
-    const { version, engine } = flags;
-    const inputs = { model, version, filter: toFilterParams(flags), engine };
+    const { version, engine, onlyOwn } = flags;
+    const inputs = { model, version, filter: toFilterParams(flags), engine, onlyOwn };
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
-    const { tiles, unchanged, failures, worse = [] } = results;
+    const { tiles, unchanged, failures, worse = [], uses } = results;
+    if (flags.format !== 'json' && uses && uses.cluster + uses.base > 0) print(describeUses(uses));
     if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
     // `train` has the same exit code if it trains no place.
     if (tiles + unchanged + failures === 0) process.exitCode = 1;
@@ -44,6 +49,12 @@ function parseModel(value: string): string {
   throw new InvalidArgumentError(
     'It must be ndvi, ndmi, cloud-removal, or the id of a model; "tilewright models" lists the ids.',
   );
+}
+
+function describeUses({ own, cluster, base }: NonNullable<PredictResults['uses']>): string {
+  const by = (count: number, whose: string) => (count > 0 ? [`${count} by the model of ${whose}`] : []);
+  const parts = [...by(own, 'their place'), ...by(cluster, 'a similar place'), ...by(base, 'the region')];
+  return `${plural(own + cluster + base, 'tile')}: ${parts.join(', ')}`;
 }
 
 const MAX_NAMED_MODELS = 5;

@@ -1,0 +1,123 @@
+/** Chooses the model that maps a tile: that of its place, otherwise that of a similar place, otherwise that of the region. */
+import type { JobContext } from '../../jobs/index.js';
+import {
+  type ModelRecord,
+  type ModelVersionRecord,
+  modelId,
+  type Storage,
+  type TileRecord,
+  versionNamed,
+  WORLD_CELL,
+} from '../../storage/index.js';
+import type { CardSummary } from '../registry/index.js';
+import type { TextureIndex } from '../texture/index.js';
+import { availableSourceModels, type SourceModelFinder, sourceModelFinder } from '../transfer/index.js';
+
+/**
+ * The place whose model maps a tile: its own, the most similar one of its texture cluster, or the region on which a base model was
+ * trained.
+ */
+export type ModelUse = 'own' | 'cluster' | 'base';
+
+export interface ChosenModel {
+  model: ModelVersionRecord;
+  use: ModelUse;
+  /** The reason why the place has no model of its own that can be used. */
+  reason?: string;
+}
+
+/** A place that is mapped by the model of another place or of a region. */
+export interface Fallback {
+  collection: string;
+  geocode: string;
+  /** Id of the model. */
+  model: string;
+  use: Exclude<ModelUse, 'own'>;
+  reason: string;
+}
+
+interface ChoiceContext {
+  storage: Storage;
+  textures: TextureIndex;
+  job: JobContext;
+}
+
+interface Choice {
+  /** Kind of model. */
+  kind: string;
+  /** `latest`, `best` or the name of a version. */
+  version: string;
+  /** True if places without a model of their own are skipped. */
+  onlyOwn: boolean;
+}
+
+type Cell = Pick<TileRecord, 'collection' | 'grid' | 'geocode'>;
+
+/** Returns a function that chooses the model of a cell, or returns the reason why there is none. It reads each cell once. */
+export function modelChooser(
+  context: ChoiceContext,
+  choice: Choice,
+): (cell: Cell) => Promise<ChosenModel | { skipped: string }> {
+  const { kind, version, onlyOwn } = choice;
+  const { storage } = context;
+  const known = new Map<string, Promise<ChosenModel | { skipped: string }>>();
+  let similar: Promise<SourceModelFinder> | undefined;
+
+  async function choose(cell: Cell): Promise<ChosenModel | { skipped: string }> {
+    const { collection, grid, geocode } = cell;
+    const scanned = await storage.models.scan(modelId(kind, collection, grid, geocode));
+    const own = scanned?.record && versionNamed(scanned.record, version);
+    if (own) return { model: own, use: 'own' };
+    const [skipped, reason] = scanned?.error
+      ? [
+          'the records of their models are damaged; "tilewright models" lists these',
+          'the record of its model is damaged',
+        ]
+      : [
+          `their places have no ${scanned?.record ? 'such version of their ' : ''}model ${kind}`,
+          `it has no ${scanned?.record ? 'such version of its ' : ''}model ${kind}`,
+        ];
+    if (onlyOwn) return { skipped };
+    similar ??= similarModels(context, kind);
+    const found = await (await similar)(cell);
+    if ('parents' in found) return { model: found.parents[0].model, use: 'cluster', reason };
+    const base = await baseOf(storage, kind, version, cell);
+    return base ? { model: base, use: 'base', reason } : { skipped };
+  }
+
+  return (cell) => {
+    const key = modelId(kind, cell.collection, cell.grid, cell.geocode);
+    const chosen = known.get(key) ?? choose(cell);
+    known.set(key, chosen);
+    return chosen;
+  };
+}
+
+async function similarModels(
+  { storage, textures, job }: ChoiceContext,
+  kind: string,
+): Promise<SourceModelFinder> {
+  // The policy `similar` draws no random number.
+  return sourceModelFinder(textures, await availableSourceModels(storage, [kind], job), 'similar', 0);
+}
+
+/** Returns the base model of the smallest region that contains a cell. */
+async function baseOf(
+  storage: Storage,
+  kind: string,
+  version: string,
+  { collection, grid, geocode }: Cell,
+): Promise<ModelVersionRecord | undefined> {
+  const regions = Array.from(geocode.slice(1), (_, i) => geocode.slice(0, geocode.length - 1 - i));
+  for (const region of [...regions, WORLD_CELL]) {
+    const record = (await storage.models.scan(modelId(kind, collection, grid, region)))?.record;
+    const base = record && versionNamed(record, version);
+    if (base && isBase(base)) return base;
+  }
+  return undefined;
+}
+
+/** True for a model of many cells. */
+export function isBase({ card }: Pick<ModelRecord, 'card'>): boolean {
+  return (card as CardSummary).mode === 'distributed';
+}
