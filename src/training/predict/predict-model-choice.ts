@@ -78,9 +78,12 @@ export function modelChooser(
           `it has no ${scanned?.record ? 'such version of its ' : ''}model ${kind}`,
         ];
     if (onlyOwn) return { skipped };
-    similar ??= similarModels(context, kind);
-    const found = await (await similar)(cell);
-    if ('parents' in found) return { model: found.parents[0].model, use: 'cluster', reason };
+    // A version that was named is not one of a similar place, whose best version would be used.
+    if (version === 'latest' || version === 'best') {
+      similar ??= similarModels(context, kind);
+      const found = await (await similar)(cell);
+      if ('parents' in found) return { model: found.parents[0].model, use: 'cluster', reason };
+    }
     const base = await baseOf(storage, kind, version, cell);
     return base ? { model: base, use: 'base', reason } : { skipped };
   }

@@ -65,7 +65,7 @@ test('no cell starts from a model of an older version, or of a cell of another s
     await putModel(storage, [tileIn('u200')], { geocode, mse: 0.01, mean: 0.02, isHeldOut });
   const models = await availableSourceModels(storage, ['ndvi'], { id: 'another job', log });
   assert.deepEqual(models.map(({ geocode }) => geocode).sort(), ['u201', 'u2020']);
-  assert.match(warnings.join(), /^1 model of an older version cannot be used as sources/);
+  assert.match(warnings.join(), /^1 model of an older version cannot be used at other places/);
 
   const about = { title: 'c', grid: 'geohash', precision: 4, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('c', { id: 'c', ...about })]);

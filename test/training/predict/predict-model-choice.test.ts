@@ -1,0 +1,84 @@
+/** Places without a model of their own are mapped by the model of a similar place, or of the region. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import type { PredictResults, TrainResults } from '../../../src/training/index.js';
+import { ingest, testNode, tilesOf } from '../../support/node.js';
+import { runProcess } from '../../support/process.js';
+import { tempFolder } from '../../support/temp.js';
+
+test('each tile is mapped by the model of its place, of a similar place, or of the region', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+  await ingest(node, { href: clear!.path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+  const raw = (await tilesOf(node)).length;
+  const train = (inputs: object) =>
+    runProcess<TrainResults>(node, 'train', { model: 'ndvi', epochs: 1, ...inputs });
+  const predict = (inputs: object = {}) =>
+    runProcess<PredictResults>(node, 'predict', { model: 'ndvi', filter: { collections: ['s'] }, ...inputs });
+  const predicted = async () => (await tilesOf(node)).filter(({ source }) => source === 'predicted');
+  const placesOf = async () => {
+    const items = await Promise.all(
+      (await predicted()).map(async ({ id }) =>
+        (await node.server.inject(`/collections/s/items/${id}`)).json(),
+      ),
+    );
+    return items.map(({ properties }) => `${properties.geocode} ${properties.model_place}`).sort();
+  };
+
+  // Only the base: no place has a model.
+  const { models } = await train({ mode: 'distributed', filter: { collections: ['s'], minCoverage: 90 } });
+  const [base] = models;
+  const byBase = await predict();
+  const served = byBase.tiles;
+  assert.ok(served > 0 && served <= raw);
+  assert.deepEqual(byBase.uses, { own: 0, cluster: 0, base: served });
+  assert.equal(byBase.fallbacks!.length, served);
+  assert.deepEqual(
+    [...new Set(byBase.fallbacks!.map(({ model, use, reason }) => `${model} ${use}: ${reason}`))],
+    [`${base!.id} base: it has no model ndvi`],
+  );
+  assert.ok((await placesOf()).every((place) => place.endsWith(' region')));
+  const first = await predicted();
+  assert.ok(first.every(({ model }) => model!.version === base!.version));
+
+  // A model of one place: its tile is replaced, the others are kept.
+  const { geocode } = base!.distributed!.places[0]!;
+  const own = (await train({ filter: { collections: ['s'], geocode } })).models[0]!;
+  const mixed = await predict();
+  assert.deepEqual(
+    [mixed.tiles, mixed.unchanged, mixed.uses],
+    [1, served - 1, { own: 1, cluster: 0, base: served - 1 }],
+  );
+  assert.deepEqual(
+    (await predicted()).map(({ id }) => id).sort(),
+    first.map(({ id }) => id).sort(),
+    'no second tile of the place',
+  );
+  assert.deepEqual(
+    (await placesOf()).filter((place) => place.endsWith(' own')),
+    [`${geocode} own`],
+  );
+
+  // With a cluster, its other places are mapped by that model.
+  await runProcess(node, 'texture', { clusters: 1 });
+  const shared = await predict();
+  assert.equal(shared.uses!.own, 1);
+  assert.ok(shared.uses!.cluster > 0);
+  assert.deepEqual(
+    [...new Set(shared.fallbacks!.filter(({ use }) => use === 'cluster').map(({ model }) => model))],
+    [own.id],
+  );
+  assert.ok((await placesOf()).some((place) => place.endsWith(' other')));
+
+  const only = await predict({ onlyOwn: true });
+  assert.deepEqual([only.unchanged, only.uses], [1, { own: 1, cluster: 0, base: 0 }]);
+  assert.deepEqual(only.fallbacks, []);
+  assert.equal(only.skipped['their places have no model ndvi'], raw - 1);
+
+  // A version name means versions of the model of each place.
+  const named = await predict({ version: own.version });
+  assert.deepEqual([named.unchanged, named.uses!.own], [1, 1]);
+});
