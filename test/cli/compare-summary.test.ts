@@ -1,8 +1,8 @@
 /** Figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lossCurves } from '../../src/cli/compare/comparison-convergence.js';
-import { costTable } from '../../src/cli/compare/comparison-tables.js';
+import { lossCurves } from '../../src/cli/compare/compare-convergence.js';
+import { costTable } from '../../src/cli/compare/compare-tables.js';
 import {
   type ComparedRun,
   type Comparison,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { usageFromSamples } from '../../src/cli/compare/comparison-usage.js';
+import { usageFromSamples } from '../../src/cli/compare/compare-usage.js';
 import {
   compareSpreads,
   computeSpread,

@@ -7,7 +7,6 @@ import { loadEngine, type Tf } from '../../src/engines/index.js';
 import { gridByName } from '../../src/grid/index.js';
 import { setOf } from '../../src/hyperspectral/class-labels/class-label-split.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
-import { fromFloat16, toFloat16 } from '../../src/hyperspectral/numeric/numeric-float16.js';
 import { eachPatch } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-each-patch.js';
 import {
   GROUP,
@@ -19,6 +18,7 @@ import type { SpectrumFile } from '../../src/hyperspectral/spectrum-reading/read
 import { labelledPatches } from '../../src/hyperspectral/training-samples/sample-labelled-patches.js';
 import { readRaster } from '../../src/raster/index.js';
 import { exportOnnx, loadModel, type PredictResults } from '../../src/training/index.js';
+import { fromFloat16, toFloat16 } from '../../src/utils/float16.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

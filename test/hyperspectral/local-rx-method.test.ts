@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
 import type { AnomalyResults } from '../../src/hyperspectral/index.js';
 import { localRxDistances } from '../../src/hyperspectral/pixel-methods/local-rx-method.js';
-import type { Neighbour } from '../../src/hyperspectral/spectrum-reading/read-neighbour-blocks.js';
+import type { Neighbour } from '../../src/hyperspectral/spectrum-reading/spectrum-neighbour-blocks.js';
 import { pcaOrMnf } from '../../src/hyperspectral/transforms/pca-mnf-transform.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -5,8 +5,8 @@ import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { TrainingOptions } from '../options/index.js';
-import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './comparison-data.js';
-import { measureUsage, type ReadUsage } from './comparison-usage.js';
+import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './compare-data.js';
+import { measureUsage, type ReadUsage } from './compare-usage.js';
 
 type CompareInputs = TrainingOptions & { model: string; filter: FilterParams };
 
@@ -39,7 +39,15 @@ export async function compareModes(
 ): Promise<Comparison> {
   const train = (what: string, mode: TrainingMode, seed: number, epochs = inputs.epochs) => {
     const { placeMemory, ...rest } = inputs;
-    const given = { ...rest, mode, seed, epochs, store: false, ...(mode === 'contained' && { placeMemory }) };
+    const given = {
+      ...rest,
+      mode,
+      seed,
+      epochs,
+      store: false,
+      ...(mode === 'contained' && { placeMemory }),
+      ...(mode === 'regional' && { fresh: false }),
+    };
     return client.run<TrainResults>('train', given, {
       signal,
       onProgress: (progress) => onProgress(what, progress),

@@ -4,12 +4,12 @@
  * `client`, `html`, `query` (types), `storage` and `training`.
  */
 
+export { describeDifferences } from './compare-cells.js';
+export { toCsv } from './compare-csv.js';
+export { type ComparedRun, type Comparison, runOrder } from './compare-data.js';
+export { cellScores, MEASURES_OF } from './compare-measures.js';
 export { concurrentJobs } from './compare-modes.js';
-export { describeDifferences } from './comparison-cells.js';
-export { toCsv } from './comparison-csv.js';
-export { type ComparedRun, type Comparison, runOrder } from './comparison-data.js';
-export { cellScores, MEASURES_OF } from './comparison-measures.js';
-export { renderComparison } from './comparison-report.js';
+export { renderComparison } from './compare-report.js';
 export {
   bytesText,
   compareSpreads,
@@ -17,8 +17,8 @@ export {
   digits,
   type Spread,
   spreadText,
-} from './comparison-spread.js';
-export { cellSummaries, countWins, modeSummary, netBytes, runsOfMode } from './comparison-summary.js';
-export { betterText } from './comparison-tables.js';
-export { measureUsage, type Usage } from './comparison-usage.js';
+} from './compare-spread.js';
+export { cellSummaries, countWins, modeSummary, netBytes, runsOfMode } from './compare-summary.js';
+export { betterText } from './compare-tables.js';
+export { measureUsage, type Usage } from './compare-usage.js';
 export { type CompareFlags, runCompare } from './run-compare.js';

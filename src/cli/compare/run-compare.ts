@@ -11,14 +11,14 @@ import { interruptSignal } from '../cli-signals.js';
 import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
 import { type JobOptions, type TrainingOptions, toTrainingInputs } from '../options/index.js';
 import { logToStderr, print, printJson, printTable, withProgressLine } from '../output/index.js';
+import { describeDifferences, hasFailedCells } from './compare-cells.js';
+import { toCsv } from './compare-csv.js';
+import type { ComparedRun, Comparison, FailedRun } from './compare-data.js';
 import { compareModes } from './compare-modes.js';
-import { describeDifferences, hasFailedCells } from './comparison-cells.js';
-import { toCsv } from './comparison-csv.js';
-import type { ComparedRun, Comparison, FailedRun } from './comparison-data.js';
-import { renderComparison } from './comparison-report.js';
-import { baselinesText } from './comparison-summary.js';
-import { accuracyTable, cellTable, costTable } from './comparison-tables.js';
-import type { ReadUsage } from './comparison-usage.js';
+import { renderComparison } from './compare-report.js';
+import { baselinesText } from './compare-summary.js';
+import { accuracyTable, cellTable, costTable } from './compare-tables.js';
+import type { ReadUsage } from './compare-usage.js';
 
 export type CompareFlags = JobOptions &
   TrainingOptions & {

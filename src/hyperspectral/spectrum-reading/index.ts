@@ -3,7 +3,6 @@
  * parts `derive`, `expressions`, `grid`, `imagery`, `query`, `raster` and `storage` (types).
  */
 
-export { eachBlockWithNeighbours, eachPixelWithNeighbours, type Neighbour } from './read-neighbour-blocks.js';
 export { findNeighbourSpectra, neighbourFiles } from './read-neighbour-spectra.js';
 export {
   eachBlock,
@@ -21,3 +20,8 @@ export {
   type TileSpectrum,
   tileSpectrum,
 } from './readable-tile-spectrum.js';
+export {
+  eachBlockWithNeighbours,
+  eachPixelWithNeighbours,
+  type Neighbour,
+} from './spectrum-neighbour-blocks.js';

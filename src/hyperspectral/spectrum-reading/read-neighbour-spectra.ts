@@ -4,9 +4,9 @@ import { searchAllTiles } from '../../derive/index.js';
 import { gridByName } from '../../grid/index.js';
 import { and, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import type { Neighbour } from './read-neighbour-blocks.js';
 import type { TileSpectrum } from './readable-tile-spectrum.js';
 import { spectrumFile } from './readable-tile-spectrum.js';
+import type { Neighbour } from './spectrum-neighbour-blocks.js';
 
 interface NeighbourTile {
   tile: TileRecord;

@@ -3,8 +3,8 @@
  * encoded and decoded is unchanged. Imports the parts `grid` (types) and `raster`.
  */
 
+export { schemaOf, type TileSchema, TileSchemas } from './record-tile-schema.js';
+export { decodeTiles, type EncodedTiles, TileBatch } from './record-tile-wire-format.js';
 export * from './record-wavelength-range.js';
 export { CURSOR_SCHEMA, checkEncodedTiles, TILE_RECORD_SCHEMA, TIME_SCHEMA } from './record-wire-schemas.js';
 export type * from './records.js';
-export { schemaOf, type TileSchema, TileSchemas } from './tile-record-schema.js';
-export { decodeTiles, type EncodedTiles, TileBatch } from './tile-record-wire-format.js';

@@ -9,7 +9,7 @@ import {
   TEXT,
   tupleOf,
 } from '../../utils/json-schema.js';
-import type { EncodedTiles } from './tile-record-wire-format.js';
+import type { EncodedTiles } from './record-tile-wire-format.js';
 
 /** JSON Schema of a time in ms since 1970, within the range of `Date`. */
 export const TIME_SCHEMA = { type: 'number', minimum: -8.64e15, maximum: 8.64e15 } as const;

@@ -16,7 +16,7 @@ import type { ChosenModel } from './predict-model-choice.js';
 import { modelPixels } from './predict-pixel-size.js';
 import type { PredictTask } from './predict-task.js';
 
-/** Yields the derivation of the predicted tile, or the reason why there is none. */
+/** Yields the derivation of the predicted tile, or the reason why the tile is skipped. */
 export async function* planPrediction(
   storage: Storage,
   { model, use }: ChosenModel,

@@ -53,7 +53,7 @@ interface Choice {
 
 type Cell = Pick<TileRecord, 'collection' | 'grid' | 'geocode'>;
 
-/** Returns a function that chooses the model of a cell, or returns the reason why there is none. It reads each cell once. */
+/** Returns a function that chooses the model of a cell, or returns the reason why the cell has none. It reads each cell once. */
 export function modelChooser(
   context: ChoiceContext,
   choice: Choice,

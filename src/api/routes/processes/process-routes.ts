@@ -5,7 +5,7 @@ import { processNotFound } from '../../errors.js';
 import { baseUrl, link, listPaging, type Paging, toPage } from '../../http/index.js';
 import { closedObject, describeWithTag, jsonResponse, publishedSchema } from '../../schemas/index.js';
 import { type ExecuteRequest, wantedResultOptions } from './execute-process-request.js';
-import { jobRoutes } from './job-routes.js';
+import { jobRoutes } from './process-job-routes.js';
 import { executionRoute, sendJob, startJob } from './start-process-request.js';
 
 /** The jobs of these processes get paths on the server's disk. Their own routes check or create the paths. */

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { Level } from 'level';
 import { decodeRecord, encodeRecord } from '../../../src/storage/catalogue/catalogue-record-codec.js';
 import { type GroupRecord, Storage, schemaOf, type TileRecord, verify } from '../../../src/storage/index.js';
-import { TileSchemas } from '../../../src/storage/records/tile-record-schema.js';
+import { TileSchemas } from '../../../src/storage/records/record-tile-schema.js';
 import { atEnd } from '../../support/at-end.js';
 import { groupLists } from '../../support/groups.js';
 import { storageProblems } from '../../support/storage-problems.js';

@@ -1,7 +1,7 @@
 /** The tables of a comparison, for the terminal and for the report. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import type { ComparedRun, Comparison } from './comparison-data.js';
-import { MEASURES, MEASURES_OF, type Measure, trainedCells } from './comparison-measures.js';
+import type { ComparedRun, Comparison } from './compare-data.js';
+import { MEASURES, MEASURES_OF, type Measure, trainedCells } from './compare-measures.js';
 import {
   bytesText,
   compareSpreads,
@@ -9,9 +9,9 @@ import {
   digits,
   type Spread,
   spreadText,
-} from './comparison-spread.js';
-import { cellSummaries, countWins, type ModeSummary, modeSummary } from './comparison-summary.js';
-import type { Usage } from './comparison-usage.js';
+} from './compare-spread.js';
+import { cellSummaries, countWins, type ModeSummary, modeSummary } from './compare-summary.js';
+import type { Usage } from './compare-usage.js';
 
 export interface TextTable {
   /** A description in a sentence or two. */

@@ -1,6 +1,6 @@
 /** The data of a comparison: trainings of one model in several modes with the same seeds. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import type { Usage } from './comparison-usage.js';
+import type { Usage } from './compare-usage.js';
 
 export interface ComparedRun {
   mode: TrainingMode;

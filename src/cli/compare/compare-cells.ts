@@ -1,7 +1,7 @@
 /** Compares the cells on which the runs of a comparison trained. */
 import { summariseReasons } from '../../training/index.js';
-import type { ComparedRun, Comparison } from './comparison-data.js';
-import { cellScores, trainedCells } from './comparison-measures.js';
+import type { ComparedRun, Comparison } from './compare-data.js';
+import { cellScores, trainedCells } from './compare-measures.js';
 
 type Runs = Pick<Comparison, 'runs'>;
 

@@ -1,7 +1,7 @@
 /** The error on the validation patches after each epoch. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import type { Comparison } from './comparison-data.js';
-import { runsOfMode } from './comparison-summary.js';
+import type { Comparison } from './compare-data.js';
+import { runsOfMode } from './compare-summary.js';
 
 interface LossCurve {
   mode: TrainingMode;

@@ -1,8 +1,8 @@
 /** Writes a comparison as CSV with one figure per row, for spreadsheets, pandas and R. */
-import { cellLabels } from './comparison-cells.js';
-import type { ComparedRun, Comparison } from './comparison-data.js';
-import { MEASURES_OF, measureValue, pooledMeasure, trainedCells } from './comparison-measures.js';
-import { netBytes } from './comparison-summary.js';
+import { cellLabels } from './compare-cells.js';
+import type { ComparedRun, Comparison } from './compare-data.js';
+import { MEASURES_OF, measureValue, pooledMeasure, trainedCells } from './compare-measures.js';
+import { netBytes } from './compare-summary.js';
 
 const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
 

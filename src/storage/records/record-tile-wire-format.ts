@@ -1,5 +1,5 @@
 /** Tile records in messages between nodes: the common part of the tiles of a product is sent once. */
-import type { TileRecord } from './records.js';
+
 import {
   joinGroups,
   schemaOf,
@@ -7,7 +7,8 @@ import {
   type TileGroupPart,
   type TileSchema,
   tilePart,
-} from './tile-record-schema.js';
+} from './record-tile-schema.js';
+import type { TileRecord } from './records.js';
 
 export interface EncodedTiles {
   layouts: TileSchema[];

@@ -1,7 +1,7 @@
 /** Medians and ranges of the runs of each mode. */
 import type { Metrics, TrainingMode } from '../../training/index.js';
-import { cellLabels, commonCells, describeDifferences } from './comparison-cells.js';
-import type { ComparedRun, Comparison } from './comparison-data.js';
+import { cellLabels, commonCells, describeDifferences } from './compare-cells.js';
+import type { ComparedRun, Comparison } from './compare-data.js';
 import {
   cellScores,
   MEASURES_OF,
@@ -10,9 +10,9 @@ import {
   measureValue,
   pooledMeasure,
   wins,
-} from './comparison-measures.js';
-import { computeSpread, type Spread, spreadText } from './comparison-spread.js';
-import type { Usage } from './comparison-usage.js';
+} from './compare-measures.js';
+import { computeSpread, type Spread, spreadText } from './compare-spread.js';
+import type { Usage } from './compare-usage.js';
 
 export interface ModeSummary {
   mode: TrainingMode;

@@ -16,13 +16,13 @@ import {
   significant,
   trusted,
 } from '../../html/index.js';
-import { describeDifferences, excludedCellReasons } from './comparison-cells.js';
-import { lossCurves } from './comparison-convergence.js';
-import type { Comparison } from './comparison-data.js';
-import { type Line, lineChart } from './comparison-line-chart.js';
-import { bytesText, digits } from './comparison-spread.js';
-import { baselinesText, runsOfMode } from './comparison-summary.js';
-import { accuracyTable, cellTable, costTable, runTable, type TextTable } from './comparison-tables.js';
+import { describeDifferences, excludedCellReasons } from './compare-cells.js';
+import { lossCurves } from './compare-convergence.js';
+import type { Comparison } from './compare-data.js';
+import { type Line, lineChart } from './compare-line-chart.js';
+import { bytesText, digits } from './compare-spread.js';
+import { baselinesText, runsOfMode } from './compare-summary.js';
+import { accuracyTable, cellTable, costTable, runTable, type TextTable } from './compare-tables.js';
 
 /** Information that a reader needs to judge the figures and to repeat the comparison. */
 interface ReportContext {
