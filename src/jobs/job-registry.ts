@@ -23,9 +23,9 @@ export interface JobRegistry {
    * not know it.
    */
   isLedHere(job: JobRecord): Promise<boolean>;
-  /** Records in the published entry of `job` that the job `by` retries it. */
+  /** Notes in the published entry of `job` that another job, with the id `by`, retries it. */
   markRetried(job: string, by: string): Promise<void>;
-  /** True if the cluster knows that the job has ended, so that no node runs it again. This node has led the job. */
+  /** True if the cluster knows that the job has ended, so that no node runs it again. Only for jobs that this node has led. */
   hasPublishedEnd(job: string): Promise<boolean>;
   /** True if this node works on a task of the job. The job may be led by another node. */
   isWorkedOn(job: string): boolean;

@@ -116,7 +116,7 @@ export interface Hdf5CubeBlocks extends BlockSize {
   errors?: { dataset: string; bits: number };
 }
 
-/** Number formats of raw images in addition to `DataType`; they are read as float64. */
+/** Number formats of raw images: those of `DataType`, and 64-bit integers, which are read as float64. */
 export type StoredType = DataType | 'int64' | 'uint64';
 
 /** A raw image that an ENVI header describes. A block is one row. */
@@ -180,7 +180,7 @@ export interface MultiDatasetFile {
   path: string;
   kind: 'hdf4' | 'hdf5' | 'netcdf';
   subdatasets: Subdataset[];
-  /** Attributes of the file. Attributes in HDF-EOS metadata have their own names, such as RANGEBEGINNINGDATE. */
+  /** Attributes of the file. Those inside an HDF-EOS metadata block are listed one by one, such as RANGEBEGINNINGDATE. */
   metadata: Record<string, string>;
 }
 

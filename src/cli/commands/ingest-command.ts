@@ -109,7 +109,7 @@ function ingestOptions(): Option[] {
     createOption('--layer <name>', 'name of the array to ingest from a MATLAB file with several arrays'),
     createOption(
       '--cloud-test',
-      'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
+      'detect cloud by reflectance if the product has no cloud mask (needs six bands, which it finds by their names)',
     ),
     createOption(
       '--compress <method>',
@@ -207,8 +207,8 @@ function printWarnings({ scenes, passedOver, skipped = [], failed }: IngestResul
 }
 
 /**
- * Checks values that are invalid for any input, so that they are wrong usage. Throws TW_INGEST_BAD_OPTION, TW_INGEST_BAD_PATTERN and
- * TW_RASTER_UNKNOWN_CRS.
+ * Checks the options whose values can be invalid whatever the input, so that these are reported as wrong usage. Throws
+ * TW_INGEST_BAD_OPTION, TW_INGEST_BAD_PATTERN and TW_RASTER_UNKNOWN_CRS.
  */
 async function requireOptions(flags: IngestFlags): Promise<void> {
   const { datetime, position, namePattern } = flags;
@@ -220,7 +220,7 @@ async function requireOptions(flags: IngestFlags): Promise<void> {
 
 /**
  * Checks the paths before a data folder is created, so that a mistyped path does not create one. Throws TW_CLI_NOT_FOLDER, and
- * TW_INGEST_NOT_RECOGNISED if there is neither an input nor a data folder. Otherwise the job reports a missing input.
+ * TW_INGEST_NOT_RECOGNISED if there is neither an input nor a data folder. If one exists, the job reports the inputs that are missing.
  */
 async function requireInputs(paths: string[], { watch, server, data }: IngestFlags): Promise<void> {
   if (watch) return requireFolders(paths);
@@ -308,7 +308,7 @@ async function findFilesToUpload(paths: string[], namePattern: string | undefine
   const finder = inputFinder(namePattern);
   const files: FilesToUpload = { inputs: [], passedOver: [], skipped: [] };
   for (const path of paths) {
-    // A path that cannot be sent is reported when it is sent.
+    // A path that does not exist is kept here; `uploadAll` reports it.
     const isFolder = await stat(path).then(
       (info) => info.isDirectory(),
       () => false,

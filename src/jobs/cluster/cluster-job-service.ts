@@ -117,7 +117,7 @@ export class ClusterJobService implements JobService {
       const job = jobRecordOf(entry);
       if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) records.push(job);
     }
-    // A job that ends between the reads of two pages appears twice.
+    // `records` has a job twice if it ended between the reads of two pages. The map keeps one record of each job.
     const newest = new Map(records.sort((a, b) => (a.id < b.id ? 1 : -1)).map((job) => [job.id, job]));
     return [...newest.values()].slice(0, limit);
   }

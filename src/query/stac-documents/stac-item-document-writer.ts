@@ -129,7 +129,7 @@ function timesText({ start, end, createdAt }: TileRecord, { collection, times }:
   return text;
 }
 
-/** Where the model of a tile was trained: at the place of the tile, in a region that contains it, or at another place. */
+/** Returns where the model of a tile was trained: at the place of the tile, in a region that contains it, or at another place. */
 function modelPlace(model: string, geocode: string): 'own' | 'region' | 'other' {
   const trained = geocodeOfModel(model);
   if (trained === geocode) return 'own';

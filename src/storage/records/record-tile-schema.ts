@@ -14,7 +14,7 @@ export type SchemaGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc3
 };
 export type TileSchema = readonly SchemaGroup[];
 
-/** The part of a group that differs from tile to tile. One percentage stands for all bands if they are equal. */
+/** The part of a group that differs from tile to tile. `valid` is one number if the percentages of all bands are equal. */
 export type TileGroupPart = [
   width: number,
   height: number,
@@ -39,7 +39,7 @@ export function schemaOf({ groups }: TileRecord): TileSchema | undefined {
   return sourceParts.get(groups)?.schema;
 }
 
-/** The groups of a tile of this schema, which `schemaOf` returns for them. */
+/** Makes the groups of a tile from its schema and its parts. `schemaOf` later returns this schema for the tile. */
 export function joinGroups(schema: TileSchema, parts: TileGroupPart[]): GroupRecord[] {
   const groups = parts.map((part, g) => joinGroup(schema[g], part));
   sourceParts.set(groups, { schema, parts });
@@ -51,11 +51,11 @@ export const tilePart = (groups: GroupRecord[]): TileGroupPart[] =>
   sourceParts.get(groups)?.parts ?? groups.map(groupTilePart);
 
 /**
- * The schemas of one catalogue. A product has a few, or one a scene if its scale depends on the sun (Landsat level 1).
- * All are kept in memory, and none is ever removed.
+ * The schemas of one catalogue. A product has a few schemas. If the scale of its bands depends on the sun (Landsat level 1), it has one
+ * for each scene. All are kept in memory, and none is ever removed.
  *
- * Invariant: a schema that an encoded record names is on disk, or in `unwritten`, which is part of every batch until one is
- * on disk. So no record is on disk without its schema.
+ * Invariant: if an encoded record names a schema, the schema is on disk or in `unwritten`. Every batch contains the schemas of
+ * `unwritten`, until one of these batches is on disk. So no record is on disk without its schema.
  */
 export class TileSchemas {
   /** Digests of schemas that a record names and the catalogue lacks. */
@@ -87,8 +87,8 @@ export class TileSchemas {
   }
 
   /**
-   * The record of this id, which takes over the objects of `stored`. Records of folders of format 1 are not encoded. Throws
-   * TW_STORAGE_CORRUPT if the schema is missing.
+   * Returns the record of this id. It reuses the objects of `stored` and does not copy them. Records of folders of format 1 are not
+   * encoded. Throws TW_STORAGE_CORRUPT if the schema is missing.
    */
   decode(id: string, stored: StoredTile | TileRecord): TileRecord {
     if (!('layout' in stored)) return stored;

@@ -22,9 +22,9 @@ interface SavedModel {
 }
 
 /**
- * Returns the ONNX file (operator set 17) of a model that was saved as `model.json` and `weights.bin`. Inputs and outputs have the names
- * of their layers and the axes of tfjs: batch, row, column, channel; or batch and number. `about`: a description for readers, written into
- * the file. Throws TW_TRAIN_ONNX_LAYER, TW_TRAIN_ONNX_WEIGHTS.
+ * Returns the ONNX file (operator set 17) of a model that was saved as `model.json` and `weights.bin`. Inputs and outputs have the names of
+ * their layers. Their axes are those of tfjs: (batch, row, column, channel) for images, (batch, channel) for lists of numbers. `about`: a
+ * description for readers, written into the file. Throws TW_TRAIN_ONNX_LAYER, TW_TRAIN_ONNX_WEIGHTS.
  */
 export function exportOnnx(modelJson: Uint8Array, weightsBin: Uint8Array, about: string): Buffer {
   const { modelTopology, weightsManifest }: SavedModel = JSON.parse(Buffer.from(modelJson).toString());

@@ -31,11 +31,14 @@ import type { AdaptationStep, TrainCellTask } from './train-cell-task.js';
 interface TunedState extends UpdateAgreement {
   task: string;
   losses: EpochLosses[];
+  /** Duration of the fine-tuning, without the fresh model. */
+  seconds: number;
   /** Score of a fresh model on the validation patches; absent if none was trained. */
   fresh?: Metrics;
 }
 
-type Adapted = Omit<TrainedCell, 'bytesRead' | 'seconds'>;
+/** `seconds` is the duration of the fine-tuning. */
+type Adapted = Omit<TrainedCell, 'bytesRead'>;
 
 /** First step: returns the agreement of the halves. Throws TW_TRAIN_BASE, TW_TRAIN_DIVERGED. */
 export async function fineTuneCell(
@@ -76,6 +79,7 @@ export async function interpolateCell(
       ...report,
       files: await saveModel(tf, model),
       losses: state.losses,
+      seconds: state.seconds,
       epochs: state.losses.length,
       bestEpoch: state.losses.length,
       ...(spec.target.kind === 'mean' && { predictions: held }),
@@ -125,6 +129,7 @@ async function tuned(
   const name = fingerprint(engine, task, base, withFresh);
   const found = await readStateFile<TunedState>(file, name);
   if (found) return { state: found.state, weights: sliceWeights(base, found.values) };
+  const started = performance.now();
   const { seed } = task;
   const total = task.epochs ?? spec.epochs;
   const epochs = adaptationEpochs(total);
@@ -138,7 +143,8 @@ async function tuned(
     },
   });
   const agreement = await measureAgreement(tf, spec, base, model, dataset, { epochs, seed });
-  const state: TunedState = { task: name, ...agreement, losses };
+  const seconds = (performance.now() - started) / 1000;
+  const state: TunedState = { task: name, ...agreement, losses, seconds };
   if (withFresh) state.fresh = await freshScore(tf, spec, dataset, task);
   await writeStateFile(
     file,

@@ -78,7 +78,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     return { tuned: await fineTuneCell(loaded, spec, dataset, task, adaptation, onEpoch) };
   if (adaptation) {
     const adapted = await interpolateCell(loaded, spec, dataset, task, adaptation, scoreTileOf);
-    return { trained: { ...adapted, bytesRead, seconds: seconds() } };
+    return { trained: { ...adapted, bytesRead, seconds: adapted.seconds + seconds() } };
   }
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     seed,
