@@ -110,6 +110,39 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     );
   });
 
+  await t.test(
+    'the nodes of a region share one base and one shrinkage, and each adapts its places',
+    async () => {
+      const inputs = { ...training, mode: 'regional', epochs: 3, fresh: false };
+      const started = await startJob(b, 'train', inputs);
+      const { base, models, skipped } = await resultsOf<TrainResults>(c, started);
+      assert.deepEqual(skipped, trained.skipped);
+      assert.ok(base!.distributed!.members.length >= 2);
+      assert.deepEqual(
+        models.map(({ geocode }) => geocode),
+        base!.distributed!.places.map(({ geocode }) => geocode),
+      );
+      const shared = models.map(({ adaptation }) =>
+        JSON.stringify([adaptation!.base, adaptation!.shrinkage]),
+      );
+      assert.equal(new Set(shared).size, 1, shared.join());
+      assert.deepEqual(models[0]!.adaptation!.base, { id: base!.id, version: base!.version });
+      for (const { geocode, adaptation } of models) {
+        const place = base!.distributed!.places.find((one) => one.geocode === geocode)!;
+        assert.equal(adaptation!.errors.base.mse, place.metrics.validation.mse);
+      }
+      // Any node knows the base, and adapts it to the same models.
+      const again = await resultsOf<TrainResults>(
+        a,
+        await startJob(a, 'train', { ...inputs, base: base!.id }),
+      );
+      assert.deepEqual(
+        again.models.map(({ metrics }) => metrics.validation),
+        models.map(({ metrics }) => metrics.validation),
+      );
+    },
+  );
+
   await t.test('compare tells what each mode sends, and stores nothing', async () => {
     const usage = await get<{ nodes: { id: string }[]; unanswered: string[] }>(b, '/cluster/usage');
     assert.deepEqual(usage.unanswered, []);
