@@ -6,7 +6,7 @@ export type { MtlForm } from './landsat-metadata.js';
 export * from './landsat-product.js';
 export type { Landscape } from './landscape.js';
 export { qaPixel } from './qa-pixel.js';
-export { REGIONS, type Region } from './regions.js';
+export { MIXED, REGIONS, type Region } from './regions.js';
 export * from './sentinel-like.js';
 export * from './sentinel-safe.js';
 export * from './spectrometer-like.js';

@@ -21,7 +21,7 @@ export const LAND = { west: 12.6, south: 45, east: 17.4, north: 52 };
 const MARGIN = 50;
 
 /** Three pairs of a date without cloud and a cloudy one. */
-const DATES: SeriesDate[] = [
+export const DATES: SeriesDate[] = [
   { datetime: '2023-04-20T10:06:20Z', cloudShare: 0.25 },
   { datetime: '2023-04-25T10:06:22Z', cloudShare: 0 },
   { datetime: '2023-06-12T10:06:20Z', cloudShare: 0.3 },

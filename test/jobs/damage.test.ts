@@ -54,7 +54,7 @@ test('fill, train and verify of damaged tiles', async (t) => {
   assert.match(train.error.message, /of 2 places: 2 places \(such as \w+\): [^;]*$/);
   const verify = await ended(node, 'verify', {});
   assert.equal(verify.status, 'successful');
-  assert.match(verify.message, /^\d+ problems: parts of the store are damaged$/);
+  assert.match(verify.message, /^\d+ problems: parts of the data are damaged$/);
 
   for (const { jobID } of [fill, train, verify]) {
     const log = await node.server.inject(`/jobs/${jobID}/logs`);

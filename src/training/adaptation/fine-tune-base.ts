@@ -56,7 +56,10 @@ export async function fineTuneBase(
       }
       onEpoch?.(epoch, sum / patches.count, learner.model);
     }
-    return readWeights(learner.model);
+    const tuned = readWeights(learner.model);
+    // The loss of a step belongs to the weights before it.
+    if (!tuned.every(({ values }) => values.every(Number.isFinite))) throw diverged(epochs);
+    return tuned;
   } finally {
     learner.model.dispose();
     learner.dispose();

@@ -28,6 +28,7 @@ import {
 } from '../distributed/index.js';
 import { mixedEngines, severalCollections } from '../errors.js';
 import { getModelSpec, type ModelFiles, type ModelSpec } from '../models/index.js';
+import type { AppliedHoldOut } from '../patches/index.js';
 import { describeTraffic, type StoreModelContext, storeModel } from '../registry/index.js';
 import {
   DEFAULT_SEED,
@@ -62,6 +63,8 @@ interface DistributedModel {
   results: PartialTrainResults;
   /** On the first rank, or on all ranks on request. Undefined if this node has no patches. */
   files?: ModelFiles;
+  /** The cells of all ranks; empty if this node has no patches. */
+  cells: { geocode: string; holdOut?: AppliedHoldOut }[];
 }
 
 export async function trainDistributed(
@@ -111,6 +114,7 @@ export async function trainOneModel(
   const end = () => member.end();
   let held: PinnedTile | undefined;
   let files: ModelFiles | undefined;
+  let scored: DistributedModel['cells'] = [];
   job.signal.addEventListener('abort', end);
   try {
     job.message('reading places');
@@ -175,6 +179,7 @@ export async function trainOneModel(
         },
       );
       files = trained.files;
+      scored = trained.members.flatMap(({ places }) => places);
       if (index === 0) {
         const site = commonAncestorCell(used[0], trained);
         const pooled = pooledCellScores(trained);
@@ -205,7 +210,7 @@ export async function trainOneModel(
     member.end();
     held?.release();
   }
-  return { results, files };
+  return { results, files, cells: scored };
 }
 
 type Task = ReadCellsRequest['places'][number];

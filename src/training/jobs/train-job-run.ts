@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../../query/index.js';
+import type { Window } from '../../raster/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
-import { type UpdateAgreement, updateFactor } from '../adaptation/index.js';
+import { adaptationEpochs, type UpdateAgreement, updateFactor } from '../adaptation/index.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
 import type { TrainedCell } from '../learners/index.js';
 import { getModelSpec } from '../models/index.js';
@@ -42,10 +43,16 @@ export interface PlannedModel {
   model: string;
   cell: TrainingCell;
   task: TrainCellTask;
+  /** The ground that the base of a region did not train on. Absent if the base did not train on this cell. */
+  heldOut?: Window;
 }
 
 /** The inputs that the fine-tuning of all cells has in common. */
 type FineTuneStep = Pick<AdaptationStep, 'base' | 'withFresh'>;
+
+/** Completed fractions of a cell after its fine-tuning, and after its halves and its fresh model. */
+const TUNING_SHARE = 0.3;
+const STORING_SHARE = 0.95;
 
 /** A cell that was fine-tuned. */
 export interface TunedModel {
@@ -132,8 +139,8 @@ export class TrainingRun {
   /** Fine-tunes a base model at each cell. Returns the cells that were not skipped and did not fail, with the agreement of their halves. */
   async fineTune(models: PlannedModel[], step: FineTuneStep): Promise<TunedModel[]> {
     const tuned: TunedModel[] = [];
-    for (const { task } of models)
-      task.adaptation = { ...step, step: 'fine-tune', file: `${task.checkpoint}.tuned` };
+    for (const { task, heldOut } of models)
+      task.adaptation = { ...step, heldOut, step: 'fine-tune', file: `${task.checkpoint}.tuned` };
     await this.runTasks(
       models,
       async () => {},
@@ -196,7 +203,9 @@ export class TrainingRun {
     };
     const onEpoch = ({ id, epoch }: CellProgress) => {
       context.onEpoch?.();
-      this.advance(id, epoch / (epochs ?? getModelSpec(byId.get(id)!.model).epochs));
+      const { model, task } = byId.get(id)!;
+      const total = epochs ?? getModelSpec(model).epochs;
+      this.advance(id, task.adaptation ? (TUNING_SHARE * epoch) / adaptationEpochs(total) : epoch / total);
     };
     const options = {
       engine: engine.name,
@@ -217,7 +226,7 @@ export class TrainingRun {
         if ('skipped' in result) this.skip(planned, result.skipped);
         else if ('error' in result) this.fail(planned, result.error);
         else await onDone(planned, result);
-        if (!('tuned' in result)) this.advance(result.id, 1);
+        this.advance(result.id, 'tuned' in result ? STORING_SHARE : 1);
         this.count();
       }
     } finally {

@@ -170,20 +170,15 @@ export function trainProcess(context: TrainContext): Process {
 }
 
 /** Returns the inputs of a run over the cells that failed; null if none failed. */
-function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): TrainInputs | null {
+function failedInputs(inputs: TrainInputs, { failed, base }: Partial<TrainResults>): TrainInputs | null {
   if (!failed?.length) return null;
   const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
+  // The places of a region share their shrinkage, and can keep their base.
+  if (inputs.mode === 'regional') return base ? { ...inputs, base: base.id } : inputs;
   // One model for all cells needs all of them. All cells are retried if the query is text, or compares geocodes by more than a list.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
-  // The places of a region share their base and their shrinkage.
-  if (
-    inputs.mode === 'distributed' ||
-    inputs.mode === 'regional' ||
-    isOther ||
-    geocodes.length > MAX_RETRY_CELLS
-  )
-    return inputs;
+  if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
   // The representatives of the clusters have their models now.
   return { ...inputs, curriculum: false, filter };

@@ -12,8 +12,10 @@ import {
 } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import { estimateShrinkage, type UpdateAgreement } from '../adaptation/index.js';
+import { trainedPixels } from '../data/index.js';
 import { baseNotUsable } from '../errors.js';
-import type { ModelFiles } from '../models/index.js';
+import { getModelSpec, type ModelFiles } from '../models/index.js';
+import type { AppliedHoldOut } from '../patches/index.js';
 import { type CardSummary, type ModelResult, modelStoredByJob } from '../registry/index.js';
 import { awaitSeedModels } from '../transfer/index.js';
 import type { SourceModelFiles } from '../warm-start/index.js';
@@ -26,6 +28,8 @@ import { type PlannedModel, TrainingRun } from './train-job-run.js';
 interface BaseModel {
   /** Undefined if this node has no cell with enough patches, so that it took no part in the training. */
   files?: SourceModelFiles;
+  /** The cells on which it was trained, with the ground that each held out. */
+  cells: HeldOutCell[];
   /** The record of a base that the job did not train. */
   record?: ModelVersionRecord;
   /** Present on the node that stored it. */
@@ -33,6 +37,18 @@ interface BaseModel {
   /** The cells of this node without enough patches. */
   without?: Pick<PartialTrainResults, 'skipped' | 'failed'>;
 }
+
+type HeldOutCell = { geocode: string; holdOut?: AppliedHoldOut };
+
+/** The contribution of a node to the shrinkage. */
+interface ShrinkageShare {
+  cells: (UpdateAgreement & { geocode: string })[];
+  /** The shrinkage of a cell that the job stored before it was interrupted; null means infinity. */
+  known?: number | null;
+}
+
+/** Parts of the progress: the base, and the fine-tuning with the storing of the models. */
+const BASE_SHARE = 0.5;
 
 /**
  * Runs the part of this node. All nodes train the base; each fine-tunes it at its own cells; all agree on one shrinkage; each stores the
@@ -45,29 +61,51 @@ export async function trainRegional(
   job: JobContext,
 ): Promise<PartialTrainResults> {
   const engine = await selectEngineCached(inputs.engine);
-  const base = await baseModel(context, inputs, job);
-  const training = new TrainingRun(context, inputs, job, engine);
+  const after = (share: number) => BASE_SHARE + (1 - BASE_SHARE) * share;
+  const training = new TrainingRun(context, inputs, sharing(job, after), engine);
   const { results } = training;
-  if (base.result) results.base = base.result;
   job.partial(() => results);
-  job.progress({ share: 0, anew: true });
+  const base = await baseModel(context, inputs, job);
+  if (base.result) results.base = base.result;
   const planned = base.files ? await training.plan() : [];
-  if (!base.files) {
-    results.skipped.push(...(base.without?.skipped ?? []));
-    results.failed.push(...(base.without?.failed ?? []));
-  }
+  results.skipped.push(...(base.without?.skipped ?? []));
+  results.failed.push(...(base.without?.failed ?? []));
   if (base.record) refuseOtherCells(base.record, planned);
+  for (const one of planned)
+    one.heldOut = base.cells.find(({ geocode }) => geocode === one.cell.geocode)?.holdOut?.window;
   job.message('fine-tuning the base model at each place');
-  const tuned = base.files
-    ? await training.fineTune(planned, { base: base.files, withFresh: inputs.fresh ?? true })
-    : [];
-  const all = (await job.allGather<UpdateAgreement[]>(tuned.map(({ agreement }) => agreement))).flat();
-  if (all.length === 0) return results;
-  const shrinkage = estimateShrinkage(all);
-  job.log('info', describeShrinkage(shrinkage, all.length));
+  const withFresh = inputs.fresh ?? true;
+  const tuned = base.files ? await training.fineTune(planned, { base: base.files, withFresh }) : [];
+  const share: ShrinkageShare = {
+    cells: tuned.map(({ planned: { cell }, agreement }) => ({ geocode: cell.geocode, ...agreement })),
+    known: results.models.flatMap(({ adaptation = [] }) => adaptation)[0]?.shrinkage,
+  };
+  const shrinkage = agreedShrinkage(await job.allGather(share), job);
+  if (shrinkage === undefined) return results;
   job.message('storing the models of the places');
   await training.interpolate(tuned, shrinkage);
   return results;
+}
+
+/** Returns the context with shares of the progress mapped by `part`. */
+const sharing = (job: JobContext, part: (share: number) => number): JobContext => ({
+  ...job,
+  progress: ({ share, ...counts }) =>
+    job.progress({ ...counts, ...(share !== undefined && { share: part(share) }) }),
+});
+
+/** Returns the shrinkage of all cells; undefined if no cell was fine-tuned. A job that was interrupted keeps the one it had. */
+function agreedShrinkage(shares: ShrinkageShare[], { log }: JobContext): number | undefined {
+  const known = shares.find((share) => share.known !== undefined)?.known;
+  if (known !== undefined) return known ?? Infinity;
+  // In a fixed order, because sums of floating-point numbers depend on it.
+  const cells = shares
+    .flatMap((share) => share.cells)
+    .sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
+  if (cells.length === 0) return undefined;
+  const shrinkage = estimateShrinkage(cells);
+  log('info', describeShrinkage(shrinkage, cells.length));
+  return shrinkage;
 }
 
 const describeShrinkage = (shrinkage: number, cells: number) =>
@@ -80,7 +118,7 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
   const [kind] = requestedModels(inputs);
   if (inputs.base !== undefined) {
     const record = await requestedBase(storage, inputs.base, kind);
-    return { files: await filesOf(storage, record), record };
+    return { files: await filesOf(storage, record), record, cells: cellsOf(record) };
   }
   const own = await basesOfJob(storage, kind, job.id);
   const [known] = (await job.allGather(own.map(({ id, version }) => ({ id, version })))).flat();
@@ -88,12 +126,19 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
     const [record] = await awaitSeedModels(storage, own, job);
     if (!record) throw baseNotUsable(known.id, 'it has not arrived on this node');
     const stored = await modelStoredByJob(storage, job.id, kind, record, 'distributed');
-    return { files: await filesOf(storage, record), result: stored?.model };
+    return { files: await filesOf(storage, record), result: stored?.model, cells: cellsOf(record) };
   }
-  const { results, files } = await trainOneModel(context, { ...inputs, mode: 'distributed' }, job, true);
+  const before = sharing({ ...job, partial: () => {} }, (share) => BASE_SHARE * share);
+  const { results, files, cells } = await trainOneModel(
+    context,
+    { ...inputs, mode: 'distributed' },
+    // The cells are counted in the adaptation.
+    { ...before, progress: ({ share }) => before.progress({ share }) },
+    true,
+  );
   const [base] = (await job.allGather(results.models.map(({ id, version }) => ({ id, version })))).flat();
   const saved = base && files && (await saveFiles(await storage.scratch.makeForJob(job.id), base, files));
-  return { files: saved, result: results.models[0], without: results };
+  return { files: saved, result: results.models[0], cells, ...(!saved && { without: results }) };
 }
 
 /** Returns the base models that a job has stored; at most one. */
@@ -117,15 +162,38 @@ async function requestedBase(storage: Storage, id: string, kind: string): Promis
   return record;
 }
 
-/** Throws TW_TRAIN_BASE if a cell belongs to another collection than the base, whose bands and values may differ. */
-function refuseOtherCells({ id, collection, grid }: ModelVersionRecord, planned: PlannedModel[]): void {
-  const other = planned.find(({ cell }) => cell.collection !== collection || cell.grid !== grid);
-  if (!other) return;
-  const { cell } = other;
-  throw baseNotUsable(
-    id,
-    `it was trained on ${collection} (${grid}), but ${cell.geocode} belongs to ${cell.collection} (${cell.grid})`,
-  );
+/** Returns the cells that a base was trained on. Throws TW_TRAIN_BASE if it is not known which ground each held out. */
+function cellsOf({ id, geocode, card }: ModelVersionRecord): HeldOutCell[] {
+  const { holdOut, distributed } = card as CardSummary;
+  const cells = distributed?.places ?? [{ geocode, holdOut }];
+  if (!cells.every((cell) => cell.holdOut?.window))
+    throw baseNotUsable(
+      id,
+      'its card does not say which ground it held out, because an older version trained it',
+    );
+  return cells;
+}
+
+/** Throws TW_TRAIN_BASE if the bands or values of a cell may differ from those of the base. */
+function refuseOtherCells(
+  { id, model, collection, grid, card }: ModelVersionRecord,
+  planned: PlannedModel[],
+): void {
+  const { values = 'reflectance', pixelSize } = card as CardSummary;
+  for (const { cell } of planned) {
+    if (cell.collection !== collection || cell.grid !== grid)
+      throw baseNotUsable(
+        id,
+        `it was trained on ${collection} (${grid}), but ${cell.geocode} belongs to ${cell.collection} (${cell.grid})`,
+      );
+    const own = trainedPixels(getModelSpec(model), cell);
+    const differs = own.values !== values || (pixelSize && own.pixelSize?.group !== pixelSize.group);
+    if (differs)
+      throw baseNotUsable(
+        id,
+        `it was trained on ${values} of ${pixelSize?.group ?? 'several pixel sizes'}, but ${cell.geocode} has ${own.values} of ${own.pixelSize?.group}`,
+      );
+  }
 }
 
 async function filesOf(storage: Storage, model: ModelVersionRecord): Promise<SourceModelFiles> {

@@ -60,6 +60,8 @@ export interface AppliedHoldOut {
   gap: number;
   /** First held-out date, RFC 3339. Absent if training and validation use the same dates. */
   from?: string;
+  /** The validation ground, in pixels of the cell. Absent in cards of older versions. */
+  window?: Window;
 }
 
 /** Returns the set with only cloudy pixels counted for cloud removal, because these are the pixels that the model fills. */
@@ -130,6 +132,7 @@ export function makePatches(spec: ModelSpec, images: LabelledImage[], validation
         side: ground.side,
         gap: patchSize,
         ...(from !== undefined && { from: new Date(from).toISOString() }),
+        window: ground.validation,
       },
       validationImages: split.validationDates.map((image) => images.indexOf(image)),
     },

@@ -33,6 +33,8 @@ export async function* planPrediction(
     // The tile of a model of the place replaces the one that another model had made.
     parameters: { model: use === 'own' ? model.id : modelId(model.model, collection, grid, geocode) },
   };
+  // If the base was applied by its id before the place was mapped by it anyway, its tile has another id.
+  if (use === 'base') yield { obsolete: { ...derivation, parameters: { model: model.id } } };
   const date = acquisitionFiles(storage, spec.inputs, tile);
   if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
   if (isCloudRemoval && !tile.cloudCover) {

@@ -68,15 +68,12 @@ export function modelChooser(
     const scanned = await storage.models.scan(modelId(kind, collection, grid, geocode));
     const own = scanned?.record && versionNamed(scanned.record, version);
     if (own) return { model: own, use: 'own' };
-    const [skipped, reason] = scanned?.error
-      ? [
-          'the records of their models are damaged; "tilewright models" lists these',
-          'the record of its model is damaged',
-        ]
-      : [
-          `their places have no ${scanned?.record ? 'such version of their ' : ''}model ${kind}`,
-          `it has no ${scanned?.record ? 'such version of its ' : ''}model ${kind}`,
-        ];
+    if (scanned?.error)
+      return { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
+    // Another model would replace the tiles of the versions that the place has.
+    if (scanned) return { skipped: `their places have no such version of their model ${kind}` };
+    const skipped = `their places have no model ${kind}`;
+    const reason = `it has no model ${kind}`;
     if (onlyOwn) return { skipped };
     // A version that was named is not one of a similar place, whose best version would be used.
     if (version === 'latest' || version === 'best') {
@@ -101,7 +98,12 @@ async function similarModels(
   kind: string,
 ): Promise<SourceModelFinder> {
   // The policy `similar` draws no random number.
-  return sourceModelFinder(textures, await availableSourceModels(storage, [kind], job), 'similar', 0);
+  return sourceModelFinder(
+    textures,
+    await availableSourceModels(storage, [kind], job, ['distributed']),
+    'similar',
+    0,
+  );
 }
 
 /** Returns the base model of the smallest region that contains a cell. */

@@ -85,10 +85,13 @@ export function encodeUpload({
   epochs: _epochs,
   start: _start,
   predictions,
+  holdOut,
   ...measured
 }: TrainedCell): ModelUpload {
   return {
     ...measured,
+    // Servers of older versions refuse the window.
+    ...(holdOut && { holdOut: { ...holdOut, window: undefined } }),
     weights: Buffer.from(files['weights.bin']).toString('base64'),
     ...(predictions && {
       predictions: { truth: [...predictions.truth], predicted: [...predictions.predicted] },

@@ -5,6 +5,8 @@
 import { createHash } from 'node:crypto';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { LoadedEngine, Tf } from '../../engines/index.js';
+import type { Window } from '../../raster/index.js';
+import { version as software } from '../../version.js';
 import {
   adaptationEpochs,
   fineTuneBase,
@@ -12,7 +14,7 @@ import {
   measureAgreement,
   type UpdateAgreement,
 } from '../adaptation/index.js';
-import { baseNotUsable } from '../errors.js';
+import { baseNotUsable, diverged } from '../errors.js';
 import { type EpochLosses, evaluateValidation, type Metrics } from '../evaluation/index.js';
 import {
   readStateFile,
@@ -33,12 +35,30 @@ interface TunedState extends UpdateAgreement {
   losses: EpochLosses[];
   /** Duration of the fine-tuning, without the fresh model. */
   seconds: number;
-  /** Score of a fresh model on the validation patches; absent if none was trained. */
-  fresh?: Metrics;
+  /** Score of a fresh model on the validation patches; absent if none was trained, null if its training diverged. */
+  fresh?: Metrics | null;
 }
 
 /** `seconds` is the duration of the fine-tuning. */
 type Adapted = Omit<TrainedCell, 'bytesRead'>;
+
+/** Returns the reason why a cell cannot adapt a base that has trained on its validation ground; undefined if it has not. */
+export function groundSeenByBase(
+  { holdOut }: TrainValidationPatches,
+  { base, heldOut }: AdaptationStep,
+): string | undefined {
+  if (!heldOut || isWithin(holdOut.window!, heldOut)) return undefined;
+  return `its validation ground is on the ${holdOut.side} side, where the base model ${base.id} was trained; train another base, or use the same dates`;
+}
+
+function isWithin(inner: Window, outer: Window): boolean {
+  return (
+    inner.column >= outer.column &&
+    inner.row >= outer.row &&
+    inner.column + inner.width <= outer.column + outer.width &&
+    inner.row + inner.height <= outer.row + outer.height
+  );
+}
 
 /** First step: returns the agreement of the halves. Throws TW_TRAIN_BASE, TW_TRAIN_DIVERGED. */
 export async function fineTuneCell(
@@ -128,7 +148,13 @@ async function tuned(
   const { tf } = engine;
   const name = fingerprint(engine, task, base, withFresh);
   const found = await readStateFile<TunedState>(file, name);
-  if (found) return { state: found.state, weights: sliceWeights(base, found.values) };
+  const complete = async (state: TunedState, weights: WeightValues[]) => {
+    if (!withFresh || state.fresh !== undefined) return { state, weights };
+    const scored = { ...state, fresh: await freshScore(tf, spec, dataset, task) };
+    await writeTuned(file, scored, weights);
+    return { state: scored, weights };
+  };
+  if (found) return complete(found.state, sliceWeights(base, found.values));
   const started = performance.now();
   const { seed } = task;
   const total = task.epochs ?? spec.epochs;
@@ -144,25 +170,35 @@ async function tuned(
   });
   const agreement = await measureAgreement(tf, spec, base, model, dataset, { epochs, seed });
   const seconds = (performance.now() - started) / 1000;
+  if (!Number.isFinite(agreement.agreement)) throw diverged(epochs);
   const state: TunedState = { task: name, ...agreement, losses, seconds };
-  if (withFresh) state.fresh = await freshScore(tf, spec, dataset, task);
-  await writeStateFile(
+  // Before the fresh model, which is only compared and may fail.
+  await writeTuned(file, state, weights);
+  return complete(state, weights);
+}
+
+const writeTuned = (file: string, state: TunedState, weights: WeightValues[]) =>
+  writeStateFile(
     file,
     state,
     weights.map(({ values }) => values),
   );
-  return { state, weights };
-}
 
+/** Returns null if the training diverges. */
 async function freshScore(
   tf: Tf,
   spec: ModelSpec,
   dataset: TrainValidationPatches,
   { seed, epochs, patience }: TrainCellTask,
-): Promise<Metrics> {
-  const { model, metrics } = await trainModel(tf, spec, dataset, { seed, epochs, patience });
-  model.dispose();
-  return metrics.validation;
+): Promise<Metrics | null> {
+  try {
+    const { model, metrics } = await trainModel(tf, spec, dataset, { seed, epochs, patience });
+    model.dispose();
+    return metrics.validation;
+  } catch (error) {
+    if (diverged.is(error)) return null;
+    throw error;
+  }
 }
 
 function sliceWeights(like: WeightValues[], bytes: Buffer): WeightValues[] {
@@ -184,7 +220,7 @@ function fingerprint(
 ): string {
   const hash = createHash('sha256');
   const task = { model, seed, epochs, patience, dates, pairs, validationFrom, withFresh };
-  hash.update(JSON.stringify([name, version, task]));
+  hash.update(JSON.stringify([software, name, version, task]));
   for (const { values } of base)
     hash.update(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
   return hash.digest('hex');

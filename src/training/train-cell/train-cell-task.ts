@@ -1,5 +1,6 @@
 /** The requests that a training process answers, and the types of a cell's task and outcome. */
 import type { Handler } from '../../engines/index.js';
+import type { Window } from '../../raster/index.js';
 import type { UpdateAgreement } from '../adaptation/index.js';
 import type { AcquisitionFiles, DatePair } from '../data/index.js';
 import type { EpochLosses } from '../evaluation/index.js';
@@ -41,6 +42,8 @@ export type AdaptationStep = {
   base: SourceModelFiles;
   /** File with the fine-tuned cell between the steps. */
   file: string;
+  /** The ground that the base did not train on, in pixels of the cell. Absent if the base did not train on this cell. */
+  heldOut?: Window;
   /** Also trains a fresh model, and compares it on the validation patches. */
   withFresh: boolean;
 } & ({ step: 'fine-tune' } | { step: 'interpolate'; factor: number; shrinkage: number | null });

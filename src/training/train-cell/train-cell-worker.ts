@@ -18,7 +18,7 @@ import { memoryLimitExceeded, trainingFailed } from '../errors.js';
 import { type DisplayRange, type EpochLosses, scoreTile } from '../evaluation/index.js';
 import { trainModel } from '../learners/index.js';
 import { buildModel, getModelSpec, saveModel } from '../models/index.js';
-import { fineTuneCell, interpolateCell } from './adapt-cell.js';
+import { fineTuneCell, groundSeenByBase, interpolateCell } from './adapt-cell.js';
 import { readCellDataset } from './train-cell-dataset.js';
 import type { TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
@@ -74,6 +74,8 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
   const seconds = () => (performance.now() - started) / 1000;
   const { adaptation } = task;
+  const leak = adaptation && groundSeenByBase(dataset, adaptation);
+  if (leak) return { skipped: leak };
   if (adaptation?.step === 'fine-tune')
     return { tuned: await fineTuneCell(loaded, spec, dataset, task, adaptation, onEpoch) };
   if (adaptation) {

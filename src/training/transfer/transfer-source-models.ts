@@ -4,7 +4,7 @@ import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '
 import { plural } from '../../utils/plural.js';
 import { randomStream } from '../../utils/random.js';
 import type { TrainingCell } from '../data/index.js';
-import type { CardSummary, TransferPolicy } from '../registry/index.js';
+import type { CardSummary, TrainingMode, TransferPolicy } from '../registry/index.js';
 import type { TextureIndex } from '../texture/index.js';
 
 /** A model that a cell may start from. */
@@ -26,14 +26,18 @@ const MAX_SOURCES_TRIED = 4;
 const NEAREST_PROBED = 4;
 const MAX_PROBED = 8;
 
+/** Models of these modes have learned from the ground of other cells, which those may hold out. */
+const MODES_OF_MANY_CELLS = ['distributed', 'regional'] as const;
+
 /**
- * Returns, for each per-cell model of these kinds, its best version if it beats the mean baseline. Versions trained by this job are
+ * Returns, for each model of these kinds, its best version if it beats the mean baseline. Versions of this job and of some modes are
  * excluded.
  */
 export async function availableSourceModels(
   storage: { models: Pick<Storage['models'], 'scanAll'> },
   kinds: string[],
   { id: except, log }: Pick<JobContext, 'id' | 'log'>,
+  excludedModes: readonly TrainingMode[] = MODES_OF_MANY_CELLS,
 ): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
   let older = 0;
@@ -45,7 +49,7 @@ export async function availableSourceModels(
     if (!kinds.includes(record.model)) continue;
     const perCell = versionsOf(record).filter(({ card }) => {
       const { job, mode } = card as CardSummary;
-      return job !== except && mode !== 'distributed';
+      return job !== except && !excludedModes.includes(mode);
     });
     const versions = perCell.filter(({ card }) => (card as CardSummary).holdOut);
     if (perCell.length > 0 && versions.length === 0) older++;

@@ -294,6 +294,12 @@ test('a catalogue that ends before the commit of its snapshot is refused until s
   assert.equal((await reopened(dir)).from, 'snapshot');
 });
 
+test('a copy of a snapshot with another name is not taken for a later one', async (t) => {
+  const dir = await folderWithLog(t);
+  await cp(await snapshotOf(dir), join(dir, 'columns', 'old-copy.snap'));
+  assert.equal((await reopened(dir)).from, 'snapshot');
+});
+
 test('a catalogue with a truncated log is refused', async (t) => {
   const dir = join(await tempFolder(t), 'data');
   const storage = await Storage.open(dir);

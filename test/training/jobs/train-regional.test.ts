@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
+import type { Window } from '../../../src/raster/index.js';
 import type { ModelCard, TrainResults } from '../../../src/training/index.js';
+import type { TrainValidationPatches } from '../../../src/training/patches/patches.js';
+import { groundSeenByBase } from '../../../src/training/train-cell/adapt-cell.js';
 import { kill, until } from '../../jobs/servers.js';
 import { tilewright } from '../../support/command.js';
 import { ingest, testNode } from '../../support/node.js';
@@ -121,6 +124,25 @@ test('a region gets a base model and a model of each cell that lies between the 
   });
 });
 
+test('a cell is skipped if the base has trained on its validation ground', () => {
+  const base = { id: 'ndvi_s_gu2', version: '1' };
+  const seen = (window: Window, heldOut?: Window) =>
+    groundSeenByBase(
+      { holdOut: { side: 'eastern', gap: 16, window } } as TrainValidationPatches,
+      { base, heldOut, step: 'fine-tune', file: '', withFresh: false } as never,
+    );
+  const heldOut = { column: 200, row: 16, width: 64, height: 128 };
+  assert.equal(seen(heldOut, heldOut), undefined);
+  assert.equal(seen({ ...heldOut, row: 32, height: 96 }, heldOut), undefined);
+  // The base did not train on the cell.
+  assert.equal(seen(heldOut), undefined);
+  for (const moved of [{ column: 16 }, { row: 0 }, { width: 80 }, { height: 160 }])
+    assert.match(
+      seen({ ...heldOut, ...moved }, heldOut)!,
+      /eastern side, where the base model ndvi_s_gu2 was trained/,
+    );
+});
+
 test('the regional mode is refused with what it does not support', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
@@ -143,14 +165,13 @@ test('the regional mode is refused with what it does not support', async (t) => 
   }
 });
 
-test('after kill -9 during the base training and during the adaptation, a region gets identical weights', async (t) => {
+test('after kill -9 during the base training and while its models are stored, a region gets identical weights', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   await (await landNode(t, folder)).close();
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
   const files = () => readdirSync(join(data, 'scratch'), { recursive: true }).map(String);
-  // Long enough for a checkpoint, which is written after five seconds.
-  const inputs = { ...INPUTS, epochs: 45, fresh: false };
+  const inputs = { ...INPUTS, epochs: 12, fresh: false };
   const all = async (job: string) => {
     const { models, base } = await ask(`/jobs/${job}/results`);
     const ids = [base.id, ...models.map(({ id }: { id: string }) => id)];
@@ -167,12 +188,12 @@ test('after kill -9 during the base training and during the adaptation, a region
   const expected = await all(whole.jobID);
 
   const { jobID } = await execute(inputs);
-  await until('a checkpoint of the base', async () =>
-    files().some((name) => /rank|checkpoint|\.\d/.test(name)),
-  );
+  const line = async (part: string) =>
+    (await ask(`/jobs/${jobID}/logs`)).lines.some(({ text }: { text: string }) => text.includes(part));
+  await until('the training of the base', () => line('patches, engine'));
   await kill(server);
   server = await serve();
-  await until('a tuned cell', async () => files().some((name) => name.endsWith('.tuned')));
+  await until('a stored model', () => line('validation R2'));
   await kill(server);
   server = await serve();
   await done(jobID);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { PredictResults, TrainResults } from '../../../src/training/index.js';
+import { damageRecords } from '../../support/damage.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -81,4 +82,24 @@ test('each tile is mapped by the model of its place, of a similar place, or of t
   // A version name means versions of the model of each place.
   const named = await predict({ version: own.version });
   assert.deepEqual([named.unchanged, named.uses!.own], [1, 1]);
+
+  // A damaged record says nothing about the tiles that its model has made.
+  const before = await placesOf();
+  await node.close();
+  await damageRecords(join(folder, 'data'), `!models!${own.id}`);
+  const again = await testNode(t, join(folder, 'data'));
+  const damaged = await runProcess<PredictResults>(again, 'predict', {
+    model: 'ndvi',
+    filter: { collections: ['s'] },
+  });
+  assert.equal(damaged.uses!.own, 0);
+  assert.equal(
+    damaged.skipped['the records of their models are damaged; "tilewright models" lists these'],
+    1,
+  );
+  const kept = (await tilesOf(again)).filter(
+    ({ source, model }) => source === 'predicted' && model!.id === own.id,
+  );
+  assert.ok(before.includes(`${geocode} own`));
+  assert.deepEqual(kept.filter((tile) => tile.geocode === geocode).length, 1, 'its tile is kept');
 });

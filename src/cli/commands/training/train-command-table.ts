@@ -68,7 +68,9 @@ export function trainingTable(
 /** Compares the models that were adapted from a base with it. */
 function adaptationSummary(models: readonly Trained[]): string[] {
   const ratios = models.flatMap(({ metrics, adaptation }) =>
-    adaptation ? [metrics.validation.mse / adaptation.errors.base.mse] : [],
+    adaptation && adaptation.errors.base.mse > 0 && metrics.validation.mse > 0
+      ? [metrics.validation.mse / adaptation.errors.base.mse]
+      : [],
   );
   if (ratios.length === 0) return [];
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);

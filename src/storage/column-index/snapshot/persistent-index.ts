@@ -71,7 +71,7 @@ export class PersistentIndex {
     if (Number.parseInt(newest, 10) <= Number(last)) return undefined;
     try {
       const { header } = await this.snapshots.read(newest);
-      return header.sequence;
+      return header.sequence > Number(last) ? header.sequence : undefined;
     } catch (error) {
       // A damaged snapshot proves nothing.
       if (error instanceof UnusableFile) return undefined;

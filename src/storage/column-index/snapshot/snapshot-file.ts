@@ -40,6 +40,7 @@ interface StoredRun {
 type StoredHeader = SnapshotHeader & { runs: StoredRun[] };
 
 const SNAPSHOT = '.snap';
+const SNAPSHOT_NAME = /^\d{12}\.snap$/;
 
 const EST_BYTES_PER_ROW = 64;
 
@@ -54,7 +55,7 @@ export class SnapshotFolder {
 
   /** The name of the newest snapshot, which begins with the number of its commit. */
   async newest(): Promise<string | undefined> {
-    const names = (await orIfMissing(readdir(this.dir), [])).filter((name) => name.endsWith(SNAPSHOT));
+    const names = (await orIfMissing(readdir(this.dir), [])).filter((name) => SNAPSHOT_NAME.test(name));
     return names.sort().at(-1);
   }
 

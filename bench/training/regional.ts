@@ -1,0 +1,167 @@
+/**
+ * `regional`: models that places adapt from one base (`train --mode regional`), beside the base and beside models that were trained for
+ * each place alone. On generated regions, which are new for each seed, and on two real scenes.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { MIXED, REGIONS, type Region, writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { inProcessTransport } from '../../src/cli/cli-connection.js';
+import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
+import { Client } from '../../src/client/index.js';
+import { geohash } from '../../src/grid/index.js';
+import { openNode } from '../../src/node.js';
+import type { TrainResults } from '../../src/training/index.js';
+import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
+import { BENCH_FOLDER } from '../support/scene.js';
+import { ingestReal } from '../transfer/places.js';
+import { markdown } from './markdown.js';
+import { DATES, extentOf, LAND } from './regions.js';
+
+/** Precision of the places, and of the cells by which they are chosen: no two places are near each other. */
+const PRECISION = 5;
+const APART = 4;
+/** Part of the width of a cell that a sliver covers. */
+const SLIVER = 0.4;
+const SEED_STEP = 100_000;
+
+/** How the generated places differ. */
+const LANDS: Record<string, { region(i: number): Region; cover(i: number): number }> = {
+  'full cells': { region: (i) => regionAt(i), cover: () => 1 },
+  'with slivers': { region: (i) => regionAt(i), cover: (i) => (i % 2 ? SLIVER : 1) },
+  'all alike': { region: () => MIXED, cover: () => 1 },
+};
+const regionAt = (i: number): Region => Object.values(REGIONS)[i % Object.keys(REGIONS).length]!;
+
+const EPOCHS: Record<string, number> = { ndvi: 30, ndmi: 10 };
+
+/** One training of a region, and of each of its places alone. */
+interface Run {
+  /** Errors of each place: adapted over base, fresh over base. */
+  adapted: number[];
+  fresh: number[];
+  /** Duration of the adaptation over that of the fresh models, summed over the places. */
+  cost: number;
+  factor: number;
+}
+
+export async function benchRegional({ short, log }: BenchOptions): Promise<BenchResult[]> {
+  const seeds = short ? [1] : [1, 2, 3];
+  const models = process.env.TILEWRIGHT_BENCH_ONLY?.split(',') ?? Object.keys(EPOCHS);
+  mkdirSync(BENCH_FOLDER, { recursive: true });
+  const folder = mkdtempSync(join(BENCH_FOLDER, 'regional-'));
+  const node = await openNode({ data: join(folder, 'data'), memory: 4e9, cores: 2, reserve: 0 });
+  try {
+    const client = new Client(inProcessTransport(node));
+    const runs = new Map<string, Run[]>();
+    const measure = async (name: string, model: string, collection: string, seed: number) => {
+      const epochs = short ? 3 : EPOCHS[model];
+      const run = await trainRegion(client, { model, epochs, seed, filter: { collections: [collection] } });
+      const key = `${model}, ${name}`;
+      runs.set(key, [...(runs.get(key) ?? []), run]);
+      log(`${key}, seed ${seed}: ${row(name, [run]).join(' | ')}`);
+    };
+    for (const seed of seeds)
+      for (const [name, land] of Object.entries(LANDS)) {
+        const collection = `${name.replaceAll(' ', '-')}-${seed}`;
+        await generate(client, {
+          collection,
+          land,
+          count: short ? 6 : 18,
+          seed,
+          folder: join(folder, collection),
+        });
+        for (const model of models) await measure(name, model, collection, seed);
+      }
+    for (const collection of short ? [] : await ingestReal(client))
+      for (const seed of seeds)
+        if (models.includes('ndvi')) await measure(collection, 'ndvi', collection, seed);
+    log(
+      `\n\n${markdown(
+        TITLES,
+        [...runs].map(([name, all]) => row(name, all)),
+      ).join('\n')}\n`,
+    );
+    return [...runs].map(([name, all]) =>
+      result(
+        `${name}: error of the base over that of adapted models`,
+        '',
+        1 / median(all.map((run) => mean(run.adapted))),
+        {
+          'models of single places': 1 / median(all.map((run) => mean(run.fresh))),
+        },
+      ),
+    );
+  } finally {
+    await node.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Generates and ingests places with the dates of `bench -- training`. */
+async function generate(
+  client: Client,
+  land: { collection: string; land: (typeof LANDS)[string]; count: number; seed: number; folder: string },
+): Promise<void> {
+  const { collection, count, seed, folder } = land;
+  const cells = geohash.cover(LAND, APART).slice(0, count);
+  for (const [i, cell] of cells.entries()) {
+    const { west, south, east, north } = geohash.bounds(cell);
+    const geocode = geohash.encode((west + east) / 2, (south + north) / 2, PRECISION);
+    const { origin, size } = extentOf(geocode);
+    const files = await writeSentinelLikeSeries(folder, {
+      ...{ name: geocode, dates: DATES, seed: SEED_STEP * seed + 1000 * (i + 1), swir16: true, origin },
+      region: land.land.region(i),
+      size: { ...size, width: Math.round(size.width * land.land.cover(i)) },
+    });
+    const href = files.map(({ path }) => path);
+    await client.run('ingest', { href, collection, precision: PRECISION, scale: 0.0001, maskBand: 5 });
+  }
+}
+
+async function trainRegion(client: Client, inputs: object): Promise<Run> {
+  const train = async (mode: string, more: object = {}) =>
+    (await client.run<TrainResults>('train', { ...inputs, ...more, mode })).results.models;
+  const adapted = await train('regional', { fresh: false });
+  const alone = new Map((await train('partitioned')).map((model) => [model.geocode, model]));
+  const over = (mse: number, base: number) => mse / base;
+  const total = (seconds: number[]) => seconds.reduce((sum, one) => sum + one, 0);
+  return {
+    adapted: adapted.map(({ metrics, adaptation }) =>
+      over(metrics.validation.mse, adaptation!.errors.base.mse),
+    ),
+    fresh: adapted.map(({ geocode, adaptation }) =>
+      over(alone.get(geocode)!.metrics.validation.mse, adaptation!.errors.base.mse),
+    ),
+    cost:
+      total(adapted.map(({ seconds }) => seconds)) / total([...alone.values()].map(({ seconds }) => seconds)),
+    factor: median(adapted.map(({ adaptation }) => adaptation!.factor)),
+  };
+}
+
+/** Geometric mean. */
+const mean = (ratios: number[]) =>
+  Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+
+const TITLES = [
+  'places',
+  'adapted / base',
+  'places better than the base',
+  'worst place',
+  'fresh / base',
+  'kept part',
+  'time of adaptation / fresh training',
+];
+
+/** Medians over the seeds, with the least and the most. */
+function row(name: string, runs: Run[]): string[] {
+  const text = (of: (run: Run) => number) => spreadText(computeSpread(runs.map(of))!, digits);
+  return [
+    name,
+    text(({ adapted }) => mean(adapted)),
+    text(({ adapted }) => (100 * adapted.filter((ratio) => ratio < 1).length) / adapted.length),
+    text(({ adapted }) => Math.max(...adapted)),
+    text(({ fresh }) => mean(fresh)),
+    text(({ factor }) => factor),
+    text(({ cost }) => cost),
+  ];
+}
