@@ -74,7 +74,10 @@ export const modelUploadSchema = object(
     bestEpoch: { type: 'integer', minimum: 0 },
     holdOut: object(
       { side: { enum: ['eastern', 'western', 'southern', 'northern'] }, gap: count },
-      { from: { type: 'string', format: 'date-time' } },
+      {
+        from: { type: 'string', format: 'date-time' },
+        window: object({ column: count, row: count, width: count, height: count }),
+      },
     ),
     displayRange: { type: 'array', minItems: 2, maxItems: 2, items: number },
   },
@@ -85,13 +88,10 @@ export function encodeUpload({
   epochs: _epochs,
   start: _start,
   predictions,
-  holdOut,
   ...measured
 }: TrainedCell): ModelUpload {
   return {
     ...measured,
-    // Servers of older versions refuse the window.
-    ...(holdOut && { holdOut: { ...holdOut, window: undefined } }),
     weights: Buffer.from(files['weights.bin']).toString('base64'),
     ...(predictions && {
       predictions: { truth: [...predictions.truth], predicted: [...predictions.predicted] },
