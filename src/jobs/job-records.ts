@@ -13,7 +13,7 @@ export const REMOVAL_DELAY_MS = 86_400_000;
 
 type Finished = Pick<JobRecord, 'finished'>;
 
-/** True if a job is no longer visible. A job that has not ended never expires. */
+/** True if a job has become invisible. A job that has not ended never expires. */
 export function hasExpired({ finished }: Finished, now = Date.now()): boolean {
   return finished !== undefined && finished <= now - RETENTION_MS;
 }

@@ -207,7 +207,7 @@ function printWarnings({ scenes, passedOver, skipped = [], failed }: IngestResul
 }
 
 /**
- * Checks the options whose values can be invalid whatever the input, so that these are reported as wrong usage. Throws
+ * Checks the options whose values are invalid for every input, and reports them as wrong usage. Throws
  * TW_INGEST_BAD_OPTION, TW_INGEST_BAD_PATTERN and TW_RASTER_UNKNOWN_CRS.
  */
 async function requireOptions(flags: IngestFlags): Promise<void> {

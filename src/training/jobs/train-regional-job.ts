@@ -17,7 +17,7 @@ import { baseNotUsable } from '../errors.js';
 import { getModelSpec, type ModelFiles } from '../models/index.js';
 import type { AppliedHoldOut } from '../patches/index.js';
 import { type CardSummary, type ModelResult, modelStoredByJob } from '../registry/index.js';
-import { awaitSeedModels } from '../transfer/index.js';
+import { awaitSeedModels, sourceModelFiles } from '../transfer/index.js';
 import type { SourceModelFiles } from '../warm-start/index.js';
 import { trainOneModel } from './train-distributed-job.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
@@ -118,7 +118,7 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
   const [kind] = requestedModels(inputs);
   if (inputs.base !== undefined) {
     const record = await requestedBase(storage, inputs.base, kind);
-    return { files: await filesOf(storage, record), record, cells: cellsOf(record) };
+    return { files: await sourceModelFiles(storage, record), record, cells: cellsOf(record) };
   }
   const own = await basesOfJob(storage, kind, job.id);
   const [known] = (await job.allGather(own.map(({ id, version }) => ({ id, version })))).flat();
@@ -126,7 +126,7 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
     const [record] = await awaitSeedModels(storage, own, job);
     if (!record) throw baseNotUsable(known.id, 'it has not arrived on this node');
     const stored = await modelStoredByJob(storage, job.id, kind, record, 'distributed');
-    return { files: await filesOf(storage, record), result: stored?.model, cells: cellsOf(record) };
+    return { files: await sourceModelFiles(storage, record), result: stored?.model, cells: cellsOf(record) };
   }
   const before = sharing({ ...job, partial: () => {} }, (share) => BASE_SHARE * share);
   const { results, files, cells } = await trainOneModel(
@@ -157,15 +157,18 @@ async function basesOfJob(storage: Storage, kind: string, job: string): Promise<
 /** Throws TW_TRAIN_BASE. */
 async function requestedBase(storage: Storage, id: string, kind: string): Promise<ModelVersionRecord> {
   const record = await storage.models.get(id);
-  if (!record) throw baseNotUsable(id, 'there is no such model; "tilewright models" lists them');
+  if (!record) throw baseNotUsable(id, 'no model has this id; "tilewright models" lists the models');
   if (record.model !== kind) throw baseNotUsable(id, `it is a model ${record.model}, not ${kind}`);
-  return record;
+  // The base of a single cell has the id of the model of that cell. Other models do not list all cells that they have learned from.
+  const base = versionsOf(record).find(({ card }) => (card as CardSummary).mode === 'distributed');
+  if (!base)
+    throw baseNotUsable(id, 'it is the model of one place, not of a distributed or regional training');
+  return base;
 }
 
 /** Returns the cells that a base was trained on. Throws TW_TRAIN_BASE if it is not known which ground each held out. */
-function cellsOf({ id, geocode, card }: ModelVersionRecord): HeldOutCell[] {
-  const { holdOut, distributed } = card as CardSummary;
-  const cells = distributed?.places ?? [{ geocode, holdOut }];
+function cellsOf({ id, card }: ModelVersionRecord): HeldOutCell[] {
+  const cells = (card as CardSummary).distributed!.places;
   if (!cells.every((cell) => cell.holdOut?.window))
     throw baseNotUsable(
       id,
@@ -194,12 +197,6 @@ function refuseOtherCells(
         `it was trained on ${values} of ${pixelSize?.group ?? 'several pixel sizes'}, but ${cell.geocode} has ${own.values} of ${own.pixelSize?.group}`,
       );
   }
-}
-
-async function filesOf(storage: Storage, model: ModelVersionRecord): Promise<SourceModelFiles> {
-  const { id, version } = model;
-  const topology = await storage.models.ensureFile(model, 'model.json');
-  return { id, version, topology, weights: await storage.models.ensureFile(model, 'weights.bin') };
 }
 
 /** Writes the files of a base model that is perhaps not stored into a folder. */

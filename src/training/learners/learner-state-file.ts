@@ -22,7 +22,7 @@ export async function writeStateFile(path: string, state: TaskState, values: Flo
   await rename(`${path}.new`, path);
 }
 
-/** Returns undefined if there is no complete file of this task. */
+/** Returns undefined if the file is missing, incomplete or of another task. */
 export async function readStateFile<State extends TaskState>(
   path: string,
   task: string,

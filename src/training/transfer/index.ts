@@ -7,6 +7,7 @@ export { awaitSeedModels, electClusterSeeds } from './transfer-cluster-seeds.js'
 export {
   findSources,
   type SourceCandidates,
+  sourceModelFiles,
   type TransferPlan,
   transferProvenance,
 } from './transfer-plan.js';

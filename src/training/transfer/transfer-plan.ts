@@ -1,6 +1,6 @@
 /** Source models of the cells of a job, and the record of their provenance. */
 import { TilewrightError } from '../../errors.js';
-import type { Storage } from '../../storage/index.js';
+import type { ModelVersionRecord, Storage } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { TrainingCell } from '../data/index.js';
 import type { FreezingSchedule } from '../learners/index.js';
@@ -35,16 +35,25 @@ export async function findSources(
   const parents: SourceModelFiles[] = [];
   const refused: SourceCandidates['refused'] = [];
   for (const { model } of found.parents) {
-    const { id, version } = model;
+    const { id } = model;
     try {
-      const topology = await storage.models.ensureFile(model, 'model.json');
-      parents.push({ id, version, topology, weights: await storage.models.ensureFile(model, 'weights.bin') });
+      parents.push(await sourceModelFiles(storage, model));
     } catch (error) {
       if (!(error instanceof TilewrightError) || error.status === 503) throw error;
       refused.push({ id, reason: error.message });
     }
   }
   return { found, refused, start: { parents, probe: policy === 'probe' } };
+}
+
+/** Fetches the files of a model. Throws the errors of `ensureFile`. */
+export async function sourceModelFiles(
+  storage: Storage,
+  model: ModelVersionRecord,
+): Promise<SourceModelFiles> {
+  const { id, version } = model;
+  const topology = await storage.models.ensureFile(model, 'model.json');
+  return { id, version, topology, weights: await storage.models.ensureFile(model, 'weights.bin') };
 }
 
 /** Returns the provenance and the id of the parent. `start`: the result of the training process. */

@@ -1,13 +1,10 @@
 /** The index is loaded from its snapshot, as the catalogue is now, or from the catalogue. */
 import assert from 'node:assert/strict';
-import { cp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { Level } from 'level';
-import type { TilewrightError } from '../../../src/errors.js';
-import { encodeRecord } from '../../../src/storage/catalogue/catalogue-record-codec.js';
 import { SnapshotFolder } from '../../../src/storage/column-index/snapshot/snapshot-file.js';
 import { UnusableFile, writeParts } from '../../../src/storage/column-index/snapshot/snapshot-parts-file.js';
 import { ColumnIndex, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
@@ -24,59 +21,10 @@ import {
   writeScene,
 } from '../sample-scenes.js';
 import { assertIndexed } from './index-oracle.js';
+import { folderWithLog, inCatalogue, reopened, rowsOf, snapshotOf } from './snapshot-folders.js';
 
 const stamp = { sequence: 7, tag: 'x', damaged: [] };
 const NAME = '000000000007.snap';
-
-/** Opens the folder, checks the index, and closes without a new snapshot. */
-async function reopened(dir: string): Promise<Storage['indexLoad']> {
-  const storage = await Storage.open(dir);
-  try {
-    await assertIndexed(storage);
-    return storage.indexLoad;
-  } finally {
-    await closeAsKilled(storage);
-  }
-}
-
-/** Closes a folder so that its files, except those of LevelDB, are as if the process had been killed. */
-async function closeAsKilled(storage: Storage): Promise<void> {
-  const columns = join(storage.dir, 'columns');
-  const kept = `${storage.dir}-columns`;
-  await cp(columns, kept, { recursive: true });
-  await rm(columns, { recursive: true });
-  await storage.close();
-  await cp(kept, columns, { recursive: true });
-  await rm(kept, { recursive: true });
-}
-
-/** A folder with a snapshot of three scenes and two later commits. */
-async function folderWithLog(t: TestContext): Promise<string> {
-  const dir = join(await tempFolder(t), 'data');
-  const storage = await Storage.open(dir);
-  for (const [scene, n] of [
-    ['a', 7],
-    ['b', 9],
-    ['c', 3],
-  ] as const)
-    await writeScene(storage, scene, n);
-  await storage.close();
-  const again = await Storage.open(dir);
-  await writeScene(again, 'a', 12);
-  await again.collections.deleteScene(COLLECTION.id, 'b');
-  await closeAsKilled(again);
-  return dir;
-}
-
-/** The file of this kind in a folder with a single run. */
-async function fileOf(dir: string, kind: '.snap' | '.rows'): Promise<string> {
-  const names = await readdir(join(dir, 'columns'));
-  assert.equal(names.length, 2, names.join());
-  return join(dir, 'columns', names.find((name) => name.endsWith(kind))!);
-}
-
-const snapshotOf = (dir: string) => fileOf(dir, '.snap');
-const rowsOf = (dir: string) => fileOf(dir, '.rows');
 
 test('any index is restored from its files as it was when the images were made', async (t) => {
   const folder = await tempFolder(t);
@@ -221,95 +169,6 @@ test('snapshots are written while scenes arrive, and remove their part of the lo
   assert.equal((await reopened(dir)).from, 'snapshot');
 });
 
-test('a snapshot that does not match the catalogue is not used, and the index is read from the catalogue', async (t) => {
-  const cases: [reason: RegExp, harm: (dir: string) => Promise<void>][] = [
-    [/damaged/, async (dir) => flip(await rowsOf(dir), (length) => length - 100)],
-    [/cannot be read/, async (dir) => rm(await rowsOf(dir))],
-    [/not a snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
-    [/format 1/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
-    [
-      /truncated/,
-      async (dir) => writeFile(await rowsOf(dir), (await readFile(await rowsOf(dir))).subarray(0, 999)),
-    ],
-    [/commit 4 is missing/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000004'))],
-    [
-      /000000000005" in table commits/,
-      (dir) => inCatalogue(dir, (db) => db.put('!commits!000000000005', Buffer.from('abcdef'))),
-    ],
-    [/catalogue does not have/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000003'))],
-    [
-      /another history/,
-      (dir) =>
-        inCatalogue(dir, (db) =>
-          db.put('!commits!000000000003', encodeRecord('000000000003', { tag: 'other', tiles: [] })),
-        ),
-    ],
-  ];
-  for (const [reason, harm] of cases) {
-    const dir = await folderWithLog(t);
-    await harm(dir);
-    const load = await reopened(dir);
-    assert.equal(load.from, 'catalogue', `${reason}`);
-    assert.match(load.reason!, reason);
-    // Afterwards, snapshots work as before.
-    const storage = await Storage.open(dir);
-    await assertIndexed(storage);
-    await writeScene(storage, 'd', 5);
-    await storage.close();
-    assert.equal((await reopened(dir)).from, 'snapshot');
-  }
-});
-
-test('the snapshot of a later state is not used with a catalogue that was restored from a copy', async (t) => {
-  const dir = await folderWithLog(t);
-  const copy = `${dir}-copy`;
-  await cp(dir, copy, { recursive: true });
-  const storage = await Storage.open(dir);
-  for (let n = 0; n < 4; n++) await writeScene(storage, 'a', n);
-  await storage.close();
-  // The same number of commits, but different ones.
-  const restored = await Storage.open(copy);
-  for (let n = 10; n < 14; n++) await writeScene(restored, 'z', n);
-  await closeAsKilled(restored);
-  await rm(join(copy, 'columns'), { recursive: true });
-  await cp(join(dir, 'columns'), join(copy, 'columns'), { recursive: true });
-  const load = await reopened(copy);
-  assert.equal(load.from, 'catalogue');
-  assert.match(load.reason!, /another history/);
-});
-
-test('a catalogue that ends before the commit of its snapshot is refused until somebody decides to continue', async (t) => {
-  const dir = await folderWithLog(t);
-  await inCatalogue(dir, async (db) => {
-    for (const n of [3, 4, 5]) await db.del(`!commits!00000000000${n}`);
-  });
-  for (let i = 0; i < 2; i++)
-    await assert.rejects(Storage.open(dir), (error: TilewrightError) => error.code === 'TW_STORAGE_DAMAGED');
-  assert.match(await readFile(join(dir, 'damaged'), 'utf8'), /ends before commit 3/);
-  await rm(join(dir, 'damaged'));
-  const storage = await Storage.open(dir);
-  assert.equal(storage.indexLoad.from, 'catalogue');
-  await assertIndexed(storage);
-  await storage.close();
-  assert.equal((await reopened(dir)).from, 'snapshot');
-});
-
-test('a copy of a snapshot with another name is not taken for a later one', async (t) => {
-  const dir = await folderWithLog(t);
-  await cp(await snapshotOf(dir), join(dir, 'columns', 'old-copy.snap'));
-  assert.equal((await reopened(dir)).from, 'snapshot');
-});
-
-test('a catalogue with a truncated log is refused', async (t) => {
-  const dir = join(await tempFolder(t), 'data');
-  const storage = await Storage.open(dir);
-  await writeScene(storage, 'a', 7);
-  await storage.close();
-  const folder = join(dir, 'catalogue');
-  for (const name of await readdir(folder)) if (name.endsWith('.log')) await truncate(join(folder, name), 0);
-  await assert.rejects(Storage.open(dir), (error: TilewrightError) => error.code === 'TW_STORAGE_DAMAGED');
-});
-
 test('damaged records are reported at every start, even from a snapshot, until they are fixed', async (t) => {
   const dir = await folderWithLog(t);
   const id = `${COLLECTION.id}_c_g${cellsOf(3)[0]}`;
@@ -350,18 +209,6 @@ test('verify lists tiles for which the index differs from the catalogue', async 
   storage.index.remove(['another']);
   storage.index.add([lost!, changed!]);
 });
-
-async function flip(path: string, at: (length: number) => number, mask = 1): Promise<void> {
-  const bytes = await readFile(path);
-  bytes[at(bytes.length)]! ^= mask;
-  await writeFile(path, bytes);
-}
-
-async function inCatalogue(dir: string, work: (db: Level<string, Buffer>) => Promise<void>): Promise<void> {
-  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
-  await work(db);
-  await db.close();
-}
 
 /** Writes the rows file of a folder like versions without wavelengths. */
 async function forgetWavelengths(dir: string): Promise<void> {

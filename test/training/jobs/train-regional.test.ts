@@ -1,4 +1,4 @@
-/** The regional mode: one base model, which each cell adapts, also after kill -9 and with wrong bases. */
+/** The regional mode: each cell adapts one base model, also after kill -9. Bases that cannot be used are refused. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { truncate } from 'node:fs/promises';
@@ -102,7 +102,7 @@ test('a region gets a base model and a model of each cell that lies between the 
   };
 
   await t.test('wrong bases are refused with the reason', async () => {
-    assert.match(await failure({ base: 'ndvi_s_gu1' }), /TW_TRAIN_BASE.*no such model/);
+    assert.match(await failure({ base: 'ndvi_s_gu1' }), /TW_TRAIN_BASE.*no model has this id/);
     assert.match(
       await failure({ model: 'ndmi', base: base.id }),
       /TW_TRAIN_BASE.*it is a model ndvi, not ndmi/,
@@ -115,6 +115,10 @@ test('a region gets a base model and a model of each cell that lies between the 
     const { base: own, models: adapted } = await runProcess<TrainResults>(node, 'train', one);
     assert.deepEqual([own!.id, adapted[0]!.id], [id, id]);
     assert.equal((await cardOf(node, id)).mode, 'regional');
+    // That id names the base, although the latest version is the adapted model.
+    const again = await runProcess<TrainResults>(node, 'train', { ...one, base: id, fresh: false });
+    assert.deepEqual(again.models[0]!.adaptation!.base, { id, version: own!.version });
+    assert.match(await failure({ base: models[1]!.id }), /TW_TRAIN_BASE.*the model of one place/);
   });
 
   await t.test('a damaged base is named', async () => {
