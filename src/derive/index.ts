@@ -14,6 +14,8 @@ export {
   derivedProperties,
   deriveTiles,
   fillProcess,
+  findNeighbourTiles,
+  type NeighbourTile,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   searchAllTiles,

@@ -35,6 +35,7 @@ export { readLock } from './data-folder/index.js';
 export {
   collectionBusy,
   commitTooOld,
+  modelDamaged,
   modelNotFound,
   modelVersionNotFound,
   sceneBusy,

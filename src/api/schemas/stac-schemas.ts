@@ -74,6 +74,7 @@ const itemProperties = object({
   'model?': text,
   'model_version?': text,
   'model_place?': { enum: ['own', 'region', 'other'] },
+  'model_halo?': { enum: ['partial'] },
   pixel_coverage: percent,
   'eo:cloud_cover?': percent,
   'hsi:wavelength_min?': number,

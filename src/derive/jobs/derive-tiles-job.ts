@@ -187,9 +187,9 @@ class DeriveRun<T> {
       staged ??= write.stagingFolder(id);
       return staged;
     };
-    const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
     let made: MadeTile | null;
     try {
+      const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
       const read = [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups }));
       made = await withPinnedTiles(storage, read, (fetched) => {
         addFetched(this.results, fetched);

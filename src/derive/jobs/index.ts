@@ -6,6 +6,7 @@
 export { coalesceProcess } from './derive-coalesce-process.js';
 export { fillProcess } from './derive-fill-process.js';
 export { searchAllTiles, searchTilePages, searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
+export { findNeighbourTiles, type NeighbourTile } from './derive-neighbour-tiles.js';
 export { DERIVE_RESULTS, RESUMABLE_PROCESS } from './derive-process.js';
 export { splitProcess } from './derive-split-process.js';
 export { type TensorResults, tensorProcess } from './derive-tensor-process.js';

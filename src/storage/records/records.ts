@@ -119,8 +119,11 @@ export interface TileRecord {
   inputsDigest?: string;
   /** The original version of the tile, if `node join` has copied it to a cluster under another one. */
   madeAs?: string;
-  /** The trained model that made the tile. Absent without a model, and for tiles made by older versions of the program. */
-  model?: { id: string; version: string };
+  /**
+   * The trained model that made the tile. Absent without a model, and for tiles made by older versions of the program. `halo` marks a
+   * tile that was made while some of its neighbours could not be found.
+   */
+  model?: { id: string; version: string; halo?: 'partial' };
   createdAt: number;
 }
 

@@ -4,12 +4,13 @@
  * `raster` and `storage` (types).
  */
 
+export { coarsenMask } from './coarsen-training-pixels.js';
 export {
-  coarsenMask,
   differInSize,
   type ReadOutcome,
   type ReadRasters,
   readAcquisitions,
+  readAcquisitionWindow,
 } from './read-training-data.js';
 export type { AcquisitionFiles, DatePair } from './training-data-acquisitions.js';
 export {

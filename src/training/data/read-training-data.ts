@@ -1,22 +1,28 @@
 /** Reads the pixels of the dates of a cell as physical values. */
 import type { PixelGrid } from '../../grid/index.js';
-import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
+import {
+  openRaster,
+  type PixelArray,
+  type RasterHeader,
+  readRaster,
+  readWindow,
+  type Window,
+} from '../../raster/index.js';
 import type { BandName } from '../models/index.js';
+import {
+  coarsen,
+  coarsenMask,
+  coveredParts,
+  meanOfFinite,
+  type Parts,
+  partsOf,
+  span,
+  worstCode,
+} from './coarsen-training-pixels.js';
 import type { AcquisitionFiles, BandSource } from './training-data-acquisitions.js';
 import type { AcquisitionPixels } from './training-data-pixels.js';
 
 export type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped: string };
-
-/** Mask codes by priority: a coarse pixel has the first of these codes that occurs in the pixels that it covers. */
-const MASK_PRIORITY: number[] = [
-  Mask.nodata,
-  Mask.cloud,
-  Mask.shadow,
-  Mask.snow,
-  Mask.filled,
-  Mask.notAssessed,
-  Mask.clear,
-];
 
 /** Upper bound on the mean of a band. Reflectance is 0 to 1; clouds and sun glint can be slightly brighter. */
 const MAX_REFLECTANCE = 1.5;
@@ -54,6 +60,37 @@ export async function readAcquisitions(
   return { dates, bytesRead };
 }
 
+/** Reads a window of one date of a cell. `size` is that of the whole cell, and not finer than any band. */
+export async function readAcquisitionWindow(
+  files: AcquisitionFiles,
+  size: PixelGrid,
+  window: Window,
+): Promise<AcquisitionPixels> {
+  const wanted = Object.entries(files.bands) as [BandName, BandSource][];
+  const bands: AcquisitionPixels['bands'] = {};
+  for (const path of new Set(wanted.map(([, file]) => file.path))) {
+    const own = wanted.filter(([, file]) => file.path === path);
+    const numbers = own.map(([, { band }]) => band);
+    const { header, stored, parts } = await readParts(path, numbers, size, window);
+    for (const [i, [name, file]] of own.entries())
+      bands[name] = coarsen(physical(stored[i], header.nodata, file), parts, meanOfFinite);
+  }
+  const { stored, parts } = await readParts(files.mask, [0], size, window);
+  const mask = coarsen(new Uint8Array(stored[0]), parts, worstCode);
+  const { width, height } = window;
+  return { time: files.time, width, height, bands, mask };
+}
+
+/** Reads the pixels of a file that a window of a coarser size covers. */
+async function readParts(path: string, bands: number[], size: PixelGrid, window: Window) {
+  const header = await openRaster(path);
+  const across = coveredParts(header.width, size.width, span(window.column, window.width));
+  const down = coveredParts(header.height, size.height, span(window.row, window.height));
+  const covering = { column: across.from, row: down.from, width: across.count, height: down.count };
+  const parts: Parts = { columns: across.parts, rows: down.parts };
+  return { header, stored: await readWindow(header, bands, covering), parts };
+}
+
 /** Returns the reason why two dates of a cell cannot be trained together; undefined if their sizes are equal. */
 export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
   if (a.width === b.width && a.height === b.height) return undefined;
@@ -75,7 +112,8 @@ async function readAcquisition(
   const bands: AcquisitionPixels['bands'] = {};
   for (const [name, file] of wanted) {
     const raster = rasters.get(file.path)!;
-    bands[name] = coarsenByMean(physical(raster, file), raster.header, size);
+    const values = physical(raster.bands.get(file.band)!, raster.header.nodata, file);
+    bands[name] = coarsen(values, partsOf(raster.header, size), meanOfFinite);
     const brightness = meanOfFinite(bands[name]);
     if (Math.abs(brightness) > MAX_REFLECTANCE)
       return {
@@ -102,24 +140,14 @@ async function readOnce(wanted: Pick<BandSource, 'path' | 'band'>[], rasters: Re
   }
 }
 
-function physical({ header, bands }: ReadRaster, { band, scale, offset }: BandSource): Float32Array {
-  const stored = bands.get(band)!;
+function physical(
+  stored: PixelArray,
+  nodata: number | undefined,
+  { scale, offset }: BandSource,
+): Float32Array {
   const values = new Float32Array(stored.length);
-  for (let i = 0; i < stored.length; i++)
-    values[i] = stored[i] === header.nodata ? NaN : stored[i] * scale + offset;
+  for (let i = 0; i < stored.length; i++) values[i] = stored[i] === nodata ? NaN : stored[i] * scale + offset;
   return values;
-}
-
-/** NaN if no value is finite. */
-function meanOfFinite(values: Iterable<number>): number {
-  let sum = 0;
-  let count = 0;
-  for (const value of values) {
-    if (!Number.isFinite(value)) continue;
-    sum += value;
-    count++;
-  }
-  return sum / count;
 }
 
 const coarsest = (sizes: PixelGrid[]): PixelGrid =>
@@ -127,49 +155,4 @@ const coarsest = (sizes: PixelGrid[]): PixelGrid =>
 
 function sizeOf({ width, height }: PixelGrid): string {
   return `${width}x${height}`;
-}
-
-/** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
-export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
-  const severity = new Uint8Array(256).fill(MASK_PRIORITY.length);
-  MASK_PRIORITY.forEach((code, rank) => {
-    severity[code] = rank;
-  });
-  const worse = (a: number, b: number) => (severity[b] < severity[a] ? b : a);
-  return coarsen(new Uint8Array(codes), fine, coarse, (covered) => covered.reduce(worse));
-}
-
-/** Resamples to a coarser size by the mean of all finite values that a pixel covers, even partly. */
-function coarsenByMean(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
-  return coarsen(values, fine, coarse, meanOfFinite);
-}
-
-/** Resamples to a coarser size. `reduce` returns the value of a pixel from all values that it covers, even partly. */
-function coarsen<T extends Float32Array | Uint8Array>(
-  values: T,
-  fine: PixelGrid,
-  coarse: PixelGrid,
-  reduce: (covered: number[]) => number,
-): T {
-  if (fine.width === coarse.width && fine.height === coarse.height) return values;
-  const columns = pixelSpans(fine.width, coarse.width);
-  const rows = pixelSpans(fine.height, coarse.height);
-  const coarser = values.slice(0, coarse.width * coarse.height) as T;
-  let pixel = 0;
-  for (const [top, bottom] of rows)
-    for (const [left, right] of columns) {
-      const covered: number[] = [];
-      for (let row = top; row < bottom; row++)
-        for (let column = left; column < right; column++) covered.push(values[row * fine.width + column]);
-      coarser[pixel++] = reduce(covered);
-    }
-  return coarser;
-}
-
-/** For each of `coarse` equal parts of a row or column, the range of fine pixels [from, to) that it covers, even partly. */
-function pixelSpans(fine: number, coarse: number): [from: number, to: number][] {
-  return Array.from({ length: coarse }, (_, i) => [
-    Math.floor((i * fine) / coarse),
-    Math.ceil(((i + 1) * fine) / coarse),
-  ]);
 }

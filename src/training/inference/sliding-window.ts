@@ -2,6 +2,7 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { ModelSpec } from '../models/index.js';
+import type { PixelBox } from './halo-image.js';
 import { runModel } from './inference-patches.js';
 import { slidingWindows, WindowBlender, type WindowOrigin } from './window-blending.js';
 
@@ -25,27 +26,45 @@ export function predictImage(
   image: InferenceImage,
   wanted = image.inputMask,
 ): Float32Array[] {
-  const { patchSize, target, inputs } = spec;
+  const { patchSize, target } = spec;
   // A model for means predicts one value for each patch; the others use larger windows, of which a smaller part overlaps.
   const size = target.kind === 'mean' ? patchSize : 2 * patchSize;
   const windows = slidingWindows(image.width, image.height, size, patchSize / 2);
+  const { width, height } = image;
+  const whole = { column: 0, row: 0, width, height };
+  const needed = windows.filter((origin) =>
+    holdsAny(wanted, image, { ...origin, width: size, height: size }),
+  );
+  return predictWindows(tf, model, spec, image, { origins: needed, size, box: whole });
+}
+
+interface PredictedWindows {
+  origins: WindowOrigin[];
+  /** Side of a window. */
+  size: number;
+  /** The part of the image that is returned. */
+  box: PixelBox;
+}
+
+/** Returns the blended predictions of windows, NaN where there is no window with a readable pixel. */
+export function predictWindows(
+  tf: Tf,
+  model: LayersModel,
+  { target, inputs }: ModelSpec,
+  image: InferenceImage,
+  { origins, size, box }: PredictedWindows,
+): Float32Array[] {
   const planes = target.kind === 'clear' ? inputs.length : 1;
-  const blend = new WindowBlender(image.width, image.height, planes);
+  const blend = new WindowBlender(box.width, box.height, planes);
   const most = Math.max(1, Math.floor(MAX_PIXELS / size ** 2));
-  const needed = windows.filter((origin) => holdsAny(wanted, image, origin, size));
-  for (let from = 0; from < needed.length; from += most) {
-    const origins = needed.slice(from, from + most);
-    const batch = tf.tensor4d(windowBatch(image, origins, size), [
-      origins.length,
-      size,
-      size,
-      image.inputs.length,
-    ]);
+  for (let from = 0; from < origins.length; from += most) {
+    const some = origins.slice(from, from + most);
+    const batch = tf.tensor4d(windowBatch(image, some, size), [some.length, size, size, image.inputs.length]);
     const values = runModel(tf, model, batch);
     batch.dispose();
-    for (const [i, origin] of origins.entries()) {
+    for (const [i, { row, column }] of some.entries()) {
       const first = i * size * size * planes;
-      blend.add(origin, size, (pixel, plane) =>
+      blend.add({ row: row - box.row, column: column - box.column }, size, (pixel, plane) =>
         target.kind === 'mean' ? values[i] : values[first + pixel * planes + plane],
       );
     }
@@ -53,16 +72,16 @@ export function predictImage(
   return blend.planes();
 }
 
-function holdsAny(
-  wanted: Uint8Array,
-  { width, height }: InferenceImage,
-  { row, column }: WindowOrigin,
-  size: number,
+/** True if a mask has a 1 within a part of an image, which may extend beyond it. */
+export function holdsAny(
+  mask: Uint8Array,
+  { width, height }: Pick<InferenceImage, 'width' | 'height'>,
+  box: PixelBox,
 ): boolean {
-  for (let y = row; y < Math.min(height, row + size); y++) {
-    const line = wanted.subarray(y * width + column, y * width + Math.min(width, column + size));
-    if (line.includes(1)) return true;
-  }
+  const left = Math.max(0, box.column);
+  const right = Math.min(width, box.column + box.width);
+  for (let y = Math.max(0, box.row); y < Math.min(height, box.row + box.height); y++)
+    if (mask.subarray(y * width + left, y * width + right).includes(1)) return true;
   return false;
 }
 
@@ -73,23 +92,31 @@ function windowBatch(
   size: number,
 ): Float32Array {
   const bands = inputs.length;
-  const values = new Float32Array(origins.length * size * size * bands);
+  const pixels = size * size;
+  const values = new Float32Array(origins.length * pixels * bands);
+  /** Index in the image of each pixel of the window, or -1 if it is masked. */
+  const from = new Int32Array(pixels);
   for (const [i, { row, column }] of origins.entries()) {
-    const at = (pixel: number) => {
-      const y = Math.min(height - 1, row + Math.floor(pixel / size));
-      return y * width + Math.min(width - 1, column + (pixel % size));
-    };
-    for (const [b, plane] of inputs.entries()) {
-      let sum = 0;
-      let count = 0;
-      for (let pixel = 0; pixel < size * size; pixel++) {
-        if (!inputMask[at(pixel)]) continue;
-        sum += plane[at(pixel)];
-        count++;
+    let readable = 0;
+    for (let y = 0, pixel = 0; y < size; y++) {
+      const start = clamp(row + y, height) * width;
+      for (let x = 0; x < size; x++, pixel++) {
+        const at = start + clamp(column + x, width);
+        from[pixel] = inputMask[at] ? at : -1;
+        readable += inputMask[at];
       }
-      for (let pixel = 0; pixel < size * size; pixel++)
-        values[(i * size * size + pixel) * bands + b] = inputMask[at(pixel)] ? plane[at(pixel)] : sum / count;
+    }
+    for (let b = 0; b < bands; b++) {
+      const plane = inputs[b];
+      let sum = 0;
+      for (let pixel = 0; pixel < pixels; pixel++) if (from[pixel] >= 0) sum += plane[from[pixel]];
+      const mean = sum / readable;
+      for (let pixel = 0, to = i * pixels * bands + b; pixel < pixels; pixel++, to += bands)
+        values[to] = from[pixel] >= 0 ? plane[from[pixel]] : mean;
     }
   }
   return values;
 }
+
+/** Returns the nearest index of a row or column. */
+export const clamp = (at: number, length: number) => Math.min(length - 1, Math.max(0, at));

@@ -1,5 +1,7 @@
 /** Covers an image with overlapping windows, and blends their predictions without seams. */
 
+import type { PixelBox } from './halo-image.js';
+
 /** North-western pixel of a window. */
 export interface WindowOrigin {
   row: number;
@@ -21,6 +23,26 @@ export function slidingWindows(width: number, height: number, size: number, over
 }
 
 /**
+ * Returns all windows that overlap a part of an image and begin at multiples of `stride` in the grid. `offset`: the position of the image's
+ * north-western pixel in the grid.
+ */
+export function latticeWindows(
+  { column, row, width, height }: PixelBox,
+  size: number,
+  stride: number,
+  offset: { column: number; row: number },
+): WindowOrigin[] {
+  const starts = (from: number, count: number, shift: number) => {
+    const found: number[] = [];
+    const first = Math.floor((from + shift - size) / stride + 1) * stride - shift;
+    for (let at = first; at < from + count; at += stride) found.push(at);
+    return found;
+  };
+  const columns = starts(column, width, offset.column);
+  return starts(row, height, offset.row).flatMap((row) => columns.map((column) => ({ row, column })));
+}
+
+/**
  * Averages overlapping windows; the weight of a pixel falls towards the edges of its window. Invariant: for each pixel, `sums` has the
  * weighted sum of all windows so far, and `weights` the sum of their weights.
  */
@@ -37,16 +59,16 @@ export class WindowBlender {
     this.sums = Array.from({ length: planes }, () => new Float32Array(width * height));
   }
 
-  /** `valueAt` returns the value of a plane at a pixel of the window. */
+  /** Adds a window, which may extend beyond the image. `valueAt` returns the value of a plane at a pixel of the window. */
   add({ row, column }: WindowOrigin, size: number, valueAt: (pixel: number, plane: number) => number): void {
-    const rows = Math.min(size, this.height - row);
-    const columns = Math.min(size, this.width - column);
-    for (let y = 0; y < rows; y++) {
-      for (let x = 0; x < columns; x++) {
+    const { sums, weights } = this;
+    const [bottom, right] = [Math.min(size, this.height - row), Math.min(size, this.width - column)];
+    for (let y = Math.max(0, -row); y < bottom; y++) {
+      for (let x = Math.max(0, -column); x < right; x++) {
         const at = (row + y) * this.width + column + x;
         const weight = Math.min(y + 1, size - y) * Math.min(x + 1, size - x);
-        this.weights[at] += weight;
-        for (const [p, sums] of this.sums.entries()) sums[at] += weight * valueAt(y * size + x, p);
+        weights[at] += weight;
+        for (let p = 0; p < sums.length; p++) sums[p][at] += weight * valueAt(y * size + x, p);
       }
     }
   }

@@ -13,14 +13,19 @@ import {
 import { getModelSpec, type ModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
 import type { ChosenModel } from './predict-model-choice.js';
+import { modelFiles, type NeighbourContext, planHalo } from './predict-neighbours.js';
 import { modelPixels } from './predict-pixel-size.js';
 import type { PredictTask } from './predict-task.js';
 
-/** Yields the derivation of the predicted tile, or the reason why the tile is skipped. */
+/**
+ * Yields the derivation of the predicted tile, or the reason why the tile is skipped. `neighbours`: finds what surrounds the tile; without
+ * it, the tile is mapped alone. Cloud removal always maps a tile alone.
+ */
 export async function* planPrediction(
   storage: Storage,
   { model, use }: ChosenModel,
   tile: TileRecord,
+  neighbours?: NeighbourContext,
 ): AsyncGenerator<PlannedDerivation<PredictTask>> {
   const spec = getModelSpec(model.model);
   const { collection, scene, grid, geocode, start, end, platform } = tile;
@@ -56,19 +61,28 @@ export async function* planPrediction(
   const own = coarsestGroup(spec.inputs, tile)!;
   const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
   if (size && 'skipped' in size) return yield size;
-  const topology = await storage.models.ensureFile(model, 'model.json');
-  const weights = await storage.models.ensureFile(model, 'weights.bin');
+  const read = { width: own.width, height: own.height, ...size };
+  const planned =
+    neighbours && !isCloudRemoval
+      ? await planHalo(neighbours, tile, { spec, group: pixelSize?.group ?? own.name, size: read, values })
+      : undefined;
+  const { facts } = derivation;
   yield {
     ...derivation,
-    // A new or changed date of the prior replaces the tile.
-    around: others.map((other) => other.tile),
+    facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
+    // A new or changed date of the prior, or neighbour, replaces the tile.
+    around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
     // The recipe distinguishes tiles of older versions, which also changed clear pixels.
     ...(isCloudRemoval && { recipe: 'fills cloud and shadow' }),
-    task: (made) => ({
+    ...(planned && {
+      recipe: `with ${planned.isPartial ? 'a partial' : 'a'} halo, blended with\n${planned.models}`,
+    }),
+    task: async (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
-      model: { name: model.model, topology, weights },
+      model: { name: model.model, ...(await modelFiles(storage, model)) },
       date,
       others: others.map((other) => other.date),
+      ...(planned && { halo: planned.halo }),
       size,
       areCounts: values === 'scaled counts',
       groups: {

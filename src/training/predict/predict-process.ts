@@ -7,6 +7,7 @@ import {
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   selectedTiles,
+  type TileDerivation,
 } from '../../derive/index.js';
 import { ENGINE_NAMES, selectEngineCached } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
@@ -43,6 +44,7 @@ import {
   type ModelUse,
   modelChooser,
 } from './predict-model-choice.js';
+import { verifiedModelFiles } from './predict-neighbours.js';
 import { PredictPool } from './predict-pool.js';
 import type { PredictTask } from './predict-task.js';
 
@@ -73,6 +75,8 @@ interface PredictInputs {
   engine?: string;
   /** For the name of a model: skips tiles whose places have no model of their own. Default: false. */
   onlyOwn?: boolean;
+  /** Reads the pixels around each tile, and blends the models of neighbouring places at their border. Default: true. */
+  halo?: boolean;
 }
 
 export interface PredictResults extends DeriveResults {
@@ -82,6 +86,8 @@ export interface PredictResults extends DeriveResults {
   uses?: Record<ModelUse, number>;
   /** The first places that have no model of their own and are mapped by another one. */
   fallbacks?: Fallback[];
+  /** Tiles that were planned while some of their neighbours could not be found or used. Absent in results of older versions and of models of other parts. */
+  partialHalos?: number;
 }
 
 interface BelowBaselineModel {
@@ -111,6 +117,10 @@ const OUTPUTS = {
     title: 'The first places without a model of their own, with the model that maps them',
     schema: OBJECTS,
   },
+  partialHalos: {
+    title: 'Tiles that were planned while some of their neighbours could not be found or used',
+    schema: { type: 'integer' },
+  },
   worse: { title: 'Applied models that are worse than the mean of their training values', schema: OBJECTS },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
@@ -126,7 +136,12 @@ const PART = {
     DERIVE_RESULTS,
     objectOf(
       {},
-      { worse: listOf(BELOW_BASELINE_SCHEMA), uses: USES_SCHEMA, fallbacks: listOf(FALLBACK_SCHEMA) },
+      {
+        worse: listOf(BELOW_BASELINE_SCHEMA),
+        uses: USES_SCHEMA,
+        fallbacks: listOf(FALLBACK_SCHEMA),
+        partialHalos: COUNT,
+      },
     ),
   ],
 };
@@ -162,6 +177,12 @@ export function predictProcess(context: PredictContext): Process {
           default: false,
           description:
             'For a kind of model: skips tiles whose places have no model of their own. By default the model of the most similar place of the cluster maps them, or else the base model of the region',
+        },
+        halo: {
+          type: 'boolean',
+          default: true,
+          description:
+            'Reads the pixels around each tile and blends the models of neighbouring places at their border, so that maps have no seams. False maps each tile alone. Cloud removal maps each tile alone',
         },
       },
     },
@@ -206,14 +227,29 @@ async function predict(
           { storage, textures, job },
           { kind: inputs.model, version, onlyOwn: inputs.onlyOwn ?? false },
         );
-    const planned = planPredictions(storage, choose, filter, job.isMine, (tile, chosen) => {
-      const { model, use, reason = '' } = chosen;
-      applied.set(model.id, model);
-      uses[use]++;
-      const { collection, geocode } = tile;
-      if (use !== 'own' && fallbacks.size < MAX_FALLBACKS)
-        fallbacks.set(trainingCellKey(tile), { collection, geocode, model: model.id, use, reason });
-    });
+    const modelOf = async (tile: TileRecord) => {
+      const chosen = await choose(tile);
+      return chosen && 'model' in chosen ? chosen.model : undefined;
+    };
+    const neighbours =
+      (inputs.halo ?? true) ? { storage, finder, modelOf, filesOf: verifiedModelFiles(storage) } : undefined;
+    let partialHalos = 0;
+    const plan = (chosen: ChosenModel, tile: TileRecord) => planPrediction(storage, chosen, tile, neighbours);
+    const planned = planPredictions(
+      selectedTiles(storage, filter, job.isMine),
+      choose,
+      plan,
+      (made, chosen) => {
+        const { model, use, reason = '' } = chosen;
+        if (made.facts.model?.halo) partialHalos++;
+        const tile = made.facts;
+        applied.set(model.id, model);
+        uses[use]++;
+        const { collection, geocode } = tile;
+        if (use !== 'own' && fallbacks.size < MAX_FALLBACKS)
+          fallbacks.set(trainingCellKey(tile), { collection, geocode, model: model.id, use, reason });
+      },
+    );
     const results = await deriveTiles(
       { storage, finder, workers },
       planned,
@@ -226,7 +262,12 @@ async function predict(
         'warning',
         `${id}, version ${version}, is worse than the mean of its training values: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; use another version, train it again or delete it`,
       );
-    return { ...results, worse, ...(!one && { uses, fallbacks: [...fallbacks.values()] }) };
+    return {
+      ...results,
+      worse,
+      ...(!one && { uses, fallbacks: [...fallbacks.values()] }),
+      partialHalos,
+    };
   } finally {
     workers.close();
   }
@@ -236,6 +277,7 @@ function mergePredicted(parts: PredictResults[]): PredictResults {
   const worse = new Map(parts.flatMap(({ worse = [] }) => worse.map((one) => [one.id, one])));
   const uses = parts.flatMap((part) => part.uses ?? []);
   const total = (use: ModelUse) => uses.reduce((sum, one) => sum + one[use], 0);
+  const partialHalos = parts.reduce((sum, part) => sum + (part.partialHalos ?? 0), 0);
   return {
     ...RESUMABLE_PROCESS.merge(parts),
     worse: [...worse.keys()].sort().map((id) => worse.get(id)!),
@@ -243,6 +285,7 @@ function mergePredicted(parts: PredictResults[]): PredictResults {
       uses: { own: total('own'), cluster: total('cluster'), base: total('base') },
       fallbacks: parts.flatMap(({ fallbacks = [] }) => fallbacks).slice(0, MAX_FALLBACKS),
     }),
+    partialHalos,
   };
 }
 
@@ -253,23 +296,22 @@ function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): 
   return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
 }
 
-/** `choose` returns undefined for tiles of other places, which are not counted. `onChosen` is called for each tile that is planned. */
+/** `choose` returns undefined for tiles of other places, which are not counted. `onPlanned` is called for each tile that is planned. */
 async function* planPredictions(
-  storage: Storage,
+  tiles: AsyncIterable<TileRecord>,
   choose: (tile: TileRecord) => Promise<ChosenModel | { skipped: string } | undefined>,
-  filter: Filter,
-  isMine: JobContext['isMine'],
-  onChosen: (tile: TileRecord, chosen: ChosenModel) => void,
+  plan: (chosen: ChosenModel, tile: TileRecord) => AsyncIterable<PlannedDerivation<PredictTask>>,
+  onPlanned: (derivation: TileDerivation<PredictTask>, chosen: ChosenModel) => void,
 ): AsyncGenerator<PlannedDerivation<PredictTask>> {
-  for await (const tile of selectedTiles(storage, filter, isMine)) {
+  for await (const tile of tiles) {
     const chosen = await choose(tile);
     if (!chosen) continue;
     if ('skipped' in chosen) {
       yield chosen;
       continue;
     }
-    for await (const planned of planPrediction(storage, chosen, tile)) {
-      if ('task' in planned) onChosen(tile, chosen);
+    for await (const planned of plan(chosen, tile)) {
+      if ('task' in planned) onPlanned(planned, chosen);
       yield planned;
     }
   }

@@ -5,28 +5,34 @@ import { readModelFile } from '../../storage/index.js';
 import { predictionFailed } from '../errors.js';
 import { getModelSpec, loadModel } from '../models/index.js';
 import type { PredictionHandlers } from './predict-pool.js';
-import type { PredictTask } from './predict-task.js';
+import type { PredictModelFiles } from './predict-task.js';
 import { predictTile } from './predict-tile.js';
 
 const [engine] = process.argv.slice(2);
-/** The last model, because consecutive tiles are often of one cell. */
-let cachedModel: { topology: string; model: LayersModel } | undefined;
+/** Models by the path of their topology, the least recently used first: a tile needs those of its neighbours, too. */
+const models = new Map<string, LayersModel>();
+const MAX_MODELS = 64;
 
 serveRequests<PredictionHandlers>(
   {
     async predict(task) {
       const { tf } = await loadEngine(engine as EngineName);
-      return predictTile(tf, await modelOf(tf, task.model), getModelSpec(task.model.name), task);
+      return predictTile(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files));
     },
   },
   predictionFailed,
 );
 
-async function modelOf(tf: Tf, { topology, weights }: PredictTask['model']): Promise<LayersModel> {
-  if (cachedModel?.topology === topology.path) return cachedModel.model;
-  cachedModel?.model.dispose();
-  cachedModel = undefined;
-  const model = await loadModel(tf, await readModelFile(topology), await readModelFile(weights));
-  cachedModel = { topology: topology.path, model };
+async function modelOf(tf: Tf, { topology, weights }: PredictModelFiles): Promise<LayersModel> {
+  const model =
+    models.get(topology.path) ??
+    (await loadModel(tf, await readModelFile(topology), await readModelFile(weights)));
+  models.delete(topology.path);
+  models.set(topology.path, model);
+  for (const [path, oldest] of models) {
+    if (models.size <= MAX_MODELS) break;
+    models.delete(path);
+    oldest.dispose();
+  }
   return model;
 }

@@ -242,7 +242,7 @@ describe('predict', { timeout: 300_000 }, () => {
       assert.ok(message.includes(`weights.bin of model ${model.id}, version ${model.version}`), message);
     }
     await writeFile(weights, whole);
-    assert.equal((await predict(node, inputs)).tiles, 1);
+    assert.equal((await predict(node, inputs)).tiles, 2, 'its neighbour is blended with it again');
   });
 
   it('continues without a model whose record is damaged, which can be trained again', async (t) => {

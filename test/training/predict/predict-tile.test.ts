@@ -44,7 +44,7 @@ test('a value that is not finite becomes nodata, and a tile without finite value
     }
     const model = tf.model({ inputs: input, outputs: output as typeof input });
     const task = { ...files, date: { time, bands: { red: bands.red }, mask } };
-    return predictTile(tf, model, spec, { ...task, model: undefined as never });
+    return predictTile(tf, spec, { ...task, model: undefined as never }, async () => model);
   };
 
   const made = (await predicted(LIMIT))!;
@@ -81,7 +81,7 @@ test('pixels that were not assessed remain so', async (t) => {
   } as const;
   const codesOf = async (spec: ModelSpec) => {
     const task = { ...files, date: { time, bands, mask }, model: undefined as never };
-    const made = await predictTile(tf, buildModel(tf, spec, 1), spec, task);
+    const made = await predictTile(tf, spec, task, async () => buildModel(tf, spec, 1));
     if (!made) return null;
     const path = join(folder, 'mask.tif');
     await writeFile(path, made.files.at(-1)!.bytes!);
@@ -115,9 +115,8 @@ test('a cloud-free tile keeps the stored values of all pixels except cloudy ones
     Array.from({ length: 13 }, (_, plane) => (plane === 6 + band ? 1 : plane === 9 + band ? -1 : 0)),
   );
   const model = buildModel(tf, spec, 1, { weights, bias: [0, 0, 0] });
-  const made = (await predictTile(tf, model, spec, {
-    ...{ tile, groups, date, others: [other], model: undefined as never },
-  }))!;
+  const task = { tile, groups, date, others: [other], model: undefined as never };
+  const made = (await predictTile(tf, spec, task, async () => model))!;
   const [bands, codes] = await Promise.all(
     made.files.map(async ({ bytes }, i) => {
       const path = join(folder, `made-${i}.tif`);

@@ -11,7 +11,7 @@ import {
 import { formatMse, logToStderr, print } from '../../output/index.js';
 import { runDerive } from '../derive/index.js';
 
-type PredictFlags = JobOptions & { engine?: string; version?: string; onlyOwn?: boolean };
+type PredictFlags = JobOptions & { engine?: string; version?: string; onlyOwn?: boolean; halo: boolean };
 
 export function predictCommand(): Command {
   const command = new Command('predict')
@@ -28,15 +28,20 @@ export function predictCommand(): Command {
     .option(
       '--only-own',
       'skip tiles whose places have no model of their own, instead of using the model of a similar place or of the region',
-    );
+    )
+    .option('--no-halo', 'map each tile alone: faster, but with seams at the borders of tiles');
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withJobOptions(command).action(async (model: string, flags: PredictFlags) => {
     const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
-    const { version, engine, onlyOwn } = flags;
-    const inputs = { model, version, filter: toFilterParams(flags), engine, onlyOwn };
+    const { version, engine, onlyOwn, halo } = flags;
+    const inputs = { model, version, filter: toFilterParams(flags), engine, onlyOwn, ...(!halo && { halo }) };
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
-    const { tiles, unchanged, failures, worse = [], uses } = results;
+    const { tiles, unchanged, failures, worse = [], uses, partialHalos } = results;
     if (flags.format !== 'json' && uses && uses.cluster + uses.base > 0) print(describeUses(uses));
+    if (partialHalos)
+      logToStderr(
+        `warning: ${plural(partialHalos, 'tile')} could not be blended with all neighbours, because nodes did not answer or models are damaged; run it again later`,
+      );
     if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
     // `train` has the same exit code if it trains no place.
     if (tiles + unchanged + failures === 0) process.exitCode = 1;

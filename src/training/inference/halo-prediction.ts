@@ -1,0 +1,124 @@
+/**
+ * Applies a model to a part of an image with a halo. The prediction of a pixel depends only on its position in the grid and on the pixels
+ * around it, so two tiles that predict the same pixel by the same model get the same value.
+ */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
+import type { ModelSpec } from '../models/index.js';
+import { fillMaskedPixels } from './halo-fill-masked.js';
+import { type HaloImage, latticeOffset, type PixelBox } from './halo-image.js';
+import { runModel } from './inference-patches.js';
+import { clamp, holdsAny, predictWindows } from './sliding-window.js';
+import { latticeWindows } from './window-blending.js';
+
+/** Pixels around a pixel of a map that can change its value: at least the radius of the receptive field of the networks. */
+const RECEPTIVE_MARGIN = 24;
+
+/** Maximum number of pixels in one call of a model for maps, the margin included. */
+const MAX_MAP_PIXELS = 2 ** 18;
+
+/** Returns the width of the halo that `predictBox` reads. */
+export function haloWidth({ target, patchSize, layers }: ModelSpec): number {
+  return target.kind === 'mean' ? patchSize : RECEPTIVE_MARGIN + poolingFactor({ layers });
+}
+
+/** Predicts the pixels of a part of an image. NaN marks pixels that no window with a readable pixel covers. */
+export type BoxPredictor = (model: LayersModel, box: PixelBox) => Float32Array;
+
+/** Returns a function that applies models with one output plane to parts of the tile of an image. */
+export function boxPredictor(tf: Tf, spec: ModelSpec, image: HaloImage): BoxPredictor {
+  if (spec.target.kind === 'mean') return (model, box) => predictMeans(tf, model, spec, image, box);
+  const filled = fillMaskedPixels(image);
+  return (model, box) => predictMap(tf, model, spec, filled, box);
+}
+
+/** A model for means predicts one value for each window; the windows lie on one lattice for all tiles. */
+function predictMeans(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  image: HaloImage,
+  box: PixelBox,
+): Float32Array {
+  const { patchSize } = spec;
+  const origins = latticeWindows(box, patchSize, patchSize / 2, latticeOffset(image)).filter((origin) =>
+    holdsAny(image.inputMask, image, { ...origin, width: patchSize, height: patchSize }),
+  );
+  const [plane] = predictWindows(tf, model, spec, image, { origins, size: patchSize, box });
+  return plane;
+}
+
+/**
+ * A network of convolutions predicts all pixels of a rectangle at once. A margin is cut off, whose values depend on the edge of the
+ * rectangle (the overlap-tile strategy, Ronneberger 2015, section 2). The rectangles begin at multiples of the pooling factor in the grid.
+ */
+function predictMap(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  image: HaloImage,
+  box: PixelBox,
+): Float32Array {
+  const out = new Float32Array(box.width * box.height).fill(NaN);
+  const factor = poolingFactor(spec);
+  const offset = latticeOffset(image);
+  const side = Math.floor(Math.sqrt(MAX_MAP_PIXELS)) - 2 * (RECEPTIVE_MARGIN + factor);
+  const rows = Math.ceil(box.height / Math.ceil(box.height / side));
+  const columns = Math.ceil(box.width / Math.ceil(box.width / side));
+  for (let row = 0; row < box.height; row += rows)
+    for (let column = 0; column < box.width; column += columns) {
+      const part = {
+        column: box.column + column,
+        row: box.row + row,
+        width: Math.min(columns, box.width - column),
+        height: Math.min(rows, box.height - row),
+      };
+      if (!holdsAny(image.inputMask, image, part)) continue;
+      const read = alignedBox(part, RECEPTIVE_MARGIN, factor, offset);
+      const values = runOnBox(tf, model, image, read);
+      for (let y = 0; y < part.height; y++) {
+        const from = (part.row - read.row + y) * read.width + part.column - read.column;
+        out.set(values.subarray(from, from + part.width), (row + y) * box.width + column);
+      }
+    }
+  return out;
+}
+
+const poolingFactor = ({ layers }: Pick<ModelSpec, 'layers'>): number =>
+  2 ** layers.filter(({ type }) => type === 'down').length;
+
+/** Returns a box with a margin around `box`, whose edges are multiples of `factor` in the grid. */
+function alignedBox(
+  { column, row, width, height }: PixelBox,
+  margin: number,
+  factor: number,
+  offset: { column: number; row: number },
+): PixelBox {
+  const span = (from: number, count: number, shift: number): [from: number, count: number] => {
+    const start = Math.floor((from + shift - margin) / factor) * factor;
+    const end = Math.ceil((from + shift + count + margin) / factor) * factor;
+    return [start - shift, end - start];
+  };
+  const [left, across] = span(column, width, offset.column);
+  const [top, down] = span(row, height, offset.row);
+  return { column: left, row: top, width: across, height: down };
+}
+
+/** Pixels outside of the image are those of its edge. */
+function runOnBox(tf: Tf, model: LayersModel, image: HaloImage, box: PixelBox): Float32Array {
+  const { inputs, width, height } = image;
+  const bands = inputs.length;
+  const values = new Float32Array(box.width * box.height * bands);
+  const columns = Array.from({ length: box.width }, (_, x) => clamp(box.column + x, width));
+  let to = 0;
+  for (let y = 0; y < box.height; y++) {
+    const start = clamp(box.row + y, height) * width;
+    for (const column of columns) for (const plane of inputs) values[to++] = plane[start + column];
+  }
+  const input = tf.tensor4d(values, [1, box.height, box.width, bands]);
+  try {
+    return runModel(tf, model, input);
+  } finally {
+    input.dispose();
+  }
+}

@@ -1,0 +1,126 @@
+/** The tiles around a tile that its prediction reads, and the models that are blended at its borders. */
+import { findNeighbourTiles } from '../../derive/index.js';
+import { gridByName, type PixelGrid } from '../../grid/index.js';
+import type { TileFinder } from '../../query/index.js';
+import { type ModelVersionRecord, modelDamaged, type Storage, type TileRecord } from '../../storage/index.js';
+import { acquisitionFiles, type BandValueKind, bandValueKinds, coarsestGroup } from '../data/index.js';
+import { haloWidth } from '../inference/index.js';
+import type { ModelSpec } from '../models/index.js';
+import type { CardSummary } from '../registry/index.js';
+import type { PredictModelFiles, PredictNeighbour, PredictTask } from './predict-task.js';
+
+export interface NeighbourContext {
+  storage: Storage;
+  finder: TileFinder;
+  /** Returns the model that maps a tile; undefined if none does. */
+  modelOf(tile: TileRecord): Promise<ModelVersionRecord | undefined>;
+  /** Returns the files of a model; undefined if they are damaged. */
+  filesOf(model: ModelVersionRecord): Promise<PredictModelFiles | undefined>;
+}
+
+/** How the model of a tile reads it. */
+interface ReadAs {
+  spec: ModelSpec;
+  /** Group whose pixel size the model reads, and the size of the tile at it. */
+  group: string;
+  size: PixelGrid;
+  values: BandValueKind;
+}
+
+interface PlannedHalo {
+  halo: NonNullable<PredictTask['halo']>;
+  tiles: TileRecord[];
+  /** Identifies the blended models. */
+  models: string;
+  /** True if tiles may be missing, because no node answered for them, or if a model of a neighbour is damaged. */
+  isPartial: boolean;
+}
+
+/** Finds the neighbours of a tile in its scene. Tiles that cannot be read in the same way are left out. */
+export async function planHalo(
+  context: NeighbourContext,
+  tile: TileRecord,
+  as: ReadAs,
+): Promise<PlannedHalo> {
+  const { storage, finder } = context;
+  const { width, height } = as.size;
+  const reach = Math.min(haloWidth(as.spec), width, height);
+  const found = await findNeighbourTiles(finder, tile, as.size, reach);
+  const neighbours: PredictNeighbour[] = [];
+  const tiles: TileRecord[] = [];
+  const models: string[] = [];
+  let isPartial = found.unanswered > 0;
+  for (const { tile: other, east, south } of found.tiles) {
+    const { inputs } = as.spec;
+    const size = other.groups.find(({ role, name }) => role === 'data' && name === as.group);
+    const date = acquisitionFiles(storage, inputs, other);
+    const coarsest = coarsestGroup(inputs, other);
+    if (!size || !date || !coarsest || coarsest.width < size.width || coarsest.height < size.height) continue;
+    if (bandValueKinds(inputs, [other]).some((kind) => kind !== as.values)) continue;
+    const chosen = await context.modelOf(other);
+    const model = chosen && isReadAs(chosen, as) ? chosen : undefined;
+    const files = model && (await context.filesOf(model));
+    if (model && files) models.push(`${model.id} ${model.version}`);
+    else if (model) isPartial = true;
+    tiles.push(other);
+    neighbours.push({
+      ...{ east, south, date, size: { width: size.width, height: size.height } },
+      ...(files && { model: files }),
+    });
+  }
+  return {
+    halo: { origin: originOf(tile, as.size), neighbours },
+    tiles,
+    models: models.join('\n'),
+    isPartial,
+  };
+}
+
+/** True if a model reads pixels of the same size and kind. Models of older versions have no pixel size. */
+function isReadAs({ card }: ModelVersionRecord, { group, values }: ReadAs): boolean {
+  const { pixelSize, values: own = 'reflectance' } = card as CardSummary;
+  return own === values && (pixelSize?.group ?? group) === group;
+}
+
+/** Fetches the files of a model. Throws the errors of `ensureFile`. */
+export async function modelFiles(
+  { models }: Pick<Storage, 'models'>,
+  model: ModelVersionRecord,
+): Promise<PredictModelFiles> {
+  return {
+    topology: await models.ensureFile(model, 'model.json'),
+    weights: await models.ensureFile(model, 'weights.bin'),
+  };
+}
+
+/** Returns a function that fetches and verifies the files of models, once for each model. */
+export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): NeighbourContext['filesOf'] {
+  const known = new Map<string, Promise<PredictModelFiles | undefined>>();
+  const verify = async (model: ModelVersionRecord) => {
+    try {
+      await models.readFile(model, 'model.json');
+      await models.readFile(model, 'weights.bin');
+      return await modelFiles({ models }, model);
+    } catch (error) {
+      if (modelDamaged.is(error)) return undefined;
+      throw error;
+    }
+  };
+  return (model) => {
+    const key = `${model.id} ${model.version}`;
+    const files = known.get(key) ?? verify(model);
+    known.set(key, files);
+    return files;
+  };
+}
+
+/** Returns the position of the north-western pixel of a tile among the pixels of its grid, if all cells had the same number of pixels. */
+function originOf({ grid: name, geocode }: TileRecord, { width, height }: PixelGrid) {
+  const grid = gridByName(name);
+  const { west, north } = grid.bounds(geocode);
+  const cell = grid.cellSize(geocode.length);
+  return {
+    column: Math.round((west - grid.extent.west) / cell.width) * width,
+    row: Math.round((grid.extent.north - north) / cell.height) * height,
+  };
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { describe, it, test } from 'node:test';
+import fc from 'fast-check';
+import { loadEngine } from '../../../src/engines/index.js';
+import { Mask } from '../../../src/raster/index.js';
+import type { AcquisitionPixels } from '../../../src/training/data/index.js';
+import { boxPredictor, haloWidth } from '../../../src/training/inference/index.js';
+import { buildModel, getModelSpec } from '../../../src/training/models/index.js';
+import { neighbourWeights } from '../../../src/training/predict/neighbour-blend-weights.js';
+import { type HaloNeighbour, tileWithHalo } from '../../../src/training/predict/tile-halo.js';
+
+const AROUND = [-1, 0, 1].flatMap((south) =>
+  [-1, 0, 1].filter((east) => east !== 0 || south !== 0).map((east) => ({ east, south })),
+);
+
+/** The weight of each neighbour at a pixel of the tile. */
+function weightsAt(all: ReturnType<typeof neighbourWeights>, column: number, row: number): number[] {
+  return all.map(({ box, weights }) => {
+    const [x, y] = [column - box.column, row - box.row];
+    return x >= 0 && y >= 0 && x < box.width && y < box.height ? weights[y * box.width + x]! : 0;
+  });
+}
+
+describe('neighbourWeights', () => {
+  const tile = fc.record({
+    width: fc.integer({ min: 2, max: 40 }),
+    height: fc.integer({ min: 2, max: 40 }),
+    present: fc.subarray(AROUND),
+  });
+
+  it('never gives more than 1 in sum, and nothing beyond the radius', () => {
+    fc.assert(
+      fc.property(tile, fc.nat(20), ({ width, height, present }, more) => {
+        const radius = Math.max(1, Math.min(more, Math.floor(Math.min(width, height) / 2)));
+        const all = neighbourWeights({ width, height }, present, radius);
+        for (let row = 0; row < height; row++)
+          for (let column = 0; column < width; column++) {
+            const weights = weightsAt(all, column, row);
+            const sum = weights.reduce((a, b) => a + b, 0);
+            assert.ok(weights.every((weight) => weight >= 0) && sum < 1, `${sum}`);
+            const isInner =
+              Math.min(column, width - 1 - column) >= radius && Math.min(row, height - 1 - row) >= radius;
+            if (isInner) assert.equal(sum, 0);
+          }
+      }),
+    );
+  });
+
+  it('changes by at most one step of the ramp across a border, seen from both sides', () => {
+    const [width, height, radius] = [24, 20, 8];
+    fc.assert(
+      fc.property(fc.subarray(AROUND), fc.nat(height - 1), (others, row) => {
+        // Cells around the western tile; the eastern tile sees those that touch it, one column further west.
+        const present = [
+          ...others.filter(({ east, south }) => east !== 1 || south !== 0),
+          { east: 1, south: 0 },
+        ];
+        const seen = present
+          .filter(({ east }) => east >= 0)
+          .map(({ east, south }) => ({ east: east - 1, south }))
+          .filter(({ east, south }) => east !== 0 || south !== 0);
+        const below = present.find(({ east, south }) => east === 0 && south === 0);
+        assert.equal(below, undefined);
+        const eastern = [...seen, { east: -1, south: 0 }];
+        const west = weightsAt(neighbourWeights({ width, height }, present, radius), width - 1, row);
+        const east = weightsAt(neighbourWeights({ width, height }, eastern, radius), 0, row);
+        const ofEast = west[present.length - 1]!;
+        const ownOfEast = 1 - east.reduce((a, b) => a + b, 0);
+        const step = 1 / (2 * radius);
+        assert.ok(ownOfEast >= ofEast && ownOfEast - ofEast <= step + 1e-6, `${ofEast} ${ownOfEast}`);
+      }),
+    );
+  });
+});
+
+/** A scene of 3 x 3 cells of 48 x 48 px, as dates of its cells. */
+function scene(side = 48): (east: number, south: number) => AcquisitionPixels {
+  const value = (x: number, y: number, b: number) =>
+    0.1 + 0.05 * Math.sin(x / (3 + b)) * Math.cos(y / (5 - b));
+  return (east, south) => {
+    const plane = (b: number) =>
+      Float32Array.from({ length: side ** 2 }, (_, at) =>
+        value(east * side + (at % side), south * side + Math.floor(at / side), b),
+      );
+    const mask = new Uint8Array(side ** 2).fill(Mask.clear);
+    // A cloud across the border of the middle and the eastern cell.
+    for (let at = 0; at < mask.length; at++) {
+      const [x, y] = [east * side + (at % side), south * side + Math.floor(at / side)];
+      if (Math.hypot(x - 2 * side, y - 1.5 * side) < 7) mask[at] = Mask.cloud;
+    }
+    return {
+      time: 0,
+      width: side,
+      height: side,
+      bands: { red: plane(0), green: plane(1), blue: plane(2) },
+      mask,
+    };
+  };
+}
+
+const part = (date: AcquisitionPixels, box: Parameters<HaloNeighbour['read']>[0]): AcquisitionPixels => {
+  const crop = <T extends Float32Array | Uint8Array>(plane: T): T => {
+    const out = plane.slice(0, box.width * box.height) as T;
+    for (let row = 0; row < box.height; row++) {
+      const from = (box.row + row) * date.width + box.column;
+      out.set(plane.subarray(from, from + box.width), row * box.width);
+    }
+    return out;
+  };
+  const { red, green, blue } = date.bands;
+  return {
+    ...{ time: 0, width: box.width, height: box.height, mask: crop(date.mask) },
+    bands: { red: crop(red!), green: crop(green!), blue: crop(blue!) },
+  };
+};
+
+/** The image of a cell of the scene, which lies at (column, row) of a lattice of cells. */
+function imageOf(cells: ReturnType<typeof scene>, column: number, row: number, width: number, side = 48) {
+  const neighbours = AROUND.map(({ east, south }) => ({
+    ...{ east, south, size: { width: side, height: side } },
+    read: async (box: Parameters<HaloNeighbour['read']>[0]) => part(cells(column + east, row + south), box),
+  }));
+  const inputs = ['red', 'green', 'blue'] as const;
+  const origin = { column: (1000 + column) * side, row: (500 + row) * side };
+  return tileWithHalo(cells(column, row), neighbours, { width, origin, inputs });
+}
+
+for (const kind of ['ndvi', 'ndmi'])
+  test(`both tiles of a border compute the same values of one model: ${kind}`, async () => {
+    const { tf } = await loadEngine('wasm');
+    const spec = getModelSpec(kind);
+    const model = buildModel(tf, spec, 3);
+    const cells = scene();
+    const halo = Math.min(haloWidth(spec), 48);
+    const [middle, eastern] = [await imageOf(cells, 1, 1, halo), await imageOf(cells, 2, 1, halo)];
+    // The western strip of the eastern tile, as that tile predicts it, and as the middle tile sees it in its halo.
+    const width = kind === 'ndvi' ? 1 : 8;
+    const box = { column: eastern.tile.column, row: eastern.tile.row, width, height: 48 };
+    const own = boxPredictor(tf, spec, eastern)(model, box);
+    const seen = boxPredictor(
+      tf,
+      spec,
+      middle,
+    )(model, {
+      ...box,
+      column: middle.tile.column + 48,
+      row: middle.tile.row,
+    });
+    for (const [at, value] of own.entries()) {
+      if (Number.isNaN(value)) assert.ok(Number.isNaN(seen[at]!));
+      else assert.ok(Math.abs(value - seen[at]!) < 1e-6, `${at}: ${value} ${seen[at]}`);
+    }
+    assert.ok(own.some((value) => !Number.isNaN(value)));
+  });
+
+test('a tile without neighbours is mirrored at its borders', async () => {
+  const tile = scene(8)(1, 1);
+  const image = await tileWithHalo(tile, [], {
+    ...{ width: 3, origin: { column: 0, row: 0 }, inputs: ['red'] as const },
+  });
+  const red = (column: number, row: number) => image.inputs[0]![(row + 3) * image.width + column + 3]!;
+  for (let at = 0; at < 8; at++)
+    for (let d = 1; d <= 3; d++) {
+      assert.equal(red(-d, at), red(d - 1, at));
+      assert.equal(red(at, 7 + d), red(at, 8 - d));
+      assert.equal(red(-d, 7 + d), red(d - 1, 8 - d));
+    }
+});
