@@ -22,6 +22,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   cluster: async () => (await import('./cluster/cluster.js')).benchCluster,
   training: async () => (await import('./training/training.js')).benchTraining,
   regional: async () => (await import('./training/regional.js')).benchRegional,
+  seams: async () => (await import('./training/seams.js')).benchSeams,
   texture: async () => (await import('./transfer/texture.js')).benchTexture,
   transfer: async () => (await import('./transfer/transfer.js')).benchTransfer,
 };

@@ -2,7 +2,14 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
-import { coalesceProcess, DerivePool, fillProcess, splitProcess, tensorProcess } from './derive/index.js';
+import {
+  coalesceProcess,
+  DerivePool,
+  exportProcess,
+  fillProcess,
+  splitProcess,
+  tensorProcess,
+} from './derive/index.js';
 import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import {
@@ -164,6 +171,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     splitProcess(derive),
     coalesceProcess(derive),
     tensorProcess(derive),
+    exportProcess(derive),
     trainProcess({
       storage,
       finder,

@@ -76,3 +76,27 @@ export const tilesOutOfReach = defineError(
   (slots: number) =>
     `no node answers for ${slots} slots whose tiles are needed; try again when others have taken their place`,
 );
+
+export const nothingToExport = defineError(
+  'TW_WRANGLE_EXPORT_NOTHING',
+  404,
+  'No tile matches the filter of an export. For the layer of a model, run `tilewright predict` first.',
+  () =>
+    'no tile matches the filter, so there is nothing to export; for the layer of a model, run "tilewright predict" first',
+);
+
+export const exportGrids = defineError(
+  'TW_WRANGLE_EXPORT_GRIDS',
+  400,
+  'The tiles to export belong to different grids, which have different coordinate systems. Select one collection.',
+  (grids: string[]) =>
+    `the tiles belong to the grids ${grids.join(' and ')}, which have different coordinate systems: select one collection`,
+);
+
+export const exportTooLarge = defineError(
+  'TW_WRANGLE_EXPORT_SIZE',
+  400,
+  'The exported image would be larger than 512 MB. Select a smaller area.',
+  (width: number, height: number, bands: number) =>
+    `the image would have ${width} x ${height} pixels in ${bands} band(s), more than 512 MB: select a smaller area with --bbox`,
+);

@@ -13,6 +13,8 @@ export {
   type DeriveResults,
   derivedProperties,
   deriveTiles,
+  type ExportResults,
+  exportProcess,
   fillProcess,
   findNeighbourTiles,
   type NeighbourTile,

@@ -17,6 +17,7 @@ export const COMMANDS: Record<string, () => Promise<Command>> = {
   coalesce: async () => (await import('./derive/derive-commands.js')).coalesceCommand(),
   analyse: async () => (await import('./analyse/index.js')).analyseCommand(),
   tensor: async () => (await import('./derive/tensor-command.js')).tensorCommand(),
+  export: async () => (await import('./derive/export-command.js')).exportCommand(),
   train: async () => (await import('./training/train-command.js')).trainCommand(),
   compare: async () => (await import('./compare-command.js')).compareCommand(),
   texture: async () => (await import('./training/texture-command.js')).textureCommand(),

@@ -1,5 +1,5 @@
 /**
- * The processes `fill`, `split`, `coalesce` and `tensor`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
+ * The processes `fill`, `split`, `coalesce`, `tensor` and `export`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
  * run can be repeated, and then makes only missing or stale tiles. Imports files of a folder above (types), the folders `tensors` and
  * `tiles` and the parts `async`, `grid`, `jobs`, `query`, `raster` and `storage`.
  */
@@ -18,4 +18,5 @@ export {
   type TileDerivation,
   type TileMaker,
 } from './derive-tiles-job.js';
+export { type ExportResults, exportProcess } from './export-image-process.js';
 export type { TensorFile } from './write-tensor-job.js';

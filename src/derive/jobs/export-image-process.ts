@@ -1,0 +1,217 @@
+/** Export as a job: one Cloud Optimized GeoTIFF with the tiles of a region. */
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Bbox, cellBbox, gridByName, type PixelGrid } from '../../grid/index.js';
+import { addFetched, type JobContext, type Process, type TileCounts } from '../../jobs/index.js';
+import {
+  checkFilter,
+  defaultToRawSource,
+  type FilterParams,
+  filterSchema,
+  parseFilter,
+  requireCollections,
+} from '../../query/index.js';
+import { allocatePixels, bytesPerSample, type DataType } from '../../raster/index.js';
+import { asStorageError, type GroupRecord, type TileRecord, withPinnedTiles } from '../../storage/index.js';
+import type { TensorBand } from '../derive-tasks.js';
+import { bandNotFound, exportGrids, exportTooLarge, nothingToExport } from '../errors.js';
+import {
+  copyCell,
+  fillValueOf,
+  isBand,
+  type MosaicGrid,
+  mosaicGrid,
+  parseBandRequests,
+  resolveBandRequest,
+} from '../tensors/index.js';
+import { searchAllTiles } from './derive-job-tiles.js';
+import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
+
+interface ExportInputs {
+  filter?: FilterParams;
+  /** Names or common names of bands, or expressions over them. */
+  bands: string[];
+}
+
+export interface ExportResults extends Pick<TileCounts, 'bytesFetched'> {
+  /** Name of the file in the results of the job. */
+  file: string;
+  bytes: number;
+  width: number;
+  height: number;
+  bands: string[];
+  dataType: DataType;
+  crs: string;
+  /** Degrees. */
+  bbox: Bbox;
+  /** Tiles in the image. */
+  tiles: number;
+}
+
+/** The image is made in memory. */
+const MAX_IMAGE_BYTES = 512e6;
+const FILE_NAME = 'image.tif';
+
+export function exportProcess(context: TileProcessContext): Process {
+  return {
+    id: 'export',
+    title: 'Export an image',
+    description:
+      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. Where tiles of several dates have data, the newest one counts.',
+    inputs: {
+      type: 'object',
+      required: ['bands'],
+      additionalProperties: false,
+      properties: {
+        filter: filterSchema,
+        bands: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 100 },
+      },
+    },
+    resumable: true,
+    check: checkFilter,
+    run: (inputs, job) => exportImage(context, inputs as ExportInputs, job),
+  };
+}
+
+/** A tile with the planes to export. */
+interface ExportedTile {
+  tile: TileRecord;
+  planes: TensorBand[];
+  size: PixelGrid;
+  groups: GroupRecord[];
+}
+
+async function exportImage(
+  { storage, finder, workers }: TileProcessContext,
+  { filter: params = {}, bands }: ExportInputs,
+  job: JobContext,
+): Promise<ExportResults> {
+  await requireCollections(storage, params);
+  const found = await searchAllTiles(finder, defaultToRawSource(parseFilter(params)));
+  if (found.length === 0) throw nothingToExport();
+  const tiles = found.flatMap((tile) => exportedTile(tile, bands) ?? []);
+  if (tiles.length === 0) throw bandNotFound(bands);
+  const grids = [...new Set(tiles.map(({ tile }) => tile.grid))];
+  if (grids.length > 1) throw exportGrids(grids);
+  // Later tiles replace the pixels of earlier ones.
+  tiles.sort((a, b) => a.tile.start - b.tile.start || (a.tile.id < b.tile.id ? -1 : 1));
+  const grid = mosaicGrid(tiles.map(({ tile, size }) => ({ ...tile, size })));
+  const coding = commonCoding(tiles);
+  const dataType = coding?.dataType ?? 'float32';
+  const empty = coding?.empty ?? NaN;
+  const pixels = grid.width * grid.height;
+  const bytes = pixels * bands.length * bytesPerSample(dataType);
+  if (bytes > MAX_IMAGE_BYTES) throw exportTooLarge(grid.width, grid.height, bands.length);
+  const planes = bands.map(() => allocatePixels(dataType, pixels).fill(empty));
+  const fetchedBytes: Pick<TileCounts, 'bytesFetched'> = {};
+  for (const [done, one] of tiles.entries()) {
+    job.signal.throwIfAborted();
+    const read = [{ tile: one.tile, groups: one.groups }];
+    const made = await withPinnedTiles(storage, read, (fetched) => {
+      addFetched(fetchedBytes, fetched);
+      const task = { tile: tileFiles(storage, one.tile), planes: one.planes, size: one.size, stored: coding };
+      return workers.run({ kind: 'planes', ...task }, { signal: job.signal });
+    });
+    for (const [b, plane] of made.entries())
+      copyCell(grid, planes[b], { ...one.tile, size: one.size }, plane, empty);
+    job.progress({ total: tiles.length, done: done + 1, failed: 0, skipped: 0 });
+  }
+  const file = await encodeImage(workers, { grid, tiles, bands, planes, coding, dataType, empty }, job);
+  const folder = await storage.results.makeFolder(job.id);
+  const path = join(folder, FILE_NAME);
+  try {
+    await storage.reserve.require(file.length);
+    await writeFile(path, file);
+    await job.file(FILE_NAME);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw asStorageError(error, path);
+  }
+  const { epsg } = gridByName(grids[0]);
+  return {
+    ...{ file: FILE_NAME, bytes: file.length, width: grid.width, height: grid.height, bands, dataType },
+    crs: `EPSG:${epsg}`,
+    bbox: bboxOf(tiles),
+    tiles: tiles.length,
+    ...fetchedBytes,
+  };
+}
+
+/** Returns undefined if the tile lacks a band. */
+function exportedTile(tile: TileRecord, bands: string[]): ExportedTile | undefined {
+  const planes = bands.map((band) => resolveBandRequest(tile, parseBandRequests(band, [tile]))?.plane);
+  if (!planes.every((plane) => plane !== undefined)) return undefined;
+  const read = new Set(planes.flatMap(({ places }) => places.map(({ group }) => group)));
+  const sizes = [...read].map((group) => tile.groups[group]);
+  const { width, height } = sizes.reduce((a, b) => (b.width * b.height > a.width * a.height ? b : a));
+  const groups = tile.groups.filter(({ role }, i) => role === 'mask' || read.has(i));
+  return { tile, planes, size: { width, height }, groups };
+}
+
+interface Coding {
+  dataType: DataType;
+  empty: number;
+  scale: number;
+  offset: number;
+}
+
+/** Returns how all bands of all tiles are stored; null if they differ, so that physical values are written. */
+function commonCoding(tiles: ExportedTile[]): Coding | null {
+  const codings = tiles.flatMap(({ tile, planes }) =>
+    planes.map((plane) => {
+      if (!isBand(plane)) return null;
+      const [{ group, band }] = plane.places;
+      const { dataType, nodata, bands } = tile.groups[group];
+      if (nodata === null) return null;
+      const { scale, offset } = bands[band];
+      return { dataType, empty: fillValueOf({ dataType, nodata }), scale, offset };
+    }),
+  );
+  const [first] = codings;
+  return first && codings.every((one) => JSON.stringify(one) === JSON.stringify(first)) ? first : null;
+}
+
+interface EncodedImage {
+  grid: MosaicGrid;
+  tiles: ExportedTile[];
+  bands: string[];
+  planes: ReturnType<typeof allocatePixels>[];
+  coding: Coding | null;
+  dataType: DataType;
+  empty: number;
+}
+
+function encodeImage(
+  workers: TileProcessContext['workers'],
+  { grid, tiles, bands, planes, coding, dataType, empty }: EncodedImage,
+  job: JobContext,
+): Promise<Uint8Array> {
+  const { width, height, west: originX, north: originY, pixelWidth, pixelHeight } = grid;
+  const times = tiles.map(({ tile }) => tile.start);
+  const timeOf = (time: number) => new Date(time).toISOString();
+  const image = {
+    ...{ width, height, dataType, bands: planes },
+    transform: { originX, originY, pixelWidth, pixelHeight },
+    epsg: gridByName(tiles[0].tile.grid).epsg,
+    nodata: empty,
+    bandTags: bands.map((description) => ({
+      description,
+      ...(coding && { scale: coding.scale, offset: coding.offset }),
+    })),
+    metadata: {
+      COLLECTION: [...new Set(tiles.map(({ tile }) => tile.collection))].sort().join(','),
+      START_DATETIME: timeOf(Math.min(...times)),
+      END_DATETIME: timeOf(Math.max(...times)),
+    },
+    overviews: 'mean' as const,
+  };
+  const transfer = planes.map(({ buffer }) => buffer as ArrayBuffer);
+  return workers.run({ kind: 'stack', image }, { signal: job.signal, transfer });
+}
+
+function bboxOf(tiles: ExportedTile[]): Bbox {
+  const boxes = tiles.map(({ tile }) => cellBbox(gridByName(tile.grid), tile.geocode));
+  const along = (side: number, choose: (...values: number[]) => number) =>
+    boxes.map((box) => box[side]).reduce((a, b) => choose(a, b));
+  return [along(0, Math.min), along(1, Math.min), along(2, Math.max), along(3, Math.max)];
+}
