@@ -232,10 +232,17 @@ describe('predict', { timeout: 300_000 }, () => {
     const weights = node.storage.models.path(model, 'weights.bin');
     const whole = await readFile(weights);
     const inputs = { model: 'ndvi' };
+    const halos = async () => {
+      const { features } = (await node.server.inject('/search?filter=source%3D%27predicted%27')).json();
+      return features.map((item: { properties: Record<string, string> }) => item.properties['model_halo']);
+    };
     for (const [i, damaged] of [whole.with(5, whole[5]! ^ 1), whole.subarray(4)].entries()) {
       await writeFile(weights, damaged);
       const made = await predict(node, inputs);
       assert.deepEqual([made.tiles, made.unchanged, made.failures], [i ? 0 : 1, i, 1]);
+      // The other tile is not blended with the damaged model.
+      assert.equal(made.partialHalos, 1);
+      assert.deepEqual(await halos(), ['partial']);
       const [{ tile, code, message }] = made.failed as unknown as [PredictResults['failed'][number]];
       assert.equal(tile.includes(tiles[0]!.id), true, tile);
       assert.equal(code, 'TW_STORAGE_MODEL_DAMAGED');
@@ -243,6 +250,7 @@ describe('predict', { timeout: 300_000 }, () => {
     }
     await writeFile(weights, whole);
     assert.equal((await predict(node, inputs)).tiles, 2, 'its neighbour is blended with it again');
+    assert.deepEqual(await halos(), [undefined, undefined]);
   });
 
   it('continues without a model whose record is damaged, which can be trained again', async (t) => {

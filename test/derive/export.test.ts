@@ -1,0 +1,114 @@
+/** Exported images: the same pixels as GDAL's mosaic of the tile files, the newest date first, and refused inputs. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { copyCell, mosaicGrid } from '../../src/derive/tensors/index.js';
+import { geohash } from '../../src/grid/index.js';
+import { readRaster } from '../../src/raster/index.js';
+import { tilewright } from '../support/command.js';
+import { hasGdal } from '../support/gdal.js';
+import { testNode, tilesOf } from '../support/node.js';
+import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+
+test('an exported image has the pixels of the tiles', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const run = (...args: string[]) => tilewright(...args, '--data', data);
+  for (const [i, edge] of [0, 150].entries()) {
+    const scene = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1, edge });
+    const when = ['--id', `s${i}`, '--datetime', `2024-06-0${i + 1}T10:00:00Z`];
+    assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  }
+  const exported = async (name: string, ...more: string[]) => {
+    const path = join(folder, name);
+    const done = await run('export', '--bands', 'red', '--output', path, ...more);
+    assert.equal(done.code, 0, done.stderr);
+    return { path, ...(await readRaster(path)) };
+  };
+  const first = await exported('first.tif', '--datetime', '2024-06-01');
+  const second = await exported('second.tif', '--datetime', '2024-06-02');
+  const both = await exported('both.tif');
+  const node = await testNode(t, data);
+  const tiles = await tilesOf(node);
+  if (hasGdal) {
+    const files = tiles
+      .filter(({ scene }) => scene.includes('s0'))
+      .map((tile) => {
+        const group = tile.groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
+        return {
+          path: node.storage.tilePath(tile, group.name),
+          band: 1 + group.bands.findIndex(({ commonName }) => commonName === 'red'),
+        };
+      });
+    const vrt = join(folder, 'all.vrt');
+    const oracle = join(folder, 'all.tif');
+    execFileSync('gdalbuildvrt', ['-q', vrt, ...files.map(({ path }) => path)]);
+    execFileSync('gdal_translate', ['-q', '-b', String(files[0]!.band), vrt, oracle]);
+    const expected = await readRaster(oracle);
+    assert.deepEqual(
+      [first.header.width, first.header.height],
+      [expected.header.width, expected.header.height],
+    );
+    assert.deepEqual(first.bands[0], expected.bands[0]);
+  }
+  const empty = first.header.nodata!;
+  assert.ok(
+    second.bands[0]!.includes(empty) && !both.bands[0]!.every((value, at) => value === first.bands[0]![at]),
+  );
+  // The grids are the same, because both scenes have tiles in the same cells.
+  assert.equal(both.bands[0]!.length, first.bands[0]!.length);
+  const offset = Math.round(
+    (second.header.transform!.originX - both.header.transform!.originX) / both.header.transform!.xx,
+  );
+  const down = Math.round(
+    (both.header.transform!.originY - second.header.transform!.originY) / -both.header.transform!.yy,
+  );
+  for (let row = 0; row < second.header.height; row += 7)
+    for (let column = 0; column < second.header.width; column += 7) {
+      const newest = second.bands[0]![row * second.header.width + column]!;
+      const at = (row + down) * both.header.width + column + offset;
+      assert.equal(both.bands[0]![at], newest === empty ? first.bands[0]![at] : newest);
+    }
+});
+
+test('an export without tiles, or of a band that no tile has, makes no file', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const output = join(folder, 'out.tif');
+  const scene = await writeTestScene(join(folder, 's.tif'), { seed: 1 });
+  const run = (...args: string[]) => tilewright(...args, '--data', data);
+  const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
+  assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  for (const [flags, code] of [
+    [['--layer', 'ndvi'], /TW_WRANGLE_EXPORT_NOTHING/],
+    [['--bands', 'absent'], /TW_WRANGLE_NO_BAND/],
+    [[], /required option '--layer <model>' or '--bands <list>'/],
+    [['--layer', 'ndvi', '--bands', 'red'], /cannot be used with/],
+  ] as const) {
+    const { code: exit, stderr } = await run('export', '--output', output, ...flags);
+    assert.ok(exit !== 0, stderr);
+    assert.match(stderr, code);
+  }
+  assert.ok(!existsSync(output));
+});
+
+test('cells with another number of pixels are resampled to the finest', () => {
+  const names = geohash.cover({ west: 10, south: 50, east: 10.03, north: 50.08 }, 5);
+  const cells = names.map((geocode, i) => ({
+    ...{ grid: 'geohash' as const, geocode },
+    size: { width: 30 + (i % 2), height: 40 },
+  }));
+  const grid = mosaicGrid(cells);
+  const out = new Float32Array(grid.width * grid.height).fill(NaN);
+  for (const [i, cell] of cells.entries())
+    copyCell(grid, out, cell, new Float32Array(cell.size.width * cell.size.height).fill(i), NaN);
+  for (let row = 0; row < grid.height; row++)
+    for (let column = 0; column < grid.width; column++) {
+      const x = grid.west + (column + 0.5) * grid.pixelWidth;
+      const y = grid.north - (row + 0.5) * grid.pixelHeight;
+      assert.equal(out[row * grid.width + column], names.indexOf(geohash.encode(x, y, 5)));
+    }
+});
