@@ -1,7 +1,7 @@
 /**
- * The processes `fill`, `split`, `coalesce`, `tensor` and `export`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
- * run can be repeated, and then makes only missing or stale tiles. Imports files of a folder above (types), the folders `tensors` and
- * `tiles` and the parts `async`, `grid`, `jobs`, `query`, `raster` and `storage`.
+ * The processes `fill`, `split`, `coalesce`, `tensor` and `export`, and the loop that they share: select tiles, plan, derive, commit.
+ * Invariant: a run can be repeated, and then makes only missing or stale tiles. Imports files of a folder above (types), the folders
+ * `tensors` and `tiles` and the parts `async`, `grid`, `jobs`, `query`, `raster` and `storage`.
  */
 export { coalesceProcess } from './derive-coalesce-process.js';
 export { fillProcess } from './derive-fill-process.js';

@@ -86,7 +86,7 @@ export interface PredictResults extends DeriveResults {
   uses?: Record<ModelUse, number>;
   /** The first places that have no model of their own and are mapped by another one. */
   fallbacks?: Fallback[];
-  /** Tiles that were planned while some of their neighbours could not be found or used. Absent in results of older versions and of models of other parts. */
+  /** Tiles that were planned while some of their neighbours could not be found or used. Absent in results of older versions. */
   partialHalos?: number;
 }
 

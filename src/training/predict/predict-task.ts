@@ -27,7 +27,7 @@ export interface PredictTask {
   date: AcquisitionFiles;
   /** Other dates of the cell, for cloud removal. */
   others?: AcquisitionFiles[];
-  /** What surrounds the tile. Absent if it is mapped alone. */
+  /** The surroundings of the tile. Absent if it is mapped alone. */
   halo?: { origin: HaloImage['origin']; neighbours: PredictNeighbour[] };
   /** Size at which the inputs are read and the tile is written. Default: the size of the coarsest input. */
   size?: PixelGrid;

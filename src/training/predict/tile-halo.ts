@@ -22,8 +22,8 @@ interface Halo {
 }
 
 /**
- * Returns the image of a tile with its halo. Pixels of a neighbour are resampled to those of the tile by nearest neighbour. Where there is
- * no neighbour, the image is mirrored at the border.
+ * Returns the image of a tile with its halo. Pixels of a neighbour are resampled to those of the tile by nearest neighbour. If a neighbour
+ * is missing, the image is mirrored at the border.
  */
 export async function tileWithHalo(
   tile: AcquisitionPixels,
