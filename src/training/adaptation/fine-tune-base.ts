@@ -34,7 +34,8 @@ export async function fineTuneBase(
   patches: Patches,
   { epochs, seed, onEpoch }: FineTuneOptions,
 ): Promise<WeightValues[]> {
-  const learner = createLearner(tf, spec, seed);
+  // The few patches of a cell make poor statistics.
+  const learner = createLearner(tf, spec, seed, { statistics: 'moving' });
   try {
     setWeights(tf, learner.model, base);
     const random = randomStream(seed);
