@@ -82,4 +82,29 @@ describe('fine-tuning of a base model', () => {
     assert.ok(errorOf(together, other) < 0.7 * errorOf(alone, other));
     assert.ok(errorOf(together, own) < 0.7 * errorOf(base, own));
   });
+
+  it('keeps the statistics of batch normalisation of the base', async () => {
+    const unet = getModelSpec('ndmi');
+    const model = buildModel(tf, unet, 1);
+    const isMoving = model.weights.map(({ name }) => name.includes('moving'));
+    const before = readWeights(model);
+    model.dispose();
+    const pixels = 2 * 16 * 16;
+    const values = (length: number) => Float32Array.from({ length }, (_, i) => (i % 7) / 10);
+    const after = await fineTuneBase(
+      tf,
+      unet,
+      before,
+      {
+        ...{ count: 2, size: 16, inputBands: 3, targetBands: 1 },
+        inputs: values(3 * pixels),
+        targets: values(pixels),
+        targetMask: new Float32Array(pixels).fill(1),
+      },
+      { epochs: 2, seed: 1 },
+    );
+    assert.ok(isMoving.includes(true));
+    for (const [i, moving] of isMoving.entries()) if (moving) assert.deepEqual(after[i], before[i]);
+    assert.notDeepEqual(after, before);
+  });
 });
