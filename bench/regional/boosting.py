@@ -11,8 +11,8 @@ about = json.load(open(f"{folder}/about.json"))
 train, validation = (
     np.fromfile(f"{folder}/{name}.f32", np.float32).reshape(-1, about["columns"]) for name in ("train", "validation")
 )
-model = lightgbm.LGBMRegressor(n_estimators=500, learning_rate=0.05, random_state=about["seed"], n_jobs=1, verbose=-1)
-model.fit(train[:, :-1], train[:, -1])
+options = {"learning_rate": 0.05, "seed": about["seed"], "num_threads": 1, "verbose": -1}
+model = lightgbm.train(options, lightgbm.Dataset(train[:, :-1], train[:, -1]), num_boost_round=500)
 squares = (model.predict(validation[:, :-1]) - validation[:, -1]) ** 2
 ends = np.cumsum(about["validation"])
 print(json.dumps([float(part.mean()) for part in np.split(squares, ends[:-1])]))

@@ -15,6 +15,7 @@ import type { Tf } from '../../src/engines/tfjs.js';
 import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { getModelSpec, type TrainResults } from '../../src/training/index.js';
+import { installTorch } from '../engine/torch.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
@@ -22,6 +23,7 @@ import { DATES, extentOf, LAND } from '../training/regions.js';
 import { ingestReal } from '../transfer/places.js';
 import { boostingErrors, installBoosting } from './boosting.js';
 import { QUESTIONS, type Ratios, ratiosByQuestion, readPlaces } from './questions.js';
+import { torchRatios } from './torch.js';
 
 /** Precision of the places, and of the cells by which they are chosen: no two places are near each other. */
 const PRECISION = 5;
@@ -46,6 +48,8 @@ interface Run {
   adapted: number[];
   fresh: number[];
   boosted?: number[];
+  /** Errors of PyTorch's adapted models over that of its base. Absent if it is not installed, and for other models than `ndvi`. */
+  torch?: number[];
   /** Duration of the adaptation over that of the fresh models, summed over the places. */
   cost: number;
   questions: Ratios;
@@ -60,11 +64,11 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
   try {
     const client = new Client(inProcessTransport(node));
     const { tf } = await loadEngine((await selectEngine({})).name);
-    const python = installBoosting(log);
+    const pythons = { boosting: installBoosting(log), torch: installTorch(log) };
     const runs = new Map<string, Run[]>();
     const measure = async (name: string, model: string, collection: string, seed: number) => {
       const epochs = short ? 3 : EPOCHS[model];
-      const run = await trainRegion({ tf, client, node, python, folder }, collection, {
+      const run = await trainRegion({ tf, client, node, pythons, folder }, collection, {
         model,
         epochs,
         seed,
@@ -139,13 +143,13 @@ interface Tools {
   tf: Tf;
   client: Client;
   node: TilewrightNode;
-  /** The Python that has LightGBM. */
-  python?: string;
+  /** The Pythons that have the peers. */
+  pythons: { boosting?: string; torch?: string };
   folder: string;
 }
 
 async function trainRegion(
-  { tf, client, node, python, folder }: Tools,
+  { tf, client, node, pythons, folder }: Tools,
   collection: string,
   inputs: { model: string; epochs: number; seed: number },
 ): Promise<Run> {
@@ -156,9 +160,14 @@ async function trainRegion(
   const adapted = region.models;
   const places = await readPlaces(node.storage, collection, region);
   const questions = await ratiosByQuestion(tf, node.storage, places, region);
+  const spec = getModelSpec(inputs.model);
   const boosted =
-    python &&
-    (await boostingErrors(python, join(folder, 'boosting'), getModelSpec(inputs.model), places, inputs.seed));
+    pythons.boosting &&
+    (await boostingErrors(pythons.boosting, join(folder, 'boosting'), spec, places, inputs.seed));
+  const torch =
+    pythons.torch && inputs.model === 'ndvi'
+      ? await torchRatios(pythons.torch, join(folder, 'torch'), spec, places, inputs)
+      : undefined;
   const alone = new Map((await train('partitioned')).models.map((model) => [model.geocode, model]));
   const over = (mse: number, base: number) => mse / base;
   const total = (seconds: number[]) => seconds.reduce((sum, one) => sum + one, 0);
@@ -172,6 +181,7 @@ async function trainRegion(
     cost:
       total(adapted.map(({ seconds }) => seconds)) / total([...alone.values()].map(({ seconds }) => seconds)),
     questions,
+    torch,
     ...(boosted && {
       boosted: adapted.map(({ geocode, adaptation }) =>
         over(boosted.get(geocode)!, adaptation!.errors.base.mse),
@@ -191,6 +201,7 @@ const TITLES = [
   'worst place',
   'fresh / base',
   'LightGBM / base',
+  'PyTorch: adapted / base',
   'time of adaptation / fresh training',
 ];
 
@@ -204,6 +215,7 @@ function row(name: string, runs: Run[]): string[] {
     text(({ adapted }) => Math.max(...adapted)),
     text(({ fresh }) => mean(fresh)),
     runs.every(({ boosted }) => boosted) ? text(({ boosted }) => mean(boosted!)) : '',
+    runs.every(({ torch }) => torch) ? text(({ torch }) => mean(torch!)) : '',
     text(({ cost }) => cost),
   ];
 }
