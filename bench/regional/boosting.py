@@ -12,7 +12,8 @@ train, validation = (
     np.fromfile(f"{folder}/{name}.f32", np.float32).reshape(-1, about["columns"]) for name in ("train", "validation")
 )
 options = {"learning_rate": 0.05, "seed": about["seed"], "num_threads": 1, "verbose": -1}
-model = lightgbm.train(options, lightgbm.Dataset(train[:, :-1], train[:, -1]), num_boost_round=500)
+features = np.ascontiguousarray(train[:, :-1])
+model = lightgbm.train(options, lightgbm.Dataset(features, train[:, -1].copy()), num_boost_round=500)
 squares = (model.predict(validation[:, :-1]) - validation[:, -1]) ** 2
 ends = np.cumsum(about["validation"])
 print(json.dumps([float(part.mean()) for part in np.split(squares, ends[:-1])]))
