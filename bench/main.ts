@@ -21,7 +21,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   throughput: async () => (await import('./engine/throughput.js')).benchThroughput,
   cluster: async () => (await import('./cluster/cluster.js')).benchCluster,
   training: async () => (await import('./training/training.js')).benchTraining,
-  regional: async () => (await import('./training/regional.js')).benchRegional,
+  regional: async () => (await import('./regional/regional.js')).benchRegional,
   seams: async () => (await import('./training/seams.js')).benchSeams,
   texture: async () => (await import('./transfer/texture.js')).benchTexture,
   transfer: async () => (await import('./transfer/transfer.js')).benchTransfer,

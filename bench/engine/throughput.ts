@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -15,10 +14,10 @@ import { readAcquisitions } from '../../src/training/data/read-training-data.js'
 import { groupTilesByCell, trainingFiles } from '../../src/training/data/training-data-cells.js';
 import { getModelSpec, type TrainResults } from '../../src/training/index.js';
 import { labelImages } from '../../src/training/patches/patch-label-images.js';
-import { makePatches, type Patches } from '../../src/training/patches/patches.js';
+import { makePatches } from '../../src/training/patches/patches.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
-import { installTorch } from './torch.js';
+import { installTorch, writeTorchPlace } from './torch.js';
 
 const TORCH_PLACES = fileURLToPath(new URL('../../../bench/engine/torch_places.py', import.meta.url));
 const CORES = 2;
@@ -89,17 +88,7 @@ async function writePlaces(node: TilewrightNode, folder: string): Promise<number
     if ('skipped' in read) continue;
     const patches = makePatches(spec, labelImages(spec, read.dates));
     if ('skipped' in patches) continue;
-    const { train, validation } = patches.dataset;
-    const bytes = [train, validation].flatMap(({ inputs, targets }: Patches) => [inputs, targets]);
-    const { epochs, batchSize, learningRate } = spec;
-    const about = { epochs, batchSize, learningRate, train: train.count, validation: validation.count };
-    await writeFile(join(folder, `place-${count}.json`), JSON.stringify(about));
-    await writeFile(
-      join(folder, `place-${count}.f32`),
-      Buffer.concat(
-        bytes.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
-      ),
-    );
+    await writeTorchPlace(join(folder, `place-${count}`), spec, patches.dataset);
     count++;
   }
   return count;

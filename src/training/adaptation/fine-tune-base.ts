@@ -8,10 +8,10 @@ import { type ModelSpec, readWeights, setWeights, type WeightValues } from '../m
 import { augmentedBatch, type Patches } from '../patches/index.js';
 
 /** Factor of the learning rate of a fresh training. Larger steps leave the base model at the cells where they do not help. */
-const LEARNING_RATE_FACTOR = 0.1;
+const LEARNING_RATE_FACTOR = 0.2;
 /** Fraction of the steps in which the learning rate rises. */
 const WARMUP_FRACTION = 0.1;
-/** Fraction of the epochs of a fresh training. With the halves of `measureAgreement`, adaptation takes two thirds of its steps. */
+/** Fraction of the epochs of a fresh training. With the patches of other cells, adaptation takes half of its steps. */
 const EPOCHS_FRACTION = 1 / 3;
 
 export const adaptationEpochs = (epochs: number): number => Math.max(1, Math.round(epochs * EPOCHS_FRACTION));
@@ -34,7 +34,8 @@ export async function fineTuneBase(
   patches: Patches,
   { epochs, seed, onEpoch }: FineTuneOptions,
 ): Promise<WeightValues[]> {
-  const learner = createLearner(tf, spec, seed);
+  // The few patches of a cell make poor statistics.
+  const learner = createLearner(tf, spec, seed, { statistics: 'moving' });
   try {
     setWeights(tf, learner.model, base);
     const random = randomStream(seed);

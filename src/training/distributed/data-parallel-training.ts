@@ -100,7 +100,7 @@ export async function trainDataParallel(
   const linear = fits.length > 0 ? ridge(fits.reduce(addSufficientStatistics)) : undefined;
   const stepsPerEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
   const steps = epochs * stepsPerEpoch;
-  const learner = createLearner(tf, spec, seed, linear);
+  const learner = createLearner(tf, spec, seed, { linear });
   const moments = runningStatistics(learner.model);
   const random = randomStream(seed + ring.index);
   const best = new WeightsSnapshot(tf, learner.model);

@@ -1,6 +1,5 @@
 /** A training run over many cells: the planned models, and their results. */
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { SelectedEngine } from '../../engines/index.js';
@@ -9,24 +8,19 @@ import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../..
 import type { Window } from '../../raster/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
-import { adaptationEpochs, type UpdateAgreement, updateFactor } from '../adaptation/index.js';
+import { adaptationEpochs, type SampleMessage } from '../adaptation/index.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
 import type { TrainedCell } from '../learners/index.js';
 import { getModelSpec } from '../models/index.js';
 import { modelStoredByJob, storeModel } from '../registry/index.js';
-import {
-  type AdaptationStep,
-  type CellProgress,
-  type CellResult,
-  type TrainCellTask,
-  trainCells,
-} from '../train-cell/index.js';
+import { type CellProgress, type CellResult, type TrainCellTask, trainCells } from '../train-cell/index.js';
 import {
   findSources,
   type SourceCandidates,
   type TransferPlan,
   transferProvenance,
 } from '../transfer/index.js';
+import type { SourceModelFiles } from '../warm-start/index.js';
 import {
   DEFAULT_SEED,
   requestedModels,
@@ -47,22 +41,12 @@ export interface PlannedModel {
   heldOut?: Window;
 }
 
-/** The inputs that the fine-tuning of all cells has in common. */
-type FineTuneStep = Pick<AdaptationStep, 'base' | 'withFresh'>;
-
-/** Completed fractions of a cell after its fine-tuning, and after its halves and its fresh model. */
-const TUNING_SHARE = 0.3;
-const STORING_SHARE = 0.95;
-
-/** A cell that was fine-tuned. */
-export interface TunedModel {
-  planned: PlannedModel;
-  agreement: UpdateAgreement;
-}
+/** Completed fraction of a cell after its fine-tuning, which a fresh model may follow. */
+const TUNING_SHARE = 0.5;
 
 /**
- * Invariant: each planned model becomes exactly one entry of `models`, `skipped` or `failed`, after it has been passed to `train`,
- * or to `fineTune` and `interpolate`.
+ * Invariant: each planned model becomes exactly one entry of `models`, `skipped` or `failed`, after it has been passed to `train`
+ * or `fineTune`.
  */
 export class TrainingRun {
   readonly results: PartialTrainResults;
@@ -136,37 +120,34 @@ export class TrainingRun {
     });
   }
 
-  /** Fine-tunes a base model at each cell. Returns the cells that were not skipped and did not fail, with the agreement of their halves. */
-  async fineTune(models: PlannedModel[], step: FineTuneStep): Promise<TunedModel[]> {
-    const tuned: TunedModel[] = [];
-    for (const { task, heldOut } of models)
-      task.adaptation = { ...step, heldOut, step: 'fine-tune', file: `${task.checkpoint}.tuned` };
+  /** Returns some training patches of each cell. Cells that are skipped or fail go to the results, and must not be fine-tuned. */
+  async sample(
+    models: PlannedModel[],
+    { base, patches }: { base: SourceModelFiles; patches: number },
+  ): Promise<SampleMessage[]> {
+    const samples: SampleMessage[] = [];
+    for (const { task, heldOut } of models) task.adaptation = { base, heldOut, step: 'sample', patches };
+    await this.runTasks(
+      models,
+      async () => {},
+      async (_, result) => {
+        if ('sample' in result) samples.push(result.sample);
+      },
+    );
+    return samples;
+  }
+
+  /** Adapts a base model to each cell, and stores the models. */
+  async fineTune(
+    models: PlannedModel[],
+    step: { base: SourceModelFiles; samples: string; withFresh: boolean },
+  ): Promise<void> {
+    for (const { task, heldOut } of models) task.adaptation = { ...step, heldOut, step: 'fine-tune' };
     await this.runTasks(
       models,
       async () => {},
       async (planned, result) => {
-        if ('tuned' in result) tuned.push({ planned, agreement: result.tuned });
-      },
-    );
-    return tuned;
-  }
-
-  /** Stores the models between the base and the fine-tuning of each cell. `n0`: see `estimateShrinkage`. */
-  async interpolate(tuned: TunedModel[], n0: number): Promise<void> {
-    for (const { planned, agreement } of tuned) {
-      const factor = updateFactor(getModelSpec(planned.model), agreement.patches, n0);
-      // JSON has no infinity.
-      const shrinkage = Number.isFinite(n0) ? n0 : null;
-      planned.task.adaptation = { ...planned.task.adaptation!, step: 'interpolate', factor, shrinkage };
-    }
-    await this.runTasks(
-      tuned.map(({ planned }) => planned),
-      async () => {},
-      async (planned, result) => {
-        if (!('trained' in result)) return;
-        const { base } = planned.task.adaptation!;
-        await this.store(planned, result.trained, { parent: base.id });
-        await rm(planned.task.adaptation!.file, { force: true });
+        if ('trained' in result) await this.store(planned, result.trained, { parent: step.base.id });
       },
     );
   }
@@ -226,7 +207,7 @@ export class TrainingRun {
         if ('skipped' in result) this.skip(planned, result.skipped);
         else if ('error' in result) this.fail(planned, result.error);
         else await onDone(planned, result);
-        this.advance(result.id, 'tuned' in result ? STORING_SHARE : 1);
+        if (!('sample' in result)) this.advance(result.id, 1);
         this.count();
       }
     } finally {

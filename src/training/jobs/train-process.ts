@@ -174,7 +174,7 @@ function failedInputs(inputs: TrainInputs, { failed, base }: Partial<TrainResult
   if (!failed?.length) return null;
   const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
-  // The places of a region share their shrinkage, and can keep their base.
+  // The places of a region share patches, and can keep their base.
   if (inputs.mode === 'regional') return base ? { ...inputs, base: base.id } : inputs;
   // One model for all cells needs all of them. All cells are retried if the query is text, or compares geocodes by more than a list.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');

@@ -10,8 +10,6 @@ import {
   type Storage,
   versionsOf,
 } from '../../storage/index.js';
-import { plural } from '../../utils/plural.js';
-import { estimateShrinkage, type UpdateAgreement } from '../adaptation/index.js';
 import { trainedPixels } from '../data/index.js';
 import { baseNotUsable } from '../errors.js';
 import { getModelSpec, type ModelFiles } from '../models/index.js';
@@ -23,6 +21,7 @@ import { trainOneModel } from './train-distributed-job.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
+import { shareSamples } from './train-regional-samples.js';
 
 /** The base model as this node has it. */
 interface BaseModel {
@@ -40,20 +39,12 @@ interface BaseModel {
 
 type HeldOutCell = { geocode: string; holdOut?: AppliedHoldOut };
 
-/** The contribution of a node to the shrinkage. */
-interface ShrinkageShare {
-  cells: (UpdateAgreement & { geocode: string })[];
-  /** The shrinkage of a cell that the job stored before it was interrupted; null means infinity. */
-  known?: number | null;
-}
-
 /** Parts of the progress: the base, and the fine-tuning with the storing of the models. */
 const BASE_SHARE = 0.5;
 
 /**
- * Runs the part of this node. All nodes train the base; each fine-tunes it at its own cells; all agree on one shrinkage; each stores the
- * models of its cells. A repeated run continues with the base and the cells that were complete. Throws TW_TRAIN_BASE and the errors of
- * the distributed mode.
+ * Runs the part of this node. All nodes train the base and share some training patches; each node adapts the base to its own cells. A
+ * repeated run continues with the base and the cells that were complete. Throws TW_TRAIN_BASE and the errors of the distributed mode.
  */
 export async function trainRegional(
   context: TrainContext,
@@ -73,17 +64,28 @@ export async function trainRegional(
   if (base.record) refuseOtherCells(base.record, planned);
   for (const one of planned)
     one.heldOut = base.cells.find(({ geocode }) => geocode === one.cell.geocode)?.holdOut?.window;
-  job.message('fine-tuning the base model at each place');
-  const withFresh = inputs.fresh ?? true;
-  const tuned = base.files ? await training.fineTune(planned, { base: base.files, withFresh }) : [];
-  const share: ShrinkageShare = {
-    cells: tuned.map(({ planned: { cell }, agreement }) => ({ geocode: cell.geocode, ...agreement })),
-    known: results.models.flatMap(({ adaptation = [] }) => adaptation)[0]?.shrinkage,
-  };
-  const shrinkage = agreedShrinkage(await job.allGather(share), job);
-  if (shrinkage === undefined) return results;
-  job.message('storing the models of the places');
-  await training.interpolate(tuned, shrinkage);
+  const known = new Set(base.cells.map(({ geocode }) => geocode));
+  // Includes the cells that the job has stored, so that a repeated run has the same samples.
+  const own = [...results.models.map(({ geocode }) => geocode), ...planned.map(({ cell }) => cell.geocode)];
+  job.message('sharing patches of the places');
+  const samples = await shareSamples(context, job, {
+    model: requestedModels(inputs)[0],
+    cells: own.filter((geocode) => known.has(geocode)),
+    sample: async (cells, patches) =>
+      base.files
+        ? training.sample(
+            planned.filter(({ cell }) => cells.has(cell.geocode)),
+            { base: base.files, patches },
+          )
+        : [],
+  });
+  if (!base.files) return results;
+  job.message('adapting the base model to each place');
+  const ended = new Set([...results.skipped, ...results.failed].map(({ geocode }) => geocode));
+  await training.fineTune(
+    planned.filter(({ cell }) => !ended.has(cell.geocode)),
+    { base: base.files, samples, withFresh: inputs.fresh ?? true },
+  );
   return results;
 }
 
@@ -93,25 +95,6 @@ const sharing = (job: JobContext, part: (share: number) => number): JobContext =
   progress: ({ share, ...counts }) =>
     job.progress({ ...counts, ...(share !== undefined && { share: part(share) }) }),
 });
-
-/** Returns the shrinkage of all cells; undefined if no cell was fine-tuned. A job that was interrupted keeps the one it had. */
-function agreedShrinkage(shares: ShrinkageShare[], { log }: JobContext): number | undefined {
-  const known = shares.find((share) => share.known !== undefined)?.known;
-  if (known !== undefined) return known ?? Infinity;
-  // In a fixed order, because sums of floating-point numbers depend on it.
-  const cells = shares
-    .flatMap((share) => share.cells)
-    .sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
-  if (cells.length === 0) return undefined;
-  const shrinkage = estimateShrinkage(cells);
-  log('info', describeShrinkage(shrinkage, cells.length));
-  return shrinkage;
-}
-
-const describeShrinkage = (shrinkage: number, cells: number) =>
-  Number.isFinite(shrinkage)
-    ? `from ${plural(cells, 'place')}: a place with ${Math.round(shrinkage)} patches would keep half of its fine-tuning`
-    : `from ${plural(cells, 'place')}: the halves of the places do not agree, so all places keep the base model`;
 
 async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobContext): Promise<BaseModel> {
   const { storage } = context;

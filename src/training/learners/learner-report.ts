@@ -62,17 +62,15 @@ export interface TrainedCell extends TrainingReport {
   adaptation?: AdaptationProvenance;
 }
 
-/** How a model was made from the base model of a region. Factor and shrinkage: see adaptation/adaptation-shrinkage.ts. */
+/** How a model was made from the base model of a region. */
 export interface AdaptationProvenance {
   base: { id: string; version: string };
-  /** Patches at which a place keeps half of its fine-tuning; null if no place keeps any. */
-  shrinkage: number | null;
   /** The part of the fine-tuning that this place keeps. */
   factor: number;
   /** Training patches of this place. */
   patches: number;
-  /** Agreement of the updates from two halves of the training patches, -1 to 1. */
-  agreement: number;
+  /** Patches of other places that it was trained on, too. */
+  others: number;
   /** Scores on the validation patches. */
   errors: {
     base: Metrics;

@@ -7,13 +7,22 @@ import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './l
 import { Adam } from './learner-adam-optimizer.js';
 import { BatchGradients } from './learner-gradients.js';
 
-export function regressionLearner(tf: Tf, model: LayersModel): Learner {
+/** Statistics that batch normalisation uses in a step: those of the batch, or the moving averages of the model, which stay as they are. */
+export type BatchNormStatistics = 'batch' | 'moving';
+
+export function regressionLearner(
+  tf: Tf,
+  model: LayersModel,
+  statistics: BatchNormStatistics = 'batch',
+): Learner {
   const layers = trainableLayers(model);
   const begin = (names?: string[]) => {
     freezeAllExcept(layers, names);
     const adam = new Adam(tf, asVariables(model.trainableWeights));
     const loss = ({ inputs, targets, counts }: Batch) => {
-      const squares = tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets));
+      const squares = tf.square(
+        tf.sub(model.apply(inputs, { training: statistics === 'batch' }) as Tensor, targets),
+      );
       return maskedMean(tf, squares, counts);
     };
     return { adam, gradients: new BatchGradients(tf, adam.variables, asVariables(model.weights), loss) };

@@ -16,7 +16,7 @@ import { bestEpoch, hasStalled, WeightsSnapshot } from './learner-early-stopping
 import { type FreezingSchedule, headLayerNames, headOnlyEpochs } from './learner-layer-freezing.js';
 import { reportOf, type ScoreTile, type TrainedCell } from './learner-report.js';
 import { cosineLearningRate, WARMUP_FRACTION } from './learning-rate.js';
-import { regressionLearner } from './regression-learner.js';
+import { type BatchNormStatistics, regressionLearner } from './regression-learner.js';
 
 export interface TrainOptions {
   /** Passes over the training patches. Default: the value of the model. */
@@ -64,12 +64,8 @@ export async function trainModel(
 ): Promise<TrainResult> {
   const started = performance.now();
   const { train, selection, validation } = dataset;
-  const learner = createLearner(
-    tf,
-    spec,
-    seed,
-    startsWithLinearFit(spec) ? ridge(initialFitStatistics(train)) : undefined,
-  );
+  const linear = startsWithLinearFit(spec) ? ridge(initialFitStatistics(train)) : undefined;
+  const learner = createLearner(tf, spec, seed, { linear });
   const best = new WeightsSnapshot(tf, learner.model);
   try {
     const headEpochsOf = (start?: WarmStartResult) =>
@@ -164,9 +160,14 @@ export async function trainModel(
 }
 
 /** Returns a learner with a fresh model. */
-export function createLearner(tf: Tf, spec: ModelSpec, seed: number, linear?: LinearModel): Learner {
+export function createLearner(
+  tf: Tf,
+  spec: ModelSpec,
+  seed: number,
+  { linear, statistics = 'batch' }: { linear?: LinearModel; statistics?: BatchNormStatistics } = {},
+): Learner {
   const model = buildModel(tf, spec, seed, linear);
   return spec.loss === 'adversarial'
     ? ganLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
-    : regressionLearner(tf, model);
+    : regressionLearner(tf, model, statistics);
 }

@@ -1,7 +1,7 @@
 /** The requests that a training process answers, and the types of a cell's task and outcome. */
 import type { Handler } from '../../engines/index.js';
 import type { Window } from '../../raster/index.js';
-import type { UpdateAgreement } from '../adaptation/index.js';
+import type { SampleMessage } from '../adaptation/index.js';
 import type { AcquisitionFiles, DatePair } from '../data/index.js';
 import type { EpochLosses } from '../evaluation/index.js';
 import type { FreezingSchedule, TrainedCell } from '../learners/index.js';
@@ -35,18 +35,22 @@ export interface TrainCellTask {
 }
 
 /**
- * Instead of a training: one of the two steps in which a cell adapts the base model of a region. `fine-tune` returns the agreement of its
- * halves, and `interpolate` the model.
+ * Instead of a training: one of the two steps in which a cell adapts the base model of a region. `sample` returns some of its training
+ * patches for the other cells, and `fine-tune` the model.
  */
 export type AdaptationStep = {
   base: SourceModelFiles;
-  /** File with the fine-tuned cell between the steps. */
-  file: string;
   /** The ground that the base did not train on, in pixels of the cell. Absent if the base did not train on this cell. */
   heldOut?: Window;
+} & ({ step: 'sample'; patches: number } | FineTuneStep);
+
+export interface FineTuneStep {
+  step: 'fine-tune';
+  /** File with the samples of all cells. */
+  samples: string;
   /** Also trains a fresh model, and compares it on the validation patches. */
   withFresh: boolean;
-} & ({ step: 'fine-tune' } | { step: 'interpolate'; factor: number; shrinkage: number | null });
+}
 
 export interface TrainingError {
   code: string;
@@ -55,7 +59,7 @@ export interface TrainingError {
 
 export type TrainCellResult =
   | { trained: TrainedCell }
-  | { tuned: UpdateAgreement }
+  | { sample: SampleMessage }
   | { skipped: string }
   | { error: TrainingError };
 

@@ -13,12 +13,14 @@ import {
 } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
+import { encodeSample } from '../adaptation/index.js';
 import type { ReadRasters } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
 import { type DisplayRange, type EpochLosses, scoreTile } from '../evaluation/index.js';
 import { trainModel } from '../learners/index.js';
 import { buildModel, getModelSpec, saveModel } from '../models/index.js';
-import { fineTuneCell, groundSeenByBase, interpolateCell } from './adapt-cell.js';
+import { subsamplePatches } from '../patches/index.js';
+import { adaptCell, groundSeenByBase } from './adapt-cell.js';
 import { readCellDataset } from './train-cell-dataset.js';
 import type { TrainCellTask, TrainingHandlers } from './train-cell-task.js';
 
@@ -76,11 +78,13 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const { adaptation } = task;
   const leak = adaptation && groundSeenByBase(dataset, adaptation);
   if (leak) return { skipped: leak };
-  if (adaptation?.step === 'fine-tune')
-    return { tuned: await fineTuneCell(loaded, spec, dataset, task, adaptation, onEpoch) };
+  if (adaptation?.step === 'sample') {
+    const patches = subsamplePatches(dataset.train, adaptation.patches);
+    return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
+  }
   if (adaptation) {
-    const adapted = await interpolateCell(loaded, spec, dataset, task, adaptation, scoreTileOf);
-    return { trained: { ...adapted, bytesRead, seconds: adapted.seconds + seconds() } };
+    const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, scoreTileOf, onEpoch, seconds);
+    return { trained: { ...adapted, bytesRead } };
   }
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     seed,

@@ -118,7 +118,7 @@ describe('trainDataParallel', () => {
     assert.ok(sets[2]!.count < stepsAnEpoch);
     const steps = epochs * stepsAnEpoch;
     const union = concatPatches(sets);
-    const learner = createLearner(tf, batched, seed, ridge(sufficientStatistics(union)));
+    const learner = createLearner(tf, batched, seed, { linear: ridge(sufficientStatistics(union)) });
     const streams = sets.map((_, m) => randomStream(seed + m).next);
     const losses: number[] = [];
     let step = 0;
@@ -190,7 +190,7 @@ describe('trainDataParallel', () => {
     const own = sets.map((dataset, i) => [cell(`p${i}`, dataset)]);
     const { all, weights } = await trainAll(tf, plain, own, 1);
     const union = concatPatches(sets.map(({ train }) => train));
-    const learner = createLearner(tf, plain, seed, ridge(initialFitStatistics(union)));
+    const learner = createLearner(tf, plain, seed, { linear: ridge(initialFitStatistics(union)) });
     const streams = sets.map((_, m) => randomStream(seed + m).next);
     const batches = sets.map(({ train }, m) =>
       augmentedBatch(tf, train, shuffledOrder(train.count, streams[m]!), streams[m]!),

@@ -67,7 +67,7 @@ export async function trainLocally(
         tiles: { total: 1, done: 0, failed: 0, skipped: 0 },
       });
     const [result] = await toArray(trainCells([task], { ...options, onEpoch }));
-    if ('tuned' in result) throw new Error('the task was no training');
+    if ('sample' in result) throw new Error('the task was no training');
     if ('skipped' in result) throw nothingTrained(1, [`${place.geocode}: ${result.skipped}`]);
     if ('error' in result) throw fromErrorDocument({ status: 500, ...result.error });
     const trained = encodeUpload(result.trained);

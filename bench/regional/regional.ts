@@ -1,6 +1,7 @@
 /**
  * `regional`: models that places adapt from one base (`train --mode regional`), beside the base and beside models that were trained for
- * each place alone. On generated regions, which are new for each seed, and on two real scenes.
+ * each place alone. On generated regions, which are new for each seed, and on two real scenes. On the generated regions also for three
+ * questions: new ground, later dates, and both.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,14 +9,21 @@ import { MIXED, REGIONS, type Region, writeSentinelLikeSeries } from '../../data
 import { inProcessTransport } from '../../src/cli/cli-connection.js';
 import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
 import { Client } from '../../src/client/index.js';
+import { selectEngine } from '../../src/engines/index.js';
+import { loadEngine } from '../../src/engines/load-engine.js';
+import type { Tf } from '../../src/engines/tfjs.js';
 import { geohash } from '../../src/grid/index.js';
-import { openNode } from '../../src/node.js';
-import type { TrainResults } from '../../src/training/index.js';
+import { openNode, type TilewrightNode } from '../../src/node.js';
+import { getModelSpec, type TrainResults } from '../../src/training/index.js';
+import { installTorch } from '../engine/torch.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
+import { markdown } from '../training/markdown.js';
+import { DATES, extentOf, LAND } from '../training/regions.js';
 import { ingestReal } from '../transfer/places.js';
-import { markdown } from './markdown.js';
-import { DATES, extentOf, LAND } from './regions.js';
+import { boostingErrors, installBoosting } from './boosting.js';
+import { QUESTIONS, type Ratios, ratiosByQuestion, readPlaces } from './questions.js';
+import { torchRatios } from './torch.js';
 
 /** Precision of the places, and of the cells by which they are chosen: no two places are near each other. */
 const PRECISION = 5;
@@ -36,12 +44,15 @@ const EPOCHS: Record<string, number> = { ndvi: 30, ndmi: 10 };
 
 /** One training of a region, and of each of its places alone. */
 interface Run {
-  /** Errors of each place: adapted over base, fresh over base. */
+  /** Errors of each place over that of the base: adapted, fresh, and LightGBM if it is installed. */
   adapted: number[];
   fresh: number[];
+  boosted?: number[];
+  /** Errors of PyTorch's adapted models over that of its base. Absent if it is not installed, and for other models than `ndvi`. */
+  torch?: number[];
   /** Duration of the adaptation over that of the fresh models, summed over the places. */
   cost: number;
-  factor: number;
+  questions: Ratios;
 }
 
 export async function benchRegional({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -52,13 +63,20 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
   const node = await openNode({ data: join(folder, 'data'), memory: 4e9, cores: 2, reserve: 0 });
   try {
     const client = new Client(inProcessTransport(node));
+    const { tf } = await loadEngine((await selectEngine({})).name);
+    const pythons = { boosting: installBoosting(log), torch: installTorch(log) };
     const runs = new Map<string, Run[]>();
     const measure = async (name: string, model: string, collection: string, seed: number) => {
       const epochs = short ? 3 : EPOCHS[model];
-      const run = await trainRegion(client, { model, epochs, seed, filter: { collections: [collection] } });
+      const run = await trainRegion({ tf, client, node, pythons, folder }, collection, {
+        model,
+        epochs,
+        seed,
+      });
       const key = `${model}, ${name}`;
       runs.set(key, [...(runs.get(key) ?? []), run]);
       log(`${key}, seed ${seed}: ${row(name, [run]).join(' | ')}`);
+      for (const cells of questionRow(name, [run])) log(`adapted / base by question: ${cells.join(' | ')}`);
     };
     for (const seed of seeds)
       for (const [name, land] of Object.entries(LANDS)) {
@@ -81,6 +99,9 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
         [...runs].map(([name, all]) => row(name, all)),
       ).join('\n')}\n`,
     );
+    const questions = [...runs].flatMap(([name, all]) => questionRow(name, all));
+    if (questions.length > 0)
+      log(`\n\n${markdown(['adapted / base', ...QUESTIONS], questions).join('\n')}\n`);
     return [...runs].map(([name, all]) =>
       result(
         `${name}: error of the base over that of adapted models`,
@@ -118,11 +139,36 @@ async function generate(
   }
 }
 
-async function trainRegion(client: Client, inputs: object): Promise<Run> {
+interface Tools {
+  tf: Tf;
+  client: Client;
+  node: TilewrightNode;
+  /** The Pythons that have the peers. */
+  pythons: { boosting?: string; torch?: string };
+  folder: string;
+}
+
+async function trainRegion(
+  { tf, client, node, pythons, folder }: Tools,
+  collection: string,
+  inputs: { model: string; epochs: number; seed: number },
+): Promise<Run> {
+  const filter = { collections: [collection] };
   const train = async (mode: string, more: object = {}) =>
-    (await client.run<TrainResults>('train', { ...inputs, ...more, mode })).results.models;
-  const adapted = await train('regional', { fresh: false });
-  const alone = new Map((await train('partitioned')).map((model) => [model.geocode, model]));
+    (await client.run<TrainResults>('train', { ...inputs, ...more, filter, mode })).results;
+  const region = await train('regional', { fresh: false });
+  const adapted = region.models;
+  const places = await readPlaces(node.storage, collection, region);
+  const questions = await ratiosByQuestion(tf, node.storage, places, region);
+  const spec = getModelSpec(inputs.model);
+  const boosted =
+    pythons.boosting &&
+    (await boostingErrors(pythons.boosting, join(folder, 'boosting'), spec, places, inputs.seed));
+  const torch =
+    pythons.torch && inputs.model === 'ndvi'
+      ? await torchRatios(pythons.torch, join(folder, 'torch'), spec, places, inputs)
+      : undefined;
+  const alone = new Map((await train('partitioned')).models.map((model) => [model.geocode, model]));
   const over = (mse: number, base: number) => mse / base;
   const total = (seconds: number[]) => seconds.reduce((sum, one) => sum + one, 0);
   return {
@@ -134,7 +180,13 @@ async function trainRegion(client: Client, inputs: object): Promise<Run> {
     ),
     cost:
       total(adapted.map(({ seconds }) => seconds)) / total([...alone.values()].map(({ seconds }) => seconds)),
-    factor: median(adapted.map(({ adaptation }) => adaptation!.factor)),
+    questions,
+    torch,
+    ...(boosted && {
+      boosted: adapted.map(({ geocode, adaptation }) =>
+        over(boosted.get(geocode)!, adaptation!.errors.base.mse),
+      ),
+    }),
   };
 }
 
@@ -148,7 +200,8 @@ const TITLES = [
   'places better than the base',
   'worst place',
   'fresh / base',
-  'kept part',
+  'LightGBM / base',
+  'PyTorch: adapted / base',
   'time of adaptation / fresh training',
 ];
 
@@ -161,7 +214,15 @@ function row(name: string, runs: Run[]): string[] {
     text(({ adapted }) => (100 * adapted.filter((ratio) => ratio < 1).length) / adapted.length),
     text(({ adapted }) => Math.max(...adapted)),
     text(({ fresh }) => mean(fresh)),
-    text(({ factor }) => factor),
+    runs.every(({ boosted }) => boosted) ? text(({ boosted }) => mean(boosted!)) : '',
+    runs.every(({ torch }) => torch) ? text(({ torch }) => mean(torch!)) : '',
     text(({ cost }) => cost),
   ];
+}
+
+/** Errors of adapted models over those of the base. Empty if the places have a single date. */
+function questionRow(name: string, runs: Run[]): string[][] {
+  if (runs.some(({ questions }) => QUESTIONS.some((question) => questions[question].length === 0))) return [];
+  const text = (of: (run: Run) => number) => spreadText(computeSpread(runs.map(of))!, digits);
+  return [[name, ...QUESTIONS.map((question) => text(({ questions }) => mean(questions[question])))]];
 }

@@ -1,0 +1,103 @@
+/** The errors of adapted models for three questions: ground that they have not seen, dates that they have not seen, and both. */
+import { toArray } from '../../src/async/index.js';
+import type { Tf } from '../../src/engines/tfjs.js';
+import type { Storage } from '../../src/storage/index.js';
+import { readAcquisitions } from '../../src/training/data/read-training-data.js';
+import { groupTilesByCell, trainingFiles } from '../../src/training/data/training-data-cells.js';
+import { meanSquaredError } from '../../src/training/evaluation/index.js';
+import { getModelSpec, type TrainResults } from '../../src/training/index.js';
+import type { ModelSpec } from '../../src/training/models/index.js';
+import { buildModel, setWeights } from '../../src/training/models/index.js';
+import { type LabelledImage, labelImages } from '../../src/training/patches/patch-label-images.js';
+import { type AppliedHoldOut, makePatches, type Patches } from '../../src/training/patches/patches.js';
+import { sourceModelFiles } from '../../src/training/transfer/index.js';
+import { readSourceWeights } from '../../src/training/warm-start/index.js';
+
+export const QUESTIONS = [
+  'new ground, same dates',
+  'same ground, later dates',
+  'new ground, later dates',
+] as const;
+export type Question = (typeof QUESTIONS)[number];
+
+/** Error of the adapted model over that of the base, at each place where the question can be asked. */
+export type Ratios = Record<Question, number[]>;
+
+/** A place of a region that has an adapted model. */
+export interface RegionPlace {
+  geocode: string;
+  /** All dates. */
+  images: LabelledImage[];
+  holdOut: AppliedHoldOut;
+}
+
+/** Reads the places of a region that have models. */
+export async function readPlaces(
+  storage: Storage,
+  collection: string,
+  { models, base }: TrainResults,
+): Promise<RegionPlace[]> {
+  const spec = getModelSpec(base!.model);
+  const tiles = await toArray(storage.catalogue.tiles.values());
+  const places: RegionPlace[] = [];
+  for (const cell of groupTilesByCell(tiles.filter((tile) => tile.collection === collection))) {
+    const { geocode } = cell;
+    if (!models.some((model) => model.geocode === geocode)) continue;
+    const { holdOut } = base!.distributed!.places.find((place) => place.geocode === geocode)!;
+    const files = trainingFiles(storage, spec, cell);
+    if ('skipped' in files) throw new Error(`${geocode}: ${files.skipped}`);
+    const read = await readAcquisitions(files.dates);
+    if ('skipped' in read) throw new Error(`${geocode}: ${read.skipped}`);
+    places.push({ geocode, images: labelImages(spec, read.dates, files.pairs), holdOut: holdOut! });
+  }
+  return places;
+}
+
+/** Must be called before the models of the places are replaced by others. */
+export async function ratiosByQuestion(
+  tf: Tf,
+  storage: Storage,
+  places: RegionPlace[],
+  { models, base }: TrainResults,
+): Promise<Ratios> {
+  const ratios: Ratios = { [QUESTIONS[0]]: [], [QUESTIONS[1]]: [], [QUESTIONS[2]]: [] };
+  const spec = getModelSpec(base!.model);
+  const network = buildModel(tf, spec, 1);
+  for (const { geocode, images, holdOut } of places) {
+    if (!holdOut.from) continue;
+    const sets = setsOf(spec, images, Date.parse(holdOut.from), JSON.stringify(holdOut.window));
+    const errors = async (id: string) => {
+      const record = (await storage.models.get(id))!;
+      const read = await readSourceWeights(await sourceModelFiles(storage, record), network);
+      if ('reason' in read) throw new Error(`${id}: ${read.reason}`);
+      setWeights(tf, network, read.values);
+      return QUESTIONS.map((question) => sets[question] && meanSquaredError(tf, network, sets[question]));
+    };
+    const adapted = await errors(models.find((model) => model.geocode === geocode)!.id);
+    const before = await errors(base!.id);
+    for (const [i, question] of QUESTIONS.entries())
+      if (adapted[i] !== undefined) ratios[question].push(adapted[i] / before[i]!);
+  }
+  network.dispose();
+  return ratios;
+}
+
+/** Patches of each question. Absent if too few patches are usable, so that other ground would be held out. */
+function setsOf(
+  spec: ModelSpec,
+  images: LabelledImage[],
+  from: number,
+  window: string,
+): Partial<Record<Question, Patches>> {
+  const split = (chosen: LabelledImage[], first?: number) => {
+    const made = makePatches(spec, chosen, first);
+    return 'dataset' in made && JSON.stringify(made.dataset.holdOut.window) === window
+      ? made.dataset
+      : undefined;
+  };
+  return {
+    [QUESTIONS[0]]: split(images.filter(({ time }) => time < from))?.validation,
+    [QUESTIONS[1]]: split(images.filter(({ time }) => time >= from))?.train,
+    [QUESTIONS[2]]: split(images, from)?.validation,
+  };
+}

@@ -1,0 +1,40 @@
+/** PyTorch as a peer: the same base and the same adaptation on the same patches. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { ModelSpec } from '../../src/training/models/index.js';
+import { makePatches } from '../../src/training/patches/patches.js';
+import { writeTorchPlace } from '../engine/torch.js';
+import type { RegionPlace } from './questions.js';
+
+const SCRIPT = fileURLToPath(new URL('../../../bench/regional/torch_region.py', import.meta.url));
+
+/** Returns the error of the adapted model over that of the base at each place. Only for `ndvi`. */
+export async function torchRatios(
+  python: string,
+  folder: string,
+  spec: ModelSpec,
+  places: RegionPlace[],
+  { epochs, seed }: { epochs: number; seed: number },
+): Promise<number[]> {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const [i, { geocode, images, holdOut }] of places.entries()) {
+    const made = makePatches(spec, images, holdOut.from === undefined ? undefined : Date.parse(holdOut.from));
+    if (!('dataset' in made)) throw new Error(`${geocode}: ${made.skipped}`);
+    const { maxPatches } = spec;
+    await writeTorchPlace(join(folder, `place-${String(i).padStart(3, '0')}`), spec, made.dataset, {
+      ...{ epochs, seed, maxPatches },
+    });
+  }
+  const env = { ...process.env, OMP_NUM_THREADS: '1', MKL_NUM_THREADS: '1' };
+  const child = spawn(python, [SCRIPT, folder], { stdio: ['ignore', 'pipe', 'inherit'], env });
+  const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  if (code !== 0) throw new Error(`${SCRIPT} failed`);
+  return (JSON.parse(printed) as { base: number; adapted: number }[]).map(
+    ({ base, adapted }) => adapted / base,
+  );
+}
