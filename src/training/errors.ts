@@ -37,6 +37,13 @@ export const predictionFailed = defineError(
   (reason: string) => `the tile cannot be predicted: ${reason}`,
 );
 
+export const checkFailed = defineError(
+  'TW_TRAIN_CHECK',
+  422,
+  'The model of a place could not be applied to its new dates. The message has the reason; other places are not affected.',
+  (reason: string) => `the place cannot be checked: ${reason}`,
+);
+
 export const noTrainedModel = defineError(
   'TW_TRAIN_NO_MODEL',
   404,

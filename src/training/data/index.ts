@@ -4,6 +4,7 @@
  * `raster` and `storage` (types).
  */
 
+export { dilateMask } from './dilate-training-mask.js';
 export {
   coarsenMask,
   differInSize,

@@ -15,7 +15,7 @@ import {
   type UpdateAgreement,
 } from '../adaptation/index.js';
 import { baseNotUsable, diverged } from '../errors.js';
-import { type EpochLosses, evaluateValidation, type Metrics } from '../evaluation/index.js';
+import { type DateError, type EpochLosses, evaluateValidation, type Metrics } from '../evaluation/index.js';
 import {
   readStateFile,
   reportOf,
@@ -85,6 +85,7 @@ export async function interpolateCell(
   task: TrainCellTask,
   adaptation: AdaptationStep & { step: 'interpolate' },
   scoreTile: ScoreTile,
+  dateErrorsOf: (model: LayersModel) => Promise<DateError[] | undefined>,
 ): Promise<Adapted> {
   const { tf } = engine;
   return withBase(engine, spec, task, adaptation, async (model, base) => {
@@ -95,8 +96,10 @@ export async function interpolateCell(
     const baseError = evaluateValidation(tf, model, dataset);
     setWeights(tf, model, interpolateWeights(base, weights, factor));
     const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile);
+    const dateErrors = await dateErrorsOf(model);
     return {
       ...report,
+      ...(dateErrors && { dateErrors }),
       files: await saveModel(tf, model),
       losses: state.losses,
       seconds: state.seconds,

@@ -15,7 +15,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
 import type { ReadRasters } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
-import { type DisplayRange, type EpochLosses, scoreTile } from '../evaluation/index.js';
+import { type DisplayRange, dateErrors, type EpochLosses, scoreTile } from '../evaluation/index.js';
 import { trainModel } from '../learners/index.js';
 import { buildModel, getModelSpec, saveModel } from '../models/index.js';
 import { fineTuneCell, groundSeenByBase, interpolateCell } from './adapt-cell.js';
@@ -71,6 +71,10 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const { dataset, source, bytesRead } = data;
   const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
     scoreTile(tf, model, spec, range, source, cachedRasters?.rasters);
+  const dateErrorsOf = async (model: LayersModel) =>
+    spec.target.kind === 'clear'
+      ? undefined
+      : dateErrors(tf, model, spec, task.dates, { kept: cachedRasters?.rasters });
   const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
   const seconds = () => (performance.now() - started) / 1000;
   const { adaptation } = task;
@@ -79,7 +83,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   if (adaptation?.step === 'fine-tune')
     return { tuned: await fineTuneCell(loaded, spec, dataset, task, adaptation, onEpoch) };
   if (adaptation) {
-    const adapted = await interpolateCell(loaded, spec, dataset, task, adaptation, scoreTileOf);
+    const adapted = await interpolateCell(loaded, spec, dataset, task, adaptation, scoreTileOf, dateErrorsOf);
     return { trained: { ...adapted, bytesRead, seconds: adapted.seconds + seconds() } };
   }
   const { model, ...result } = await trainModel(tf, spec, dataset, {
@@ -92,6 +96,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     onEpoch,
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
+  const errors = await dateErrorsOf(model);
   const files = await saveModel(tf, model);
   model.dispose();
   return {
@@ -101,6 +106,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       epochs: result.losses.length,
       bytesRead,
       seconds: seconds(),
+      ...(errors && { dateErrors: errors }),
     },
   };
 };
