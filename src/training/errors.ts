@@ -92,6 +92,13 @@ export const unusedTransfer = defineError(
   (option: string, required: string) => `${option} requires ${required}; omit it, or use that`,
 );
 
+export const unusedStale = defineError(
+  'TW_TRAIN_STALE',
+  422,
+  'The options of a new training of drifted places do not fit together. The message has the reason.',
+  (reason: string) => `wrong use of stale: ${reason}; omit it, or use another mode`,
+);
+
 export const oneCellAtATime = defineError(
   'TW_TRAIN_ONE_PLACE',
   422,

@@ -23,6 +23,7 @@ import { trainOneModel } from './train-distributed-job.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
+import type { StaleSelection } from './train-job-stale.js';
 
 /** The base model as this node has it. */
 interface BaseModel {
@@ -59,10 +60,11 @@ export async function trainRegional(
   context: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
+  stale?: StaleSelection,
 ): Promise<PartialTrainResults> {
   const engine = await selectEngineCached(inputs.engine);
   const after = (share: number) => BASE_SHARE + (1 - BASE_SHARE) * share;
-  const training = new TrainingRun(context, inputs, sharing(job, after), engine);
+  const training = new TrainingRun(context, inputs, sharing(job, after), engine, stale);
   const { results } = training;
   job.partial(() => results);
   const base = await baseModel(context, inputs, job);
@@ -78,7 +80,8 @@ export async function trainRegional(
   const tuned = base.files ? await training.fineTune(planned, { base: base.files, withFresh }) : [];
   const share: ShrinkageShare = {
     cells: tuned.map(({ planned: { cell }, agreement }) => ({ geocode: cell.geocode, ...agreement })),
-    known: results.models.flatMap(({ adaptation = [] }) => adaptation)[0]?.shrinkage,
+    // A few places that have drifted are not enough for an estimate.
+    known: results.models.flatMap(({ adaptation = [] }) => adaptation)[0]?.shrinkage ?? stale?.shrinkage,
   };
   const shrinkage = agreedShrinkage(await job.allGather(share), job);
   if (shrinkage === undefined) return results;
