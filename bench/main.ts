@@ -22,6 +22,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   cluster: async () => (await import('./cluster/cluster.js')).benchCluster,
   training: async () => (await import('./training/training.js')).benchTraining,
   regional: async () => (await import('./training/regional.js')).benchRegional,
+  freshness: async () => (await import('./training/freshness.js')).benchFreshness,
   texture: async () => (await import('./transfer/texture.js')).benchTexture,
   transfer: async () => (await import('./transfer/transfer.js')).benchTransfer,
 };
