@@ -163,7 +163,7 @@ async function runSeed(
     series.flatMap(({ geocode, changedTimes }) => changedTimes.slice(1).map((time) => `${geocode} ${time}`)),
   );
   const modes = new Map<string, { ratio: number; cost: number }>();
-  for (const mode of ['regional', 'partitioned', 'none']) {
+  for (const mode of short ? ['regional'] : ['regional', 'partitioned', 'none']) {
     const { model, ...regional } = training;
     const inputs = {
       model,

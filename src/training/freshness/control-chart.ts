@@ -35,8 +35,8 @@ const AVERAGE_LIMIT = 3.5;
 /** Weight of the last date in the moving average. */
 const AVERAGE_WEIGHT = 0.3;
 const AVERAGE_DEVIATION = Math.sqrt(AVERAGE_WEIGHT / (2 - AVERAGE_WEIGHT));
-/** Smallest spread: an increase of the error by less than two thirds is never a change (exp(3.5 * 0.15) = 1.7). */
-const MIN_SPREAD = 0.15;
+/** Smallest spread: a single date with less than 2.4 times the error (exp(3.5 * 0.25)) is never a change. */
+const MIN_SPREAD = 0.25;
 /** Spread if too few dates are known or none of the season is, and the number of dates from which on it is estimated. */
 const DEFAULT_SPREAD = 0.5;
 const MIN_SPREAD_DATES = 8;

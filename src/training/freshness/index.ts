@@ -8,3 +8,4 @@ export { type CheckResults, checkProcess, checkResults } from './check-process.j
 export { chooseStale, type LeftOut } from './choose-stale.js';
 export { judgePlaces, type PlaceFreshness } from './judge-places.js';
 export { type CheckPart, measurePlaces } from './measure-places.js';
+export { datesSinceChange } from './select-dates.js';

@@ -2,7 +2,13 @@
 import type { JobContext } from '../../jobs/index.js';
 import { type Storage, versionsOf } from '../../storage/index.js';
 import { type TrainingCell, trainingCellKey } from '../data/index.js';
-import { chooseStale, judgePlaces, measurePlaces, type PlaceFreshness } from '../freshness/index.js';
+import {
+  chooseStale,
+  datesSinceChange,
+  judgePlaces,
+  measurePlaces,
+  type PlaceFreshness,
+} from '../freshness/index.js';
 import type { CardSummary } from '../registry/index.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
@@ -26,10 +32,10 @@ export class StaleSelection {
     return this.changes.has(trainingCellKey(cell));
   }
 
-  /** Returns the cell with the dates since the change, or with all dates if those have too few patches. */
+  /** Returns the cell with the dates since the change and some older ones, or with all dates if those have too few patches. */
   async cellSinceChange(storage: Storage, model: string, cell: TrainingCell): Promise<TrainingCell> {
     const changed = this.changes.get(trainingCellKey(cell))!;
-    const since = { ...cell, tiles: cell.tiles.filter(({ start }) => start >= changed) };
+    const since = { ...cell, tiles: datesSinceChange(cell.tiles, changed) };
     return (await reasonNotTrainable(storage, model, since, undefined)) === undefined ? since : cell;
   }
 }

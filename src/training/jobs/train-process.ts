@@ -132,7 +132,7 @@ export function trainProcess(context: TrainContext): Process {
           type: 'boolean',
           default: false,
           description:
-            'Trains only the places whose models have drifted, as the process check finds them, on the dates since the change. Not in the distributed mode',
+            'Trains only the places whose models have drifted, as the process check finds them. Not in the distributed mode',
         },
         budget: {
           type: 'number',

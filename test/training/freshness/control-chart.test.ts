@@ -42,15 +42,15 @@ test('a date is compared with the dates of its season', () => {
   assert.ok(expectedValue(known, Date.UTC(2025, 6, 10)) < -6.5);
   assert.ok(expectedValue(known, Date.UTC(2025, 0, 3)) > -2.7);
   const summer = known.slice(5, 7);
-  assert.equal(dateSpread(summer, Date.UTC(2023, 6, 1), 0.2), 0.2);
-  assert.equal(dateSpread(summer, Date.UTC(2023, 11, 1), 0.2), 0.5);
+  assert.equal(dateSpread(summer, Date.UTC(2023, 6, 1), 0.3), 0.3);
+  assert.equal(dateSpread(summer, Date.UTC(2023, 11, 1), 0.3), 0.5);
   assert.deepEqual(knownDeviations(known.slice(0, 1)), []);
 });
 
 test('the spread ignores outliers of some places, and has a minimum', () => {
   const normal = Array.from({ length: 40 }, (_, i) => 0.3 * Math.sin(i));
   assert.ok(pooledSpread([...normal, 9, -9, 12]) < 0.45);
-  assert.equal(pooledSpread(new Array(20).fill(0)), 0.15);
+  assert.equal(pooledSpread(new Array(20).fill(0)), 0.25);
   assert.equal(pooledSpread([5, 5]), 0.5);
   assert.ok(Math.abs(placeSpread([], 0.3) - 0.3) < 1e-9);
   assert.ok(placeSpread([2, -2, 2], 0.3) > 0.9);

@@ -55,8 +55,9 @@ test('only the changed place is trained again, from the same base, on the dates 
       assert.deepEqual(adaptation!.base, { id: base!.id, version: base!.version });
       assert.equal(versionsOf((await node.storage.models.get(id))!).length, 2);
       const card: ModelCard = (await node.server.inject(`/models/${id}/card.json`)).json();
-      assert.equal(card.data[0]!.datetime, FIRST_CHANGED);
-      assert.deepEqual([card.data.length, card.holdOut!.from], [3, undefined]);
+      const since = card.data.filter(({ datetime }) => datetime >= FIRST_CHANGED);
+      assert.deepEqual([since.length, card.holdOut!.from], [3, undefined]);
+      assert.ok(card.data.length > 3);
       // Its dates are known now.
       const again = await train({});
       assert.deepEqual([again.models.length, again.checked!.unknown], [0, 1]);

@@ -83,7 +83,7 @@ export function trainCommand(): Command {
       ),
       createOption(
         '--stale',
-        'train only the places whose models have drifted, as "tilewright check" finds them, on the dates since the change; not with --mode distributed',
+        'train only the places whose models have drifted, as "tilewright check" finds them; not with --mode distributed',
       ),
       createOption(
         '--budget <seconds>',
