@@ -1,6 +1,7 @@
 export * from './broken.js';
 export { ENDMEMBERS, type Endmember } from './endmembers.js';
 export { KINDS, type LandCover } from './kinds.js';
+export { canChange, type LandChange } from './land-change.js';
 export * from './landsat-like.js';
 export type { MtlForm } from './landsat-metadata.js';
 export * from './landsat-product.js';

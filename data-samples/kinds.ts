@@ -32,6 +32,10 @@ const STREETS: Spectrum = [0.09, 0.1, 0.115, 0.125, 0.145, 0.17, 0.16];
 const WATER: Spectrum = [0.07, 0.06, 0.045, 0.028, 0.018, 0.006, 0.004];
 const CROP_LEAF: Spectrum = [0.02, 0.025, 0.055, 0.028, 0.42, 0.2, 0.09];
 const GRASS: Spectrum = [0.02, 0.03, 0.065, 0.04, 0.36, 0.2, 0.1];
+/** Withering branches that remain after a clear-cut. Like the roofs, they have the colours of a forest, with little NIR. */
+const BRASH: Spectrum = [0.018, 0.022, 0.04, 0.032, 0.065, 0.12, 0.09];
+/** Roofs with green coating. */
+const ROOFS: Spectrum = [0.02, 0.024, 0.042, 0.03, 0.045, 0.09, 0.08];
 const NEEDLES: Spectrum = [0.018, 0.022, 0.04, 0.03, 0.205, 0.1, 0.05];
 /** Broad leaves have the colour of needles: they differ only in NIR and in the coarser crowns. */
 const BROAD_LEAF: Spectrum = [0.018, 0.022, 0.041, 0.03, 0.34, 0.16, 0.07];
@@ -122,6 +126,8 @@ export const KINDS = [
       [290, 0.4],
     ],
   },
+  { landCover: 'bare', ground: BRASH, leaf: NEEDLES, season: [[1, 0.05]] },
+  { landCover: 'town', ground: ROOFS, leaf: GRASS, season: [[1, 0.05]] },
 ] as const satisfies readonly Kind[];
 
 /** Indices into `KINDS`. */
@@ -137,6 +143,9 @@ export const Kinds = {
   rape: 8,
   maize: 9,
   peatCrop: 10,
+  /** These two occur only where land has changed. */
+  brash: 11,
+  roofs: 12,
 } as const;
 
 /** Green fraction of a kind on a day of the year, 0-1. */

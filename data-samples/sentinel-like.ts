@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { encodeCog } from '../src/raster/index.js';
 import { CLOUD_OPACITY, makeSky } from './clouds.js';
 import { dayOfYear } from './day-of-year.js';
+import { changedLandscape, type LandChange } from './land-change.js';
 import { type Landscape, makeLandscape } from './landscape.js';
 import { groundReflectance, observe } from './observe.js';
 import type { Region } from './regions.js';
@@ -30,6 +31,8 @@ export interface SeriesOptions {
   origin?: { x: number; y: number };
   /** With a sixth band, `swir16`. */
   swir16?: boolean;
+  /** Default: the land is the same on all dates. */
+  change?: LandChange;
 }
 
 /** A file of a series and its ingest options. */
@@ -134,11 +137,14 @@ export async function writeSentinelLikeSeries(
 ): Promise<SeriesFile[]> {
   await mkdir(folder, { recursive: true });
   const { origin = SERIES_ORIGIN, name: series = 'sentinel-like' } = options;
-  const landscape = seriesLandscape(options);
-  const { width, height } = landscape.view;
+  const { change, seed = DEFAULT_SEED } = options;
+  const before = seriesLandscape(options);
+  const after = change && changedLandscape(before, change, seed);
+  const { width, height } = before.view;
   const files: SeriesFile[] = [];
   for (const date of options.dates ?? SERIES_DATES) {
-    const image = seriesImage(landscape, date, options);
+    const isChanged = change && Date.parse(date.datetime) >= Date.parse(change.from);
+    const image = seriesImage(isChanged ? after! : before, date, options);
     const bands = Object.entries(image) as [string, Uint16Array][];
     const id = `${series}_${date.datetime.slice(0, 10).replaceAll('-', '')}`;
     const bytes = encodeCog({

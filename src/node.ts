@@ -37,6 +37,7 @@ import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
 import {
+  checkProcess,
   predictProcess,
   Rendezvous,
   storeModelProcess,
@@ -182,6 +183,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       rendezvous: config.cluster && rendezvous && { url: config.cluster.advertise, doors: rendezvous },
     }),
     storeModelProcess({ storage, finder }),
+    checkProcess({ storage, cores }),
     predictProcess({ storage, finder, textures, cores, appliers }),
     textureProcess(texture),
     spectralStatisticsProcess(analysis),

@@ -37,6 +37,13 @@ export const predictionFailed = defineError(
   (reason: string) => `the tile cannot be predicted: ${reason}`,
 );
 
+export const checkFailed = defineError(
+  'TW_TRAIN_CHECK',
+  422,
+  'The model of a place could not be applied to its new dates. The message has the reason; other places are not affected.',
+  (reason: string) => `the place cannot be checked: ${reason}`,
+);
+
 export const noTrainedModel = defineError(
   'TW_TRAIN_NO_MODEL',
   404,
@@ -83,6 +90,13 @@ export const unusedTransfer = defineError(
   422,
   'An option for starting from models of other places was given, but no place starts from one. The message has what the option requires.',
   (option: string, required: string) => `${option} requires ${required}; omit it, or use that`,
+);
+
+export const unusedStale = defineError(
+  'TW_TRAIN_STALE',
+  422,
+  'The options of a new training of drifted places do not fit together. The message has the reason.',
+  (reason: string) => `wrong use of stale: ${reason}; omit it, or use another mode`,
 );
 
 export const oneCellAtATime = defineError(

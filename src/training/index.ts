@@ -9,6 +9,7 @@ export type { AcquisitionFiles } from './data/index.js';
 export { Rendezvous } from './distributed/index.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
 export type { ImageScores, Metrics, ModelMetrics } from './evaluation/index.js';
+export { type CheckResults, checkProcess, type PlaceFreshness } from './freshness/index.js';
 export { DEFAULT_SEED, summariseReasons, type TrainResults, trainProcess } from './jobs/index.js';
 export { BatchGradients } from './learners/index.js';
 export { getModelSpec, loadModel, type ModelSpec, saveModel } from './models/index.js';

@@ -23,6 +23,7 @@ export const COMMANDS: Record<string, () => Promise<Command>> = {
   texture: async () => (await import('./training/texture-command.js')).textureCommand(),
   similar: async () => (await import('./analyse/similar-command.js')).similarCommand(),
   predict: async () => (await import('./training/predict-command.js')).predictCommand(),
+  check: async () => (await import('./training/check-command.js')).checkCommand(),
   models: async () => (await import('./training/models-command.js')).modelsCommand(),
   jobs: async () => (await import('./jobs-command.js')).jobsCommand(),
   info: async () => (await import('./info-command.js')).infoCommand(),

@@ -7,6 +7,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
+import type { CheckResults } from '../../training/index.js';
 import { plural } from '../../utils/plural.js';
 import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
 import { watchForCompleteInputs } from '../cli-folder-watcher.js';
@@ -27,8 +28,9 @@ import {
 } from '../options/index.js';
 import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
 import { hasStdoutFailed } from '../output/stdio.js';
+import { checkSummary } from './training/check-command-summary.js';
 
-type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
+type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean; check?: string };
 
 const numberOrNan = (value: string): number | 'nan' =>
   value.trim().toLowerCase() === 'nan' ? 'nan' : parseNumberOption(value);
@@ -135,6 +137,12 @@ export function ingestCommand(): Command {
         'keep running and ingest new files in the folders; with --format json, print one line for each batch',
       ).conflicts('dryRun'),
       createOption(
+        '--check <model>',
+        'then check if the models of this kind are still valid for the places of the collection, as "tilewright check" does',
+      )
+        .choices(['ndvi', 'ndmi', 'cloud-removal'])
+        .conflicts('dryRun'),
+      createOption(
         '--upload',
         'send the files to the server, instead of paths on the disk of the server; pack a folder as zip or tar first',
       ),
@@ -161,14 +169,51 @@ export function ingestCommand(): Command {
             return;
           }
           const results = await send(paths);
-          if (flags.format === 'json') printJson(results);
-          else printResults(results, target.name);
+          await report(target, results, flags, printJson, signal);
           if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
         },
         { create: true },
       );
     },
   );
+}
+
+/** Prints the results. If a check was requested, it follows, and its error does not hide the results of the ingest. */
+async function report(
+  { client, name }: Connection,
+  results: Timed<IngestResults>,
+  flags: IngestFlags,
+  printAll: (results: object) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (flags.format !== 'json') {
+    printResults(results, name);
+    const check = await checkModels(client, results, flags, signal);
+    for (const line of check ? checkSummary(check) : []) print(line);
+    return;
+  }
+  let check: CheckResults | undefined;
+  try {
+    check = await checkModels(client, results, flags, signal);
+  } finally {
+    printAll({ ...results, ...(check && { check }) });
+  }
+}
+
+/** Checks the models of the collections of these scenes, if this was requested. */
+async function checkModels(
+  client: Client,
+  { scenes }: IngestResults,
+  { check: model }: IngestFlags,
+  signal: AbortSignal,
+): Promise<CheckResults | undefined> {
+  const collections = [...new Set(scenes.map(({ collection }) => collection))];
+  if (model === undefined || collections.length === 0) return undefined;
+  const inputs = { model, filter: { collections } };
+  const { results } = await withProgressLine('places', ({ update }) =>
+    client.run<CheckResults>('check', inputs, { signal, onProgress: update }),
+  );
+  return results;
 }
 
 async function ingest(
@@ -242,7 +287,7 @@ async function requireFolders(folders: string[]): Promise<void> {
 
 /** Ingests inputs as they become complete, until the signal is aborted. Skips files that are not scenes. */
 async function watch(
-  { name }: Connection,
+  target: Connection,
   folders: string[],
   flags: IngestFlags,
   send: (inputs: string[]) => Promise<Timed<IngestResults>>,
@@ -272,8 +317,7 @@ async function watch(
     if (inputs.length === 0) continue;
     try {
       const results = await send(inputs);
-      if (flags.format === 'json') print(JSON.stringify(results));
-      else printResults(results, name);
+      await report(target, results, flags, (all) => print(JSON.stringify(all)), signal);
     } catch (error) {
       if (signal.aborted) return;
       // The next poll tries again, because a full job queue or a restarting server is temporary.

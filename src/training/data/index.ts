@@ -5,6 +5,7 @@
  */
 
 export { coarsenMask } from './coarsen-training-pixels.js';
+export { dilateMask } from './dilate-training-mask.js';
 export {
   differInSize,
   type ReadOutcome,

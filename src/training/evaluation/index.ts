@@ -1,7 +1,7 @@
 /**
  * Scores of predictions: regression metrics, PSNR, SSIM and MS-SSIM, baselines, and scores of entire tiles. Most functions depend only on
- * true and predicted values. Imports files of a folder above, the folders `data`, `inference`, `models` (types) and `patches` and the part
- * `engines` (types).
+ * true and predicted values. Imports files of a folder above, the folders `data`, `inference`, `models` (types) and `patches` and the parts
+ * `engines` (types) and `grid` (types).
  */
 
 export {
@@ -12,6 +12,7 @@ export {
   meanSquaredError,
 } from './evaluate-predictions.js';
 export { type Baselines, initialFitStatistics, pooledBaselines } from './evaluation-baselines.js';
+export { type DateError, dateErrors } from './evaluation-date-errors.js';
 export { type DisplayRange, displayRange } from './evaluation-display-range.js';
 export type { ImageScores } from './evaluation-image-scores.js';
 export {

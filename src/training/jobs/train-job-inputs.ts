@@ -44,6 +44,10 @@ export interface TrainInputs {
   curriculum?: boolean;
   /** Id of the base model of the regional mode. Default: one is trained. */
   base?: string;
+  /** Only the places whose models have drifted, see `freshness`. */
+  stale?: boolean;
+  /** With `stale`: seconds of CPU time for the trainings of all nodes. Default: no limit. */
+  budget?: number;
   /** Regional mode: false trains no fresh model of each cell to compare with. Default: true. */
   fresh?: boolean;
 }

@@ -41,7 +41,12 @@ export const TRAIN_PART = objectOf(
       additionalProperties: objectOf({ count: COUNT, mean: NUMBER, squares: NUMBER }),
     },
   },
-  { bytesFetched: COUNT, base: MODEL },
+  {
+    bytesFetched: COUNT,
+    base: MODEL,
+    checked: objectOf({ fresh: COUNT, drifted: COUNT, unknown: COUNT }),
+    leftOut: listOf(objectOf({ collection: TEXT, geocode: TEXT, reason: TEXT })),
+  },
 );
 
 export function emptyResults(engine: string, mode: TrainingMode): PartialTrainResults {
@@ -65,6 +70,7 @@ export function mergeResults(parts: PartialTrainResults[]): TrainResults {
     skipped: parts.flatMap(({ skipped }) => skipped).sort(byCell),
     failed: parts.flatMap(({ failed }) => failed).sort(byCell),
     pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
+    ...mergeStale(parts),
     ...(fetched > 0 && { bytesFetched: fetched }),
   };
 }
@@ -77,6 +83,20 @@ function pooledScores(models: TrainResults['models'], spreads: PartialTrainResul
     model: pooledScore(truths, validation),
     ...pooledBaselines(truths, models),
     ...(tile && { tile }),
+  };
+}
+
+/** Maximum number of places that were left out in the results. */
+const MAX_LEFT_OUT = 1000;
+
+function mergeStale(parts: PartialTrainResults[]): Pick<TrainResults, 'checked' | 'leftOut'> {
+  const counts = parts.flatMap(({ checked }) => checked ?? []);
+  if (counts.length === 0) return {};
+  const sum = (of: keyof (typeof counts)[number]) => counts.reduce((total, one) => total + one[of], 0);
+  const leftOut = parts.flatMap((part) => part.leftOut ?? []);
+  return {
+    checked: { fresh: sum('fresh'), drifted: sum('drifted'), unknown: sum('unknown') },
+    leftOut: leftOut.sort((a, b) => compare(a.geocode, b.geocode)).slice(0, MAX_LEFT_OUT),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Results of a training job, and a summary of the cells without a model. */
 import { plural, reasonKey } from '../../utils/plural.js';
 import type { Baselines, Metrics, TileScore } from '../evaluation/index.js';
+import type { LeftOut } from '../freshness/index.js';
 import type { ModelResult, TrainingMode } from '../registry/index.js';
 
 export interface TrainResults {
@@ -19,6 +20,9 @@ export interface TrainResults {
   pooled: PooledScores | null;
   /** The base model of the regional mode, if the job trained it. */
   base?: ModelResult;
+  /** For `stale`: numbers of places by the state of their models, and the places that were not trained again. */
+  checked?: { fresh: number; drifted: number; unknown: number };
+  leftOut?: LeftOut[];
   /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;
 }

@@ -30,6 +30,7 @@ import {
 } from './train-job-inputs.js';
 import { addModel, emptyResults, type PartialTrainResults } from './train-job-merge.js';
 import { cellLabel, summariseReasons } from './train-job-results.js';
+import type { StaleSelection } from './train-job-stale.js';
 import { reasonNotTrainableByMasks } from './train-job-trainability.js';
 
 /** A model to be trained. */
@@ -64,6 +65,7 @@ export class TrainingRun {
     private readonly inputs: TrainInputs,
     private readonly job: JobContext,
     private readonly engine: SelectedEngine,
+    private readonly stale?: StaleSelection,
   ) {
     const memoryOf = (model: string) => getModelSpec(model).memoryPerCell;
     // The first process determines the memory use of all, so the largest model goes first.
@@ -77,7 +79,7 @@ export class TrainingRun {
    * results.
    */
   async plan(): Promise<PlannedModel[]> {
-    const { results, models, job } = this;
+    const { results, models, job, stale } = this;
     const { storage } = this.context;
     const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
     const cells = groupTilesByCell(picked.filter(job.isMine));
@@ -86,17 +88,22 @@ export class TrainingRun {
     for (const cell of cells)
       for (const model of models) {
         const stored = await modelStoredByJob(storage, job.id, model, cell, results.mode);
-        const files = trainingFiles(storage, getModelSpec(model), cell);
-        if (stored) addModel(results, stored);
-        else if ('skipped' in files)
-          results.skipped.push({ geocode: cell.geocode, model, reason: files.skipped });
-        else planned.push({ model, cell, task: this.taskOf(cell, model, files, checkpoints) });
+        if (stored) {
+          addModel(results, stored);
+          continue;
+        }
+        if (stale && !stale.includes(cell)) continue;
+        const used = stale ? await stale.cellSinceChange(storage, model, cell) : cell;
+        const files = trainingFiles(storage, getModelSpec(model), used);
+        if ('skipped' in files) results.skipped.push({ geocode: cell.geocode, model, reason: files.skipped });
+        else planned.push({ model, cell: used, task: this.taskOf(used, model, files, checkpoints) });
       }
-    this.total = cells.length * models.length;
+    const count = stale ? cells.filter((cell) => stale.includes(cell)).length : cells.length;
+    this.total = count * models.length;
     this.planned = planned.length;
     this.count();
     job.message(`training ${models.join(', ')} with ${this.engine.name}`);
-    job.log('info', `${plural(cells.length, 'place')}, engine ${this.engine.name}`);
+    job.log('info', `${plural(count, 'place')}, engine ${this.engine.name}`);
     for (const reason of summariseReasons(results, models)) job.log('warning', `skipped ${reason}`);
     return planned;
   }
@@ -235,7 +242,8 @@ export class TrainingRun {
       epochs,
       patience,
       ...files,
-      validationFrom: validationTime(this.inputs),
+      // All dates since a change are needed for the training, so only ground is held out.
+      validationFrom: this.stale ? undefined : validationTime(this.inputs),
       checkpoint,
     };
   }

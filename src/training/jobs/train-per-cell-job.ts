@@ -15,16 +15,18 @@ import {
 import { DEFAULT_SEED, requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
+import type { StaleSelection } from './train-job-stale.js';
 
 export async function trainPerCell(
   context: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
+  stale?: StaleSelection,
 ): Promise<PartialTrainResults> {
   job.message('choosing an engine');
   const engine = await selectEngineCached(inputs.engine);
   job.signal.throwIfAborted();
-  const training = new TrainingRun(context, inputs, job, engine);
+  const training = new TrainingRun(context, inputs, job, engine, stale);
   const { results } = training;
   job.partial(() => results);
   const planned = await training.plan();

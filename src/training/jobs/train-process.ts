@@ -1,25 +1,37 @@
 /** Training as a job, in one of its modes. */
 
-import { ENGINE_NAMES } from '../../engines/index.js';
+import { ENGINE_NAMES, selectEngineCached } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { checkFilter, filterSchema, requireCollections } from '../../query/index.js';
 import { listOf } from '../../utils/json-schema.js';
 import { plural } from '../../utils/plural.js';
-import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
+import {
+  nothingTrained,
+  oneModelDistributed,
+  unusedMemoryLimit,
+  unusedStale,
+  unusedTransfer,
+} from '../errors.js';
 import { FREEZING_SCHEDULES } from '../learners/index.js';
 import { MODEL_NAMES } from '../models/index.js';
 import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from '../registry/index.js';
 import { trainDistributed } from './train-distributed-job.js';
 import { requestedModels, type TrainContext, type TrainInputs, validationTime } from './train-job-inputs.js';
-import { mergeResults, type PartialTrainResults, TRAIN_PART } from './train-job-merge.js';
+import { emptyResults, mergeResults, type PartialTrainResults, TRAIN_PART } from './train-job-merge.js';
 import { summariseReasons, type TrainResults } from './train-job-results.js';
+import { type StaleSelection, trainStale } from './train-job-stale.js';
 import { withValidationDate } from './train-job-validation-date.js';
 import { trainPerCell } from './train-per-cell-job.js';
 import { trainRegional } from './train-regional-job.js';
 
 const MODES: Record<
   TrainingMode,
-  (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<PartialTrainResults>
+  (
+    context: TrainContext,
+    inputs: TrainInputs,
+    job: JobContext,
+    stale?: StaleSelection,
+  ) => Promise<PartialTrainResults>
 > = {
   partitioned: trainPerCell,
   distributed: trainDistributed,
@@ -39,6 +51,8 @@ const OUTPUTS = {
   failed: { title: 'Places that failed, with reasons', schema: OBJECTS },
   pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
   base: { title: 'Base model that a regional training has trained', schema: { type: 'object' } },
+  checked: { title: 'With stale: places by the state of their models', schema: { type: 'object' } },
+  leftOut: { title: 'With stale: places that were not trained again, with reasons', schema: OBJECTS },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
@@ -114,6 +128,18 @@ export function trainProcess(context: TrainContext): Process {
           description:
             'Regional mode: also trains a fresh model of each place, and records its score beside that of the adapted one',
         },
+        stale: {
+          type: 'boolean',
+          default: false,
+          description:
+            'Trains only the places whose models have drifted, as the process check finds them. Not in the distributed mode',
+        },
+        budget: {
+          type: 'number',
+          minimum: 0,
+          description:
+            'With stale: CPU time of the trainings of all nodes together, in seconds. The places with the largest gain for each second are trained. Default: no limit',
+        },
         store: {
           type: 'boolean',
           default: true,
@@ -144,6 +170,7 @@ export function trainProcess(context: TrainContext): Process {
         throw unusedTransfer(base === undefined ? 'fresh' : `base ${base}`, 'the mode regional');
       if (curriculum && !store)
         throw unusedTransfer('curriculum', 'stored models: the other places start from them');
+      checkStale(rest, mode, models, transfer);
       if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
         throw unusedTransfer(
           curriculum ? 'curriculum' : `fineTuning ${fineTuning}`,
@@ -158,15 +185,32 @@ export function trainProcess(context: TrainContext): Process {
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
     usesBarrier: (inputs) => {
-      const { mode, curriculum = false } = inputs as TrainInputs;
-      return mode === 'distributed' || mode === 'regional' || curriculum;
+      const { mode, curriculum = false, stale = false } = inputs as TrainInputs;
+      return mode === 'distributed' || mode === 'regional' || curriculum || stale;
     },
     run: async (given, job) => {
       const inputs = given as TrainInputs;
       await requireCollections(context.storage, inputs.filter);
-      return MODES[inputs.mode ?? 'partitioned'](context, inputs, job);
+      const { mode = 'partitioned', stale = false } = inputs;
+      if (!stale) return MODES[mode](context, inputs, job);
+      const engine = await selectEngineCached(inputs.engine);
+      return trainStale(context, inputs, job, emptyResults(engine.name, mode), MODES[mode]);
     },
   };
+}
+
+/** Throws TW_TRAIN_STALE. */
+function checkStale(
+  { stale = false, budget, curriculum = false }: Pick<TrainInputs, 'stale' | 'budget' | 'curriculum'>,
+  mode: TrainingMode,
+  models: string[],
+  transfer: string,
+): void {
+  if (!stale && budget !== undefined) throw unusedStale('budget requires stale');
+  if (!stale) return;
+  if (mode === 'distributed') throw unusedStale('one model of all places cannot be trained for some of them');
+  if (models.length > 1) throw unusedStale(`one model is trained again at a time, not ${models.join(', ')}`);
+  if (transfer !== 'none' || curriculum) throw unusedStale('a transfer needs all places of a cluster');
 }
 
 /** Returns the inputs of a run over the cells that failed; null if none failed. */
@@ -176,6 +220,8 @@ function failedInputs(inputs: TrainInputs, { failed, base }: Partial<TrainResult
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
   // The places of a region share patches, and can keep their base.
   if (inputs.mode === 'regional') return base ? { ...inputs, base: base.id } : inputs;
+  // The places that were trained have not drifted any more.
+  if (inputs.stale) return inputs;
   // One model for all cells needs all of them. All cells are retried if the query is text, or compares geocodes by more than a list.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
   if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
@@ -186,11 +232,13 @@ function failedInputs(inputs: TrainInputs, { failed, base }: Partial<TrainResult
 
 /** Throws TW_TRAIN_NOTHING. */
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
-  const { models: trained, skipped, failed } = results;
+  const { models: trained, skipped, failed, checked, leftOut = [] } = results;
   message(
-    `${plural(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${plural(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}${checked ? `, ${leftOut.length} left out` : ''}`,
   );
   if (trained.length > 0) return;
+  // Nothing had to be trained, or the budget was too small.
+  if (checked && skipped.length + failed.length === 0) return;
   const without = [...skipped, ...failed];
   const models = [...new Set(without.map(({ model }) => model))];
   // Every cell occurs once for each model.

@@ -21,6 +21,7 @@ import { trainOneModel } from './train-distributed-job.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
+import type { StaleSelection } from './train-job-stale.js';
 import { shareSamples } from './train-regional-samples.js';
 
 /** The base model as this node has it. */
@@ -50,10 +51,11 @@ export async function trainRegional(
   context: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
+  stale?: StaleSelection,
 ): Promise<PartialTrainResults> {
   const engine = await selectEngineCached(inputs.engine);
   const after = (share: number) => BASE_SHARE + (1 - BASE_SHARE) * share;
-  const training = new TrainingRun(context, inputs, sharing(job, after), engine);
+  const training = new TrainingRun(context, inputs, sharing(job, after), engine, stale);
   const { results } = training;
   job.partial(() => results);
   const base = await baseModel(context, inputs, job);

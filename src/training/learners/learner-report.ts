@@ -3,6 +3,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import {
   type Baselines,
+  type DateError,
   type DisplayRange,
   displayRange,
   type EpochLosses,
@@ -49,6 +50,8 @@ export interface TrainingReport extends CellReport {
   /** Size of the files that the training needs, including files that another model of the cell had already read. */
   bytesRead: number;
   seconds: number;
+  /** Errors on each date with enough clear ground. Absent for models of several cells, of `cloud-removal`, and of older versions. */
+  dateErrors?: DateError[];
 }
 
 /** A model that was trained in a child process. */

@@ -18,3 +18,4 @@ export {
   type TrainValidationPatches,
   tooFewPatches,
 } from './patches.js';
+export { samplePatches } from './sample-patches.js';

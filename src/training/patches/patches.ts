@@ -226,7 +226,7 @@ interface Origin {
 }
 
 /** Returns the usable patches; for cloud removal only those with cloud, because the others contribute nothing. */
-function usableOrigins(images: LabelledImage[], area: Window, size: number, stride: number): Origin[] {
+export function usableOrigins(images: LabelledImage[], area: Window, size: number, stride: number): Origin[] {
   const origins: Origin[] = [];
   for (const image of images) {
     for (let row = area.row; row + size <= area.row + area.height; row += stride) {
@@ -252,7 +252,7 @@ function isUsablePatch({ image, from }: Origin, size: number): boolean {
   return readable >= MIN_READABLE_FRACTION * size * size && counted > 0;
 }
 
-function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin[]): Patches {
+export function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin[]): Patches {
   const size = spec.patchSize;
   const origins = strideSample(usable, spec.maxPatches);
   const count = origins.length;

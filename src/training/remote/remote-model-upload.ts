@@ -79,6 +79,11 @@ export const modelUploadSchema = object(
         window: object({ column: count, row: count, width: count, height: count }),
       },
     ),
+    dateErrors: {
+      type: 'array',
+      maxItems: 10_000,
+      items: object({ datetime: { type: 'string', format: 'date-time' }, error: positive, patches: count }),
+    },
     displayRange: { type: 'array', minItems: 2, maxItems: 2, items: number },
   },
 );

@@ -1,4 +1,5 @@
 /** Adapts the base model of a region to one cell. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { LoadedEngine, Tf } from '../../engines/index.js';
 import type { Window } from '../../raster/index.js';
 import {
@@ -10,7 +11,7 @@ import {
   withOtherCells,
 } from '../adaptation/index.js';
 import { baseNotUsable, diverged } from '../errors.js';
-import { type EpochLosses, evaluateValidation, type Metrics } from '../evaluation/index.js';
+import { type DateError, type EpochLosses, evaluateValidation, type Metrics } from '../evaluation/index.js';
 import { reportOf, type ScoreTile, type TrainedCell, trainModel } from '../learners/index.js';
 import { buildModel, type ModelSpec, saveModel, setWeights } from '../models/index.js';
 import type { TrainValidationPatches } from '../patches/index.js';
@@ -46,6 +47,7 @@ export async function adaptCell(
   task: TrainCellTask,
   { base: source, samples, withFresh }: AdaptationStep & FineTuneStep,
   scoreTile: ScoreTile,
+  dateErrorsOf: (model: LayersModel) => Promise<DateError[] | undefined>,
   onEpoch: (epoch: EpochLosses) => void,
   elapsed: () => number,
 ): Promise<Omit<TrainedCell, 'bytesRead'>> {
@@ -73,9 +75,11 @@ export async function adaptCell(
     const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile);
     const files = await saveModel(tf, model);
     const seconds = elapsed();
+    const dateErrors = await dateErrorsOf(model);
     const fresh = withFresh ? await freshScore(tf, spec, dataset, task) : undefined;
     return {
       ...report,
+      ...(dateErrors && { dateErrors }),
       files,
       losses,
       seconds,

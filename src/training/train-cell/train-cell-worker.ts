@@ -16,7 +16,7 @@ import { version as software } from '../../version.js';
 import { encodeSample } from '../adaptation/index.js';
 import type { ReadRasters } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
-import { type DisplayRange, type EpochLosses, scoreTile } from '../evaluation/index.js';
+import { type DisplayRange, dateErrors, type EpochLosses, scoreTile } from '../evaluation/index.js';
 import { trainModel } from '../learners/index.js';
 import { buildModel, getModelSpec, saveModel } from '../models/index.js';
 import { subsamplePatches } from '../patches/index.js';
@@ -73,6 +73,10 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const { dataset, source, bytesRead } = data;
   const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
     scoreTile(tf, model, spec, range, source, cachedRasters?.rasters);
+  const dateErrorsOf = async (model: LayersModel) =>
+    spec.target.kind === 'clear'
+      ? undefined
+      : dateErrors(tf, model, spec, task.dates, { kept: cachedRasters?.rasters });
   const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
   const seconds = () => (performance.now() - started) / 1000;
   const { adaptation } = task;
@@ -83,7 +87,17 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
   }
   if (adaptation) {
-    const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, scoreTileOf, onEpoch, seconds);
+    const adapted = await adaptCell(
+      loaded,
+      spec,
+      dataset,
+      task,
+      adaptation,
+      scoreTileOf,
+      dateErrorsOf,
+      onEpoch,
+      seconds,
+    );
     return { trained: { ...adapted, bytesRead } };
   }
   const { model, ...result } = await trainModel(tf, spec, dataset, {
@@ -96,6 +110,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     onEpoch,
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
+  const errors = await dateErrorsOf(model);
   const files = await saveModel(tf, model);
   model.dispose();
   return {
@@ -105,6 +120,7 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       epochs: result.losses.length,
       bytesRead,
       seconds: seconds(),
+      ...(errors && { dateErrors: errors }),
     },
   };
 };

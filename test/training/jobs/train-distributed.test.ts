@@ -5,7 +5,12 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ComparedRun, Comparison } from '../../../src/cli/compare/index.js';
-import { describeTraffic, type ModelCard, type TrainResults } from '../../../src/training/index.js';
+import {
+  type CheckResults,
+  describeTraffic,
+  type ModelCard,
+  type TrainResults,
+} from '../../../src/training/index.js';
 import {
   ended,
   get,
@@ -319,6 +324,33 @@ test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'l
     assert.deepEqual(models[0]!.metrics, expected[0]!.metrics);
     for (const { node, ratio } of models[0]!.distributed!.members)
       assert.ok(ratio! > 1 && ratio! < 1.05, `${node}: ${ratio}`);
+  });
+
+  await t.test('every node checks its own places, and all choose the same ones to train again', async () => {
+    const later = { href, datetime: '2024-07-01T10:00:00Z', ...OPTIONS };
+    await resultsOf(a, await startJob(a, 'ingest', later));
+    const check = async (server: Server) => {
+      const id = await startJob(server, 'check', { model: 'ndvi' });
+      const { seconds: _, ...results } = await resultsOf<CheckResults & { seconds: number }>(a, id);
+      return results;
+    };
+    const checked = await check(a);
+    const places = checked.places.map(({ geocode }) => geocode).sort();
+    const cells = trained.models[0]!.distributed!.places.map(({ geocode }) => geocode);
+    assert.deepEqual(places, cells);
+    assert.deepEqual(new Set(checked.places.map(({ dates }) => dates)), new Set([1]));
+    assert.equal(checked.fresh, cells.length);
+    assert.deepEqual(await check(b), checked);
+    const stale = { model: 'ndvi', mode: 'regional', stale: true };
+    const { models, leftOut, ...results } = await resultsOf<TrainResults>(
+      a,
+      await startJob(b, 'train', stale),
+    );
+    assert.deepEqual([models, results.checked], [[], { fresh: cells.length, drifted: 0, unknown: 0 }]);
+    assert.deepEqual(
+      leftOut!.map(({ geocode }) => geocode),
+      cells,
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, InvalidArgumentError } from 'commander';
 import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import type { TrainResults } from '../../../training/index.js';
@@ -12,6 +12,7 @@ import {
   givenFlags,
   type JobOptions,
   parseIntegerOption,
+  parseNumberOption,
   RAW_SOURCE_HELP,
   TRAINING_MODE_NAMES,
   type TrainingOptions,
@@ -36,6 +37,8 @@ type TrainFlags = JobOptions &
     fresh?: boolean;
     /** Former name of `representativesFirst`. */
     curriculum?: boolean;
+    stale?: boolean;
+    budget?: number;
     here?: boolean;
     manifests?: boolean;
   };
@@ -79,6 +82,15 @@ export function trainCommand(): Command {
         'regional: do not also train a fresh model of each place, whose score the results compare',
       ),
       createOption(
+        '--stale',
+        'train only the places whose models have drifted, as "tilewright check" finds them; not with --mode distributed',
+      ),
+      createOption(
+        '--budget <seconds>',
+        'with --stale: CPU time of all trainings; the places with the largest gain for each second are trained; default: no limit',
+        parseBudget,
+      ),
+      createOption(
         '--here',
         'with --mode contained: this machine, not the server, trains the single place that the filter selects; the server stores the model',
       ),
@@ -110,13 +122,18 @@ export function trainCommand(): Command {
       command.error(
         'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
       );
+    if (flags.budget !== undefined && !flags.stale) command.error('error: --budget goes with --stale');
+    if (flags.stale && (flags.mode === 'distributed' || here || listed || asked.length > 1))
+      command.error(
+        'error: --stale trains one model, on the server, in the mode partitioned, contained or regional',
+      );
     if (listed && server === undefined)
       command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
     if (here && listed) command.error('error: --here and --manifests exclude each other');
     if (here && asked.length > 1) command.error('error: --here trains one model: name one');
     return withConnection(flags, async (target) => {
       if (listed) return printJson(await manifests(target, asked, command));
-      const { mode, seed, transfer, fineTuning, base } = flags;
+      const { mode, seed, transfer, fineTuning, base, stale, budget } = flags;
       const { client } = target;
       const [model] = asked;
       const inputs = { ...toTrainingInputs(flags), seed };
@@ -131,6 +148,8 @@ export function trainCommand(): Command {
             curriculum,
             base,
             fresh,
+            stale,
+            budget,
           };
           return client.run<TrainResults>('train', { ...given, ...inputs }, hooks);
         }
@@ -142,7 +161,7 @@ export function trainCommand(): Command {
       const { job, results, error } = await outcomeOf<TrainResults>(runJob(unit, train));
       if (flags.format === 'json') printJson({ job, ...results });
       // If the job failed without a model, the error says everything.
-      else if (!error || results.models.length > 0) await printResults(results, asked);
+      else if (!error || results.models.length > 0 || results.checked) await printResults(results, asked);
       if (error) reportJobError(error, flags);
       else if (results.failed.length > 0) process.exitCode = 3;
       // A distributed model has no place, so it is applied by its id.
@@ -154,6 +173,12 @@ export function trainCommand(): Command {
         );
     });
   });
+}
+
+function parseBudget(value: string): number {
+  const seconds = parseNumberOption(value);
+  if (seconds < 0) throw new InvalidArgumentError('It must be 0 or more.');
+  return seconds;
 }
 
 /** Flags that select the tiles of a place and configure its training. */
@@ -224,7 +249,7 @@ async function manifests({ client, name }: Connection, models: string[], command
 }
 
 async function printResults(
-  { engine, models, skipped, failed, pooled, seconds }: Timed<TrainResults>,
+  { engine, models, skipped, failed, pooled, checked, leftOut = [], seconds }: Timed<TrainResults>,
   asked: string[],
 ): Promise<void> {
   const { summariseReasons, describeTraffic } = await import('../../../training/index.js');
@@ -241,6 +266,10 @@ async function printResults(
   );
   for (const line of summariseReasons({ skipped: refused, failed: [] }, asked, 'skipped a source model'))
     print(line);
+  const kept = leftOut.map(({ geocode, reason }) => ({ geocode, model: asked[0], reason }));
+  for (const line of summariseReasons({ skipped: kept, failed: [] }, asked, 'not trained again')) print(line);
+  if (checked)
+    print(`checked: ${checked.fresh} fresh, ${checked.drifted} drifted, ${checked.unknown} unknown`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
     `${plural(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,

@@ -1,0 +1,141 @@
+/** Decides for each place if its model is still valid, from what all nodes have measured. */
+import { medianOfSorted } from '../../utils/median.js';
+import type { DateError } from '../evaluation/index.js';
+import {
+  type ChartPoint,
+  dateSpread,
+  expectedValue,
+  judgeDeviations,
+  knownDeviations,
+  placeSpread,
+  pooledSpread,
+} from './control-chart.js';
+import type { CheckedPlace, MeasuredPlace } from './measured-place.js';
+
+export type FreshnessStatus = 'fresh' | 'drifted' | 'unknown';
+
+export interface PlaceFreshness extends CheckedPlace {
+  status: FreshnessStatus;
+  /** Why the status is unknown. */
+  reason?: string;
+  /** The first date of the change, RFC 3339. */
+  firstDrifted?: string;
+  /** Mean squared error on the last new date, and the one that the training lets expect in its season. */
+  error?: number;
+  promised?: number;
+  /** `error` over `promised`, without a change that all places of the collection have in common. */
+  ratio?: number;
+  /** Number of new dates that were judged. */
+  dates: number;
+  /** Pixels of the place with data, and the duration of the training of its model in seconds. */
+  pixels: number;
+  seconds: number;
+}
+
+/** Smallest error that counts: the square of the resolution of predicted tiles. Constant ground can have the error 0. */
+const MIN_ERROR = 1e-8;
+/** Minimum number of places for a common change of a day. */
+const MIN_COMMON_PLACES = 5;
+/** A larger common change is not that of a season or of haze. */
+const MAX_COMMON_CHANGE = 1;
+
+interface Chart {
+  place: MeasuredPlace;
+  known: ChartPoint[];
+  spread: number;
+  points: { date: DateError; expected: number; change: number; spread: number }[];
+}
+
+/**
+ * Returns the places in the order of `measured`. The places of a collection are judged day by day: the median change of the places that
+ * have not drifted is common to all, as that of a season or of haze, and is subtracted. The result does not depend on the order of the
+ * places.
+ */
+export function judgePlaces(measured: readonly MeasuredPlace[]): PlaceFreshness[] {
+  const judged = new Map<MeasuredPlace, PlaceFreshness>();
+  const usable: MeasuredPlace[] = [];
+  for (const place of measured) {
+    const reason = reasonUnknown(place);
+    if (reason === undefined) usable.push(place);
+    else judged.set(place, { ...identityOf(place), status: 'unknown', reason, dates: 0 });
+  }
+  for (const collection of new Set(usable.map((place) => place.collection)))
+    for (const one of judgeCollection(usable.filter((place) => place.collection === collection)))
+      judged.set(one.place, one.freshness);
+  return measured.map((place) => judged.get(place)!);
+}
+
+function reasonUnknown({ unknown, known, fresh }: MeasuredPlace): string | undefined {
+  if (unknown !== undefined) return unknown;
+  if (fresh.length === 0) return 'none of its new dates has enough clear ground';
+  return known.length > 0 ? undefined : 'no date of its training has enough clear ground';
+}
+
+const identityOf = ({ collection, grid, geocode, model, version, pixels, seconds }: MeasuredPlace) => ({
+  ...{ collection, grid, geocode, model, version, pixels, seconds },
+});
+
+function judgeCollection(places: MeasuredPlace[]): { place: MeasuredPlace; freshness: PlaceFreshness }[] {
+  const known = places.map((place) => place.known.map(pointOf));
+  const deviations = known.map(knownDeviations);
+  // In a fixed order, because sums of floating-point numbers depend on it.
+  const pooled = pooledSpread(deviations.flat().sort((a, b) => a - b));
+  const charts = places.map(
+    (place, i): Chart => ({
+      place,
+      known: known[i],
+      spread: placeSpread(deviations[i], pooled),
+      points: [],
+    }),
+  );
+  const drifted = new Map<Chart, string | undefined>();
+  const days = new Set(places.flatMap(({ fresh }) => fresh.map(dayOf)));
+  for (const day of [...days].sort()) {
+    const now = charts.flatMap((chart) =>
+      chart.place.fresh
+        .filter((date) => dayOf(date) === day)
+        .map((date) => {
+          const { time, value } = pointOf(date);
+          const expected = expectedValue(chart.known, time);
+          const spread = dateSpread(chart.known, time, chart.spread);
+          return { chart, date, expected, spread, change: value - expected };
+        }),
+    );
+    const common = commonChange(
+      now.filter(({ chart }) => drifted.get(chart) === undefined).map(({ change }) => change),
+    );
+    for (const { chart, change, ...point } of now) chart.points.push({ ...point, change: change - common });
+    for (const chart of new Set(now.map((one) => one.chart))) {
+      const { firstDrifted } = judgeDeviations(chart.points.map(({ change, spread }) => change / spread));
+      drifted.set(chart, firstDrifted === undefined ? undefined : chart.points[firstDrifted].date.datetime);
+    }
+  }
+  return charts.map((chart) => ({ place: chart.place, freshness: freshnessOf(chart, drifted.get(chart)) }));
+}
+
+function freshnessOf({ place, points }: Chart, firstDrifted: string | undefined): PlaceFreshness {
+  const last = points.at(-1)!;
+  const promised = Math.exp(last.expected);
+  return {
+    ...identityOf(place),
+    status: firstDrifted === undefined ? 'fresh' : 'drifted',
+    ...(firstDrifted !== undefined && { firstDrifted }),
+    error: last.date.error,
+    promised,
+    ratio: Math.exp(last.change),
+    dates: points.length,
+  };
+}
+
+function commonChange(changes: number[]): number {
+  if (changes.length < MIN_COMMON_PLACES) return 0;
+  const median = medianOfSorted(Float64Array.from(changes).sort());
+  return Math.max(-MAX_COMMON_CHANGE, Math.min(MAX_COMMON_CHANGE, median));
+}
+
+function pointOf({ datetime, error }: DateError): ChartPoint {
+  return { time: Date.parse(datetime), value: Math.log(error + MIN_ERROR) };
+}
+
+/** Day in UTC: places of one overpass differ by seconds. */
+const dayOf = ({ datetime }: DateError): string => datetime.slice(0, 10);

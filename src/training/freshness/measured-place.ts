@@ -1,0 +1,42 @@
+/** Measurements of a place, from which it is decided if the model of the place is still valid. */
+import type { GridName } from '../../grid/index.js';
+import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
+import type { DateError } from '../evaluation/index.js';
+
+export interface CheckedPlace {
+  collection: string;
+  grid: GridName;
+  geocode: string;
+  /** Id and version of its latest model; the version is absent if the record of the model is damaged. */
+  model: string;
+  version?: string;
+}
+
+export interface MeasuredPlace extends CheckedPlace {
+  /** Errors on the dates of the training, and on later dates, the earliest first. */
+  known: DateError[];
+  fresh: DateError[];
+  /** Pixels of the place with data. */
+  pixels: number;
+  /** Duration of the training of its model. */
+  seconds: number;
+  /** The reason why the place cannot be judged. */
+  unknown?: string;
+}
+
+const ERRORS = listOf(objectOf({ datetime: TEXT, error: NUMBER, patches: COUNT }));
+
+/** JSON Schema of a `MeasuredPlace`. */
+export const MEASURED_PLACE = objectOf(
+  {
+    collection: TEXT,
+    grid: TEXT,
+    geocode: TEXT,
+    model: TEXT,
+    known: ERRORS,
+    fresh: ERRORS,
+    pixels: NUMBER,
+    seconds: NUMBER,
+  },
+  { version: TEXT, unknown: TEXT },
+);

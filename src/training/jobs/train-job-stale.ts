@@ -1,0 +1,110 @@
+/** Restricts a training to the places whose models have drifted (`stale`). */
+import type { JobContext } from '../../jobs/index.js';
+import { type Storage, versionsOf } from '../../storage/index.js';
+import { type TrainingCell, trainingCellKey } from '../data/index.js';
+import {
+  chooseStale,
+  datesSinceChange,
+  judgePlaces,
+  measurePlaces,
+  type PlaceFreshness,
+} from '../freshness/index.js';
+import type { CardSummary } from '../registry/index.js';
+import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
+import type { PartialTrainResults } from './train-job-merge.js';
+import { reasonNotTrainable } from './train-job-trainability.js';
+
+/** The places of all nodes that are trained again. */
+export class StaleSelection {
+  private readonly changes: Map<string, number>;
+
+  constructor(chosen: PlaceFreshness[]) {
+    this.changes = new Map(
+      chosen.map((place) => [trainingCellKey(place), Date.parse(place.firstDrifted!)] as const),
+    );
+  }
+
+  includes(cell: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>): boolean {
+    return this.changes.has(trainingCellKey(cell));
+  }
+
+  /** Returns the cell with the dates since the change and some older ones, or with all dates if those have too few patches. */
+  async cellSinceChange(storage: Storage, model: string, cell: TrainingCell): Promise<TrainingCell> {
+    const changed = this.changes.get(trainingCellKey(cell))!;
+    const since = { ...cell, tiles: datesSinceChange(cell.tiles, changed) };
+    return (await reasonNotTrainable(storage, model, since, undefined)) === undefined ? since : cell;
+  }
+}
+
+/** Trains a mode with the places of a selection. */
+type TrainMode = (
+  context: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+  stale: StaleSelection,
+) => Promise<PartialTrainResults>;
+
+/**
+ * Checks the models of all nodes, chooses the places within the budget, which is that of all nodes together, and trains them. All nodes
+ * choose the same places, because they decide from the same measurements.
+ */
+export async function trainStale(
+  context: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+  emptyResults: PartialTrainResults,
+  train: TrainMode,
+): Promise<PartialTrainResults> {
+  const [model] = requestedModels(inputs);
+  // The counts of the job are those of the training.
+  const { places: own } = await measurePlaces(context, { ...inputs, model }, { ...job, progress() {} });
+  const judged = judgePlaces((await job.allGather(own)).flat());
+  const { chosen, leftOut } = chooseStale(judged, inputs.budget);
+  const mine = judged.filter(job.isMine);
+  const count = (status: PlaceFreshness['status']) => mine.filter((place) => place.status === status).length;
+  const isMine = new Set(mine.map((place) => `${place.collection} ${place.geocode}`));
+  const found = {
+    checked: { fresh: count('fresh'), drifted: count('drifted'), unknown: count('unknown') },
+    leftOut: leftOut.filter(({ collection, geocode }) => isMine.has(`${collection} ${geocode}`)),
+  };
+  for (const { geocode, reason } of found.leftOut)
+    job.log('info', `${geocode} is not trained again: ${reason}`);
+  if (chosen.length === 0) return { ...emptyResults, ...found };
+  const base =
+    inputs.mode === 'regional' ? await agreedBase(context.storage, model, inputs, chosen, job) : undefined;
+  const results = await train(
+    context,
+    { ...inputs, ...(base !== undefined && { base }) },
+    { ...job, partial: (of) => job.partial(() => ({ ...(of() as PartialTrainResults), ...found })) },
+    new StaleSelection(chosen),
+  );
+  return { ...results, ...found };
+}
+
+/** Returns the id of the base that all nodes adapt: the newest that was trained on one of the places, else the newest. */
+async function agreedBase(
+  storage: Storage,
+  model: string,
+  { base }: TrainInputs,
+  places: PlaceFreshness[],
+  job: JobContext,
+): Promise<string | undefined> {
+  if (base !== undefined) return base;
+  const [{ collection, grid }] = places;
+  const geocodes = new Set(places.map(({ geocode }) => geocode));
+  const bases: { id: string; version: string; knows: boolean }[] = [];
+  for await (const { record } of storage.models.scanAll()) {
+    if (record?.model !== model || record.collection !== collection || record.grid !== grid) continue;
+    for (const { id, version, card } of versionsOf(record)) {
+      const { mode, distributed } = card as CardSummary;
+      if (mode !== 'distributed' || !distributed?.places.every(({ holdOut }) => holdOut?.window)) continue;
+      bases.push({ id, version, knows: distributed.places.some(({ geocode }) => geocodes.has(geocode)) });
+    }
+  }
+  const all = (await job.allGather(bases)).flat();
+  const [newest] = all.sort(
+    (a, b) =>
+      Number(b.knows) - Number(a.knows) || (a.version < b.version ? 1 : a.version > b.version ? -1 : 0),
+  );
+  return newest?.id;
+}
