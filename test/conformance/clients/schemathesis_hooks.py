@@ -25,6 +25,7 @@ LIMITS = {
     "TW_INGEST_BAD_PATTERN": "the grammar of name patterns: each field at most once, and known directives of time",
     "TW_TRAIN_ONE_MODEL": "depends on mode",
     "TW_TRAIN_PLACE_MEMORY": "depends on mode",
+    "TW_TRAIN_STALE": "depends on stale, mode, model and transfer",
     "TW_TRAIN_TRANSFER": "depends on transfer, mode and store",
     "TW_ANALYSIS_ENDMEMBERS": "either endmembers or library",
     "TW_ANALYSIS_LABELS": "either raster, features or collection; compressed codes",
