@@ -51,6 +51,8 @@ export async function planHalo(
   const models: string[] = [];
   let isPartial = found.unanswered > 0;
   for (const { tile: other, east, south } of found.tiles) {
+    // If the halo is as wide as the tile, rounding errors can add cells beyond those around it.
+    if (Math.abs(east) > 1 || Math.abs(south) > 1) continue;
     const { inputs } = as.spec;
     const size = other.groups.find(({ role, name }) => role === 'data' && name === as.group);
     const date = acquisitionFiles(storage, inputs, other);
