@@ -3,9 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gridByName } from '../../../src/grid/index.js';
 import type { TileFinder } from '../../../src/query/index.js';
-import type { Storage, TileRecord } from '../../../src/storage/index.js';
+import { storeUnavailable } from '../../../src/storage/errors.js';
+import {
+  type ModelVersionRecord,
+  type Storage,
+  storeLost,
+  type TileRecord,
+} from '../../../src/storage/index.js';
 import { getModelSpec } from '../../../src/training/models/index.js';
-import { planHalo } from '../../../src/training/predict/predict-neighbours.js';
+import { planHalo, verifiedModelFiles } from '../../../src/training/predict/predict-neighbours.js';
 
 test('a halo as wide as the tile has only the eight cells around it', async () => {
   const quadtile = gridByName('quadtile');
@@ -48,4 +54,13 @@ test('a halo as wide as the tile has only the eight cells around it', async () =
     halo.neighbours.map((one) => [one.east, one.south]).sort(),
     [-1, 0, 1].flatMap((x) => [-1, 0, 1].flatMap((y) => (x === 0 && y === 0 ? [] : [[x, y]]))).sort(),
   );
+});
+
+test('a model whose file is lost is not blended; a store that does not answer is an error', async () => {
+  const model = { id: 'ndvi_c_gu3', version: '1' } as ModelVersionRecord;
+  const failing = (error: Error) =>
+    verifiedModelFiles({ models: { readFile: () => Promise.reject(error) } } as unknown as Storage);
+  assert.equal(await failing(storeLost('model.json', 's3://tiles', 'a model'))(model), undefined);
+  const { code } = storeUnavailable('s3://tiles', 'it', 'no answer');
+  await assert.rejects(failing(storeUnavailable('s3://tiles', 'it', 'no answer'))(model), { code });
 });
