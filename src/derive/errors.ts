@@ -96,7 +96,7 @@ export const exportGrids = defineError(
 export const exportTooLarge = defineError(
   'TW_WRANGLE_EXPORT_SIZE',
   400,
-  'The exported image would be larger than 512 MB. Select a smaller area.',
+  'The exported image would be larger than 512 MB. Select a smaller area. An image cannot cross the antimeridian: export each side of it.',
   (width: number, height: number, bands: number) =>
-    `the image would have ${width} x ${height} pixels in ${bands} band(s), more than 512 MB: select a smaller area with --bbox`,
+    `the image would have ${width} x ${height} pixels in ${bands} band(s), more than 512 MB: select a smaller area with --bbox, and export each side of the antimeridian on its own`,
 );

@@ -44,6 +44,7 @@ export {
   storageLocked,
   storeCorrupt,
   storeExists,
+  storeLost,
   storeNotFound,
 } from './errors.js';
 export {

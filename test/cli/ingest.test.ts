@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
+import { FaultProxy } from '../support/fault-proxy.js';
 import { tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
@@ -76,6 +77,39 @@ test('--watch retries a batch that failed completely', { timeout: 120_000 }, asy
   const end = finished(child);
   child.kill('SIGINT');
   assert.equal((await end).signal, 'SIGINT');
+});
+
+test('--watch does not ingest files again if the check that follows fails', {
+  timeout: 120_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const inbox = join(folder, 'inbox');
+  await mkdir(inbox);
+  const data = join(folder, 'data');
+  const node = await openNode({ data, memory: 256e6, cores: 1, allowFolders: [inbox] });
+  atEnd(t, () => node.close());
+  const isCheck = (url = '') => url.includes('/processes/check/');
+  const proxy = await FaultProxy.start(t, await node.listen('127.0.0.1', 0), {
+    answer: ({ url }) => (isCheck(url) ? 400 : undefined),
+  });
+  const flags = ['--watch', '--check', 'ndvi', '--server', proxy.endpoint, '--format', 'json', ...FLAGS];
+  const child = start(['ingest', inbox, ...flags]);
+  atEnd(t, () => child.kill('SIGKILL'));
+  const batch = () =>
+    new Promise<{ scenes: { id: string }[] }>((resolve) =>
+      child.stdout?.once('data', (line) => resolve(JSON.parse(line))),
+    );
+
+  let next = batch();
+  await writeTestScene(join(inbox, 'a.tif'));
+  assert.match((await next).scenes[0]!.id, /^a_/);
+  next = batch();
+  await writeTestScene(join(inbox, 'b.tif'));
+  assert.deepEqual(
+    (await next).scenes.map(({ id }) => id[0]),
+    ['b'],
+  );
+  assert.ok(proxy.requests.some((request) => isCheck(request)));
 });
 
 test('--watch ingests new files, ingests corrected files again, and stops cleanly', {

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { exportTooLarge } from '../../src/derive/errors.js';
 import { copyCell, mosaicGrid } from '../../src/derive/tensors/index.js';
 import { geohash } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
@@ -93,6 +94,16 @@ test('an export without tiles, or of a band that no tile has, makes no file', as
     assert.match(stderr, code);
   }
   assert.ok(!existsSync(output));
+});
+
+test('an image of both sides of the antimeridian would span the globe', () => {
+  const cells = ['rz', 'r8', '2p', '80', 'xb'].map((geocode) => ({
+    ...{ grid: 'geohash' as const, geocode },
+    size: { width: 100, height: 100 },
+  }));
+  assert.ok(mosaicGrid(cells).width > 3000);
+  const message = exportTooLarge(1e6, 1e6, 1).message;
+  assert.match(message, /each side of the antimeridian/);
 });
 
 test('cells with another number of pixels are resampled to the finest', () => {

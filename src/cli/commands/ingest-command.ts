@@ -317,7 +317,10 @@ async function watch(
     if (inputs.length === 0) continue;
     try {
       const results = await send(inputs);
-      await report(target, results, flags, (all) => print(JSON.stringify(all)), signal);
+      await report(target, results, flags, (all) => print(JSON.stringify(all)), signal).catch((error) => {
+        // The scenes are stored; only their check has failed.
+        if (!signal.aborted) logToStderr(`error: ${messageOf(error)}`);
+      });
     } catch (error) {
       if (signal.aborted) return;
       // The next poll tries again, because a full job queue or a restarting server is temporary.

@@ -24,7 +24,7 @@ import {
   parseBandRequests,
   resolveBandRequest,
 } from '../tensors/index.js';
-import { searchAllTiles } from './derive-job-tiles.js';
+import { searchTilePages } from './derive-job-tiles.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
 
 interface ExportInputs {
@@ -87,9 +87,15 @@ async function exportImage(
   job: JobContext,
 ): Promise<ExportResults> {
   await requireCollections(storage, params);
-  const found = await searchAllTiles(finder, defaultToRawSource(parseFilter(params)));
-  if (found.length === 0) throw nothingToExport();
-  const tiles = found.flatMap((tile) => exportedTile(tile, bands) ?? []);
+  const tiles: ExportedTile[] = [];
+  let found = 0;
+  // Page by page, because many bands of many tiles would block the node.
+  for await (const page of searchTilePages(finder, defaultToRawSource(parseFilter(params)))) {
+    job.signal.throwIfAborted();
+    found += page.length;
+    tiles.push(...page.flatMap((tile) => exportedTile(tile, bands) ?? []));
+  }
+  if (found === 0) throw nothingToExport();
   if (tiles.length === 0) throw bandNotFound(bands);
   const grids = [...new Set(tiles.map(({ tile }) => tile.grid))];
   if (grids.length > 1) throw exportGrids(grids);
@@ -187,8 +193,8 @@ function encodeImage(
   job: JobContext,
 ): Promise<Uint8Array> {
   const { width, height, west: originX, north: originY, pixelWidth, pixelHeight } = grid;
-  const times = tiles.map(({ tile }) => tile.start);
-  const timeOf = (time: number) => new Date(time).toISOString();
+  // In the order of their times.
+  const [first, last] = [tiles[0].tile.start, tiles.at(-1)!.tile.start];
   const image = {
     ...{ width, height, dataType, bands: planes },
     transform: { originX, originY, pixelWidth, pixelHeight },
@@ -200,8 +206,8 @@ function encodeImage(
     })),
     metadata: {
       COLLECTION: [...new Set(tiles.map(({ tile }) => tile.collection))].sort().join(','),
-      START_DATETIME: timeOf(Math.min(...times)),
-      END_DATETIME: timeOf(Math.max(...times)),
+      START_DATETIME: new Date(first).toISOString(),
+      END_DATETIME: new Date(last).toISOString(),
     },
     overviews: 'mean' as const,
   };

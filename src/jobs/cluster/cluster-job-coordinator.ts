@@ -15,7 +15,7 @@ import {
 } from '../../dht/index.js';
 import { fromErrorDocument, messageOf, TilewrightError } from '../../errors.js';
 import { type Check, messageCheck, objectOf } from '../../utils/json-schema.js';
-import { jobDismissed, jobInterrupted, noWorkerAvailable, taskLost } from '../errors.js';
+import { jobDismissed, jobFailed, jobInterrupted, noWorkerAvailable, taskLost } from '../errors.js';
 import {
   type ConcludeContext,
   concludeResults,
@@ -71,6 +71,7 @@ interface BarrierTask {
   taskCount: number;
   begun: () => void;
   contribution?: { value: unknown };
+  hasEnded?: boolean;
 }
 
 /** Runs a process whose work is divided by cells on the owners of the cells, and any other process on this node. */
@@ -159,10 +160,16 @@ class JobCoordinator {
     for (const [node, slots] of slotsByNode)
       await new Promise<void>((begun) => {
         const request = this.request(slots);
-        this.barrierTasks.set(request.run, { node, taskCount: slotsByNode.length, begun });
-        const work = this.runTaskOn(node, request).catch((error) =>
-          this.fail(isNodeLost(error) ? taskLost.because(error, node, messageOf(error)) : error),
-        );
+        const task: BarrierTask = { node, taskCount: slotsByNode.length, begun };
+        this.barrierTasks.set(request.run, task);
+        const work = this.runTaskOn(node, request)
+          .then(() => {
+            task.hasEnded = true;
+            this.requireMeeting();
+          })
+          .catch((error) =>
+            this.fail(isNodeLost(error) ? taskLost.because(error, node, messageOf(error)) : error),
+          );
         works.push(work);
         work.then(begun, begun);
       });
@@ -187,6 +194,7 @@ class JobCoordinator {
     contributor.contribution = { value };
     const tasks = [...this.barrierTasks];
     const values = tasks.flatMap(([, { contribution }]) => (contribution ? [contribution.value] : []));
+    this.requireMeeting();
     if (values.length < contributor.taskCount) return;
     // The tasks may meet again.
     for (const [, task] of tasks) delete task.contribution;
@@ -203,6 +211,16 @@ class JobCoordinator {
     };
     for (const [run, { node }] of tasks)
       deliver(run, node).catch((error) => this.failed.abort(taskLost.because(error, node, messageOf(error))));
+  }
+
+  /** Throws TW_JOB_FAILED if tasks wait for one that has ended, such as on a node whose version has fewer meetings. */
+  private requireMeeting(): void {
+    const tasks = [...this.barrierTasks.values()];
+    const ended = tasks.find(({ hasEnded }) => hasEnded);
+    if (ended && tasks.some(({ hasEnded, contribution }) => contribution && !hasEnded))
+      throw jobFailed(
+        `node ${ended.node} has ended its task while other nodes wait for it; run the same version on all nodes`,
+      );
   }
 
   private failureOf(node: string, detail: string): TilewrightError {

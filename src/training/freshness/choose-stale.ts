@@ -1,4 +1,4 @@
-/** Chooses the places that are trained again, if CPU time is limited. */
+/** Chooses the places that are trained again, if the duration of the trainings is limited. */
 import type { PlaceFreshness } from './judge-places.js';
 
 /** A place that is not trained again, and the reason. */

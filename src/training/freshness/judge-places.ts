@@ -43,7 +43,9 @@ interface Chart {
   place: MeasuredPlace;
   known: ChartPoint[];
   spread: number;
-  points: { date: DateError; expected: number; change: number; spread: number }[];
+  points: { date: DateError; expected: number; change: number }[];
+  /** The changes in standard deviations. */
+  scores: number[];
 }
 
 /**
@@ -86,27 +88,33 @@ function judgeCollection(places: MeasuredPlace[]): { place: MeasuredPlace; fresh
       known: known[i],
       spread: placeSpread(deviations[i], pooled),
       points: [],
+      scores: [],
     }),
   );
   const drifted = new Map<Chart, string | undefined>();
-  const days = new Set(places.flatMap(({ fresh }) => fresh.map(dayOf)));
-  for (const day of [...days].sort()) {
-    const now = charts.flatMap((chart) =>
-      chart.place.fresh
-        .filter((date) => dayOf(date) === day)
-        .map((date) => {
-          const { time, value } = pointOf(date);
-          const expected = expectedValue(chart.known, time);
-          const spread = dateSpread(chart.known, time, chart.spread);
-          return { chart, date, expected, spread, change: value - expected };
-        }),
-    );
+  const days = new Map<string, { chart: Chart; date: DateError }[]>();
+  for (const chart of charts)
+    for (const date of chart.place.fresh) {
+      const sameDay = days.get(dayOf(date)) ?? [];
+      sameDay.push({ chart, date });
+      days.set(dayOf(date), sameDay);
+    }
+  for (const day of [...days.keys()].sort()) {
+    const now = days.get(day)!.map(({ chart, date }) => {
+      const { time, value } = pointOf(date);
+      const expected = expectedValue(chart.known, time);
+      const spread = dateSpread(chart.known, time, chart.spread);
+      return { chart, date, expected, spread, change: value - expected };
+    });
     const common = commonChange(
       now.filter(({ chart }) => drifted.get(chart) === undefined).map(({ change }) => change),
     );
-    for (const { chart, change, ...point } of now) chart.points.push({ ...point, change: change - common });
+    for (const { chart, date, expected, change, spread } of now) {
+      chart.points.push({ date, expected, change: change - common });
+      chart.scores.push((change - common) / spread);
+    }
     for (const chart of new Set(now.map((one) => one.chart))) {
-      const { firstDrifted } = judgeDeviations(chart.points.map(({ change, spread }) => change / spread));
+      const { firstDrifted } = judgeDeviations(chart.scores);
       drifted.set(chart, firstDrifted === undefined ? undefined : chart.points[firstDrifted].date.datetime);
     }
   }

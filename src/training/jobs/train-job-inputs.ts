@@ -46,7 +46,7 @@ export interface TrainInputs {
   base?: string;
   /** Only the places whose models have drifted, see `freshness`. */
   stale?: boolean;
-  /** With `stale`: seconds of CPU time for the trainings of all nodes. Default: no limit. */
+  /** With `stale`: limit of the sum of the seconds that the last trainings took, over all nodes. Default: no limit. */
   budget?: number;
   /** Regional mode: false trains no fresh model of each cell to compare with. Default: true. */
   fresh?: boolean;

@@ -138,7 +138,7 @@ export function trainProcess(context: TrainContext): Process {
           type: 'number',
           minimum: 0,
           description:
-            'With stale: CPU time of the trainings of all nodes together, in seconds. The places with the largest gain for each second are trained. Default: no limit',
+            'With stale: limit of the sum of the seconds that the last trainings of the places took, over all nodes. The places with the largest gain for each second are trained. Default: no limit',
         },
         store: {
           type: 'boolean',

@@ -2,7 +2,14 @@
 import { findNeighbourTiles } from '../../derive/index.js';
 import { gridByName, type PixelGrid } from '../../grid/index.js';
 import type { TileFinder } from '../../query/index.js';
-import { type ModelVersionRecord, modelDamaged, type Storage, type TileRecord } from '../../storage/index.js';
+import {
+  type ModelVersionRecord,
+  modelDamaged,
+  type Storage,
+  storeCorrupt,
+  storeLost,
+  type TileRecord,
+} from '../../storage/index.js';
 import { acquisitionFiles, type BandValueKind, bandValueKinds, coarsestGroup } from '../data/index.js';
 import { haloWidth } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
@@ -51,6 +58,8 @@ export async function planHalo(
   const models: string[] = [];
   let isPartial = found.unanswered > 0;
   for (const { tile: other, east, south } of found.tiles) {
+    // If the halo is as wide as the tile, rounding errors can add cells beyond those around it.
+    if (Math.abs(east) > 1 || Math.abs(south) > 1) continue;
     const { inputs } = as.spec;
     const size = other.groups.find(({ role, name }) => role === 'data' && name === as.group);
     const date = acquisitionFiles(storage, inputs, other);
@@ -93,6 +102,9 @@ export async function modelFiles(
   };
 }
 
+/** Errors of the files of one model. Others, such as those of a store that does not answer, concern all models. */
+const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];
+
 /** Returns a function that fetches and verifies the files of models, once for each model. */
 export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): NeighbourContext['filesOf'] {
   const known = new Map<string, Promise<PredictModelFiles | undefined>>();
@@ -102,7 +114,7 @@ export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): Neighbo
       await models.readFile(model, 'weights.bin');
       return await modelFiles({ models }, model);
     } catch (error) {
-      if (modelDamaged.is(error)) return undefined;
+      if (UNUSABLE.some((one) => one.is(error))) return undefined;
       throw error;
     }
   };

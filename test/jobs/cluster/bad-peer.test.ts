@@ -154,6 +154,22 @@ test('a task whose node sends malformed lines is done by another owner', async (
   }
 });
 
+test('a job ends if a node ends its task while another one waits for it', { timeout: 60_000 }, async (t) => {
+  const work = workProcess({
+    usesBarrier: () => true,
+    run: async (_, job) => {
+      await job.allGather('a');
+      return { node: 'a' };
+    },
+  });
+  const { sent, run } = await start(t, [work]);
+  sent.lines = () => [{ begun: true }, { result: { part: { node: 'b' }, files: {}, applied: 0 } }];
+  await assert.rejects(run(work, { precision: 5 }).results, {
+    code: 'TW_JOB_FAILED',
+    message: /node b has ended its task while other nodes wait/,
+  });
+});
+
 test('a job that waits for a commit of another node can be cancelled', async (t) => {
   const work = workProcess();
   const { b, sent, run, log, cluster } = await start(t, [work]);

@@ -87,7 +87,7 @@ export function trainCommand(): Command {
       ),
       createOption(
         '--budget <seconds>',
-        'with --stale: CPU time of all trainings; the places with the largest gain for each second are trained; default: no limit',
+        'with --stale: limit of the sum of the seconds that the last trainings of the places took; the places with the largest gain for each second are trained; default: no limit',
         parseBudget,
       ),
       createOption(
