@@ -57,7 +57,7 @@ export function exportProcess(context: TileProcessContext): Process {
     id: 'export',
     title: 'Export an image',
     description:
-      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. Where tiles of several dates have data, the newest one counts.',
+      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. If tiles of several dates have data, the newest one counts.',
     inputs: {
       type: 'object',
       required: ['bands'],

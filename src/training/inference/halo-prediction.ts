@@ -17,7 +17,7 @@ const RECEPTIVE_MARGIN = 24;
 /** Maximum number of pixels in one call of a model for maps, the margin included. */
 const MAX_MAP_PIXELS = 2 ** 18;
 
-/** Returns the width of the halo that `predictBox` reads. */
+/** Returns the width of the halo that `boxPredictor` reads. */
 export function haloWidth({ target, patchSize, layers }: ModelSpec): number {
   return target.kind === 'mean' ? patchSize : RECEPTIVE_MARGIN + poolingFactor({ layers });
 }

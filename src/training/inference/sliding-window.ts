@@ -46,7 +46,7 @@ interface PredictedWindows {
   box: PixelBox;
 }
 
-/** Returns the blended predictions of windows, NaN where there is no window with a readable pixel. */
+/** Returns the blended predictions of windows, NaN for pixels that no window covers. */
 export function predictWindows(
   tf: Tf,
   model: LayersModel,

@@ -1,6 +1,7 @@
 /** Predicts a tile with the pixels around it, and blends the models of neighbouring cells near their common borders. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
+import type { Window } from '../../raster/index.js';
 import { type AcquisitionPixels, readAcquisitionWindow } from '../data/index.js';
 import { boxPredictor, haloWidth } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
@@ -26,8 +27,7 @@ export async function predictBlended(
   const kind = spec.target.kind === 'mean' ? 'mean' : 'map';
   const neighbours = halo.neighbours.map((one) => ({
     ...one,
-    read: (window: Parameters<typeof readAcquisitionWindow>[2]) =>
-      readAcquisitionWindow(one.date, one.size, window),
+    read: (window: Window) => readAcquisitionWindow(one.date, one.size, window),
   }));
   const image = await tileWithHalo(pixels, neighbours, {
     width: Math.min(haloWidth(spec), width, height),
@@ -45,6 +45,8 @@ export async function predictBlended(
     const { column, row } = image.tile;
     const values = predict(await load(other), { ...box, column: column + box.column, row: row + box.row });
     for (let at = 0; at < values.length; at++) {
+      // A model with too large weights must not make holes in the tiles around its own.
+      if (!Number.isFinite(values[at])) continue;
       const to = (box.row + Math.floor(at / box.width)) * width + box.column + (at % box.width);
       plane[to] += weights[at] * (values[at] - own[to]);
     }

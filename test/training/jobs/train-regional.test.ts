@@ -1,4 +1,4 @@
-/** The regional mode: each cell adapts one base model, also after kill -9. Bases that cannot be used are refused. */
+/** Tests of the regional mode: adaptation of one base by each cell, resuming after kill -9, and refused bases. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { truncate } from 'node:fs/promises';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import fc from 'fast-check';
-import { loadEngine } from '../../../src/engines/index.js';
+import { loadEngine, type Tf } from '../../../src/engines/index.js';
 import { Mask } from '../../../src/raster/index.js';
 import { type AcquisitionPixels, readAcquisitionWindow } from '../../../src/training/data/index.js';
 import { boxPredictor, haloWidth } from '../../../src/training/inference/index.js';
@@ -171,6 +171,19 @@ for (const kind of ['ndvi', 'ndmi'])
     }
   });
 
+/** Loads a model that predicts the number in its path everywhere. */
+const constantModels =
+  (tf: Tf) =>
+  async ({ topology }: PredictModelFiles) => {
+    const input = tf.input({ shape: [null, null, 3] });
+    const weights = [tf.zeros([1, 1, 3, 1]), tf.tensor1d([Number(topology.path)])];
+    const output = tf.layers.conv2d({ filters: 1, kernelSize: 1, weights }).apply(input);
+    return tf.model({ inputs: input, outputs: output as typeof input });
+  };
+
+const constantModel = (value: number) =>
+  ({ topology: { path: String(value) } }) as unknown as PredictModelFiles;
+
 test('models that return the column of their place make a layer without a step', async (t) => {
   const folder = await tempFolder(t);
   const { tf } = await loadEngine('wasm');
@@ -178,23 +191,19 @@ test('models that return the column of their place make a layer without a step',
   const side = 64;
   const date = writeDate(folder, 'date', field(side, side));
   const size = { width: side, height: side };
-  const filesOf = (column: number) => {
-    const topology = { path: String(column) };
-    return { topology, weights: topology } as unknown as PredictModelFiles;
-  };
-  const load = async ({ topology }: PredictModelFiles) => {
-    const input = tf.input({ shape: [null, null, 3] });
-    const weights = [tf.zeros([1, 1, 3, 1]), tf.tensor1d([Number(topology.path)])];
-    const output = tf.layers.conv2d({ filters: 1, kernelSize: 1, weights }).apply(input);
-    return tf.model({ inputs: input, outputs: output as typeof input });
-  };
   const rows: number[][] = Array.from({ length: side }, () => []);
   for (const column of [3, 4, 5]) {
-    const neighbours = AROUND.map((one) => ({ ...one, date, size, model: filesOf(column + one.east) }));
+    const neighbours = AROUND.map((one) => ({ ...one, date, size, model: constantModel(column + one.east) }));
     const { width, height } = size;
     const halo = { origin: { column: column * width, row: 5 * height }, neighbours };
     const pixels = await readAcquisitionWindow(date, size, { column: 0, row: 0, width, height });
-    const plane = await predictBlended(tf, spec, pixels, { model: filesOf(column), halo }, load);
+    const plane = await predictBlended(
+      tf,
+      spec,
+      pixels,
+      { model: constantModel(column), halo },
+      constantModels(tf),
+    );
     for (const [y, row] of rows.entries()) row.push(...plane.subarray(y * side, (y + 1) * side));
   }
   for (const row of rows)
@@ -203,6 +212,24 @@ test('models that return the column of their place make a layer without a step',
       assert.ok(step > -1e-5 && step < 1 / 32 + 1e-5, `column ${x}: ${step}`);
     }
   assert.ok(rows.every((row) => row[0]! < 3 && row.at(-1)! > 5));
+});
+
+test('a neighbour whose model predicts infinity makes no hole', async (t) => {
+  const folder = await tempFolder(t);
+  const { tf } = await loadEngine('wasm');
+  const size = { width: 64, height: 64 };
+  const date = writeDate(folder, 'date', field(size.width, size.height));
+  const neighbours = [{ east: 1, south: 0, date, size, model: constantModel(Infinity) }];
+  const halo = { origin: { column: 0, row: 0 }, neighbours };
+  const pixels = await readAcquisitionWindow(date, size, { column: 0, row: 0, ...size });
+  const plane = await predictBlended(
+    tf,
+    getModelSpec('ndmi'),
+    pixels,
+    { model: constantModel(3), halo },
+    constantModels(tf),
+  );
+  assert.ok(plane.every((value) => Math.abs(value - 3) < 1e-5));
 });
 
 test('a tile without neighbours is mirrored at its borders', async () => {
