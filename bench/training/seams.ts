@@ -32,9 +32,6 @@ const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url))
 /** A date without cloud, whose maps are measured. */
 const DATE = DATES[1]!.datetime;
 
-/** The model whose maps are drawn, before the other one makes tiles. */
-const PICTURED = 'ndvi';
-
 interface Steps {
   inside: number;
   border: number;
@@ -118,8 +115,7 @@ async function measure(
 /** Medians of the absolute differences between neighbouring pixels, in stored units of 0.0001. Writes a picture of the map. */
 async function mapSteps(data: string, model: string, name: string): Promise<Steps> {
   return withNode(data, async (node) => {
-    // A map shows one layer of a collection.
-    if (model === PICTURED) await drawMap(node, model, join(BENCH_FOLDER, `seams-${model}-${name}.webp`));
+    await drawMap(node, model, join(BENCH_FOLDER, `seams-${model}-${name}.webp`));
     const filter = parseFilter({ collections: [COLLECTION], source: 'predicted', datetime: DATE });
     const found = await node.storage.getTiles(searchTiles(node.storage.index, filter, { limit: 1000 }).ids);
     const tiles = new Map<string, { width: number; height: number; pixels: ArrayLike<number> }>();

@@ -14,6 +14,7 @@ export {
   bandLayoutKey,
   bandsOfAssets,
   findBands,
+  hasBands,
   parseBandOrExpression,
   parseWavelengthName,
   type ResolvedBands,

@@ -128,6 +128,17 @@ export function resolveBands(expressions: Expression[], groups: GroupRecord[]): 
   };
 }
 
+/** True if these groups have all bands of the expressions. */
+export function hasBands(expressions: Expression[], groups: GroupRecord[]): boolean {
+  try {
+    resolveBands(expressions, groups);
+    return true;
+  } catch (error) {
+    if (unknownBand.is(error)) return false;
+    throw error;
+  }
+}
+
 /**
  * Parses a band or an expression. A text that is a name or common name of a band in these groups denotes that band, with any characters; a
  * number denotes a band of a spectrum. Throws TW_IMAGERY_EXPRESSION.

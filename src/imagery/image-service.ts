@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { TaskPool } from '../async/index.js';
 import type { OwnerQueries, ScatterQuery } from '../dht/index.js';
-import { resolveBands } from '../expressions/index.js';
+import { bandLayoutKey, resolveBands } from '../expressions/index.js';
 import { type Bbox, type Grid, gridByName, quadtile } from '../grid/index.js';
 import {
   and,
@@ -22,6 +22,7 @@ import { BlockCache, TileReader } from './reading/index.js';
 import {
   type ColourScale,
   colourScaleOf,
+  hasRenderedBands,
   MAX_MEDIAN_TILES,
   mapView,
   mosaic,
@@ -122,9 +123,12 @@ const BY_COVERAGE: SortOrder = [
 /** Longest side of a preview. */
 const PREVIEW_SIDE_PX = 512;
 
-interface ReferenceTile extends PartialAnswer {
-  /** Undefined if the collection has no tiles. */
-  tile: TileRecord | undefined;
+/** Limit of tiles among which the band layouts of a collection are looked for. */
+const MAX_LAYOUT_TILES = 1024;
+
+/** Tiles from which the style of a collection can be derived, and whether some nodes did not respond. */
+interface ReferenceTiles extends PartialAnswer {
+  tiles: TileRecord[];
 }
 
 /** Invariant: the threads run until `close`; all cached data comes from file versions, which never change. */
@@ -136,7 +140,7 @@ export class ImageService {
   private readonly owners: OwnerQueries;
   private readonly querySeries: ScatterQuery<SeriesQuery, PartialSeries>;
   private readonly querySpectra: ScatterQuery<SpectraQuery, PartialSpectra>;
-  private readonly referenceTiles = new Map<string, () => Promise<ReferenceTile>>();
+  private readonly referenceTiles = new Map<string, () => Promise<ReferenceTiles>>();
   private readonly styles = new BlockCache<RenderStyle>(STYLE_CACHE_BYTES, renderStyleBytes);
 
   constructor({
@@ -182,7 +186,7 @@ export class ImageService {
     requireMapTile(tile);
     const grid = gridByName(collection.grid);
     requireZoom(collection, tile, sideRatio(size, buffer));
-    const { tile: reference } = await this.findReferenceTile(collection.id, source);
+    const reference = await this.findReferenceTile(collection.id, source, params);
     if (!reference) return encodeEmptyTile(size + 2 * (buffer ?? 0), params, format);
     const style = await this.resolveStyle(reference, withReprojection(params, grid));
     requireZoom(collection, tile, sideRatio(size, buffer, style));
@@ -248,8 +252,8 @@ export class ImageService {
   }: Pick<MapRequest, 'collection' | 'source' | 'renderParams' | 'size' | 'buffer'>): Promise<
     MapExtent | undefined
   > {
-    const [{ tile: reference }, { extents, unanswered }] = await Promise.all([
-      this.findReferenceTile(collection.id, source),
+    const [reference, { extents, unanswered }] = await Promise.all([
+      this.findReferenceTile(collection.id, source, params),
       this.finder.extents(),
     ]);
     const extent = extents.get(collection.id);
@@ -285,17 +289,33 @@ export class ImageService {
 
   /**
    * The tile from which the default style of a collection is derived, so that neighbouring map tiles match: the oldest among those with the
-   * highest coverage. If nodes do not respond, it is chosen among the tiles of the other nodes.
+   * highest coverage that have the bands of the image. Undefined if the collection has no tiles. If nodes do not respond, it is chosen
+   * among the tiles of the other nodes. If no tile has the bands, it is the first tile, whose bands the error lists.
    */
-  private findReferenceTile(collection: string, source: TileSource): Promise<ReferenceTile> {
-    const key = `${collection} ${source}`;
+  private async findReferenceTile(
+    collection: string,
+    source: TileSource,
+    params: RenderParams,
+  ): Promise<TileRecord | undefined> {
+    const [first] = (await this.findReferenceTiles(collection, source, 1)).tiles;
+    if (!first || hasRenderedBands(first, params)) return first;
+    const { tiles } = await this.findReferenceTiles(collection, source, MAX_LAYOUT_TILES);
+    return tiles.find((tile) => hasRenderedBands(tile, params)) ?? first;
+  }
+
+  /** The first tile of each band layout among `limit` tiles. */
+  private findReferenceTiles(collection: string, source: TileSource, limit: number): Promise<ReferenceTiles> {
+    const key = `${collection} ${source} ${limit}`;
     const known = this.referenceTiles.get(key);
     if (known) return known();
     const filter = and([ofCollection(collection), { op: '=', property: 'source', value: source }]);
-    const search = createSearch(filter, { order: BY_COVERAGE, limit: 1 });
+    const search = createSearch(filter, { order: BY_COVERAGE, limit });
     const find = memoizeUntilChange(this.owners, async () => {
       const { tiles, unanswered } = await this.finder.find(search);
-      return { tile: tiles[0], ...(unanswered && { unanswered }) };
+      const layouts = new Map(
+        tiles.toReversed().map((tile): [string, TileRecord] => [bandLayoutKey(tile.groups), tile]),
+      );
+      return { tiles: [...layouts.values()].toReversed(), ...(unanswered && { unanswered }) };
     });
     this.referenceTiles.set(key, find);
     return find();

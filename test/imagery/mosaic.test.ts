@@ -1,12 +1,14 @@
 /** Mosaics, compared with a choice made pixel by pixel from the files. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
-import { tilesOf } from '../support/node.js';
+import { ingest, tilesOf } from '../support/node.js';
+import { writeTestScene } from '../support/scenes.js';
 import { type DatedScene, mapTileAt, nodeWithScenes, pictureOf } from './maps.js';
 
 const HALF = 20037508.342789244;
@@ -94,4 +96,28 @@ test('each pixel comes from the least cloudy tile where it is clear, or is the m
     // Rounding of a position on the edge between two pixels.
     assert.ok(wrong <= 20, name);
   }
+});
+
+test('a map shows the tiles that have its bands', async (t) => {
+  const { node, folder } = await nodeWithScenes(t, [{ datetime: '2024-06-10T10:00:00Z', cloud: 20 }]);
+  const path = await writeTestScene(join(folder, 'other.tif'), { seed: 7 });
+  const other = { href: path, datetime: '2024-06-11T10:00:00Z', collection: 'test', precision: 6 };
+  await ingest(node, { ...other, scale: 0.0001, maskBand: 5, bands: { temperature: 3 } });
+  const { z, x, y } = mapTileAt(14, 15.01, 47.845);
+  const opaque = async (look: string) => {
+    const { pixels } = await pictureOf(node, `/xyz/test/${z}/${x}/${y}.png?${look}`);
+    return pixels.filter((value, i) => i % 4 === 3 && value > 0).length;
+  };
+  const shown = await opaque('expression=temperature');
+  assert.ok(shown > 3000, `${shown}`);
+  assert.equal(await opaque('assets=temperature'), shown);
+  const median = await opaque('expression=red&pixel_selection=median');
+  assert.ok(median > 3000, `${median}`);
+  assert.equal(await opaque('expression=red'), median);
+
+  const extent = await node.server.inject('/xyz/test/tilejson.json?expression=temperature');
+  assert.equal(extent.statusCode, 200, extent.body);
+  const missing = await node.server.inject(`/xyz/test/${z}/${x}/${y}.png?expression=salinity`);
+  assert.equal(missing.statusCode, 400);
+  assert.equal(missing.json().code, 'TW_IMAGERY_BAND');
 });

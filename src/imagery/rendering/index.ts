@@ -13,6 +13,7 @@ export { mapView, smallestZoom } from './rendered-map-extent.js';
 export {
   type ColourScale,
   colourScaleOf,
+  hasRenderedBands,
   type RenderParams,
   type RenderStyle,
   renderStyleBytes,

@@ -1,7 +1,7 @@
 /** Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear, or is the median of several clear tiles. */
 
 import type { TaskPool } from '../../async/index.js';
-import { type Expression, type Program, resolveBands } from '../../expressions/index.js';
+import { type Expression, hasBands, type Program, resolveBands } from '../../expressions/index.js';
 import { type GridBounds, gridByName } from '../../grid/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import type { Planes } from '../algorithms/index.js';
@@ -94,7 +94,7 @@ const MAX_TILES = 1024;
 
 /**
  * The mosaic of a map tile. `groups` yields tiles, least cloudy first; it is read until all pixels are filled, all cells have the tiles of
- * their median, or 1,024 tiles were read.
+ * their median, or 1,024 tiles were read. Tiles without the bands of `subject` are skipped, such as predictions of another kind of model.
  */
 export async function mosaic(
   source: RenderContext,
@@ -110,7 +110,8 @@ export async function mosaic(
   const parts = new Map<string, CellMosaic | undefined>();
   let open = width * height;
   let seen = 0;
-  for await (const tiles of groups) {
+  for await (const found of groups) {
+    const tiles = found.filter((tile) => hasBands(subject.expressions, tile.groups));
     // Cells share no pixel, so they are rendered in parallel; the tiles of one cell are rendered in order.
     const dates = new Map<CellMosaic, TileRecord[]>();
     for (const tile of tiles.slice(0, MAX_TILES - seen)) {

@@ -1,6 +1,6 @@
 /** Resolves render parameters to a style, with defaults that fit the product. */
 import { excerpt } from '../../errors.js';
-import { type Expression, parseExpressions } from '../../expressions/index.js';
+import { type Expression, hasBands, parseExpressions, unknownBand } from '../../expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import {
   type Algorithm,
@@ -145,6 +145,17 @@ export function colourScaleOf({ ranges, colouring, formula }: RenderStyle): Colo
   const pixels = renderRgba([Float64Array.from(LEGEND_STOPS)], { ranges: [[0, 255]], colouring, formula });
   const colours = LEGEND_STOPS.map((_, i) => pixels.subarray(4 * i, 4 * i + 3));
   return { low, high, colours: colours.map((rgb) => `#${Buffer.from(rgb).toString('hex')}`) };
+}
+
+/** True if a tile has the bands of an image. Throws TW_IMAGERY_EXPRESSION and TW_IMAGERY_LOOK. */
+export function hasRenderedBands({ groups }: TileRecord, params: RenderParams): boolean {
+  try {
+    return hasBands(expressionsOf(groups, params), groups);
+  } catch (error) {
+    // An asset that the tile lacks.
+    if (unknownBand.is(error)) return false;
+    throw error;
+  }
 }
 
 const isDefault = ({ expression, assets, bidx }: RenderParams) => !expression && !assets && !bidx;
