@@ -45,12 +45,16 @@ export function withOtherCells(
   return { patches: concatPatches([{ ...train }, { ...others }]), others: others.count };
 }
 
+/** Number of own patches at which a cell keeps half of its fine-tuning. Larger cells keep more. */
+const HALF_KEPT_PATCHES = 60;
+
 /**
- * The part of its fine-tuning that a cell keeps, 1/2 to 1. Patches of other cells make a fine-tuning safe; without any, the model halfway
- * between the base and the fine-tuning has about the lowest error.
+ * The part of its fine-tuning that a cell keeps: n / (n + n0) for n own patches, a shrinkage towards the base that is stronger where a cell
+ * has few patches. Without patches of other cells, which make a fine-tuning safe, it is half of that.
  */
 export function keptFactor(patches: number, others: number): number {
-  return Math.min(1, 1 / 2 + others / (2 * OTHERS_FRACTION * patches));
+  const safety = Math.min(1, 1 / 2 + others / (2 * OTHERS_FRACTION * patches));
+  return (safety * patches) / (patches + HALF_KEPT_PATCHES);
 }
 
 const FORMAT = 'samples of a region';

@@ -67,10 +67,14 @@ test('samples are the same after their way through a file; a damaged file has no
   assert.deepEqual(await readSamples(`${path}.none`), []);
 });
 
-test('a cell keeps all of its fine-tuning with patches of other cells, and half of it without any', () => {
+test('a cell keeps more of its fine-tuning with more patches of its own, and with more of other cells', () => {
   assert.deepEqual(
-    [0, 60, 120, 240, 480].map((others) => keptFactor(480, others)),
-    [0.5, 0.625, 0.75, 1, 1],
+    [20, 60, 180, 540].map((patches) => keptFactor(patches, patches / 2)),
+    [0.25, 0.5, 0.75, 0.9],
+  );
+  assert.deepEqual(
+    [0, 45, 90, 180].map((others) => keptFactor(180, others)),
+    [0.375, 0.5625, 0.75, 0.75],
   );
 });
 

@@ -49,10 +49,12 @@ test('a region gets a base model and a model of each cell that was also trained 
     assert.equal(parent, base.id);
     const { factor, errors, patches, others } = adaptation!;
     assert.deepEqual(adaptation!.base, { id: base.id, version: base.version });
-    assert.deepEqual([factor, others], [1, Math.round(patches / 2)]);
+    assert.equal(others, Math.round(patches / 2));
+    assert.ok(Math.abs(factor - patches / (patches + 60)) < 0.01, `${factor}`);
     // The same patches as those of the base and of a fresh model.
     const place = placesOfBase.find((one) => one.geocode === geocode)!;
-    assert.deepEqual(errors.base, place.metrics.validation);
+    // On some processors, the engine rounds differently in batches of another size.
+    assert.ok(Math.abs(errors.base.mse / place.metrics.validation.mse - 1) < 1e-6);
     assert.deepEqual(baseline, place.baseline);
     assert.ok(errors.fresh!.mse > 0);
     assert.notEqual(metrics.validation.mse, errors.base.mse);
@@ -111,7 +113,8 @@ test('a region gets a base model and a model of each cell that was also trained 
     const one = { ...INPUTS, epochs: 2, filter: { ...filter, geocode } };
     const { base: own, models: adapted } = await runProcess<TrainResults>(node, 'train', one);
     assert.deepEqual([own!.id, adapted[0]!.id], [id, id]);
-    assert.deepEqual([adapted[0]!.adaptation!.factor, adapted[0]!.adaptation!.others], [0.5, 0]);
+    const { factor, patches, others } = adapted[0]!.adaptation!;
+    assert.deepEqual([factor, others], [patches / 2 / (patches + 60), 0]);
     assert.equal((await cardOf(node, id)).mode, 'regional');
     // That id names the base, although the latest version is the adapted model.
     const again = await runProcess<TrainResults>(node, 'train', { ...one, base: id, fresh: false });
