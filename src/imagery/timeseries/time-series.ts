@@ -4,6 +4,7 @@ import { fromErrorDocument } from '../../errors.js';
 import { parseExpression } from '../../expressions/index.js';
 import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
 import { compareCursors } from '../../storage/index.js';
+import { compareText } from '../../utils/compare-text.js';
 import { changedWhileReading, zoneTooLarge } from '../errors.js';
 import {
   type MedianBounds,
@@ -98,8 +99,6 @@ function datesOf(shares: PartialSeries[]): PartialDate[][] {
   if (dates.size === 0 && lack) throw fromErrorDocument(lack.error);
   return [...dates.values()].sort(([a], [b]) => a.start - b.start || compareText(a.key, b.key));
 }
-
-const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The median of each date, NaN for a date without values. Returns undefined if the second round does not match the first one. */
 async function mediansOf(

@@ -2,6 +2,7 @@
 import type { OwnerShare } from '../../dht/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
+import { compareText } from '../../utils/compare-text.js';
 import { memoizePerVersion } from '../memoize-query.js';
 import { visitRuns } from '../query-index-runs.js';
 import type { StacCollection } from './stac-collection-document.js';
@@ -142,8 +143,6 @@ function compareSamples(a: Sample, b: Sample): number {
     compareText(a.id, b.id)
   );
 }
-
-const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 const unionRange = (a: Range, b: Range): Range => ({
   minimum: Math.min(a.minimum, b.minimum),

@@ -5,6 +5,7 @@ import { checkFilter, filterSchema, requireCollections } from '../../query/index
 import { COUNT, listOf, objectOf } from '../../utils/json-schema.js';
 import { plural } from '../../utils/plural.js';
 import { MODEL_NAMES } from '../models/index.js';
+import { comparePlaces } from './compare-places.js';
 import { judgePlaces, type PlaceFreshness } from './judge-places.js';
 import { type CheckContext, type CheckInputs, type CheckPart, measurePlaces } from './measure-places.js';
 import { MEASURED_PLACE } from './measured-place.js';
@@ -87,12 +88,9 @@ function byBadness(a: PlaceFreshness, b: PlaceFreshness): number {
   return (
     ORDER.indexOf(a.status) - ORDER.indexOf(b.status) ||
     (b.ratio ?? 0) - (a.ratio ?? 0) ||
-    compare(a.collection, b.collection) ||
-    compare(a.geocode, b.geocode)
+    comparePlaces(a, b)
   );
 }
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 function conclude(
   { fresh, drifted, unknown, places }: CheckResults,

@@ -1,4 +1,5 @@
 /** Chooses the places that are trained again, if the duration of the trainings is limited. */
+import { comparePlaces } from './compare-places.js';
 import type { PlaceFreshness } from './judge-places.js';
 
 /** A place that is not trained again, and the reason. */
@@ -36,9 +37,7 @@ export function chooseStale(
     else if (place.status === 'drifted') leave(place, 'its last date has no larger error than promised');
     else leave(place, place.status === 'fresh' ? 'its model is fresh' : `unknown: ${place.reason}`);
   }
-  drifted.sort(
-    (a, b) => value(b) - value(a) || compare(a.collection, b.collection) || compare(a.geocode, b.geocode),
-  );
+  drifted.sort((a, b) => value(b) - value(a) || comparePlaces(a, b));
   const chosen: PlaceFreshness[] = [];
   let left = budget;
   for (const place of drifted) {
@@ -51,8 +50,6 @@ export function chooseStale(
         `its training took ${place.seconds.toFixed(1)} s, and ${left.toFixed(1)} s of the budget of ${budget} s are left`,
       );
   }
-  leftOut.sort((a, b) => compare(a.collection, b.collection) || compare(a.geocode, b.geocode));
+  leftOut.sort(comparePlaces);
   return { chosen, leftOut };
 }
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

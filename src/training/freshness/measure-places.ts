@@ -16,6 +16,7 @@ import {
 import { groupTilesByCell, type TrainingCell } from '../data/index.js';
 import type { CardSummary } from '../registry/index.js';
 import { CheckPool } from './check-pool.js';
+import { comparePlaces } from './compare-places.js';
 import type { MeasuredPlace } from './measured-place.js';
 import { mergeDates } from './merge-dates.js';
 import { planCheck } from './plan-check.js';
@@ -75,7 +76,7 @@ export async function measurePlaces(
   } finally {
     pool.close();
   }
-  part.places.sort((a, b) => compare(a.collection, b.collection) || compare(a.geocode, b.geocode));
+  part.places.sort(comparePlaces);
   return part;
 }
 
@@ -150,5 +151,3 @@ function pixelsOf({ coverage, groups }: TileRecord, size: CardSummary['pixelSize
   const { width = groups[0].width, height = groups[0].height } = size ?? {};
   return Math.round((width * height * coverage) / 100);
 }
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,4 +1,6 @@
 /** Merges the results of the nodes. */
+
+import { compareText } from '../../utils/compare-text.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { pooledBaselines, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
 import type { StoredModel, TrainingMode } from '../registry/index.js';
@@ -96,7 +98,7 @@ function mergeStale(parts: PartialTrainResults[]): Pick<TrainResults, 'checked' 
   const leftOut = parts.flatMap((part) => part.leftOut ?? []);
   return {
     checked: { fresh: sum('fresh'), drifted: sum('drifted'), unknown: sum('unknown') },
-    leftOut: leftOut.sort((a, b) => compare(a.geocode, b.geocode)).slice(0, MAX_LEFT_OUT),
+    leftOut: leftOut.sort((a, b) => compareText(a.geocode, b.geocode)).slice(0, MAX_LEFT_OUT),
   };
 }
 
@@ -108,7 +110,5 @@ function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base'> {
 type Keys = Record<'geocode' | 'model', string>;
 
 function byCell(a: Keys, b: Keys): number {
-  return compare(a.geocode, b.geocode) || compare(a.model, b.model);
+  return compareText(a.geocode, b.geocode) || compareText(a.model, b.model);
 }
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -36,8 +36,16 @@ function isWithin(inner: Window, outer: Window): boolean {
   );
 }
 
+interface AdaptOptions {
+  scoreTile: ScoreTile;
+  dateErrorsOf(model: LayersModel): Promise<DateError[] | undefined>;
+  onEpoch(epoch: EpochLosses): void;
+  /** Returns the seconds since the start of the task. */
+  elapsed(): number;
+}
+
 /**
- * Fine-tunes the base on the patches of the cell and of other cells. The duration of the task, `elapsed`, does not include the fresh model.
+ * Fine-tunes the base on the patches of the cell and of other cells. The duration in the results does not include the fresh model.
  * Throws TW_TRAIN_BASE, TW_TRAIN_DIVERGED.
  */
 export async function adaptCell(
@@ -46,10 +54,7 @@ export async function adaptCell(
   dataset: TrainValidationPatches,
   task: TrainCellTask,
   { base: source, samples, withFresh }: AdaptationStep & FineTuneStep,
-  scoreTile: ScoreTile,
-  dateErrorsOf: (model: LayersModel) => Promise<DateError[] | undefined>,
-  onEpoch: (epoch: EpochLosses) => void,
-  elapsed: () => number,
+  { scoreTile, dateErrorsOf, onEpoch, elapsed }: AdaptOptions,
 ): Promise<Omit<TrainedCell, 'bytesRead'>> {
   const { seed } = task;
   const model = buildModel(tf, spec, seed);

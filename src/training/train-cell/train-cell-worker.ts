@@ -87,17 +87,8 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
     return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
   }
   if (adaptation) {
-    const adapted = await adaptCell(
-      loaded,
-      spec,
-      dataset,
-      task,
-      adaptation,
-      scoreTileOf,
-      dateErrorsOf,
-      onEpoch,
-      seconds,
-    );
+    const options = { scoreTile: scoreTileOf, dateErrorsOf, onEpoch, elapsed: seconds };
+    const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, options);
     return { trained: { ...adapted, bytesRead } };
   }
   const { model, ...result } = await trainModel(tf, spec, dataset, {
