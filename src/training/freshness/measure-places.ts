@@ -17,7 +17,7 @@ import { groupTilesByCell, type TrainingCell } from '../data/index.js';
 import type { CardSummary } from '../registry/index.js';
 import { CheckPool } from './check-pool.js';
 import { comparePlaces } from './compare-places.js';
-import type { MeasuredPlace } from './measured-place.js';
+import { type MeasuredPlace, withFiniteErrors } from './measured-place.js';
 import { mergeDates } from './merge-dates.js';
 import { planCheck } from './plan-check.js';
 
@@ -110,7 +110,8 @@ async function measurePlace(
     const read = await withFiles(storage, plan.tiles, async () =>
       pool.check({ ...plan.task, model: await filesOf(storage, model) }, signal),
     );
-    return { ...of, pixels, known: mergeDates(plan.known ?? read.known), fresh: mergeDates(read.fresh) };
+    const known = mergeDates(plan.known ?? read.known);
+    return withFiniteErrors({ ...of, pixels, known, fresh: mergeDates(read.fresh) });
   } catch (error) {
     if (signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
     return { ...of, unknown: (await reasonIfChanged(storage, plan.tiles)) ?? describe(error) };

@@ -24,6 +24,17 @@ export interface MeasuredPlace extends CheckedPlace {
   unknown?: string;
 }
 
+/** A place whose model predicts values that are not finite cannot be judged, and JSON has no such errors. */
+export function withFiniteErrors(place: MeasuredPlace): MeasuredPlace {
+  const date = [...place.known, ...place.fresh].find(({ error }) => !Number.isFinite(error));
+  if (!date) return place;
+  return {
+    ...place,
+    ...{ known: [], fresh: [] },
+    unknown: `the predictions of its model for ${date.datetime} are not finite: train it again`,
+  };
+}
+
 const ERRORS = listOf(objectOf({ datetime: TEXT, error: NUMBER, patches: COUNT }));
 
 /** JSON Schema of a `MeasuredPlace`. */

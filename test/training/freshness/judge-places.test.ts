@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { checkResults } from '../../../src/training/freshness/check-process.js';
 import { chooseStale } from '../../../src/training/freshness/choose-stale.js';
 import { judgePlaces } from '../../../src/training/freshness/judge-places.js';
-import type { MeasuredPlace } from '../../../src/training/freshness/measured-place.js';
+import { type MeasuredPlace, withFiniteErrors } from '../../../src/training/freshness/measured-place.js';
 import { mergeDates } from '../../../src/training/freshness/merge-dates.js';
 
 const year = (from: number, errors: number[]) =>
@@ -92,6 +92,14 @@ test('places that cannot be judged say why; the worst places come first', () => 
   );
   assert.match(results.places[2]!.reason!, /damaged/);
   assert.match(results.places[3]!.reason!, /enough clear ground/);
+});
+
+test('a place whose model predicts infinity is unknown, and says for which date', () => {
+  const fine = place('a', 1e-3, [1]);
+  assert.equal(withFiniteErrors(fine), fine);
+  const [judged] = judgePlaces([withFiniteErrors(place('a', 1e-3, [1, Infinity]))]);
+  assert.equal(judged!.status, 'unknown');
+  assert.match(judged!.reason!, /2023-.* are not finite/);
 });
 
 test('dates with the same time are one date', () => {
