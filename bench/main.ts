@@ -26,6 +26,7 @@ const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promis
   freshness: async () => (await import('./training/freshness.js')).benchFreshness,
   texture: async () => (await import('./transfer/texture.js')).benchTexture,
   transfer: async () => (await import('./transfer/transfer.js')).benchTransfer,
+  curriculum: async () => (await import('./transfer/curriculum.js')).benchCurriculum,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

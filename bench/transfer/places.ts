@@ -3,11 +3,11 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SERIES_EPSG, SERIES_PIXEL } from '../../data-samples/index.js';
+import { REGIONS, SERIES_EPSG, SERIES_PIXEL, writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { Client } from '../../src/client/index.js';
 import { geohash } from '../../src/grid/index.js';
 import { encodeCog } from '../../src/raster/index.js';
-import { extentOf, LAND } from '../training/regions.js';
+import { DATES, extentOf, LAND } from '../training/regions.js';
 import { LAND_KINDS, plantedBands } from './planted-land.js';
 
 const PRECISION = 5;
@@ -53,6 +53,30 @@ export async function plantPlaces(
       datetime: '2024-06-01T10:00:00Z',
     });
     kinds.set(geocode, kind);
+  }
+  return kinds;
+}
+
+/** Ingests `each` places of every region with the dates of `bench -- training`, half of them cloudy. Returns the region of each place. */
+export async function datedPlaces(
+  client: Client,
+  collection: string,
+  each: number,
+  folder: string,
+): Promise<Map<string, string>> {
+  const names = Object.keys(REGIONS) as (keyof typeof REGIONS)[];
+  const kinds = new Map<string, string>();
+  for (const cell of geohash.cover(LAND, APART).slice(0, each * names.length)) {
+    const { west, south, east, north } = geohash.bounds(cell);
+    const geocode = geohash.encode((west + east) / 2, (south + north) / 2, PRECISION);
+    const region = names[kinds.size % names.length]!;
+    const files = await writeSentinelLikeSeries(folder, {
+      ...{ name: geocode, dates: DATES, seed: 1000 * (kinds.size + 1), swir16: true },
+      ...{ region: REGIONS[region], ...extentOf(geocode) },
+    });
+    const href = files.map(({ path }) => path);
+    await client.run('ingest', { href, collection, precision: PRECISION, scale: 0.0001, maskBand: 5 });
+    kinds.set(geocode, region);
   }
   return kinds;
 }

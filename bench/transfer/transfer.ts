@@ -34,11 +34,15 @@ import {
   startsOfOthers,
   tunedRate,
 } from './curves.js';
-import { ingestReal, plantPlaces } from './places.js';
+import { datedPlaces, ingestReal, plantPlaces } from './places.js';
 import { type LossLine, lossPlot } from './plot.js';
 import { adjustedRand, bestInHindsight, medianCurve, scoresOf } from './scores.js';
 
 const PLANTED = 'planted';
+/** Places with cloudy dates. */
+const DATED = 'dated';
+/** Such places of each region. */
+const DATED_EACH = 2;
 /** Seed of the parents. It differs from the seeds of the compared models. */
 const PARENT_SEED = 100;
 
@@ -63,8 +67,12 @@ interface Comparison {
   real?: boolean;
   /** True to compare schedules in which the last layers train alone, too. */
   schedules?: boolean;
-  /** True to compare only one planted place of each kind; all of them are parents. */
+  /** True to compare only one place of each kind; all of them are parents. */
   onePerKind?: boolean;
+  /** True for places with cloudy dates instead of the planted ones. */
+  dated?: boolean;
+  /** Default: the seeds of the benchmark. */
+  seeds?: number;
 }
 
 interface Size {
@@ -74,11 +82,15 @@ interface Size {
   models: Record<string, Comparison>;
 }
 
+/** The step size of the model itself: trying others takes as long as the comparison. */
+const CLOUD_RATES = [getModelSpec('cloud-removal').learningRate];
+
 const FULL: Size = {
   ...{ each: 5, seeds: 5 },
   models: {
     ndvi: { epochs: 30, rates: [1e-3, 2e-3, 3e-3, 5e-3, 1e-2, 2e-2], tried: 5, real: true, schedules: true },
     ndmi: { epochs: 20, rates: [2e-3, 4e-3, 8e-3], tried: 1, onePerKind: true },
+    'cloud-removal': { epochs: 4, rates: CLOUD_RATES, tried: 1, onePerKind: true, dated: true, seeds: 2 },
   },
 };
 const SHORT: Size = {
@@ -99,21 +111,32 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
     const { name, version } = await selectEngine({});
     const { tf } = await loadEngine(name);
     log(`engine ${name} ${version}`);
-    const kinds = await plantPlaces(client, PLANTED, size.each, join(folder, 'scenes'));
-    const real = Object.entries(size.models).some(([model, { real }]) => real && only.includes(model));
-    const scenes = real ? await ingestReal(client) : [];
-    const rand = await plantedClusters(client, kinds, log);
+    const chosen = Object.entries(size.models).filter(([model]) => only.includes(model));
+    const results: BenchResult[] = [];
+    /** The kind of each place of the collections of generated land. */
+    const generated = new Map<string, Map<string, string>>();
+    if (chosen.some(([, { dated }]) => !dated)) {
+      const kinds = await plantPlaces(client, PLANTED, size.each, join(folder, 'scenes'));
+      generated.set(PLANTED, kinds);
+      const rand = await plantedClusters(client, kinds, log);
+      results.push(result('clusters of planted textures, adjusted Rand index (mark 0.9)', '', rand));
+    }
+    if (chosen.some(([, { dated }]) => dated)) {
+      generated.set(DATED, await datedPlaces(client, DATED, DATED_EACH, join(folder, 'dated')));
+      await client.run('texture', { filter: { collections: [DATED] } });
+    }
+    const scenes = chosen.some(([, { real }]) => real) ? await ingestReal(client) : [];
     for (const collection of scenes) await client.run('texture', { filter: { collections: [collection] } });
-    const results = [result('clusters of planted textures, adjusted Rand index (mark 0.9)', '', rand)];
     const panels = new Map<string, LossLine[]>();
-    for (const [model, comparison] of Object.entries(size.models)) {
-      if (!only.includes(model)) continue;
+    for (const [model, comparison] of chosen) {
+      const land = comparison.dated ? DATED : PLANTED;
+      const kinds = generated.get(land)!;
       // The first places are of different kinds.
       const few = comparison.onePerKind
         ? [...kinds.keys()].slice(0, new Set(kinds.values()).size)
         : undefined;
-      for (const collection of [PLANTED, ...(comparison.real ? scenes : [])]) {
-        const measured = { ...comparison, collection, model, seeds: size.seeds, few, log };
+      for (const collection of [land, ...(comparison.real ? scenes : [])]) {
+        const measured = { seeds: size.seeds, ...comparison, collection, model, few, log };
         const curves = await measure(tf, client, node.storage, measured);
         panels.set(
           `${model}, ${collection}`,
@@ -188,7 +211,7 @@ async function measure(
       for (const place of places) curves.push(await curveOf(tf, storage, place, start, options));
       log(`${model}, ${collection}, seed ${seed}: ${kind.name}`);
     }
-    if (collection === PLANTED) continue;
+    if (collection === PLANTED || collection === DATED) continue;
     for (const place of places)
       for (const start of await startsOfOthers(storage, model, place.place))
         others.push(await curveOf(tf, storage, place, start, options));
