@@ -145,6 +145,7 @@ export async function tunedRate(
   { spec, rates, epochs, seeds }: TuneOptions,
   log: (line: string) => void,
 ): Promise<number> {
+  if (rates.length === 1) return rates[0]!;
   const scores: [rate: number, score: number][] = [];
   for (const learningRate of rates) {
     const logs: number[] = [];
