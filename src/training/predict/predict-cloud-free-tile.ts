@@ -13,7 +13,9 @@ import { predictionFailed } from '../errors.js';
 import { fillClouds } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { encodePredictedTile } from './encode-predicted-tile.js';
-import type { PredictTask } from './predict-task.js';
+import { fillBlendedClouds } from './fill-blended-clouds.js';
+import type { PredictModelFiles, PredictTask } from './predict-task.js';
+import type { PriorFits } from './prior-fits.js';
 
 /** Encoding of the pixels of a tile. */
 interface StoredBands {
@@ -26,17 +28,23 @@ interface StoredBands {
 const DEFAULT_ENCODING = { dataType: 'int16', nodata: -32768, scale: 1e-4, offset: 0 } as const;
 const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
 
-/** Returns null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
+/**
+ * Returns null if no pixel with cloud or shadow can be filled. `load` returns a model that is good until its next call. Throws
+ * TW_TRAIN_PREDICT.
+ */
 export async function cloudFreeTile(
   tf: Tf,
-  model: LayersModel,
   spec: ModelSpec,
   task: PredictTask,
+  load: (files: PredictModelFiles) => Promise<LayersModel>,
+  fits: PriorFits,
 ): Promise<MadeTile | null> {
-  const { date: files, others = [], size } = task;
+  const { date: files, others = [], size, halo } = task;
   const rasters: ReadRasters = new Map();
   const [date] = await datesOf([files], size, rasters);
-  const fill = fillClouds(tf, model, spec, date, await datesOf(others, size));
+  const fill = halo
+    ? await fillBlendedClouds(tf, spec, date, { ...task, halo }, load, fits)
+    : fillClouds(tf, await load(task.model), spec, date, await datesOf(others, size));
   if (!fill) return null;
   const { filled, planes } = fill;
   const { dataType, nodata, bands } = storedBands(spec, files, date, rasters) ?? convertedBands(spec, date);

@@ -10,6 +10,14 @@ export interface PredictModelFiles {
   weights: ModelFileLocation;
 }
 
+/** The other dates of a cell that cloud removal reads. */
+export interface CellDates {
+  /** Scenes of the prior of the cell, the nearest in time first. All have files. */
+  prior: string[];
+  /** Files by scene. The priors of the cells around it can have more scenes. */
+  files: Record<string, AcquisitionFiles>;
+}
+
 /** A tile of the same scene in one of the eight cells around a tile. */
 export interface PredictNeighbour extends CellOffset {
   date: AcquisitionFiles;
@@ -17,6 +25,8 @@ export interface PredictNeighbour extends CellOffset {
   size: PixelGrid;
   /** The model that maps it. Absent if it cannot map the tile: the models are then not blended at their border. */
   model?: PredictModelFiles;
+  /** For cloud removal. */
+  dates?: CellDates;
 }
 
 /** Task of a child process: the prediction of one tile. */
@@ -25,10 +35,10 @@ export interface PredictTask {
   /** Name and files of the model. */
   model: { name: string } & PredictModelFiles;
   date: AcquisitionFiles;
-  /** Other dates of the cell, for cloud removal. */
+  /** Other dates of the cell, for cloud removal of a tile that is mapped alone. */
   others?: AcquisitionFiles[];
-  /** The surroundings of the tile. Absent if it is mapped alone. */
-  halo?: { origin: HaloImage['origin']; neighbours: PredictNeighbour[] };
+  /** The surroundings of the tile. Absent if it is mapped alone. `dates`: those of the cell of the tile, for cloud removal. */
+  halo?: { origin: HaloImage['origin']; neighbours: PredictNeighbour[]; dates?: CellDates };
   /** Size at which the inputs are read and the tile is written. Default: the size of the coarsest input. */
   size?: PixelGrid;
   /** True if the bands are 8-bit counts without a scale, which are read as fractions of 255. */

@@ -7,17 +7,19 @@ import { getModelSpec, loadModel } from '../models/index.js';
 import type { PredictionHandlers } from './predict-pool.js';
 import type { PredictModelFiles } from './predict-task.js';
 import { predictTile } from './predict-tile.js';
+import { PriorFits } from './prior-fits.js';
 
 const [engine] = process.argv.slice(2);
 /** Models by the path of their topology, the least recently used first: a tile needs those of its neighbours, too. */
 const models = new Map<string, LayersModel>();
 const MAX_MODELS = 64;
+const fits = new PriorFits();
 
 serveRequests<PredictionHandlers>(
   {
     async predict(task) {
       const { tf } = await loadEngine(engine as EngineName);
-      return predictTile(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files));
+      return predictTile(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files), fits);
     },
   },
   predictionFailed,
