@@ -1,5 +1,4 @@
 /** Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. */
-import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { conversion, type MadeTile } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
 import { allocatePixels, type DataType, declaredNodata, Mask, type PixelArray } from '../../raster/index.js';
@@ -10,12 +9,11 @@ import {
   readAcquisitions,
 } from '../data/index.js';
 import { predictionFailed } from '../errors.js';
+import { fillBlendedClouds, type LoadModel, type PriorFits } from '../halo/index.js';
 import { fillClouds } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { encodePredictedTile } from './encode-predicted-tile.js';
-import { fillBlendedClouds } from './fill-blended-clouds.js';
-import type { PredictModelFiles, PredictTask } from './predict-task.js';
-import type { PriorFits } from './prior-fits.js';
+import type { PredictTask } from './predict-task.js';
 
 /** Encoding of the pixels of a tile. */
 interface StoredBands {
@@ -28,15 +26,12 @@ interface StoredBands {
 const DEFAULT_ENCODING = { dataType: 'int16', nodata: -32768, scale: 1e-4, offset: 0 } as const;
 const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
 
-/**
- * Returns null if no pixel with cloud or shadow can be filled. `load` returns a model that is good until its next call. Throws
- * TW_TRAIN_PREDICT.
- */
+/** Returns null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
 export async function cloudFreeTile(
   tf: Tf,
   spec: ModelSpec,
   task: PredictTask,
-  load: (files: PredictModelFiles) => Promise<LayersModel>,
+  load: LoadModel,
   fits: PriorFits,
 ): Promise<MadeTile | null> {
   const { date: files, others = [], size, halo } = task;

@@ -11,11 +11,11 @@ import {
   type TileRecord,
 } from '../../storage/index.js';
 import { acquisitionFiles, type BandValueKind, bandValueKinds, coarsestGroup } from '../data/index.js';
+import type { ModelFiles, TileHalo, TileNeighbour } from '../halo/index.js';
 import { haloWidth } from '../inference/index.js';
 import { getModelSpec, type ModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
 import { planHaloDates } from './predict-prior-dates.js';
-import type { PredictModelFiles, PredictNeighbour, PredictTask } from './predict-task.js';
 
 export interface NeighbourContext {
   storage: Storage;
@@ -23,7 +23,7 @@ export interface NeighbourContext {
   /** Returns the model that maps a tile; undefined if none does. */
   modelOf(tile: TileRecord): Promise<ModelVersionRecord | undefined>;
   /** Returns the files of a model; undefined if they are damaged. */
-  filesOf(model: ModelVersionRecord): Promise<PredictModelFiles | undefined>;
+  filesOf(model: ModelVersionRecord): Promise<ModelFiles | undefined>;
 }
 
 /** How the model of a tile reads it. */
@@ -38,7 +38,7 @@ interface ReadAs {
 }
 
 interface PlannedHalo {
-  halo: NonNullable<PredictTask['halo']>;
+  halo: TileHalo;
   tiles: TileRecord[];
   /** Identifies the blended models. */
   models: string;
@@ -56,7 +56,7 @@ export async function planHalo(
   const { width, height } = as.size;
   const reach = Math.min(haloWidth(as.spec), width, height);
   const found = await findNeighbourTiles(finder, tile, as.size, reach);
-  const neighbours: PredictNeighbour[] = [];
+  const neighbours: TileNeighbour[] = [];
   const tiles: TileRecord[] = [];
   const models: string[] = [];
   let isPartial = found.unanswered > 0;
@@ -113,7 +113,7 @@ function isReadAs({ card }: ModelVersionRecord, { group, values }: ReadAs): bool
 export async function modelFiles(
   { models }: Pick<Storage, 'models'>,
   model: ModelVersionRecord,
-): Promise<PredictModelFiles> {
+): Promise<ModelFiles> {
   return {
     topology: await models.ensureFile(model, 'model.json'),
     weights: await models.ensureFile(model, 'weights.bin'),
@@ -125,7 +125,7 @@ const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];
 
 /** Returns a function that fetches and verifies the files of models, once for each model. */
 export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): NeighbourContext['filesOf'] {
-  const known = new Map<string, Promise<PredictModelFiles | undefined>>();
+  const known = new Map<string, Promise<ModelFiles | undefined>>();
   const verify = async (model: ModelVersionRecord) => {
     try {
       await models.readFile(model, 'model.json');

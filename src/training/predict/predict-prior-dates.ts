@@ -2,8 +2,8 @@
 import { and, createSearch, parseFilter, searchTiles, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { type AcquisitionFiles, acquisitionFiles, areAlike, priorDates } from '../data/index.js';
+import type { CellDates } from '../halo/index.js';
 import type { ModelSpec } from '../models/index.js';
-import type { CellDates } from './predict-task.js';
 
 export interface PriorTile {
   tile: TileRecord;

@@ -3,11 +3,10 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';
 import { predictionFailed } from '../errors.js';
+import { type ModelFiles, PriorFits } from '../halo/index.js';
 import { getModelSpec, loadModel } from '../models/index.js';
 import type { PredictionHandlers } from './predict-pool.js';
-import type { PredictModelFiles } from './predict-task.js';
 import { predictTile } from './predict-tile.js';
-import { PriorFits } from './prior-fits.js';
 
 const [engine] = process.argv.slice(2);
 /** Models by the path of their topology, the least recently used first: a tile needs those of its neighbours, too. */
@@ -25,7 +24,7 @@ serveRequests<PredictionHandlers>(
   predictionFailed,
 );
 
-async function modelOf(tf: Tf, { topology, weights }: PredictModelFiles): Promise<LayersModel> {
+async function modelOf(tf: Tf, { topology, weights }: ModelFiles): Promise<LayersModel> {
   const model =
     models.get(topology.path) ??
     (await loadModel(tf, await readModelFile(topology), await readModelFile(weights)));

@@ -36,8 +36,8 @@ export interface CloudCellPixels {
 }
 
 /**
- * Returns an image of each region, as `fillBox` reads it. Cells beyond all regions are not read. If a cell is missing, the image is mirrored
- * at its border.
+ * Returns an image of each region, as `fillBox` reads it. Cells beyond all regions are not read. If a cell is missing, the image is
+ * mirrored at its border.
  */
 export async function cloudImages(
   spec: ModelSpec,

@@ -5,17 +5,13 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { loadEngine, type Tf } from '../../../src/engines/index.js';
 import { Mask } from '../../../src/raster/index.js';
 import { type AcquisitionFiles, readAcquisitions } from '../../../src/training/data/index.js';
+import { type CloudCell, cloudImages } from '../../../src/training/halo/cloud-halo.js';
+import { fillBlendedClouds } from '../../../src/training/halo/fill-blended-clouds.js';
+import { cropPixels } from '../../../src/training/halo/halo-cells.js';
+import type { CellDates, HaloTask, ModelFiles } from '../../../src/training/halo/halo-task.js';
+import { PriorFits } from '../../../src/training/halo/prior-fits.js';
 import { fillBox, fillClouds } from '../../../src/training/inference/index.js';
 import { buildModel, getModelSpec } from '../../../src/training/models/index.js';
-import { type CloudCell, cloudImages } from '../../../src/training/predict/cloud-halo.js';
-import { fillBlendedClouds } from '../../../src/training/predict/fill-blended-clouds.js';
-import { cropPixels } from '../../../src/training/predict/halo-cells.js';
-import type {
-  CellDates,
-  PredictModelFiles,
-  PredictTask,
-} from '../../../src/training/predict/predict-task.js';
-import { PriorFits } from '../../../src/training/predict/prior-fits.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
@@ -63,8 +59,8 @@ function tasksOf(folder: string, { date, others, priors }: Scene, models: (numbe
     return { date: onlyVisible(write('date', date)), dates: { prior, files } };
   });
   return cells.map(({ date, dates }, cell) => ({
-    ...{ tile: { grid: 'geohash', geocode: 'u0', metadata: {} }, groups: {}, date },
-    model: { name: 'cloud-removal', ...modelFiles(models[cell]!) },
+    date,
+    model: modelFiles(models[cell]!),
     halo: {
       origin: { column: (9 + cell) * SIDE, row: 4 * SIDE },
       dates,
@@ -77,7 +73,7 @@ function tasksOf(folder: string, { date, others, priors }: Scene, models: (numbe
   }));
 }
 
-type Task = PredictTask & { halo: NonNullable<PredictTask['halo']> & { dates: CellDates } };
+type Task = HaloTask & { halo: { dates: CellDates } };
 
 const onlyVisible = ({ time, bands: { red, green, blue }, mask }: ReturnType<typeof writeDate>) => ({
   ...{ time, mask },
@@ -85,12 +81,12 @@ const onlyVisible = ({ time, bands: { red, green, blue }, mask }: ReturnType<typ
 });
 
 const modelFiles = (name: number | string) =>
-  ({ topology: { path: String(name) }, weights: { path: '' } }) as unknown as PredictModelFiles;
+  ({ topology: { path: String(name) }, weights: { path: '' } }) as unknown as ModelFiles;
 
 /** An untrained model, which fills clouds with the adjusted values of its prior plus the number in its path. */
 const biasedModels =
   (tf: Tf) =>
-  async ({ topology }: PredictModelFiles) => {
+  async ({ topology }: ModelFiles) => {
     const weights = [0, 1, 2].map(() => new Array<number>(13).fill(0));
     return buildModel(tf, SPEC, 1, { weights, bias: [0, 0, 0].map(() => Number(topology.path)) });
   };
@@ -101,7 +97,7 @@ async function readDate(files: AcquisitionFiles) {
   return read.dates[0]!;
 }
 
-async function fill(tf: Tf, task: Task, load: (files: PredictModelFiles) => Promise<LayersModel>) {
+async function fill(tf: Tf, task: Task, load: (files: ModelFiles) => Promise<LayersModel>) {
   return (await fillBlendedClouds(tf, SPEC, await readDate(task.date), task, load, new PriorFits()))!;
 }
 
@@ -260,7 +256,7 @@ describe('cloud removal at the borders of tiles', () => {
       if (!Number.isNaN(value)) assert.ok(Math.abs(value - without![at]!) < 1e-6);
     });
     // The cell without other dates has the mean of its clear pixels, and the values of its neighbour near the border.
-    const finite = { ...second!, model: { name: 'cloud-removal', ...modelFiles(0) } };
+    const finite = { ...second!, model: modelFiles(0) };
     const made = await fill(tf, finite, load);
     assert.equal(made.filled.filter((is) => is).length, countOf(1));
   });
@@ -272,7 +268,7 @@ describe('cloud removal at the borders of tiles', () => {
     date.mask[SIDE * 3 * 40 + SIDE + 3] = Mask.nodata;
     const others = { other: strip() };
     const [task] = tasksOf(folder, { date, others, priors: [[], ['other'], ['other']] }, [0.1, 0.2, 0.3]);
-    const load = async ({ topology }: PredictModelFiles) => {
+    const load = async ({ topology }: ModelFiles) => {
       const input = tf.input({ shape: [null, null, 3] });
       const weights = [tf.zeros([1, 1, 3, 3]), tf.tensor1d(new Array<number>(3).fill(Number(topology.path)))];
       const output = tf.layers.conv2d({ filters: 3, kernelSize: 1, weights }).apply(input);

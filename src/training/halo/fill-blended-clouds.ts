@@ -1,5 +1,4 @@
 /** Fills the clouds of a tile with the pixels around it, and blends the fills of neighbouring cells near their common borders. */
-import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { PixelGrid } from '../../grid/index.js';
 import {
@@ -21,8 +20,8 @@ import {
 import type { ModelSpec } from '../models/index.js';
 import { type CloudCell, cloudImages, surroundings } from './cloud-halo.js';
 import { readCellPart } from './halo-cells.js';
+import type { CellDates, HaloTask, LoadModel, ModelFiles, TileNeighbour } from './halo-task.js';
 import { neighbourWeights } from './neighbour-blend-weights.js';
-import type { CellDates, PredictModelFiles, PredictNeighbour, PredictTask } from './predict-task.js';
 import type { PriorFits } from './prior-fits.js';
 
 /** The fills of two cells are blended within this number of pixels of their border, or half of the tile if it is smaller. */
@@ -30,7 +29,7 @@ const BLEND_RADIUS = 16;
 
 /** The cloudy pixels that a cell fills: all of the tile for its own cell, those near the border for a neighbour. */
 interface Filler {
-  model: PredictModelFiles;
+  model: ModelFiles;
   fit: PriorFit;
   scenes: string[];
   /** Smallest box around these pixels, and 1 for each of them. */
@@ -41,15 +40,14 @@ interface Filler {
 }
 
 /**
- * Returns undefined if no pixel can be filled. `load` returns a model that is good until its next call. Neighbours that no cloud is near
- * are not read.
+ * Returns undefined if no pixel can be filled. Neighbours that no cloud is near are not read. Throws TW_TRAIN_PREDICT.
  */
 export async function fillBlendedClouds(
   tf: Tf,
   spec: ModelSpec,
   date: AcquisitionPixels,
-  task: PredictTask & { halo: NonNullable<PredictTask['halo']> },
-  load: (files: PredictModelFiles) => Promise<LayersModel>,
+  task: HaloTask,
+  load: LoadModel,
   fits: PriorFits,
 ): Promise<FilledDate | undefined> {
   const { width, height } = date;
@@ -108,7 +106,7 @@ async function neighbourFillers(
   spec: ModelSpec,
   date: AcquisitionPixels,
   wanted: Uint8Array,
-  neighbours: PredictNeighbour[],
+  neighbours: TileNeighbour[],
   fits: PriorFits,
 ): Promise<Filler[]> {
   const radius = Math.min(BLEND_RADIUS, Math.floor(Math.min(date.width, date.height) / 2));
@@ -134,7 +132,7 @@ const filesOf = (dates: CellDates | undefined): AcquisitionFiles[] =>
   (dates?.prior ?? []).map((scene) => dates!.files[scene]);
 
 /** `tile`: the size of the tile. `used`: the scenes that are read beside those of the prior of the cell. */
-function cloudCell(cell: Omit<PredictNeighbour, 'model'>, tile: PixelGrid, used: Set<string>): CloudCell {
+function cloudCell(cell: Omit<TileNeighbour, 'model'>, tile: PixelGrid, used: Set<string>): CloudCell {
   const { date, dates = { prior: [], files: {} }, size } = cell;
   const scenes = Object.keys(dates.files).filter((scene) => used.has(scene) || dates.prior.includes(scene));
   const readAt = (files: AcquisitionFiles, part: PixelBox) =>
