@@ -1,7 +1,7 @@
 /**
  * `seams`: the map of a region of 30 places, with and without halos: the steps between neighbouring pixels within tiles and across the
  * borders of tiles, and the CPU time of `predict`. Writes pictures of the maps of indices. For cloud removal, a cloudy date, and the steps
- * between filled pixels. TILEWRIGHT_BENCH_ONLY=ndvi for one model, or several with commas.
+ * between filled pixels, less those of the next date, which has no cloud. TILEWRIGHT_BENCH_ONLY=ndvi for one model, or several with commas.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { parseFilter, searchTiles } from '../../src/query/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
+import type { Storage, TileRecord } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { measureTree } from '../support/measure-tree.js';
 import { BENCH_FOLDER } from '../support/scene.js';
@@ -37,6 +38,8 @@ interface Kind {
   source: 'predicted' | 'cloud-free';
   /** The date whose tiles are measured. */
   date: string;
+  /** A later date without cloud, whose land is subtracted. */
+  land?: string;
   /** Number of dates of the region. */
   dates: number;
 }
@@ -47,7 +50,10 @@ const MAP = { training: REGIONAL, source: 'predicted' as const, date: DATES[1]!.
 const KINDS: Record<string, Kind> = {
   ndvi: { ...MAP, epochs: 10 },
   ndmi: { ...MAP, epochs: 2 },
-  'cloud-removal': { training: {}, epochs: 1, source: 'cloud-free', date: DATES[2]!.datetime, dates: 6 },
+  'cloud-removal': {
+    ...{ training: {}, epochs: 1, source: 'cloud-free', dates: 6 },
+    ...{ date: DATES[2]!.datetime, land: DATES[3]!.datetime },
+  },
 };
 const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 interface Steps {
@@ -150,18 +156,27 @@ async function measure(
 
 /**
  * Medians of the absolute differences between neighbouring pixels of the first band, in stored units of 0.0001: of all pixels with data, or
- * of filled ones.
+ * of filled ones, less the land under them.
  */
-async function mapSteps({ storage }: TilewrightNode, model: string, { source, date }: Kind): Promise<Steps> {
-  const filter = parseFilter({ collections: [COLLECTION], source, datetime: date });
-  const found = await storage.getTiles(searchTiles(storage.index, filter, { limit: 1000 }).ids);
+async function mapSteps({ storage }: TilewrightNode, model: string, kind: Kind): Promise<Steps> {
+  const { source, date, land } = kind;
+  const tilesOf = (source: 'raw' | Kind['source'], datetime: string) => {
+    const filter = parseFilter({ collections: [COLLECTION], source, datetime });
+    return storage.getTiles(searchTiles(storage.index, filter, { limit: 1000 }).ids);
+  };
+  const found = await tilesOf(source, date);
+  const lands = new Map(land ? (await tilesOf('raw', land)).map((tile) => [tile.geocode, tile]) : []);
   const tiles = new Map<string, { width: number; height: number; pixels: ArrayLike<number> }>();
   for (const tile of found.filter((one) => one.model?.id.startsWith(model))) {
     const group = tile.groups.find(({ role }) => role === 'data')!;
     const [stored] = (await readRaster(storage.tilePath(tile, group.name))).bands;
     const [mask] = (await readRaster(storage.tilePath(tile, 'mask'))).bands;
     const isFilled = (at: number) => source === 'predicted' || mask![at] === Mask.filled;
-    const pixels = Int32Array.from(stored!, (value, at) => (isFilled(at) ? value : NODATA));
+    const under = lands.get(tile.geocode);
+    const red = under && (await readRed(storage, under));
+    const pixels = Int32Array.from(stored!, (value, at) =>
+      isFilled(at) && value !== NODATA ? value - (red?.[at] ?? 0) : NODATA,
+    );
     tiles.set(tile.geocode, { width: group.width, height: group.height, pixels });
   }
   const inside: number[] = [];
@@ -186,6 +201,13 @@ async function mapSteps({ storage }: TilewrightNode, model: string, { source, da
         add(border, pixels[(height - 1) * width + column]!, southern.pixels[column]!);
   }
   return { inside: medianOf(inside), border: medianOf(border) };
+}
+
+/** Returns the stored values of the first band of the models. */
+async function readRed(storage: Storage, tile: TileRecord): Promise<ArrayLike<number>> {
+  const group = tile.groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
+  const band = group.bands.findIndex(({ commonName }) => commonName === 'red');
+  return (await readRaster(storage.tilePath(tile, group.name), [band])).bands[0]!;
 }
 
 const NODATA = -32768;
