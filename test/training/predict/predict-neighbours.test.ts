@@ -74,7 +74,8 @@ test('cloud removal reads the scenes of the priors of all cells, if a model read
     tileOf('near', eastern, 11, 80),
     tileOf('far', own, 20, 0),
     tileOf('far', eastern, 20, 0),
-    tileOf('not assessed', eastern, 12, null),
+    tileOf('half', own, 30, 0),
+    tileOf('half', eastern, 30, null),
   ];
   const model = (id: string, holdOut?: object) =>
     ({ id, version: '1', model: 'cloud-removal', card: { holdOut, pixelSize: { group: '10m' } } }) as unknown;
@@ -96,15 +97,16 @@ test('cloud removal reads the scenes of the priors of all cells, if a model read
     );
   const { halo, tiles, isPartial } = await plan(model('new', {}));
   assert.equal(isPartial, false);
-  assert.deepEqual(halo.dates!.prior, ['near', 'far']);
-  assert.deepEqual(Object.keys(halo.dates!.files), ['far', 'near']);
+  assert.deepEqual(halo.dates!.prior, ['near', 'far', 'half']);
+  assert.deepEqual(Object.keys(halo.dates!.files), ['far', 'half', 'near']);
   const [{ dates }] = halo.neighbours as [(typeof halo.neighbours)[number]];
   assert.deepEqual(dates!.prior, ['far']);
+  assert.deepEqual(Object.keys(dates!.files), ['far', 'near'], 'no scene whose cloud was not assessed');
   assert.equal(dates!.files['near']!.bands.red!.path, 'near-u26xu');
   // New versions of all of these tiles replace the cloud-free tile.
   assert.deepEqual(
     tiles.map(({ id }) => id).sort(),
-    [neighbour, ...others.slice(0, 4)].map(({ id }) => id).sort(),
+    [neighbour, ...others.slice(0, 5)].map(({ id }) => id).sort(),
   );
   assert.equal((await plan(model('new', {}), ['slot'])).isPartial, true);
   const former = await plan(model('former'));
