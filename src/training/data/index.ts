@@ -6,6 +6,7 @@
 
 export { coarsenMask } from './coarsen-training-pixels.js';
 export { dilateMask } from './dilate-training-mask.js';
+export { fitPrior, type PriorFit } from './fit-training-prior.js';
 export {
   differInSize,
   type ReadOutcome,
@@ -33,5 +34,12 @@ export {
   isCloudy,
   mappableMask,
 } from './training-data-pixels.js';
-export { cloudInputs, priorDates } from './training-data-prior.js';
+export {
+  applyPriorFit,
+  cloudInputs,
+  composeCloudInputs,
+  type PriorValues,
+  priorDates,
+  priorValues,
+} from './training-data-prior.js';
 export type { BandValueKind, TilePixels, TrainedPixels } from './training-pixel-kind.js';

@@ -30,3 +30,14 @@ export const latticeOffset = ({ origin, tile }: HaloImage): { column: number; ro
   column: origin.column - tile.column,
   row: origin.row - tile.row,
 });
+
+/** Returns the common part of two rectangles, whose width or height is 0 if there is none. */
+export function intersection(a: PixelBox, b: PixelBox): PixelBox {
+  const column = Math.max(a.column, b.column);
+  const row = Math.max(a.row, b.row);
+  return {
+    ...{ column, row },
+    width: Math.max(0, Math.min(a.column + a.width, b.column + b.width) - column),
+    height: Math.max(0, Math.min(a.row + a.height, b.row + b.height) - row),
+  };
+}

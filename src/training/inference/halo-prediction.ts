@@ -17,7 +17,7 @@ const RECEPTIVE_MARGIN = 24;
 /** Maximum number of pixels in one call of a model for maps, the margin included. */
 const MAX_MAP_PIXELS = 2 ** 18;
 
-/** Returns the width of the halo that `boxPredictor` reads. */
+/** Returns the width of the halo that `boxPredictor` and `fillBox` read. */
 export function haloWidth({ target, patchSize, layers }: ModelSpec): number {
   return target.kind === 'mean' ? patchSize : RECEPTIVE_MARGIN + poolingFactor({ layers });
 }
@@ -61,7 +61,6 @@ function predictMap(
 ): Float32Array {
   const out = new Float32Array(box.width * box.height).fill(NaN);
   const factor = poolingFactor(spec);
-  const offset = latticeOffset(image);
   const side = Math.floor(Math.sqrt(MAX_MAP_PIXELS)) - 2 * (RECEPTIVE_MARGIN + factor);
   const rows = Math.ceil(box.height / Math.ceil(box.height / side));
   const columns = Math.ceil(box.width / Math.ceil(box.width / side));
@@ -74,14 +73,32 @@ function predictMap(
         height: Math.min(rows, box.height - row),
       };
       if (!holdsAny(image.inputMask, image, part)) continue;
-      const read = alignedBox(part, RECEPTIVE_MARGIN, factor, offset);
-      const values = runOnBox(tf, model, image, read);
-      for (let y = 0; y < part.height; y++) {
-        const from = (part.row - read.row + y) * read.width + part.column - read.column;
-        out.set(values.subarray(from, from + part.width), (row + y) * box.width + column);
-      }
+      const [values] = predictAround(tf, model, spec, image, part);
+      for (let y = 0; y < part.height; y++)
+        out.set(values.subarray(y * part.width, (y + 1) * part.width), (row + y) * box.width + column);
     }
   return out;
+}
+
+/** Applies a network of convolutions to a part of an image and to the pixels around it. Returns one plane of the part for each output. */
+export function predictAround(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  image: HaloImage,
+  part: PixelBox,
+): Float32Array[] {
+  const read = alignedBox(part, RECEPTIVE_MARGIN, poolingFactor(spec), latticeOffset(image));
+  const values = runOnBox(tf, model, image, read);
+  const count = values.length / (read.width * read.height);
+  return Array.from({ length: count }, (_, output) => {
+    const plane = new Float32Array(part.width * part.height);
+    for (let y = 0, to = 0; y < part.height; y++) {
+      const from = (part.row - read.row + y) * read.width + part.column - read.column;
+      for (let x = 0; x < part.width; x++) plane[to++] = values[(from + x) * count + output];
+    }
+    return plane;
+  });
 }
 
 const poolingFactor = ({ layers }: Pick<ModelSpec, 'layers'>): number =>

@@ -1,25 +1,18 @@
 /** Plans the prediction of one tile by one model. */
 import type { PlannedDerivation } from '../../derive/index.js';
-import { parseFilter, searchTiles } from '../../query/index.js';
 import { modelId, type Storage, type TileRecord, type TileSource } from '../../storage/index.js';
-import {
-  type AcquisitionFiles,
-  acquisitionFiles,
-  areAlike,
-  bandValueKinds,
-  coarsestGroup,
-  priorDates,
-} from '../data/index.js';
-import { getModelSpec, type ModelSpec } from '../models/index.js';
+import { acquisitionFiles, bandValueKinds, coarsestGroup } from '../data/index.js';
+import { getModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
 import type { ChosenModel } from './predict-model-choice.js';
-import { modelFiles, type NeighbourContext, planHalo } from './predict-neighbours.js';
+import { hasPrior, modelFiles, type NeighbourContext, planHalo } from './predict-neighbours.js';
 import { modelPixels } from './predict-pixel-size.js';
+import { priorTiles } from './predict-prior-dates.js';
 import type { PredictTask } from './predict-task.js';
 
 /**
  * Yields the derivation of the predicted tile, or the reason why the tile is skipped. `neighbours`: finds what surrounds the tile; without
- * it, the tile is mapped alone. Cloud removal always maps a tile alone.
+ * it, the tile is mapped alone.
  */
 export async function* planPrediction(
   storage: Storage,
@@ -47,10 +40,6 @@ export async function* planPrediction(
     yield { obsolete: derivation };
     return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
   }
-  // Models of older versions, whose cards have no held-out ground, read only the date itself.
-  const { holdOut, distributed } = model.card as CardSummary;
-  const readsPrior = isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
-  const others = readsPrior ? await priorTiles(storage, spec, tile) : [];
   const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
   const found = bandValueKinds(spec.inputs, [tile]);
   if (found.some((one) => one !== values))
@@ -62,10 +51,11 @@ export async function* planPrediction(
   const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
   if (size && 'skipped' in size) return yield size;
   const read = { width: own.width, height: own.height, ...size };
+  const group = pixelSize?.group ?? own.name;
+  const readsPrior = hasPrior(model);
   const planned =
-    neighbours && !isCloudRemoval
-      ? await planHalo(neighbours, tile, { spec, group: pixelSize?.group ?? own.name, size: read, values })
-      : undefined;
+    neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior }));
+  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile) : [];
   const { facts } = derivation;
   yield {
     ...derivation,
@@ -95,24 +85,4 @@ export async function* planPrediction(
       },
     }),
   };
-}
-
-/** Returns other dates of the cell of a tile for the prior of cloud removal, the nearest in time first. */
-async function priorTiles(
-  storage: Storage,
-  { inputs }: ModelSpec,
-  tile: TileRecord,
-): Promise<{ tile: TileRecord; date: AcquisitionFiles }[]> {
-  const { collection, grid, geocode, source } = tile;
-  const filter = parseFilter({ collections: [collection], geocode, source });
-  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  const near = found.filter(
-    (other) => other.grid === grid && other.id !== tile.id && areAlike(inputs, tile, other),
-  );
-  const dates = [tile, ...near].flatMap((one) => {
-    const date = acquisitionFiles(storage, inputs, one);
-    return date ? [{ tile: one, date }] : [];
-  });
-  const tiles = dates.map((one) => one.tile);
-  return priorDates(tiles, 0).map((other) => dates[other]);
 }

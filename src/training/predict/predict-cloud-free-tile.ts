@@ -1,5 +1,4 @@
 /** Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. */
-import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { conversion, type MadeTile } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
 import { allocatePixels, type DataType, declaredNodata, Mask, type PixelArray } from '../../raster/index.js';
@@ -10,6 +9,7 @@ import {
   readAcquisitions,
 } from '../data/index.js';
 import { predictionFailed } from '../errors.js';
+import { fillBlendedClouds, type LoadModel, type PriorFits } from '../halo/index.js';
 import { fillClouds } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { encodePredictedTile } from './encode-predicted-tile.js';
@@ -29,14 +29,17 @@ const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefine
 /** Returns null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
 export async function cloudFreeTile(
   tf: Tf,
-  model: LayersModel,
   spec: ModelSpec,
   task: PredictTask,
+  load: LoadModel,
+  fits: PriorFits,
 ): Promise<MadeTile | null> {
-  const { date: files, others = [], size } = task;
+  const { date: files, others = [], size, halo } = task;
   const rasters: ReadRasters = new Map();
   const [date] = await datesOf([files], size, rasters);
-  const fill = fillClouds(tf, model, spec, date, await datesOf(others, size));
+  const fill = halo
+    ? await fillBlendedClouds(tf, spec, date, { ...task, halo }, load, fits)
+    : fillClouds(tf, await load(task.model), spec, date, await datesOf(others, size));
   if (!fill) return null;
   const { filled, planes } = fill;
   const { dataType, nodata, bands } = storedBands(spec, files, date, rasters) ?? convertedBands(spec, date);

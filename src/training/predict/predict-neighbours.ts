@@ -11,10 +11,11 @@ import {
   type TileRecord,
 } from '../../storage/index.js';
 import { acquisitionFiles, type BandValueKind, bandValueKinds, coarsestGroup } from '../data/index.js';
+import type { ModelFiles, TileHalo, TileNeighbour } from '../halo/index.js';
 import { haloWidth } from '../inference/index.js';
-import type { ModelSpec } from '../models/index.js';
+import { getModelSpec, type ModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
-import type { PredictModelFiles, PredictNeighbour, PredictTask } from './predict-task.js';
+import { planHaloDates } from './predict-prior-dates.js';
 
 export interface NeighbourContext {
   storage: Storage;
@@ -22,7 +23,7 @@ export interface NeighbourContext {
   /** Returns the model that maps a tile; undefined if none does. */
   modelOf(tile: TileRecord): Promise<ModelVersionRecord | undefined>;
   /** Returns the files of a model; undefined if they are damaged. */
-  filesOf(model: ModelVersionRecord): Promise<PredictModelFiles | undefined>;
+  filesOf(model: ModelVersionRecord): Promise<ModelFiles | undefined>;
 }
 
 /** How the model of a tile reads it. */
@@ -32,10 +33,12 @@ interface ReadAs {
   group: string;
   size: PixelGrid;
   values: BandValueKind;
+  /** True if it is a model of cloud removal that reads other dates. */
+  readsPrior?: boolean;
 }
 
 interface PlannedHalo {
-  halo: NonNullable<PredictTask['halo']>;
+  halo: TileHalo;
   tiles: TileRecord[];
   /** Identifies the blended models. */
   models: string;
@@ -53,10 +56,11 @@ export async function planHalo(
   const { width, height } = as.size;
   const reach = Math.min(haloWidth(as.spec), width, height);
   const found = await findNeighbourTiles(finder, tile, as.size, reach);
-  const neighbours: PredictNeighbour[] = [];
+  const neighbours: TileNeighbour[] = [];
   const tiles: TileRecord[] = [];
   const models: string[] = [];
   let isPartial = found.unanswered > 0;
+  let { readsPrior = false } = as;
   for (const { tile: other, east, south } of found.tiles) {
     // If the halo is as wide as the tile, rounding errors can add cells beyond those around it.
     if (Math.abs(east) > 1 || Math.abs(south) > 1) continue;
@@ -69,20 +73,34 @@ export async function planHalo(
     const chosen = await context.modelOf(other);
     const model = chosen && isReadAs(chosen, as) ? chosen : undefined;
     const files = model && (await context.filesOf(model));
-    if (model && files) models.push(`${model.id} ${model.version}`);
-    else if (model) isPartial = true;
+    if (model && files) {
+      models.push(`${model.id} ${model.version}`);
+      readsPrior ||= hasPrior(model);
+    } else if (model) isPartial = true;
     tiles.push(other);
     neighbours.push({
       ...{ east, south, date, size: { width: size.width, height: size.height } },
       ...(files && { model: files }),
     });
   }
+  const dates = readsPrior ? await planHaloDates(context, as.spec, [tile, ...tiles]) : undefined;
   return {
-    halo: { origin: originOf(tile, as.size), neighbours },
-    tiles,
+    halo: {
+      origin: originOf(tile, as.size),
+      neighbours: neighbours.map((one, i) => ({ ...one, ...(dates && { dates: dates.cells[i + 1] }) })),
+      ...(dates && { dates: dates.cells[0] }),
+    },
+    tiles: [...tiles, ...(dates?.tiles ?? [])],
     models: models.join('\n'),
-    isPartial,
+    isPartial: isPartial || (dates?.isPartial ?? false),
   };
+}
+
+/** True for models of cloud removal that read other dates: those of older versions, whose cards have no held-out ground, do not. */
+export function hasPrior({ model, card }: ModelVersionRecord): boolean {
+  const { holdOut, distributed } = card as CardSummary;
+  const isCloudRemoval = getModelSpec(model).target.kind === 'clear';
+  return isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
 }
 
 /** True if a model reads pixels of the same size and kind. Models of older versions have no pixel size. */
@@ -95,7 +113,7 @@ function isReadAs({ card }: ModelVersionRecord, { group, values }: ReadAs): bool
 export async function modelFiles(
   { models }: Pick<Storage, 'models'>,
   model: ModelVersionRecord,
-): Promise<PredictModelFiles> {
+): Promise<ModelFiles> {
   return {
     topology: await models.ensureFile(model, 'model.json'),
     weights: await models.ensureFile(model, 'weights.bin'),
@@ -107,7 +125,7 @@ const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];
 
 /** Returns a function that fetches and verifies the files of models, once for each model. */
 export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): NeighbourContext['filesOf'] {
-  const known = new Map<string, Promise<PredictModelFiles | undefined>>();
+  const known = new Map<string, Promise<ModelFiles | undefined>>();
   const verify = async (model: ModelVersionRecord) => {
     try {
       await models.readFile(model, 'model.json');

@@ -182,7 +182,7 @@ export function predictProcess(context: PredictContext): Process {
           type: 'boolean',
           default: true,
           description:
-            'Reads the pixels around each tile and blends the models of neighbouring places at their border, so that maps have no seams. False maps each tile alone. Cloud removal maps each tile alone',
+            'Reads the pixels around each tile and blends the models of neighbouring places at their border, so that maps and fills of clouds have no seams. False maps each tile alone',
         },
       },
     },

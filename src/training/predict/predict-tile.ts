@@ -6,24 +6,27 @@ import type { Tf } from '../../engines/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import { type AcquisitionPixels, mappableMask, readAcquisitions } from '../data/index.js';
 import { predictionFailed } from '../errors.js';
+import { type LoadModel, PriorFits, predictBlended } from '../halo/index.js';
 import { predictImage } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { encodePredictedTile } from './encode-predicted-tile.js';
-import { predictBlended } from './predict-blended.js';
 import { cloudFreeTile } from './predict-cloud-free-tile.js';
-import type { PredictModelFiles, PredictTask } from './predict-task.js';
+import type { PredictTask } from './predict-task.js';
 
 /** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
 const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
 
-/** Returns null if no pixel of the tile can be read. `load` returns a model that is good until its next call. Throws TW_TRAIN_PREDICT. */
+/**
+ * Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT.
+ */
 export async function predictTile(
   tf: Tf,
   spec: ModelSpec,
   task: PredictTask,
-  load: (files: PredictModelFiles) => Promise<LayersModel>,
+  load: LoadModel,
+  fits = new PriorFits(),
 ): Promise<MadeTile | null> {
-  if (spec.target.kind === 'clear') return cloudFreeTile(tf, await load(task.model), spec, task);
+  if (spec.target.kind === 'clear') return cloudFreeTile(tf, spec, task, load, fits);
   const { date, size, halo } = task;
   const read = await readAcquisitions([date], undefined, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);

@@ -3,27 +3,28 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';
 import { predictionFailed } from '../errors.js';
+import { type ModelFiles, PriorFits } from '../halo/index.js';
 import { getModelSpec, loadModel } from '../models/index.js';
 import type { PredictionHandlers } from './predict-pool.js';
-import type { PredictModelFiles } from './predict-task.js';
 import { predictTile } from './predict-tile.js';
 
 const [engine] = process.argv.slice(2);
 /** Models by the path of their topology, the least recently used first: a tile needs those of its neighbours, too. */
 const models = new Map<string, LayersModel>();
 const MAX_MODELS = 64;
+const fits = new PriorFits();
 
 serveRequests<PredictionHandlers>(
   {
     async predict(task) {
       const { tf } = await loadEngine(engine as EngineName);
-      return predictTile(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files));
+      return predictTile(tf, getModelSpec(task.model.name), task, (files) => modelOf(tf, files), fits);
     },
   },
   predictionFailed,
 );
 
-async function modelOf(tf: Tf, { topology, weights }: PredictModelFiles): Promise<LayersModel> {
+async function modelOf(tf: Tf, { topology, weights }: ModelFiles): Promise<LayersModel> {
   const model =
     models.get(topology.path) ??
     (await loadModel(tf, await readModelFile(topology), await readModelFile(weights)));

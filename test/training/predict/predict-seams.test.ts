@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { loadEngine, type Tf } from '../../../src/engines/index.js';
 import { Mask } from '../../../src/raster/index.js';
 import { type AcquisitionPixels, readAcquisitionWindow } from '../../../src/training/data/index.js';
+import type { ModelFiles } from '../../../src/training/halo/index.js';
+import { neighbourWeights } from '../../../src/training/halo/neighbour-blend-weights.js';
+import { predictBlended } from '../../../src/training/halo/predict-blended.js';
+import { type HaloNeighbour, tileWithHalo } from '../../../src/training/halo/tile-halo.js';
 import { boxPredictor, haloWidth } from '../../../src/training/inference/index.js';
 import { buildModel, getModelSpec } from '../../../src/training/models/index.js';
-import { neighbourWeights } from '../../../src/training/predict/neighbour-blend-weights.js';
-import { predictBlended } from '../../../src/training/predict/predict-blended.js';
-import type { PredictModelFiles } from '../../../src/training/predict/predict-task.js';
-import { type HaloNeighbour, tileWithHalo } from '../../../src/training/predict/tile-halo.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
@@ -174,15 +174,14 @@ for (const kind of ['ndvi', 'ndmi'])
 /** Loads a model that predicts the number in its path everywhere. */
 const constantModels =
   (tf: Tf) =>
-  async ({ topology }: PredictModelFiles) => {
+  async ({ topology }: ModelFiles) => {
     const input = tf.input({ shape: [null, null, 3] });
     const weights = [tf.zeros([1, 1, 3, 1]), tf.tensor1d([Number(topology.path)])];
     const output = tf.layers.conv2d({ filters: 1, kernelSize: 1, weights }).apply(input);
     return tf.model({ inputs: input, outputs: output as typeof input });
   };
 
-const constantModel = (value: number) =>
-  ({ topology: { path: String(value) } }) as unknown as PredictModelFiles;
+const constantModel = (value: number) => ({ topology: { path: String(value) } }) as unknown as ModelFiles;
 
 test('models that return the column of their place make a layer without a step', async (t) => {
   const folder = await tempFolder(t);

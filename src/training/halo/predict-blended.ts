@@ -1,12 +1,11 @@
 /** Predicts a tile with the pixels around it, and blends the models of neighbouring cells near their common borders. */
-import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { Window } from '../../raster/index.js';
 import { type AcquisitionPixels, readAcquisitionWindow } from '../data/index.js';
 import { boxPredictor, haloWidth } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
+import type { HaloTask, LoadModel } from './halo-task.js';
 import { neighbourWeights } from './neighbour-blend-weights.js';
-import type { PredictModelFiles, PredictTask } from './predict-task.js';
 import { tileWithHalo } from './tile-halo.js';
 
 /**
@@ -15,13 +14,13 @@ import { tileWithHalo } from './tile-halo.js';
  */
 const BLEND_RADIUS = { mean: 48, map: 16 };
 
-/** Returns the blended prediction of the pixels of a tile. `load` returns a model that is good until its next call. */
+/** Returns the blended prediction of the pixels of a tile. */
 export async function predictBlended(
   tf: Tf,
   spec: ModelSpec,
   pixels: AcquisitionPixels,
-  { model, halo }: { model: PredictModelFiles; halo: NonNullable<PredictTask['halo']> },
-  load: (files: PredictModelFiles) => Promise<LayersModel>,
+  { model, halo }: Pick<HaloTask, 'model' | 'halo'>,
+  load: LoadModel,
 ): Promise<Float32Array> {
   const { width, height } = pixels;
   const kind = spec.target.kind === 'mean' ? 'mean' : 'map';
