@@ -1,4 +1,5 @@
 import { rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timed } from '../jobs/index.js';
 import type { CellCheck, CellInputs, CellManifest, CheckInputs } from '../training/index.js';
@@ -55,6 +56,12 @@ const PAGE_SIZE = 1000;
 /** The interval of polls grows from the first to the second value. */
 const FIRST_POLL_MS = 20;
 const MAX_POLL_MS = 500;
+
+/** Makes an error of the temporary file name what the user gave: the path, or its folder if that is missing. */
+function nameOutput(error: NodeJS.ErrnoException, path: string): Error {
+  if (error.path?.startsWith(path)) error.path = error.code === 'ENOENT' ? dirname(path) : path;
+  return error;
+}
 
 /** Typed client of the API. Throws errors of the server with their own codes. */
 export class Client {
@@ -189,7 +196,7 @@ export class Client {
       await rename(part, path);
     } catch (error) {
       await rm(part, { force: true });
-      throw error;
+      throw nameOutput(error as NodeJS.ErrnoException, path);
     }
   }
 

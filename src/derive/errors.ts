@@ -40,9 +40,9 @@ export const unknownCollection = defineError(
 export const bandNotFound = defineError(
   'TW_WRANGLE_NO_BAND',
   400,
-  'No selected cell has a tile with the named band. `tilewright info` with the id of a tile lists its bands.',
+  'No selected cell has a tile with the named band. `tilewright info` with the id of a tile lists its bands. The layer of a model has tiles after `tilewright predict`.',
   (bands: string[]) =>
-    `no tile has the band ${bands.join(', ')}; "tilewright info" with the id of a tile lists its bands`,
+    `no tile has the band ${bands.join(', ')}; "tilewright info" with the id of a tile lists its bands, and "tilewright predict" makes the layer of a model`,
 );
 
 export const tensorTypes = defineError(

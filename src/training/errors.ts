@@ -96,7 +96,7 @@ export const unusedStale = defineError(
   'TW_TRAIN_STALE',
   422,
   'The options of a new training of drifted places do not fit together. The message has the reason.',
-  (reason: string) => `wrong use of stale: ${reason}; omit it, or use another mode`,
+  (reason: string) => `stale cannot be used like this: ${reason}`,
 );
 
 export const oneCellAtATime = defineError(
@@ -147,7 +147,7 @@ export const nodeLost = defineError(
 export const oneModelDistributed = defineError(
   'TW_TRAIN_ONE_MODEL',
   422,
-  'Several models were requested in the distributed mode, in which all nodes train one. Start a job for each model, or use the partitioned mode.',
+  'Several models were requested in the distributed or regional mode, in which all nodes train one. Start a job for each model, or use the partitioned mode.',
   (models: string) =>
     `all nodes train one model together, but ${models} were requested; train each in its own job, or use the partitioned mode`,
 );

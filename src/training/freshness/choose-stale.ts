@@ -7,6 +7,8 @@ export interface LeftOut {
   collection: string;
   geocode: string;
   reason: string;
+  /** True if its model has drifted, but the budget is too small. */
+  drifted?: true;
 }
 
 /** Training never takes no time; models of older versions may say so. */
@@ -27,8 +29,8 @@ export function chooseStale(
   budget = Infinity,
 ): { chosen: PlaceFreshness[]; leftOut: LeftOut[] } {
   const leftOut: LeftOut[] = [];
-  const leave = ({ collection, geocode }: PlaceFreshness, reason: string) =>
-    leftOut.push({ collection, geocode, reason });
+  const leave = ({ collection, geocode }: PlaceFreshness, reason: string, drifted?: true) =>
+    leftOut.push({ collection, geocode, reason, ...(drifted && { drifted }) });
   const cost = ({ seconds }: PlaceFreshness) => Math.max(MIN_SECONDS, seconds);
   const value = (place: PlaceFreshness) => expectedGain(place) / cost(place);
   const drifted: PlaceFreshness[] = [];
@@ -47,7 +49,8 @@ export function chooseStale(
     } else
       leave(
         place,
-        `its training took ${place.seconds.toFixed(1)} s, and ${left.toFixed(1)} s of the budget of ${budget} s are left`,
+        `its last training took ${place.seconds.toFixed(1)} s, and ${left.toFixed(1)} s of the budget of ${budget} s were left for it`,
+        true,
       );
   }
   leftOut.sort(comparePlaces);

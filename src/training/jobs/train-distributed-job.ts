@@ -56,6 +56,8 @@ interface RankAnnouncement {
   pixels: TrainedPixels[];
   /** Digest of the versions of all tiles that it trains on. */
   data: string;
+  /** The smallest cell around its selected cells, trained or not, by collection and grid. Absent from nodes of older versions. */
+  selected?: Record<string, string>;
 }
 
 /** The model of a distributed training. */
@@ -135,6 +137,7 @@ export async function trainOneModel(
       kinds: kindsOf(used, getModelSpec(model)),
       pixels: pixelsOf(used, getModelSpec(model)),
       data: digest(used.map(versionsOf)),
+      selected: commonCells(cells),
       ...(rendezvous && door && { url: rendezvous.url, door: door.id }),
     });
     const members = announcements.filter((one) => one.patches > 0);
@@ -181,7 +184,11 @@ export async function trainOneModel(
       files = trained.files;
       scored = trained.members.flatMap(({ places }) => places);
       if (index === 0) {
-        const site = commonAncestorCell(used[0], trained);
+        // The base of a region also maps the selected cells that have too few data for a model.
+        const selected = returnsFiles
+          ? announcements.map((one) => one.selected?.[collectionKey(used[0])])
+          : [];
+        const site = commonAncestorCell(used[0], trained, selected);
         const pooled = pooledCellScores(trained);
         const about: StoreModelContext = {
           mode: 'distributed',
@@ -303,9 +310,27 @@ async function connectRing(
   }
 }
 
-/** Returns the smallest cell that contains all cells, with their tiles. */
-function commonAncestorCell({ collection, grid }: TrainingCell, { members }: DataParallelResult) {
+const collectionKey = ({ collection, grid }: Pick<TrainingCell, 'collection' | 'grid'>) =>
+  `${collection} (${grid})`;
+
+/** Returns the smallest cell around the cells of each collection and grid. */
+function commonCells(cells: TrainingCell[]): Record<string, string> {
+  const found = new Map<string, string>();
+  for (const cell of cells) {
+    const key = collectionKey(cell);
+    found.set(key, commonCell([found.get(key) ?? cell.geocode, cell.geocode]));
+  }
+  return Object.fromEntries(found);
+}
+
+/** Returns the smallest cell that contains all cells and the `selected` ones, with the tiles of all cells. */
+function commonAncestorCell(
+  { collection, grid }: TrainingCell,
+  { members }: DataParallelResult,
+  selected: (string | undefined)[],
+) {
   const cells = members.flatMap((member) => member.places);
-  const geocode = commonCell(cells.map((cell) => cell.geocode));
+  const around = selected.filter((one) => one !== undefined);
+  const geocode = commonCell([...cells.map((cell) => cell.geocode), ...around]);
   return { collection, grid, geocode, tiles: cells.flatMap((cell) => cell.tiles) };
 }

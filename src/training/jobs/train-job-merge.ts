@@ -47,7 +47,9 @@ export const TRAIN_PART = objectOf(
     bytesFetched: COUNT,
     base: MODEL,
     checked: objectOf({ fresh: COUNT, drifted: COUNT, unknown: COUNT }),
-    leftOut: listOf(objectOf({ collection: TEXT, geocode: TEXT, reason: TEXT })),
+    leftOut: listOf(
+      objectOf({ collection: TEXT, geocode: TEXT, reason: TEXT }, { drifted: { const: true } }),
+    ),
   },
 );
 

@@ -2,6 +2,7 @@
 import type { JobContext } from '../../jobs/index.js';
 import { type Storage, versionsOf } from '../../storage/index.js';
 import { type TrainingCell, trainingCellKey } from '../data/index.js';
+import { unusedStale } from '../errors.js';
 import {
   chooseStale,
   datesSinceChange,
@@ -13,6 +14,7 @@ import type { CardSummary } from '../registry/index.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
 import { reasonNotTrainable } from './train-job-trainability.js';
+import { requestedBase } from './train-requested-base.js';
 
 /** The places of all nodes that are trained again. */
 export class StaleSelection {
@@ -56,9 +58,12 @@ export async function trainStale(
   train: TrainMode,
 ): Promise<PartialTrainResults> {
   const [model] = requestedModels(inputs);
+  if (inputs.base !== undefined) await requestedBase(context.storage, inputs.base, model);
   // The counts of the job are those of the training.
   const { places: own } = await measurePlaces(context, { ...inputs, model }, { ...job, progress() {} });
   const judged = judgePlaces((await job.allGather(own)).flat());
+  if (judged.length === 0)
+    throw unusedStale(`no selected place has a model ${model} of its own; train without stale first`);
   const { chosen, leftOut } = chooseStale(judged, inputs.budget);
   const mine = judged.filter(job.isMine);
   const count = (status: PlaceFreshness['status']) => mine.filter((place) => place.status === status).length;

@@ -206,11 +206,16 @@ function checkStale(
   models: string[],
   transfer: string,
 ): void {
-  if (!stale && budget !== undefined) throw unusedStale('budget requires stale');
+  if (!stale && budget !== undefined) throw unusedStale('budget needs stale; set stale, or leave out budget');
   if (!stale) return;
-  if (mode === 'distributed') throw unusedStale('one model of all places cannot be trained for some of them');
-  if (models.length > 1) throw unusedStale(`one model is trained again at a time, not ${models.join(', ')}`);
-  if (transfer !== 'none' || curriculum) throw unusedStale('a transfer needs all places of a cluster');
+  if (mode === 'distributed')
+    throw unusedStale(
+      'the mode distributed trains one model of all places; use partitioned, contained or regional',
+    );
+  if (models.length > 1)
+    throw unusedStale(`a job trains one model again, not ${models.join(', ')}; start a job for each`);
+  if (transfer !== 'none' || curriculum)
+    throw unusedStale('a transfer needs all places of a cluster; leave out transfer and curriculum');
 }
 
 /** Returns the inputs of a run over the cells that failed; null if none failed. */

@@ -23,6 +23,7 @@ import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
 import type { StaleSelection } from './train-job-stale.js';
 import { shareSamples } from './train-regional-samples.js';
+import { requestedBase } from './train-requested-base.js';
 
 /** The base model as this node has it. */
 interface BaseModel {
@@ -137,18 +138,6 @@ async function basesOfJob(storage: Storage, kind: string, job: string): Promise<
     }
   }
   return found;
-}
-
-/** Throws TW_TRAIN_BASE. */
-async function requestedBase(storage: Storage, id: string, kind: string): Promise<ModelVersionRecord> {
-  const record = await storage.models.get(id);
-  if (!record) throw baseNotUsable(id, 'no model has this id; "tilewright models" lists the models');
-  if (record.model !== kind) throw baseNotUsable(id, `it is a model ${record.model}, not ${kind}`);
-  // The base of a single cell has the id of the model of that cell. Other models do not list all cells that they have learned from.
-  const base = versionsOf(record).find(({ card }) => (card as CardSummary).mode === 'distributed');
-  if (!base)
-    throw baseNotUsable(id, 'it is the model of one place, not of a distributed or regional training');
-  return base;
 }
 
 /** Returns the cells that a base was trained on. Throws TW_TRAIN_BASE if it is not known which ground each held out. */

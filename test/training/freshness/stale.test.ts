@@ -30,7 +30,7 @@ test('only the changed place is trained again, from the same base, on the dates 
         assert.deepEqual([none, failed], [[], []]);
         assert.deepEqual(checked, { fresh: 1, drifted: 1, unknown: 0 });
         const reasons = new Map(leftOut!.map(({ geocode, reason }) => [geocode, reason]));
-        assert.match(reasons.get(CHANGED)!, /s of the budget of 0(\.001)? s are left/);
+        assert.match(reasons.get(CHANGED)!, /s of the budget of 0(\.001)? s were left/);
         assert.equal(reasons.get(SAME), 'its model is fresh');
       }
     });

@@ -12,7 +12,7 @@ import type { TrainValidationPatches } from '../../../src/training/patches/patch
 import { groundSeenByBase } from '../../../src/training/train-cell/adapt-cell.js';
 import { kill, until } from '../../jobs/servers.js';
 import { tilewright } from '../../support/command.js';
-import { ingest, testNode } from '../../support/node.js';
+import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 import { serverOf } from './training-server.js';
@@ -121,6 +121,29 @@ test('a region gets a base model and a model of each cell that was also trained 
     assert.deepEqual(again.models[0]!.adaptation!.base, { id, version: own!.version });
     assert.match(await failure({ base: models[1]!.id }), /TW_TRAIN_BASE.*the model of one place/);
   });
+
+  await t.test(
+    'the base of a region of one trained cell also maps the cells without enough data',
+    async () => {
+      const tiny = { name: 'tiny', region: REGIONS.fen, seed: 3, size: { width: 40, height: 40 } };
+      const series = await writeSentinelLikeSeries(join(folder, 'tiny'), {
+        ...{ ...tiny, origin: { x: 390_000, y: 5_780_000 } },
+      });
+      for (const { path } of series)
+        await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+      const { geocode } = models[0]!;
+      const small = (await tilesOf(node)).find((tile) => tile.scene.startsWith('tiny'));
+      const query = { geocode: { in: [geocode, small!.geocode] } };
+      const inputs = { ...INPUTS, epochs: 1, fresh: false, filter: { collections: ['s'], query } };
+      const one = await runProcess<TrainResults>(node, 'train', inputs);
+      assert.equal(one.models.length, 1);
+      assert.notEqual(one.base!.id, one.models[0]!.id);
+      assert.ok(
+        [geocode, small!.geocode].every((cell) => cell.startsWith(one.base!.geocode)),
+        one.base!.geocode,
+      );
+    },
+  );
 
   await t.test('a damaged base is named', async () => {
     const record = (await node.storage.models.get(base.id))!;

@@ -29,10 +29,13 @@ export function exportCommand(): Command {
       'write the tiles of a region as one Cloud Optimized GeoTIFF; if tiles of several dates have data, the newest one counts',
     ),
     [
-      createOption('--output <path>', 'the file to write').makeOptionMandatory(),
+      createOption(
+        '--output <path>',
+        'the file to write; an existing file is replaced',
+      ).makeOptionMandatory(),
       createOption('--layer <model>', 'the tiles that the models of this kind have made')
         .choices(Object.keys(LAYERS))
-        .conflicts('bands'),
+        .conflicts(['bands', 'source']),
       createOption('--bands <list>', 'names of bands, or expressions, such as red,nir or ndvi'),
     ],
   );
@@ -48,7 +51,7 @@ export function exportCommand(): Command {
         client.run<ExportResults>('export', inputs, hooks),
       );
       await client.download(job, results.file, flags.output);
-      if (flags.format === 'json') return printJson({ job, ...results });
+      if (flags.format === 'json') return printJson({ job, ...results, file: flags.output });
       const { width, height, dataType, crs, tiles, seconds } = results;
       print(
         `${flags.output}: ${plural(tiles, 'tile')}, ${width} x ${height} px, ${dataType}, ${crs}, ${formatDuration(seconds)}`,

@@ -42,7 +42,9 @@ export function checkCommand(): Command {
       if (error) return reportJobError(error, flags);
       const { fresh, drifted, unknown, without } = results;
       if (drifted > 0)
-        logToStderr(`"tilewright train ${model} --mode regional --stale" trains the drifted places again`);
+        logToStderr(
+          `"tilewright train ${model} --mode regional --stale" trains the drifted places again; give it the same filter`,
+        );
       if (fresh + drifted + unknown > 0) return;
       logToStderr(
         without > 0

@@ -175,6 +175,9 @@ export function trainCommand(): Command {
   });
 }
 
+/** Maximum number of places that are printed in one line. */
+const MAX_NAMED = 100;
+
 function parseBudget(value: string): number {
   const seconds = parseNumberOption(value);
   if (seconds < 0) throw new InvalidArgumentError('It must be 0 or more.');
@@ -266,7 +269,14 @@ async function printResults(
   );
   for (const line of summariseReasons({ skipped: refused, failed: [] }, asked, 'skipped a source model'))
     print(line);
-  const kept = leftOut.map(({ geocode, reason }) => ({ geocode, model: asked[0], reason }));
+  const overBudget = leftOut.filter(({ drifted }) => drifted).map(({ geocode }) => geocode);
+  if (overBudget.length > 0) {
+    const names = overBudget.slice(0, MAX_NAMED).join(', ');
+    const more = overBudget.length > MAX_NAMED ? ` and ${overBudget.length - MAX_NAMED} others` : '';
+    print(`drifted, and not trained again within the budget: ${names}${more}`);
+  }
+  const others = leftOut.filter(({ drifted }) => !drifted);
+  const kept = others.map(({ geocode, reason }) => ({ geocode, model: asked[0], reason }));
   for (const line of summariseReasons({ skipped: kept, failed: [] }, asked, 'not trained again')) print(line);
   if (checked)
     print(`checked: ${checked.fresh} fresh, ${checked.drifted} drifted, ${checked.unknown} unknown`);
