@@ -26,6 +26,8 @@ export function fitPrior(
   bands: readonly BandName[],
   nearest: Float32Array[],
 ): PriorFit {
+  // The trainability of a cell is decided from masks alone, without bands.
+  if (bands.length === 0) return { means: [] };
   const dates = [date, ...others];
   const clear = dates.map((one) => clearMask(one, bands));
   const means = bands.map((band) =>
