@@ -16,7 +16,7 @@ import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { getModelSpec, type TrainResults } from '../../src/training/index.js';
 import { installTorch } from '../engine/torch.js';
-import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
+import { type BenchOptions, type BenchResult, geometricMean, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
 import { DATES, extentOf, LAND } from '../training/regions.js';
@@ -106,9 +106,9 @@ export async function benchRegional({ short, log }: BenchOptions): Promise<Bench
       result(
         `${name}: error of the base over that of adapted models`,
         '',
-        1 / median(all.map((run) => mean(run.adapted))),
+        1 / median(all.map((run) => geometricMean(run.adapted))),
         {
-          'models of single places': 1 / median(all.map((run) => mean(run.fresh))),
+          'models of single places': 1 / median(all.map((run) => geometricMean(run.fresh))),
         },
       ),
     );
@@ -190,10 +190,6 @@ async function trainRegion(
   };
 }
 
-/** Geometric mean. */
-const mean = (ratios: number[]) =>
-  Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
-
 const TITLES = [
   'places',
   'adapted / base',
@@ -210,12 +206,12 @@ function row(name: string, runs: Run[]): string[] {
   const text = (of: (run: Run) => number) => spreadText(computeSpread(runs.map(of))!, digits);
   return [
     name,
-    text(({ adapted }) => mean(adapted)),
+    text(({ adapted }) => geometricMean(adapted)),
     text(({ adapted }) => (100 * adapted.filter((ratio) => ratio < 1).length) / adapted.length),
     text(({ adapted }) => Math.max(...adapted)),
-    text(({ fresh }) => mean(fresh)),
-    runs.every(({ boosted }) => boosted) ? text(({ boosted }) => mean(boosted!)) : '',
-    runs.every(({ torch }) => torch) ? text(({ torch }) => mean(torch!)) : '',
+    text(({ fresh }) => geometricMean(fresh)),
+    runs.every(({ boosted }) => boosted) ? text(({ boosted }) => geometricMean(boosted!)) : '',
+    runs.every(({ torch }) => torch) ? text(({ torch }) => geometricMean(torch!)) : '',
     text(({ cost }) => cost),
   ];
 }
@@ -224,5 +220,7 @@ function row(name: string, runs: Run[]): string[] {
 function questionRow(name: string, runs: Run[]): string[][] {
   if (runs.some(({ questions }) => QUESTIONS.some((question) => questions[question].length === 0))) return [];
   const text = (of: (run: Run) => number) => spreadText(computeSpread(runs.map(of))!, digits);
-  return [[name, ...QUESTIONS.map((question) => text(({ questions }) => mean(questions[question])))]];
+  return [
+    [name, ...QUESTIONS.map((question) => text(({ questions }) => geometricMean(questions[question])))],
+  ];
 }

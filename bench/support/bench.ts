@@ -40,6 +40,9 @@ export function machine(): Machine {
   };
 }
 
+export const geometricMean = (ratios: number[]): number =>
+  Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
+
 export function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

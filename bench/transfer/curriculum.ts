@@ -9,7 +9,7 @@ import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.j
 import { Client } from '../../src/client/index.js';
 import { openNode } from '../../src/node.js';
 import type { TrainResults } from '../../src/training/index.js';
-import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
+import { type BenchOptions, type BenchResult, geometricMean, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';
 import { ingestReal, plantPlaces } from './places.js';
@@ -97,14 +97,12 @@ const TITLES = [
 /** Medians over the seeds, with minimum and maximum. */
 function row(collection: string, pairs: Pair[]): string[] {
   const text = (of: (pair: Pair) => number) => spreadText(computeSpread(pairs.map(of))!, digits);
-  const mean = (ratios: number[]) =>
-    Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
   return [
     collection,
     text(({ epochs }) => epochs.fresh),
     text(({ epochs }) => epochs.curriculum),
     text(({ seconds }) => seconds.curriculum / seconds.fresh),
-    text(({ errors }) => mean(errors)),
+    text(({ errors }) => geometricMean(errors)),
     text(({ errors }) => (100 * errors.filter((ratio) => ratio < 1).length) / errors.length),
   ];
 }

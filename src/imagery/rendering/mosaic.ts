@@ -110,8 +110,7 @@ export async function mosaic(
   const parts = new Map<string, CellMosaic | undefined>();
   let open = width * height;
   let seen = 0;
-  for await (const found of groups) {
-    const tiles = found.filter((tile) => hasBands(subject.expressions, tile.groups));
+  for await (const tiles of groups) {
     // Cells share no pixel, so they are rendered in parallel; the tiles of one cell are rendered in order.
     const dates = new Map<CellMosaic, TileRecord[]>();
     for (const tile of tiles.slice(0, MAX_TILES - seen)) {
@@ -124,7 +123,8 @@ export async function mosaic(
       [...dates].map(async ([part, ofCell]) => {
         const before = part.unfilledCount;
         for (const tile of ofCell)
-          if (part.unfilledCount > 0) await add(source, tile, part, subject, picture);
+          if (part.unfilledCount > 0 && hasBands(subject.expressions, tile.groups))
+            await add(source, tile, part, subject, picture);
         open -= before - part.unfilledCount;
       }),
     );

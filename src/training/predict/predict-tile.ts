@@ -16,9 +16,7 @@ import type { PredictTask } from './predict-task.js';
 /** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
 const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
 
-/**
- * Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT.
- */
+/** Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT. */
 export async function predictTile(
   tf: Tf,
   spec: ModelSpec,
