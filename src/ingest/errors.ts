@@ -105,6 +105,13 @@ export const noValidPixels = defineError(
   (path: string) => `${path}: no band holds a valid pixel. Check the file, or the nodata value (--nodata).`,
 );
 
+export const outsideRegion = defineError(
+  'TW_INGEST_OUTSIDE_REGION',
+  400,
+  'The scene has no valid pixel in the region of `--bbox`. The scene is left out.',
+  (path: string) => `${path}: it has no valid pixel in the region of --bbox`,
+);
+
 export const tooManyTiles = defineError(
   'TW_INGEST_TOO_MANY_TILES',
   400,

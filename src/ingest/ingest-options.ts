@@ -1,5 +1,5 @@
 /** Options of an ingest, and callbacks for its progress. */
-import type { GridName } from '../grid/index.js';
+import type { Bbox, GridName } from '../grid/index.js';
 import type { DescribeOptions } from './ingest-scene-description.js';
 
 /** Plain JSON. */
@@ -8,6 +8,8 @@ export interface IngestOptions extends Omit<DescribeOptions, 'nodata'> {
   nodata?: number | 'nan';
   grid?: GridName;
   precision?: number;
+  /** Region in degrees. Only its cells are made, each as a whole. West > east crosses the antimeridian. */
+  bbox?: Bbox;
   /** Only lists the tiles that would be made. */
   dryRun?: boolean;
   /** Compression of the blocks of cubes; none by default. */

@@ -12,7 +12,7 @@ export {
 export { toCql2Json } from './cql2/index.js';
 export { badDatetime, slotsUnanswered } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
-export { bboxPolygon } from './geometry/index.js';
+export { bboxPolygon, PreparedGeometry } from './geometry/index.js';
 export { memoizeUntilChange } from './memoize-query.js';
 export {
   checkFilter,
@@ -59,6 +59,7 @@ export {
 } from './stac-documents/index.js';
 export {
   axisOrderHint,
+  checkBbox,
   DATETIME_PATTERNS,
   parseBbox,
   parseDatetime,

@@ -85,6 +85,7 @@ export {
 } from './object-store/index.js';
 export {
   CURSOR_SCHEMA,
+  cellsOfFingerprint,
   checkEncodedTiles,
   decodeTiles,
   type EncodedTiles,

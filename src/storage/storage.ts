@@ -14,18 +14,20 @@ import {
 import { DataFolder, Results, Scratch, VersionGc } from './data-folder/index.js';
 import { checkedName, DiskReserve, type TileVersion, tileFile, tileFolder, tileId } from './files/index.js';
 import type { ObjectStore } from './object-store/index.js';
-import type {
-  CollectionRecord,
-  GroupRecord,
-  ReplicaRecord,
-  SceneRecord,
-  TileRecord,
+import {
+  type CollectionRecord,
+  type GroupRecord,
+  type ReplicaRecord,
+  type SceneRecord,
+  type TileRecord,
+  tileVersions,
 } from './records/index.js';
 import {
   CollectionStore,
   DerivedWrite,
-  isSceneInStore,
-  isSceneIntact,
+  intactCellsInStore,
+  intactCellsOnDisk,
+  type KeepCell,
   ModelStore,
   requireSameCells,
   SceneWrite,
@@ -188,16 +190,21 @@ export class Storage {
   }
 
   /**
-   * Begins to write a scene, new or in place of its former version. `geocodes` are all cells that it may touch. Throws
-   * TW_STORAGE_SCENE_BUSY while another write of it is in progress, TW_STORAGE_COLLECTION_FIXED. The caller ends the write
-   * by `commit` or `abort`.
+   * Begins to write a scene, new or in place of its former tiles. `geocodes` are all cells that it may touch; `keep` selects the other
+   * cells whose tiles stay, by default none. Throws TW_STORAGE_SCENE_BUSY while another write of it is in progress,
+   * TW_STORAGE_COLLECTION_FIXED. The caller ends the write by `commit` or `abort`.
    */
-  async beginScene(wanted: NewCollection, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
+  async beginScene(
+    wanted: NewCollection,
+    scene: string,
+    geocodes: Iterable<string>,
+    keep: KeepCell = () => false,
+  ): Promise<SceneWrite> {
     const collection = await this.collectionFor(wanted);
     const { dir, catalogue, reserve } = this;
     const lock = await this.locks.lockScene(collection.id, scene);
     try {
-      const write = new SceneWrite(dir, catalogue, lock, reserve, collection, scene, geocodes);
+      const write = new SceneWrite(dir, catalogue, lock, reserve, collection, scene, geocodes, keep);
       await write.begin();
       return write;
     } catch (error) {
@@ -207,15 +214,19 @@ export class Storage {
   }
 
   /**
-   * True if all tiles of a scene are complete and undamaged. Reads all their bytes; with an object store, it only compares the
-   * sizes of the objects of this node's tiles.
+   * Returns those of the given cells whose tiles of a scene are complete and undamaged. Reads all bytes of the tiles; with an object store,
+   * it only compares the sizes of the objects of this node's tiles.
    */
-  isSceneIntact({ grid }: CollectionRecord, scene: SceneRecord): Promise<boolean> {
-    const idOf = (geocode: string) => tileId(scene.collection, scene.id, grid, geocode);
+  intactCells(scene: SceneRecord, { grid }: CollectionRecord, cells: string[]): Promise<string[]> {
+    const versions = tileVersions(scene);
+    const tiles = cells.map((geocode) => ({
+      ...{ grid, geocode, version: versions.get(geocode)! },
+      id: tileId(scene.collection, scene.id, grid, geocode),
+    }));
     const { dir, catalogue, tileCache } = this;
     return tileCache
-      ? isSceneInStore(tileCache.objects, catalogue, scene, idOf)
-      : isSceneIntact(dir, catalogue, scene, idOf);
+      ? intactCellsInStore(tileCache.objects, catalogue, tiles)
+      : intactCellsOnDisk(dir, catalogue, tiles);
   }
 
   // Tiles

@@ -4,9 +4,11 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, type Option } from 'commander';
 import type { Client, LogLine, RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
+import type { Bbox } from '../../grid/index.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
+import { parseBbox } from '../../query/index.js';
 import type { CheckResults } from '../../training/index.js';
 import { plural } from '../../utils/plural.js';
 import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
@@ -45,6 +47,14 @@ function bandNames(value: string): Record<string, number> {
   return names;
 }
 
+function boxOption(value: string): Bbox {
+  try {
+    return parseBbox(value);
+  } catch (error) {
+    throw new InvalidArgumentError(`${messageOf(error)}.`);
+  }
+}
+
 /** Parses "400-2500", "400,410,420", or the path of a file with a number for each band. Returns nanometres. */
 function wavelengthList(value: string): number[] {
   const range = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(value.trim());
@@ -78,6 +88,11 @@ function ingestOptions(): Option[] {
       '--precision <n>',
       'length of the geocodes; by default it is chosen so that cells are at least 128 pixels wide',
       parseIntegerOption,
+    ),
+    createOption(
+      '--bbox <w,s,e,n>',
+      'only make the cells that meet this box, in degrees; each is made as a whole, and scenes outside of the box are skipped',
+      boxOption,
     ),
     createOption('--id <id>', 'scene id of a raster that is not a known product'),
     createOption(

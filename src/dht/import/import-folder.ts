@@ -233,7 +233,7 @@ class FolderImport {
             // If another node has imported the scene before this lock was granted, that version stays.
             if (await this.view.catalogue.scenes.has(key)) return {};
             const added = own.map((tile) => withVersion(tile, version));
-            return { added, edits: [{ table: 'scenes', key, record: { ...scene, version } }] };
+            return { added, edits: [{ table: 'scenes', key, record: withSceneVersion(scene, version) }] };
           });
         },
       );
@@ -355,6 +355,11 @@ class FolderImport {
     this.done += tiles;
     this.options.onProgress?.({ done: this.done, total: this.total, bytes: this.files.bytes });
   }
+}
+
+function withSceneVersion(scene: SceneRecord, version: string): SceneRecord {
+  const { earlier } = scene;
+  return { ...scene, version, ...(earlier && { earlier: earlier.map((one) => ({ ...one, version })) }) };
 }
 
 /** The tile with a version of the cluster. `madeAs` keeps its original version, which derived tiles refer to. */

@@ -6,10 +6,11 @@ import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
+import { checkBbox } from '../../query/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { IngestPool, SharedMemory } from '../cut/index.js';
-import { allInputsFailed, ingestFailed } from '../errors.js';
+import { allInputsFailed, ingestFailed, outsideRegion } from '../errors.js';
 import { checkNamePattern } from '../formats/name-pattern/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { type Scene, sourceFiles } from '../ingest-scene-description.js';
@@ -45,7 +46,7 @@ export interface IngestResults {
   failed: { path: string; code: string; message: string }[];
   /** Subfolders that are not products; they were not searched. */
   passedOver: string[];
-  /** With a name pattern only: files whose names do not fit it. */
+  /** With a name pattern or a region only: files whose names do not fit it, and scenes outside of it. */
   skipped?: SkippedFile[];
 }
 
@@ -124,6 +125,7 @@ export class IngestJob {
     this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
     const { fenced, sentAs, paths } = options;
     checkNamePattern(options);
+    if (options.bbox) checkBbox(options.bbox);
     this.finder = inputFinder(options.namePattern);
     if (fenced) this.guard = new PathGuard(allowedFolders);
     if (sentAs !== undefined) this.userNames.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
@@ -159,13 +161,14 @@ export class IngestJob {
 
   private partialResults(): IngestResults {
     const results = this.results.filter(Boolean);
+    const { namePattern, bbox } = this.options;
     return {
       collection: results[0]?.collection ?? null,
       scenes: results,
       tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
       failed: this.failed,
       passedOver: this.passedOver,
-      ...(this.options.namePattern !== undefined && { skipped: this.skipped }),
+      ...((namePattern ?? bbox) !== undefined && { skipped: this.skipped }),
     };
   }
 
@@ -213,12 +216,14 @@ export class IngestJob {
   private async find(path: string): Promise<string[]> {
     const { inputs, passedOver, skipped = [] } = await this.finder.find(path);
     this.passedOver.push(...passedOver.map((folder) => this.toUserNames(folder)));
-    for (const file of skipped) {
-      const named = { path: this.toUserNames(file.path), reason: file.reason };
-      this.skipped.push(named);
-      this.job.log('warning', `${named.path} is skipped: ${named.reason}`);
-    }
+    for (const { path, reason } of skipped) this.skip(path, reason);
     return inputs;
+  }
+
+  private skip(path: string, reason: string): void {
+    const named = { path: this.toUserNames(path), reason };
+    this.skipped.push(named);
+    this.job.log('warning', `${named.path} is skipped: ${named.reason}`);
   }
 
   private async describe(path: string): Promise<{ scenes: Scene[]; scratch: ScratchFolder | undefined }> {
@@ -362,6 +367,10 @@ export class IngestJob {
       return await work();
     } catch (error) {
       if (this.job.signal.aborted) throw error;
+      if (outsideRegion.is(error)) {
+        this.skip(path, 'it has no valid pixel in the region');
+        return null;
+      }
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
       const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };

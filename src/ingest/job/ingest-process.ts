@@ -22,6 +22,14 @@ const INPUTS = {
     },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer', minimum: 1, maximum: 24 },
+    bbox: {
+      type: 'array',
+      items: { type: 'number' },
+      minItems: 4,
+      maxItems: 4,
+      description:
+        'West, south, east and north in degrees. Only the cells of this region are made, each as a whole',
+    },
     dryRun: { type: 'boolean' },
     compress: { enum: ['deflate'] },
     cloudTest: { type: 'boolean' },
@@ -61,7 +69,7 @@ const OUTPUTS = {
     schema: { type: 'array', items: { type: 'string' } },
   },
   skipped: {
-    title: 'Files that do not fit the name pattern, with reasons',
+    title: 'Files that do not fit the name pattern, and scenes outside of the region, with reasons',
     schema: { type: 'array', items: { type: 'object' } },
   },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },

@@ -2,15 +2,18 @@
  * Converts a scene on disk to tiles: finds its cells, decodes its rows through rolling windows, cuts every cell in worker
  * threads, and commits all tiles together.
  */
+
+import type { Bbox } from '../../grid/index.js';
 import { bytesPerSample } from '../../raster/index.js';
-import type { SceneRecord, Storage } from '../../storage/index.js';
+import type { Storage } from '../../storage/index.js';
 import { chooseDetector } from '../cloud/index.js';
 import { type CutResources, cutScene } from '../cut/index.js';
-import { noValidPixels, tileTooLarge } from '../errors.js';
+import { noValidPixels, outsideRegion, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
-import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
+import { coverScene, groupPixelGrids, isCubeGroup, regionFilter, type ScenePlan } from '../plan/index.js';
 import { computeFingerprint, type FileDigests } from './ingest-scene-fingerprint.js';
+import { pendingCells } from './pending-cells.js';
 
 export interface IngestContext extends CutResources {
   storage: Storage;
@@ -22,10 +25,11 @@ export interface IngestContext extends CutResources {
 export interface SceneResult {
   id: string;
   collection: string;
+  /** Tiles of the scene in the region; for a dry run, the cells. */
   tiles: number;
-  /** True if the store already held exactly this scene. */
+  /** True if the store already held exactly these tiles. */
   unchanged: boolean;
-  /** True if an earlier delivery of the scene, or one with other options, was replaced. */
+  /** True if tiles of an earlier delivery of the scene, or of one with other options, were replaced. */
   replaced: boolean;
   warnings: string[];
   /** Dry run only: the cells that the scene touches. Those without a valid pixel would have no tile. */
@@ -34,58 +38,65 @@ export interface SceneResult {
   names?: FileNameFacts[];
 }
 
-/** Ingests one scene. All of its tiles become visible together, or none. */
+/**
+ * Ingests one scene, or its cells in a region. All new tiles become visible together, or none. Tiles of the same fingerprint are not made
+ * again, and cells outside of the region keep their tiles. Throws TW_INGEST_OUTSIDE_REGION.
+ */
 export async function ingestScene(
   context: IngestContext,
   plan: ScenePlan,
-  { dryRun = false, cloudTest = false, compress: compressCubes }: IngestOptions,
+  { dryRun = false, cloudTest = false, compress: compressCubes, bbox: region }: IngestOptions,
   hooks: IngestHooks = {},
 ): Promise<SceneResult> {
   const { storage } = context;
   const { scene, collection, grid } = plan;
   const { precision } = collection;
-  const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
-  const previous = await storage.getScene(collection.id, scene.id);
   const test = chooseDetector(scene, context.cloudModel, cloudTest);
   // The option does not affect other groups, which are always compressed.
   const compress = scene.groups.some(isCubeGroup) ? compressCubes : undefined;
   const settings = { grid: grid.name, precision, test, compress };
   const fingerprint = await computeFingerprint(scene, settings, context.digests, hooks.signal);
-  const resultIfUnchanged = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
-    // A tile that was damaged on disk is made again.
-    if (known?.fingerprint !== fingerprint || !(await storage.isSceneIntact(collection, known)))
-      return undefined;
-    // The record has the warnings of the delivery that made the tiles.
-    return { ...result, tiles: known.geocodes.length, unchanged: true, warnings: scene.warnings };
+  let covered: string[] | undefined;
+  const cover = () => {
+    covered ??= coverRegion(plan, region);
+    return covered;
   };
-  const unchanged = await resultIfUnchanged(previous);
-  if (unchanged) return unchanged;
-
-  const cells = coverScene(scene, grid, precision);
-  rejectLargeTiles(plan, cells);
   const { start, end, platform, warnings } = scene;
-  const replaced = previous !== undefined;
-  if (dryRun)
-    return { ...result, tiles: cells.length, replaced, warnings, geocodes: cells, names: scene.names };
-  hooks.onCells?.(cells.length);
-  const write = await storage.beginScene(collection, scene.id, cells);
-  try {
-    // Another job may have ingested it since the check above.
-    const now = await storage.getScene(collection.id, scene.id);
-    const delivered = now?.version === previous?.version ? undefined : await resultIfUnchanged(now);
-    if (delivered) {
+  for (;;) {
+    const known = await storage.getScene(collection.id, scene.id);
+    const wanted = { storage, collection, grid, known, fingerprint, region, cover };
+    const { cells, present, replaced, keep, regions } = await pendingCells(wanted);
+    const result = { id: scene.id, collection: collection.id, unchanged: false, replaced, warnings };
+    if (cells.length === 0) return { ...result, tiles: present, unchanged: true };
+    if (dryRun) return { ...result, tiles: cover().length, geocodes: cover(), names: scene.names };
+    hooks.onCells?.(cells.length);
+    const write = await storage.beginScene(collection, scene.id, cells, keep);
+    try {
+      // Another job may have ingested it in the meantime.
+      const isSame = (await storage.getScene(collection.id, scene.id))?.version === known?.version;
+      if (!isSame) {
+        await write.abort();
+        continue;
+      }
+      const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
+      await hooks.onRead?.();
+      if (tiles.length + present === 0) throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
+      await write.commit({ fingerprint, start, end, platform, warnings, regions }, tiles);
+      return { ...result, tiles: present + tiles.length };
+    } catch (error) {
       await write.abort();
-      return delivered;
+      throw error;
     }
-    const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
-    await hooks.onRead?.();
-    if (tiles.length === 0) throw noValidPixels(scene.path);
-    await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
-    return { ...result, tiles: tiles.length, replaced, warnings };
-  } catch (error) {
-    await write.abort();
-    throw error;
   }
+}
+
+function coverRegion(plan: ScenePlan, region: Bbox | undefined): string[] {
+  const { scene, collection, grid } = plan;
+  const isWanted = region ? regionFilter(grid, region) : () => true;
+  const cells = coverScene(scene, grid, collection.precision).filter(isWanted);
+  if (cells.length === 0) throw outsideRegion(scene.path);
+  rejectLargeTiles(plan, cells);
+  return cells;
 }
 
 /** A thread holds all bands of a tile, and its files, in memory. Cubes are cut in pieces, into files of at most 4 GiB. */

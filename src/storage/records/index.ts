@@ -8,3 +8,10 @@ export { decodeTiles, type EncodedTiles, TileBatch } from './record-tile-wire-fo
 export * from './record-wavelength-range.js';
 export { CURSOR_SCHEMA, checkEncodedTiles, TILE_RECORD_SCHEMA, TIME_SCHEMA } from './record-wire-schemas.js';
 export type * from './records.js';
+export {
+  cellsOfFingerprint,
+  keptDeliveries,
+  sceneDeliveries,
+  tileVersions,
+  withoutTile,
+} from './scene-deliveries.js';

@@ -1,5 +1,5 @@
 /** Types of the catalogue's records. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
-import type { GridName, PixelSizes } from '../../grid/index.js';
+import type { Bbox, GridName, PixelSizes } from '../../grid/index.js';
 import type { DataType, SpectralTags } from '../../raster/index.js';
 
 /** Operations that make tiles. */
@@ -42,17 +42,25 @@ export interface CollectionRecord {
   createdAt: number;
 }
 
-export interface SceneRecord {
-  id: string;
-  collection: string;
-  /** Version of all its tiles. */
+/** The tiles of a scene that were committed together. */
+export interface SceneDelivery {
   version: string;
   /** Digest of the input pixels and of every option that affects the tiles; equal fingerprints make equal tiles. */
   fingerprint: string;
+  geocodes: string[];
+}
+
+/** `version` and `fingerprint` are those of the latest delivery, `geocodes` the cells of all its tiles. */
+export interface SceneRecord extends SceneDelivery {
+  id: string;
+  collection: string;
+  /** Regions whose cells the deliveries of this fingerprint have made. Absent if the whole scene was ingested. */
+  regions?: Bbox[];
+  /** The tiles that earlier deliveries have made and later ones, of other regions, have kept. */
+  earlier?: SceneDelivery[];
   start: number;
   end: number;
   platform: string | null;
-  geocodes: string[];
   warnings: string[];
   committedAt: number;
 }

@@ -18,7 +18,12 @@ import {
   tileId,
   VERSION_DEPTH,
 } from '../files/index.js';
-import type { ModelVersionRecord, SceneRecord, TileRecord } from '../records/index.js';
+import {
+  type ModelVersionRecord,
+  type SceneRecord,
+  type TileRecord,
+  tileVersions,
+} from '../records/index.js';
 import type { Storage } from '../storage.js';
 import { versionsOf } from '../write/index.js';
 import { type ExpectedFile, ObjectVerifier, type Problem } from './verify-objects.js';
@@ -89,7 +94,7 @@ class Verification {
   private readonly dir: string;
   private readonly isOwn: NonNullable<VerifyOptions['isOwn']>;
   private readonly objects: ObjectVerifier | undefined;
-  private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
+  private scene: { record: SceneRecord; versions: Map<string, string> } | undefined;
 
   constructor(
     private readonly storage: Storage,
@@ -186,23 +191,23 @@ class Verification {
 
   /** True if the tile's scene names it. Tiles arrive in the order of their ids, so each scene is read about once. */
   private async sceneNames(tile: TileRecord): Promise<boolean> {
-    const { collection, scene, version } = tile;
+    const { collection, scene, geocode, version } = tile;
+    const isNamed = () => this.scene?.versions.get(geocode) === version;
     const cached = this.scene?.record;
-    if (cached?.id !== scene || cached.collection !== collection || cached.version !== version) {
-      const record = await this.readIntact(this.storage.catalogue.scenes, sceneKey(collection, scene));
-      this.scene = record && { record, geocodes: new Set(record.geocodes) };
-    }
-    return this.scene?.record.version === version && this.scene.geocodes.has(tile.geocode);
+    if (cached?.id === scene && cached.collection === collection && isNamed()) return true;
+    const record = await this.readIntact(this.storage.catalogue.scenes, sceneKey(collection, scene));
+    this.scene = record && { record, versions: tileVersions(record) };
+    return isNamed();
   }
 
   private async verifySceneTiles(scene: SceneRecord): Promise<void> {
     const { catalogue } = this.storage;
     const grid = (await this.readIntact(catalogue.collections, scene.collection))?.grid;
     if (!grid) return this.problem('missing', `collections ${scene.collection}`);
-    for (const geocode of scene.geocodes) {
+    for (const [geocode, version] of tileVersions(scene)) {
       if (!this.isOwn({ grid, geocode })) continue;
       const id = tileId(scene.collection, scene.id, grid, geocode);
-      if ((await this.readIntactTile(id))?.version === scene.version) continue;
+      if ((await this.readIntactTile(id))?.version === version) continue;
       const now = await this.readIntact(catalogue.scenes, sceneKey(scene.collection, scene.id));
       if (now?.version === scene.version && this.isOwn({ grid, geocode }))
         this.problem('missing', `tiles ${id}`);

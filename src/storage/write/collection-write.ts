@@ -3,7 +3,7 @@ import { type Catalogue, sceneKey } from '../catalogue/index.js';
 import { type Commit, type LockManager, type RecordEdit, type WriteLock, withLock } from '../commit/index.js';
 import { collectionFixed, collectionNotFound, sceneBusy, sceneNotFound, tileNotFound } from '../errors.js';
 import { type TileVersion, tileId } from '../files/index.js';
-import type { CollectionRecord, TileRecord } from '../records/index.js';
+import { type CollectionRecord, type TileRecord, tileVersions, withoutTile } from '../records/index.js';
 import { textureDeletions } from './storage-write-texture.js';
 
 const BATCH_TILES = 1000;
@@ -102,8 +102,7 @@ export class CollectionStore {
 
   /**
    * Deletes a tile. `get` returns its record, which another node may have. The same batch removes a raw tile from its scene's record, and
-   * deletes that record with the last tile. The scene loses its fingerprint, so the same delivery restores the tile. Throws
-   * TW_STORAGE_NO_TILE.
+   * deletes that record with the last tile, see `withoutTile`. Throws TW_STORAGE_NO_TILE.
    */
   async deleteTile(id: string, get: GetTile = (tile) => this.catalogue.tiles.get(tile)): Promise<void> {
     const tile = await get(id);
@@ -119,8 +118,7 @@ export class CollectionStore {
         const record = isRaw ? await this.catalogue.scenes.get(key) : undefined;
         const textures = await textureDeletions(this.catalogue, collection, [current]);
         if (!record) return { removed: [current], edits: textures };
-        const geocodes = record.geocodes.filter((geocode) => geocode !== current.geocode);
-        const left = geocodes.length > 0 ? { ...record, fingerprint: '', geocodes } : null;
+        const left = withoutTile(record, current.geocode);
         return { removed: [current], edits: [{ table: 'scenes', key, record: left }, ...textures] };
       }),
     );
@@ -162,8 +160,10 @@ export async function tilesOfScene(
   const [scene] = await catalogue.scenes.scanMany([sceneKey(id, sceneId)]);
   if (!scene) return [];
   if (scene.record) {
-    const { geocodes, version } = scene.record;
-    return geocodes.map((geocode) => ({ id: tileId(id, sceneId, grid, geocode), grid, geocode, version }));
+    return [...tileVersions(scene.record)].map(([geocode, version]) => ({
+      ...{ grid, geocode, version },
+      id: tileId(id, sceneId, grid, geocode),
+    }));
   }
   const tiles: TileVersion[] = [];
   for await (const { record } of catalogue.tiles.scan({ prefix: `${id}_${sceneId}_` }))

@@ -5,8 +5,8 @@
  */
 
 export * from './collection-write.js';
-export { SceneWrite } from './scene-write.js';
-export { isSceneInStore, isSceneIntact } from './scene-write-integrity.js';
+export { type KeepCell, SceneWrite } from './scene-write.js';
+export { intactCellsInStore, intactCellsOnDisk } from './scene-write-integrity.js';
 export { DerivedWrite, type ObsoleteTile } from './storage-write-derived.js';
 export { ModelStore, type NewModel } from './storage-write-model.js';
 export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './storage-write-model-versions.js';

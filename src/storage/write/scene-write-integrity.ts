@@ -1,44 +1,43 @@
-/** Checks whether a committed scene is complete, before the same delivery is skipped. */
+/** Checks which tiles of a committed scene are complete, before the same delivery skips them. */
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/index.js';
-import { filesOf, isIntact, onDisk } from '../files/index.js';
+import { filesOf, isIntact, onDisk, type TileVersion } from '../files/index.js';
 import type { ObjectStore } from '../object-store/index.js';
-import type { SceneRecord } from '../records/index.js';
 
 const CONCURRENCY = 16;
 
-/** True if every tile of a scene has an intact record, and every file the bytes that were written. */
-export async function isSceneIntact(
+/** Returns the cells whose tile has an intact record, and every file the bytes that were written. */
+export async function intactCellsOnDisk(
   dir: string,
-  { tiles }: Catalogue,
-  scene: SceneRecord,
-  idOf: (geocode: string) => string,
-): Promise<boolean> {
-  for (const geocode of scene.geocodes) {
-    const [scanned] = await tiles.scanMany([idOf(geocode)]);
+  { tiles: table }: Catalogue,
+  tiles: TileVersion[],
+): Promise<string[]> {
+  const intact: string[] = [];
+  for (const { id, geocode, version } of tiles) {
+    const [scanned] = await table.scanMany([id]);
     const tile = scanned?.record;
-    if (tile?.version !== scene.version) return false;
+    if (tile?.version !== version) continue;
+    let isWhole = true;
     for (const file of filesOf(tile))
-      if (!(await onDisk(dir, () => isIntact(join(dir, file.path), file)))) return false;
+      isWhole &&= await onDisk(dir, () => isIntact(join(dir, file.path), file));
+    if (isWhole) intact.push(geocode);
   }
-  return true;
+  return intact;
 }
 
-/** For a scene in an object store: true if each of its tiles in this node's catalogue has all files there, by their sizes. */
-export async function isSceneInStore(
+/** For tiles in an object store: the cells of other nodes, and those whose tile in this node's catalogue has all files, by their sizes. */
+export async function intactCellsInStore(
   objects: ObjectStore,
-  { tiles }: Catalogue,
-  scene: SceneRecord,
-  idOf: (geocode: string) => string,
-): Promise<boolean> {
-  const areStored = await mapConcurrent(scene.geocodes, CONCURRENCY, async (geocode) => {
-    const tile = await tiles.get(idOf(geocode));
-    // Other nodes own the other tiles.
-    if (tile?.version !== scene.version) return true;
+  { tiles: table }: Catalogue,
+  tiles: TileVersion[],
+): Promise<string[]> {
+  const areStored = await mapConcurrent(tiles, CONCURRENCY, async ({ id, version }) => {
+    const tile = await table.get(id);
+    if (tile?.version !== version) return true;
     for (const { path, bytes } of filesOf(tile))
       if ((await objects.head(path))?.bytes !== bytes) return false;
     return true;
   });
-  return areStored.every((isStored) => isStored);
+  return tiles.flatMap(({ geocode }, i) => (areStored[i] ? [geocode] : []));
 }

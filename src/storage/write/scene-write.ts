@@ -2,13 +2,25 @@
 import { type Catalogue, sceneKey } from '../catalogue/index.js';
 import { type Commit, type RecordEdit, StagedVersions, type WriteLock } from '../commit/index.js';
 import { sceneWriteMisuse } from '../errors.js';
-import { checkedName, type DiskReserve, tileFolder, tileId } from '../files/index.js';
-import type { CollectionRecord, SceneRecord, TileRecord } from '../records/index.js';
+import { checkedName, type DiskReserve, type TileVersion, tileFolder, tileId } from '../files/index.js';
+import {
+  type CollectionRecord,
+  keptDeliveries,
+  type SceneDelivery,
+  type SceneRecord,
+  type TileRecord,
+} from '../records/index.js';
 import { requireSameCells, tilesOfScene } from './collection-write.js';
 import { textureDeletions } from './storage-write-texture.js';
 
 /** The part of a scene's record that its delivery determines. */
-export type SceneMetadata = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;
+export type SceneMetadata = Pick<
+  SceneRecord,
+  'fingerprint' | 'start' | 'end' | 'platform' | 'warnings' | 'regions'
+>;
+
+/** Selects the cells outside of a write whose tiles it keeps. */
+export type KeepCell = (geocode: string) => boolean;
 
 /** Invariant: no tile of this write is in the table `tiles`, and so in a search, before the batch of the commit is on disk. */
 export class SceneWrite {
@@ -25,6 +37,7 @@ export class SceneWrite {
     readonly collection: CollectionRecord,
     readonly scene: string,
     geocodes: Iterable<string>,
+    private readonly keep: KeepCell,
   ) {
     checkedName('scene id', scene);
     this.versions = new StagedVersions(dir, catalogue, lock);
@@ -79,9 +92,9 @@ export class SceneWrite {
   }
 
   /**
-   * Makes the scene visible in one synced batch: its record and its tiles replace all tiles of its former version, including those of cells
-   * that this version lacks. `tiles` are exactly the published ones. Cells that were begun but have no tile are dropped. The first
-   * scene of a collection adds the collection's record.
+   * Makes the scene visible in one synced batch: its record and its tiles replace the former tiles, also those of cells without a new
+   * tile, except those that `keep` selects among the cells that were not begun. `tiles` are exactly the published ones. The first scene of
+   * a collection adds the collection's record.
    */
   async commit(facts: SceneMetadata, tiles: TileRecord[]): Promise<SceneRecord> {
     this.requireOpen();
@@ -89,18 +102,23 @@ export class SceneWrite {
     const published = this.versions.inState('published').length;
     if (tiles.length !== published || new Set(tiles.map((tile) => tile.id)).size !== tiles.length)
       throw this.misuse(`${published} tiles are published, but ${tiles.length} committed`);
-    const scene: SceneRecord = {
+    const made = {
       id: this.scene,
       collection: this.collection.id,
       version: this.version,
       ...facts,
-      geocodes: tiles.map((tile) => tile.geocode).sort(),
+      geocodes: tiles.map((tile) => tile.geocode),
       committedAt: Date.now(),
     };
+    let scene: SceneRecord = made;
     this.ended = true;
     try {
       await this.versions.remove(this.versions.inState('staged'));
-      await this.versions.commit([...this.folders.values()], () => this.replacement(scene, tiles));
+      await this.versions.commit([...this.folders.values()], async () => {
+        const former = await this.formerTiles();
+        scene = withKept(made, former.kept);
+        return this.replacement(scene, tiles, former.replaced);
+      });
     } catch (error) {
       this.ended = false;
       throw error;
@@ -120,13 +138,28 @@ export class SceneWrite {
     }
   }
 
-  private async replacement(scene: SceneRecord, added: TileRecord[]): Promise<Commit> {
+  private async formerTiles(): Promise<{ replaced: TileVersion[]; kept: SceneDelivery[] }> {
+    const { catalogue, collection, scene } = this;
+    const tiles = await tilesOfScene(catalogue, collection, scene);
+    const isKept = (geocode: string) => !this.folders.has(geocode) && this.keep(geocode);
+    const replaced = tiles.filter(({ geocode }) => !isKept(geocode));
+    if (replaced.length === tiles.length) return { replaced, kept: [] };
+    const [scanned] = await catalogue.scenes.scanMany([sceneKey(collection.id, scene)]);
+    // A tile whose scene has a damaged record is made again by its next delivery.
+    const unknown = byVersion(tiles.filter(({ geocode }) => isKept(geocode)));
+    return { replaced, kept: scanned?.record ? keptDeliveries(scanned.record, isKept) : unknown };
+  }
+
+  private async replacement(
+    scene: SceneRecord,
+    added: TileRecord[],
+    removed: TileVersion[],
+  ): Promise<Commit> {
     const { collection } = this;
     const existing = await this.catalogue.collections.get(collection.id);
     if (existing) requireSameCells(existing, collection);
     const edits: RecordEdit[] = [{ table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene }];
     if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
-    const removed = await tilesOfScene(this.catalogue, collection, scene.id);
     edits.push(...(await textureDeletions(this.catalogue, collection.id, removed)));
     return { removed, added, edits };
   }
@@ -162,4 +195,17 @@ export class SceneWrite {
   private misuse(detail: string) {
     return sceneWriteMisuse(this.scene, detail);
   }
+}
+
+function byVersion(tiles: TileVersion[]): SceneDelivery[] {
+  const versions = [...new Set(tiles.map(({ version }) => version))];
+  return versions.map((version) => ({
+    ...{ version, fingerprint: '' },
+    geocodes: tiles.filter((tile) => tile.version === version).map(({ geocode }) => geocode),
+  }));
+}
+
+function withKept(scene: SceneRecord, earlier: SceneDelivery[]): SceneRecord {
+  const geocodes = [...scene.geocodes, ...earlier.flatMap((delivery) => delivery.geocodes)].sort();
+  return { ...scene, geocodes, ...(earlier.length > 0 && { earlier }) };
 }
