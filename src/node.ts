@@ -35,6 +35,7 @@ import { IngestPool, ingestProcess } from './ingest/index.js';
 import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';
 import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
+import type { HostPolicy } from './remote/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
 import {
   checkProcess,
@@ -69,6 +70,8 @@ export interface NodeConfig extends ProxyOptions {
   rateLimit?: number;
   /** Folders from which `POST /ingest` may read. */
   allowFolders?: string[];
+  /** Hosts that scenes may be fetched from; none by default. */
+  hosts?: HostPolicy;
   /** Maximum bytes of an uploaded file. */
   maxUpload?: number;
   /** Structured request log on stderr. */
@@ -127,6 +130,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     cores,
     cloudModel,
     allowFolders: allowedFolders = [],
+    hosts,
     log = false,
     resume,
     signal,
@@ -167,7 +171,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     () => imagery.close(),
   );
   const processes = [
-    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, metrics: metrics.ingest }),
+    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, hosts, metrics: metrics.ingest }),
     fillProcess(derive),
     splitProcess(derive),
     coalesceProcess(derive),

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { Client, decodeText, FileBody, httpTransport, type Transport } from '../client/index.js';
-import type { TilewrightNode } from '../node.js';
+import type { NodeConfig, TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
 import { defaultResources, type TargetOptions } from './options/index.js';
@@ -15,7 +15,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-type ConnectionOptions = Omit<TargetOptions, 'format'>;
+type ConnectionOptions = Omit<TargetOptions, 'format'> & Pick<NodeConfig, 'hosts'>;
 
 /** True also for a folder that this user may not read: opening it reports the reason. */
 export function hasDataFolder(dir: string): boolean {

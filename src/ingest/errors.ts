@@ -284,3 +284,19 @@ export const pathNotAllowed = defineError(
       ? `${path} cannot be read, because ${entry} beside or below it is a link, not a regular file, or too deep; put regular files there first`
       : `${path} is missing, is or holds a link, leads out of the folders that may be read, or was changed while it was read; put regular files there first`,
 );
+
+export const missingAsset = defineError(
+  'TW_INGEST_MISSING_ASSET',
+  400,
+  'A STAC Item has no GeoTIFF of a name that `--bands` requests. The message lists the keys of its GeoTIFFs.',
+  (url: string, item: string, name: string, keys: string[]) =>
+    `${item} (${url}) has no GeoTIFF named ${name}; it has ${keys.slice(0, 40).join(', ') || 'none'}`,
+);
+
+export const noReadableAsset = defineError(
+  'TW_INGEST_NO_READABLE_ASSET',
+  400,
+  'None of the assets of a STAC Item is a GeoTIFF with data that can be read over HTTP. Download the scene, and ingest it from the disk.',
+  (url: string, item: string) =>
+    `${item} (${url}) has no asset that is a GeoTIFF with data; download the scene, and ingest it from the disk`,
+);

@@ -16,6 +16,7 @@ export {
 } from './crs/index.js';
 export { otherEnviFile, readEnviLibrary } from './envi/index.js';
 export {
+  type ByteReader,
   detectFileType,
   type FileType,
   type GeoreferencingOverride,
@@ -23,6 +24,7 @@ export {
   readSmallFile,
   readStart,
   SIGNATURE_BYTES,
+  type SourceFile,
 } from './file-access/index.js';
 export { withGdalSignal } from './gdal/index.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf/index.js';
@@ -45,7 +47,7 @@ export {
   toNanometres,
   type XmlElement,
 } from './metadata/index.js';
-export { openRaster } from './open-raster.js';
+export { openRaster, readTiffFrom } from './open-raster.js';
 export {
   allocatePixels,
   applyQualityLookup,
@@ -78,7 +80,7 @@ export {
   readWindow,
   readWindowInto,
 } from './read-raster.js';
-export { alignToBlocks, maskPath } from './tiff/index.js';
+export { alignToBlocks, blocksOfWindow, isTiff, maskPath, withOnlyBlocks } from './tiff/index.js';
 export {
   type AssembledFile,
   type CogImage,

@@ -10,6 +10,7 @@ import {
   unsupported,
 } from './errors.js';
 import {
+  type ByteReader,
   describeSignature,
   detectFileType,
   type GeoreferencingOverride,
@@ -122,6 +123,16 @@ export function detectRasterType(path: string): Promise<RasterType> {
 const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
 const ENVI_ADVICE =
   'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';
+
+/**
+ * Reads the header of a TIFF through a reader of its bytes, with a mask in the same file. Throws TW_RASTER_NOT_TIFF for other formats, and
+ * the errors of `openRaster`.
+ */
+export async function readTiffFrom(file: SourceFile<ByteReader>): Promise<RasterHeader> {
+  if (detectFileType(file.start) === 'tiff') return readTiffHeader(file);
+  const { found, advice } = describeSignature(file.start);
+  throw notTiff(file.path, found, advice);
+}
 
 function rasterTypeOfFile({ path, start }: SourceFile): RasterType {
   const kind = detectFileType(start);

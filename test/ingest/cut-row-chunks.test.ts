@@ -11,7 +11,7 @@ import { SharedMemory } from '../../src/ingest/cut/cut-shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import type { Scene } from '../../src/ingest/ingest-scene-description.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
-import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-rows.js';
+import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-window.js';
 import { encodeCog, type RasterHeader, readRowsOfRasters, viewPixels } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 

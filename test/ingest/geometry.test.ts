@@ -7,7 +7,7 @@ import { gridToSourceTransform } from '../../src/ingest/georeferencing/georefere
 import { measurePixelSize } from '../../src/ingest/georeferencing/georeferenced-pixel-size.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import { scenePrecision } from '../../src/ingest/plan/plan-scene-tiles.js';
-import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-rows.js';
+import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-window.js';
 import { buildControlGrid, type ControlGrid, crsFromEpsg, mapToPixel, warp } from '../../src/raster/index.js';
 import { headerOf, type Placed, rasterAround, rasters, sceneOf } from './geometry-rasters.js';
 import { cover, precisions } from './scene-cover.js';

@@ -6,7 +6,7 @@ import type { Client, LogLine, RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Bbox } from '../../grid/index.js';
 import { formatDuration } from '../../html/index.js';
-import type { IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
+import type { IngestInputs, IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import { parseBbox } from '../../query/index.js';
 import type { CheckResults } from '../../training/index.js';
@@ -30,15 +30,19 @@ import {
 } from '../options/index.js';
 import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
 import { hasStdoutFailed } from '../output/stdio.js';
+import { appendList, type RemoteFlags, remoteInputs, remoteOptions } from './ingest-remote-options.js';
 import { checkSummary } from './training/check-command-summary.js';
 
-type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean; check?: string };
+type IngestFlags = TargetOptions &
+  IngestOptions &
+  RemoteFlags & { watch?: boolean; upload?: boolean; check?: string };
 
 const numberOrNan = (value: string): number | 'nan' =>
   value.trim().toLowerCase() === 'nan' ? 'nan' : parseNumberOption(value);
 
-/** Parses "red=3,nir=4". */
-function bandNames(value: string): Record<string, number> {
+/** Parses "red=3,nir=4", or a list of names for `--from-stac`. */
+function bandNames(value: string): Record<string, number> | string[] {
+  if (!value.includes('=')) return appendList(value, undefined);
   const pairs = value.split(',').map((pair) => /^([\w.-]+)=(\d+)$/.exec(pair.trim()));
   if (pairs.includes(null))
     throw new InvalidArgumentError('It must be a list of names with band numbers, such as red=3,nir=4.');
@@ -99,7 +103,7 @@ function ingestOptions(): Option[] {
       '--datetime <time>',
       'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
     ),
-    createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
+    createOption('--bands <names>', 'names of bands, such as red=3,nir=4; with --from-stac, the bands to read, such as red,nir,scl', bandNames),
     createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
     createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
     createOption('--offset <value>', 'see --scale', parseNumberOption),
@@ -144,9 +148,10 @@ export function ingestCommand(): Command {
   const command = addOptions(
     new Command('ingest')
       .description('cut scenes into tiles')
-      .argument('<path...>', 'raster files, archives, products as delivered, or folders of these'),
+      .argument('[path...]', 'raster files, archives, products as delivered, or folders of these'),
     [
       ...inputs,
+      ...remoteOptions(),
       createOption(
         '--watch',
         'keep running and ingest new files in the folders; with --format json, print one line for each batch',
@@ -165,17 +170,25 @@ export function ingestCommand(): Command {
   );
   return withTarget(withResources(withCloudModel(command))).action(
     async (paths: string[], flags: IngestFlags) => {
-      await requireOptions(flags);
-      await requireInputs(paths, flags);
+      const { fromStac, allowHost: hosts = [] } = flags;
+      const fail = (text: string): never => command.error(text);
+      if ((paths.length === 0) === (fromStac === undefined))
+        fail('error: name files or folders, or a catalog with --from-stac, but not both');
+      const options = remoteInputs(flags, optionValues(inputs, flags), fail);
+      if (fromStac === undefined) {
+        await requireOptions(flags);
+        await requireInputs(paths, flags);
+      }
       return withConnection(
-        flags,
+        // A node in this process may fetch from all public hosts, because its user names them.
+        { ...flags, hosts: { hosts, anyPublic: true } },
         async (target) => {
           const signal = interruptSignal();
           const send = (found: string[]) =>
             ingest(
               target.client,
               found,
-              optionValues(inputs, flags),
+              options,
               flags.upload ? uploadAll : ingestPaths,
               signal,
             );
@@ -234,7 +247,7 @@ async function checkModels(
 async function ingest(
   client: Client,
   paths: string[],
-  options: IngestOptions,
+  options: Partial<IngestInputs>,
   send: typeof ingestPaths,
   signal: AbortSignal,
 ): Promise<Timed<IngestResults>> {
@@ -349,10 +362,10 @@ async function watch(
 async function ingestPaths(
   client: Client,
   paths: string[],
-  options: IngestOptions,
+  options: Partial<IngestInputs>,
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
-  const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
+  const inputs = { ...options, ...(paths.length > 0 && { paths: paths.map((path) => resolve(path)) }) };
   // Even if every scene failed, each scene is reported with its reason.
   return (await outcomeOf<IngestResults>(client.run('ingest', inputs, hooks))).results;
 }
@@ -387,7 +400,7 @@ async function findFilesToUpload(paths: string[], namePattern: string | undefine
 async function uploadAll(
   client: Client,
   paths: string[],
-  options: IngestOptions,
+  options: Partial<IngestInputs>,
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const { sideFilesOf } = await import('../../ingest/index.js');
@@ -421,10 +434,11 @@ async function uploadAll(
 }
 
 function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
-  for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [] } of scenes) {
+  for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [], fetch } of scenes) {
     if (geocodes) {
+      const read = fetch ? `, ${plural(fetch.requests, 'request')}, ${(fetch.bytes / 1e6).toFixed(1)} MB` : '';
       print(
-        `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}`,
+        `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}${read}`,
       );
       for (const { file, ...facts } of names) {
         const texts = Object.entries(facts).map(([name, value]) => `${name} ${value}`);

@@ -20,11 +20,13 @@ import {
   withResources,
 } from '../options/index.js';
 import { logToStderr, printJson } from '../output/index.js';
+import { appendList } from './ingest-remote-options.js';
 
 interface ServeFlags extends CommonOptions, Omit<NodeConfig, 'cluster'> {
   host: string;
   port: number;
   allowFolder: string[];
+  allowHost: string[];
   store?: string;
   etcd?: string;
   clusterName: string;
@@ -147,6 +149,12 @@ export function serveCommand(): Command {
     createOption('--allow-folder <dir>', 'folder from which POST /ingest may read; can be repeated')
       .argParser(append)
       .default([], 'none'),
+    createOption(
+      '--allow-host <host>',
+      'host from which ingest may fetch scenes: host, host:port or *.domain; can be repeated',
+    )
+      .argParser(appendList)
+      .default([], 'none'),
     createOption('--max-upload <size>', 'maximum size of an uploaded file', parseBytesOption).default(
       20e9,
       '20GB',
@@ -157,7 +165,7 @@ export function serveCommand(): Command {
     rejectExampleSecrets(flags, command);
     const signal = stopSignal();
     const cluster = clusterConfig(flags, command);
-    const { allowFolder: allowFolders, host, port, token, readToken } = flags;
+    const { allowFolder: allowFolders, allowHost: hosts, host, port, token, readToken } = flags;
     const { openNode } = await import('../../node.js');
     const { reservePort, readProxyOptions } = await import('../../api/index.js');
     readProxyOptions(flags, token ?? readToken);
@@ -166,6 +174,7 @@ export function serveCommand(): Command {
     const node = await openNode({
       ...flags,
       allowFolders,
+      hosts: { hosts, anyPublic: false },
       ...(cluster && { cluster }),
       log: true,
       resume: true,

@@ -1,12 +1,13 @@
 /** One run of the ingest process. */
 import { rm } from 'node:fs/promises';
-import { basename, dirname, join, parse } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
+import { type HostPolicy, type RemoteItem, withoutSecrets } from '../../remote/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { IngestPool, SharedMemory } from '../cut/index.js';
@@ -15,6 +16,7 @@ import { checkNamePattern } from '../formats/name-pattern/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { type Scene, sourceFiles } from '../ingest-scene-description.js';
 import {
+  fileOfArchive,
   type InputFinder,
   inputFinder,
   isArchive,
@@ -24,13 +26,17 @@ import {
 } from '../inputs/index.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
+import { planFetch, type RemoteSource } from '../remote/index.js';
 import { DuplicateSceneGuard } from './ingest-duplicate-scenes.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
+import { remoteDigests, RemoteScenes, type StacSource } from './remote-scenes.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
-  paths: string[];
+  paths?: string[];
+  /** Scenes of a remote catalog; `bbox` selects both scenes and cells. */
+  stac?: StacSource;
   /**
    * True if the job may read only from the allowed folders, as of the time when it runs. Set by the server, not by its users.
    */
@@ -59,6 +65,8 @@ export interface IngestProcessContext {
   metrics?: IngestMetrics;
   /** Real paths of the folders that users other than the owner of the node may have read; none by default. */
   allowedFolders?: string[];
+  /** Hosts that scenes may be fetched from; none by default. */
+  hosts?: HostPolicy;
 }
 
 /** Prefix of the log lines about a scene that is about to be cut. */
@@ -67,6 +75,8 @@ export const PLAN_PREFIX = 'plan: ';
 /** A restart of etcd or the election of a leader takes less than this; after it, a scene fails. */
 const ETCD_RETRY_TIMEOUT_MS = 120_000;
 const ETCD_RETRY_INTERVAL_MS = 1000;
+
+const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
 
 /** Number of failures that the error of a job lists if all scenes failed. */
 const MAX_REASONS_IN_ERROR = 3;
@@ -78,11 +88,12 @@ const MAX_CONCURRENT_SCENES = 4;
 interface FoundScene {
   index: number;
   scene: Scene;
+  remote?: RemoteSource;
   /** Folder that is removed when its last scene has ended. */
   scratch: ScratchFolder | undefined;
 }
 
-/** The files of an archive while its scenes are in progress. */
+/** The files of an archive or of a remote Item while its scenes are in progress. */
 interface ScratchFolder {
   folder: string;
   scenes: number;
@@ -106,15 +117,16 @@ export class IngestJob {
   /** Collections as they would be after the scenes of a dry run so far. */
   private readonly dryRunCollections = new Map<string, CollectionRecord>();
   private readonly guard: PathGuard | undefined;
+  private readonly remote: RemoteScenes | undefined;
   /** Names of users for files and folders that only the server knows, innermost first. */
-  private readonly userNames: [path: string, name: string][] = [];
+  private userNames: [path: string, name: string][] = [];
   private inputs = 0;
   private readonly sceneProgress = new SceneShares();
   private inputsDescribed = 0;
   private readonly metrics: IngestMetrics | undefined;
 
   constructor(
-    { storage, workers: pool, cloudModel, metrics, allowedFolders = [] }: IngestProcessContext,
+    { storage, workers: pool, cloudModel, metrics, allowedFolders = [], hosts = NO_HOSTS }: IngestProcessContext,
     memory: SharedMemory,
     firstSceneLock: FirstSceneLock,
     private readonly options: IngestInputs,
@@ -123,12 +135,13 @@ export class IngestJob {
     this.context = { storage, pool, memory, cloudModel, digests: new Map() };
     this.metrics = metrics;
     this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
-    const { fenced, sentAs, paths } = options;
+    const { fenced, sentAs, paths = [], stac } = options;
     checkNamePattern(options);
     if (options.bbox) checkBbox(options.bbox);
     this.finder = inputFinder(options.namePattern);
     if (fenced) this.guard = new PathGuard(allowedFolders);
-    if (sentAs !== undefined) this.userNames.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
+    if (stac) this.remote = new RemoteScenes(storage, hosts, stac, describeOptions(options), job);
+    if (sentAs !== undefined) this.userNames.push([paths[0]!, sentAs], [dirname(paths[0]!), sentAs]);
   }
 
   async run(): Promise<IngestResults> {
@@ -151,6 +164,7 @@ export class IngestJob {
     const concurrency = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
     const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, ingestScenes));
     for (const scratch of this.unpacked) await this.remove(scratch);
+    this.remote?.close();
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
     this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
@@ -196,11 +210,13 @@ export class IngestJob {
 
   private async *scenes(): AsyncGenerator<FoundScene> {
     const inputs: string[] = [];
-    for (const path of this.options.paths) {
+    const { paths = [] } = this.options;
+    for (const path of paths) {
       const found = await this.recordFailure(path, async () => this.find(await this.resolveAllowed(path)));
       inputs.push(...(found ?? []));
     }
-    this.inputs = inputs.length;
+    const items = (await this.remote?.find()) ?? [];
+    this.inputs = inputs.length + items.length;
     for (const input of inputs) {
       this.job.signal.throwIfAborted();
       const found = await this.recordFailure(input, () => this.describe(input));
@@ -210,6 +226,47 @@ export class IngestJob {
       const indexes = scenes.map(() => this.sceneProgress.add());
       for (const [i, scene] of scenes.entries()) yield { index: indexes[i]!, scene, scratch };
     }
+    for (const item of items) {
+      this.job.signal.throwIfAborted();
+      const found = await this.recordFailure(item.url, () => this.describeItem(this.remote!, item));
+      this.inputsDescribed++;
+      const index = this.sceneProgress.add();
+      if (found && 'unchanged' in found) this.addResult(index, found);
+      else if (found) yield { index, ...found };
+    }
+  }
+
+  /** Opens the files of a remote Item, unless it is stored and unchanged. */
+  private async describeItem(remote: RemoteScenes, item: RemoteItem): Promise<SceneResult | Omit<FoundScene, 'index'>> {
+    const unchanged = await remote.unchanged(item);
+    if (unchanged) return unchanged;
+    const opened = await remote.open(item);
+    const scratch = { folder: opened.folder, scenes: 1 };
+    this.unpacked.add(scratch);
+    for (const [path, { url }] of opened.files) this.userNames.push([path, withoutSecrets(url)]);
+    this.userNames.push([opened.folder, item.url]);
+    try {
+      const [scene] = await this.scenesOf(opened.folder, [opened.folder]);
+      for (const [path, digest] of remoteDigests(opened.files)) this.context.digests.set(path, digest);
+      return {
+        scene: this.named(scene!, item.url),
+        scratch,
+        remote: {
+          digest: opened.digest,
+          plan: planFetch,
+          fetch: (plan, cells) => remote.fetch(opened, plan, cells),
+        },
+      };
+    } catch (error) {
+      await this.remove(scratch);
+      throw error;
+    }
+  }
+
+  private addResult(index: number, result: SceneResult): void {
+    this.results[index] = result;
+    this.logScene(result);
+    this.share(index, 1);
   }
 
   /** Records what is not an input. */
@@ -268,11 +325,12 @@ export class IngestJob {
     }
   }
 
-  private async scenesOf(path: string): Promise<Scene[]> {
-    const { paths: _, nodata, ...options } = this.options;
+  private async scenesOf(path: string, files?: string[]): Promise<Scene[]> {
+    const { nodata, ...options } = describeOptions(this.options);
     const described =
       nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
-    return this.context.pool.describe(path, described, await this.finder.filesOf(path), this.job.signal);
+    const own = files ?? (await this.finder.filesOf(path));
+    return this.context.pool.describe(path, described, own, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
@@ -292,10 +350,13 @@ export class IngestJob {
 
   private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
+    const isBelow = (path: string) => path.startsWith(scratch.folder);
+    this.userNames = this.userNames.filter(([path]) => !isBelow(path));
+    for (const path of [...this.context.digests.keys()].filter(isBelow)) this.context.digests.delete(path);
     await rm(scratch.folder, { recursive: true, force: true });
   }
 
-  private async ingest({ index, scene, scratch }: FoundScene): Promise<SceneResult> {
+  private async ingest({ index, scene, scratch, remote }: FoundScene): Promise<SceneResult> {
     const { job, context, options, tiles, guard } = this;
     job.message(this.toUserNames(scene.path));
     const id = options.collection ?? scene.collection.id;
@@ -323,7 +384,7 @@ export class IngestJob {
             // Nobody else can write to unpacked files in the data folder.
             if (!scratch) await guard?.assertUnchanged(sourceFiles(scene));
           },
-        });
+        }, remote);
         tiles.done += made;
         tiles.skipped += cells - made;
         return result;
@@ -383,21 +444,9 @@ export class IngestJob {
   }
 }
 
-/**
- * The file for which an archive of the same name and `.tar` was made: `ingest --upload` packs a file with its side files. The
- * side files are then not inputs, and a STAC Item among them describes the file. Undefined for other archives.
- */
-function fileOfArchive(archive: string, files: string[]): string | undefined {
-  const name = basename(archive, '.tar');
-  if (name === basename(archive) || !files.includes(name)) return undefined;
-  const { name: stem, ext } = parse(name);
-  const isHeader = ext.toLowerCase() === '.hdr';
-  // The image of an ENVI header may have any extension, or none.
-  const image = isHeader ? files.find((file) => file !== name && parse(file).name === stem) : name;
-  const sideFiles = [name, image, `${image}.msk`, `${image}.aux.xml`, `${stem}.hdr`, `${name}.hdr`];
-  const others = files.filter((file) => !sideFiles.includes(file));
-  const isItem = (file: string) => /^[^/]+\.json$/i.test(file);
-  return others.length === 0 || (others.length === 1 && isItem(others[0])) ? name : undefined;
+/** Options that affect the tiles, without the inputs. */
+function describeOptions({ paths: _, stac: __, fenced: ___, sentAs: ____, ...options }: IngestInputs): IngestOptions {
+  return options;
 }
 
 /** One line that summarises the job. */

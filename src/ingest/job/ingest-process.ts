@@ -11,10 +11,25 @@ import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestRes
 
 const INPUTS = {
   type: 'object',
-  required: ['paths'],
+  anyOf: [{ required: ['paths'] }, { required: ['stac'] }],
   additionalProperties: false,
   properties: {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
+    stac: {
+      type: 'object',
+      required: ['url'],
+      additionalProperties: false,
+      description: 'Scenes of a STAC API, a static catalog, an ItemCollection or an Item',
+      properties: {
+        url: { type: 'string', minLength: 1, maxLength: 4000 },
+        collections: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 100 },
+        datetime: { type: 'string', maxLength: 100 },
+        filter: { anyOf: [{ type: 'string', maxLength: 20_000 }, { type: 'object' }], description: 'CQL2 as text or JSON' },
+        maxCloud: { type: 'number', minimum: 0, maximum: 100 },
+        assets: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 200 },
+        limit: { type: 'integer', minimum: 1, maximum: 100_000 },
+      },
+    },
     collection: {
       type: 'string',
       pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
@@ -109,7 +124,7 @@ export function ingestProcess(context: IngestProcessContext): Process {
 
 /** True if all paths are in folders that this node may read. */
 async function isAllowedToRead(
-  { paths }: IngestInputs,
+  { paths = [] }: IngestInputs,
   { allowedFolders = [] }: IngestProcessContext,
 ): Promise<boolean> {
   const fence = new PathGuard(allowedFolders);
@@ -125,8 +140,12 @@ async function isAllowedToRead(
 /** The inputs of a job that retries the failures of another one; null if there are none. */
 async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
   const paths = new Set<string>();
-  for (const { path } of failed) paths.add(await archiveOf(path));
-  return paths.size === 0 ? null : { ...inputs, paths: [...paths] };
+  for (const { path } of failed) if (!URL.canParse(path)) paths.add(await archiveOf(path));
+  const { paths: _, stac, ...options } = inputs;
+  // Items that are stored are skipped, so the search is repeated as it is.
+  const isRemote = failed.some(({ path }) => URL.canParse(path));
+  if (paths.size === 0 && !isRemote) return null;
+  return { ...options, ...(paths.size > 0 && { paths: [...paths] }), ...(isRemote && { stac }) };
 }
 
 /** The archive that a path leads into; otherwise the path itself. */

@@ -12,6 +12,7 @@ import { noValidPixels, outsideRegion, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
 import { coverScene, groupPixelGrids, isCubeGroup, regionFilter, type ScenePlan } from '../plan/index.js';
+import type { RemoteSource } from '../remote/index.js';
 import { computeFingerprint, type FileDigests } from './ingest-scene-fingerprint.js';
 import { pendingCells } from './pending-cells.js';
 
@@ -34,6 +35,8 @@ export interface SceneResult {
   warnings: string[];
   /** Dry run only: the cells that the scene touches. Those without a valid pixel would have no tile. */
   geocodes?: string[];
+  /** Dry run of a remote scene only: what would be read. */
+  fetch?: { requests: number; bytes: number };
   /** Dry run with a name pattern only: facts in the names of the files. */
   names?: FileNameFacts[];
 }
@@ -47,6 +50,7 @@ export async function ingestScene(
   plan: ScenePlan,
   { dryRun = false, cloudTest = false, compress: compressCubes, bbox: region }: IngestOptions,
   hooks: IngestHooks = {},
+  remote?: RemoteSource,
 ): Promise<SceneResult> {
   const { storage } = context;
   const { scene, collection, grid } = plan;
@@ -68,8 +72,12 @@ export async function ingestScene(
     const { cells, present, replaced, keep, regions } = await pendingCells(wanted);
     const result = { id: scene.id, collection: collection.id, unchanged: false, replaced, warnings };
     if (cells.length === 0) return { ...result, tiles: present, unchanged: true };
-    if (dryRun) return { ...result, tiles: cover().length, geocodes: cover(), names: scene.names };
+    if (dryRun) {
+      const fetch = remote?.plan(plan, cells);
+      return { ...result, tiles: cover().length, geocodes: cover(), names: scene.names, ...(fetch && { fetch }) };
+    }
     hooks.onCells?.(cells.length);
+    const source = (await remote?.fetch(plan, cells)) ?? plan;
     const write = await storage.beginScene(collection, scene.id, cells, keep);
     try {
       // Another job may have ingested it in the meantime.
@@ -78,10 +86,11 @@ export async function ingestScene(
         await write.abort();
         continue;
       }
-      const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
+      const tiles = await cutScene(context, source, cells, write, test, compress, hooks);
       await hooks.onRead?.();
       if (tiles.length + present === 0) throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
-      await write.commit({ fingerprint, start, end, platform, warnings, regions }, tiles);
+      const item = remote?.digest;
+      await write.commit({ fingerprint, start, end, platform, warnings, regions, item }, tiles);
       return { ...result, tiles: present + tiles.length };
     } catch (error) {
       await write.abort();

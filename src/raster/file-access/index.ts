@@ -15,4 +15,11 @@ export {
   SIGNATURE_BYTES,
 } from './file-signature.js';
 export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS, requireSupportedSize } from './raster-file-limits.js';
-export { openFile, readSmallFile, readStart, type SourceFile, withFile } from './raster-source-file.js';
+export {
+  type ByteReader,
+  openFile,
+  readSmallFile,
+  readStart,
+  type SourceFile,
+  withFile,
+} from './raster-source-file.js';

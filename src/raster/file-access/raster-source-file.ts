@@ -42,12 +42,17 @@ export async function readStart(file: FileHandle, most: number): Promise<Buffer>
   return buffer.subarray(0, bytesRead);
 }
 
+/** Reads parts of a file; a `FileHandle` is one. */
+export interface ByteReader {
+  read(into: Uint8Array, offset: number, length: number, position: number): Promise<{ bytesRead: number }>;
+}
+
 /** An open file, its size, and its first bytes, which hold the signature and mostly the directory. */
-export interface SourceFile {
+export interface SourceFile<Reader = FileHandle> {
   path: string;
   size: number;
   start: Uint8Array;
-  handle: FileHandle;
+  handle: Reader;
 }
 
 /** A read of this size takes hardly longer than one of a few bytes, and it covers the headers of most tiles and scenes. */

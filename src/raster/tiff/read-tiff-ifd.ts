@@ -3,7 +3,7 @@
  * before it is used, and no allocation is larger than the file.
  */
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file-access/index.js';
+import type { ByteReader, SourceFile } from '../file-access/index.js';
 
 /** Fields of one directory, by tag. */
 export interface Ifd {
@@ -50,7 +50,7 @@ const MAX_VALUE_BYTES = 2 ** 27;
  * full image. Throws TW_RASTER_TRUNCATED and TW_RASTER_CORRUPT.
  */
 export async function readIfd(
-  { path, size, start: ahead, handle }: SourceFile,
+  { path, size, start: ahead, handle }: SourceFile<ByteReader>,
   tags: ReadonlySet<number>,
   at?: number,
 ): Promise<Ifd> {

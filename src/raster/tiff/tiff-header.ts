@@ -2,6 +2,7 @@
 import { isInvertible } from '../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
 import {
+  type ByteReader,
   type GeoreferencingOverride,
   georeferenceByCorners,
   requireSupportedSize,
@@ -24,7 +25,7 @@ const PALETTE_COLOUR = 3;
  * TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function readTiffHeader(
-  file: SourceFile,
+  file: SourceFile<ByteReader>,
   position?: GeoreferencingOverride,
   pam?: Pam,
 ): Promise<RasterHeader> {

@@ -5,7 +5,7 @@
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { rasterUnreadable, unsupported } from '../errors.js';
-import { detectFileType, type SourceFile, withFile } from '../file-access/index.js';
+import { type ByteReader, detectFileType, type SourceFile, withFile } from '../file-access/index.js';
 import type { RasterHeader } from '../raster-types.js';
 import { type Ifd, readIfd } from './read-tiff-ifd.js';
 import { blockLayout, type ImageShape } from './tiff-block-layout.js';
@@ -27,7 +27,7 @@ type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
  * _CORRUPT and _UNSUPPORTED if the mask cannot be read.
  */
 export async function findMaskImage(
-  file: SourceFile,
+  file: SourceFile<ByteReader>,
   first: number,
   image: ImageShape,
   warnings: string[],

@@ -16,7 +16,7 @@ import { textureDeletions } from './storage-write-texture.js';
 /** The part of a scene's record that its delivery determines. */
 export type SceneMetadata = Pick<
   SceneRecord,
-  'fingerprint' | 'start' | 'end' | 'platform' | 'warnings' | 'regions'
+  'fingerprint' | 'start' | 'end' | 'platform' | 'warnings' | 'regions' | 'item'
 >;
 
 /** Selects the cells outside of a write whose tiles it keeps. */

@@ -23,10 +23,11 @@ import {
 } from '../processes/index.js';
 import { checkUploadSize, saveUpload } from './ingest-upload.js';
 
-type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;
+type Options = Omit<IngestInputs, 'paths' | 'stac' | 'fenced' | 'sentAs'>;
 
 interface IngestBody extends Options {
-  href: string | string[];
+  href?: string | string[];
+  stac?: IngestInputs['stac'];
 }
 
 interface UploadQuery extends Options {
@@ -43,7 +44,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
   const { jobs } = services;
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
-  const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
+  const { paths: _paths, stac, ...options } = ingest.inputs.properties as Record<string, unknown>;
   const hrefs = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
   const href = { anyOf: [{ type: 'string' }, hrefs] };
 
@@ -72,12 +73,13 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
               options['bands'],
               '^[\\w.-]{1,64}[=:][1-9][0-9]{0,8}(,[\\w.-]{1,64}[=:][1-9][0-9]{0,8})*$',
             ),
+            bbox: inUrl(options['bbox'], '^-?[0-9.]+(,-?[0-9.]+){3}$'),
             wavelengths: inUrl(options['wavelengths'], '^[0-9.]+(,[0-9.]+)+$'),
           }),
           body: {
             content: {
               'application/json': {
-                schema: closedObject({ href, ...options }, { required: ['href'] }),
+                schema: closedObject({ href, stac, ...options }, { anyOf: [{ required: ['href'] }, { required: ['stac'] }] }),
               },
               [FILE]: { schema: { type: 'string', format: 'binary' } },
             },
@@ -90,8 +92,10 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
       preValidation: async (request) => {
         const { query } = request;
         if (typeof query.bands === 'string') query.bands = bandNumbers(query.bands);
-        if (typeof query.wavelengths === 'string')
-          query.wavelengths = (query.wavelengths as string).split(',').map(Number);
+        for (const name of ['wavelengths', 'bbox'] as const) {
+          const value: unknown = query[name];
+          if (typeof value === 'string') Object.assign(query, { [name]: value.split(',').map(Number) });
+        }
       },
     },
     async (request, reply) => {
@@ -104,7 +108,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
       if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
       if (Object.keys(query).length > 0) throw badRequest('send options in the JSON, next to "href"');
       const { href, ...rest } = body;
-      return ingestPaths(request, reply, { ...rest, paths: [href].flat() });
+      return ingestPaths(request, reply, { ...rest, ...(href !== undefined && { paths: [href].flat() }) });
     },
   );
 
@@ -124,8 +128,8 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
     resultOptions?: JobRecord['resultOptions'],
   ) {
     checkNamePattern(asked);
-    const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
-    const inputs = { ...asked, paths };
+    const paths = await Promise.all((asked.paths ?? []).map((path) => allowedPath(path, request.isOwner, services)));
+    const inputs = { ...asked, ...(asked.paths && { paths }) };
     const started = await startJob(request, jobs, ingest as Process, inputs, {
       asked,
       resultOptions,

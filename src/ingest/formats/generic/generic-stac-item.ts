@@ -1,13 +1,15 @@
 /** A folder with a STAC Item and one raster or more as its assets: one scene. */
 import { join } from 'node:path';
-import { openRaster } from '../../../raster/index.js';
+import { effectiveNodata, nodataAsType, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { noDatetime, notRecognised } from '../../errors.js';
-import { groupBands } from '../../ingest-band-groups.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
+import { groupBands, type UngroupedBand } from '../../ingest-band-groups.js';
 import type { InputProbe, ProductFormat } from '../../ingest-scene-description.js';
-import { datetimeOption, slugify } from '../shared/index.js';
+import { buildQualityLookup, datetimeOption, qualityBand, slugify } from '../shared/index.js';
 import { refuseBandFlags } from './generic-metadata-options.js';
 import { describeBands } from './generic-raster-bands.js';
 import { describeRasterScene } from './generic-raster-file.js';
+import { qualityCodesOf } from './generic-stac-profiles.js';
 import { type ItemAsset, readItemInFolder, type StacItemDescription } from './generic-stac-sidecar.js';
 
 export const stacItem: ProductFormat = {
@@ -30,21 +32,37 @@ export const stacItem: ProductFormat = {
     const bands = await Promise.all(
       assets.map(async (asset) => {
         const header = await openRaster(join(candidate.path, asset.file));
-        return describeBands(header, options, asset, asset.key);
+        const codes = qualityCodesOf(asset);
+        return codes && canHoldCodes(header)
+          ? [qualityBandOf(header, asset)]
+          : describeBands(header, options, asset, asset.key);
       }),
     );
+    const groups = groupBands(bands.flat());
     const scene = {
       ...describeRasterScene(candidate.path, options, item),
       id: options.id ?? slugify(item.id),
       platform: options.platform ?? item.platform ?? null,
       ...span,
-      groups: groupBands(bands.flat()),
-      quality: [],
+      groups,
+      quality: assets.flatMap((asset) => {
+        const codes = qualityCodesOf(asset);
+        return codes ? (buildQualityLookup(groups, nameOfQuality(asset), codes) ?? []) : [];
+      }),
       warnings: [],
     };
     return [scene];
   },
 };
+
+const canHoldCodes = ({ bands, dataType }: RasterHeader) => bands === 1 && /^uint(8|16)$/.test(dataType);
+
+const nameOfQuality = ({ key, bands: [band] }: ItemAsset) => band?.name ?? key;
+
+function qualityBandOf(header: RasterHeader, asset: ItemAsset): UngroupedBand {
+  const nodata = nodataAsType(header.dataType, (asset.bands[0] ?? asset.everyBand).nodata) ?? effectiveNodata(header) ?? null;
+  return qualityBand(nameOfQuality(asset), header, 0, measurePixelSize(header), nodata);
+}
 
 /** The folder's Item, and its assets that are rasters in the same folder; null if there are none. */
 async function find({

@@ -9,6 +9,7 @@ import { messageOf } from '../../../errors.js';
 import { parseJson } from '../../../utils/json-text.js';
 import { badSidecar } from '../../errors.js';
 import { type AcquisitionTime, parseTime } from '../shared/index.js';
+import { profileCalibration } from './generic-stac-profiles.js';
 
 /** In characters; the limit of the input `platform` of an ingest. */
 const MAX_PLATFORM = 100;
@@ -43,6 +44,10 @@ export interface StacItemDescription {
   span?: AcquisitionTime;
   platform?: string;
   license?: string;
+  /** Processing baseline of Sentinel-2. */
+  baseline?: number;
+  /** True if Earth Search has already subtracted the offset of the processing baseline from the stored numbers. */
+  isOffsetApplied?: boolean;
   assets: ItemAsset[];
 }
 
@@ -104,17 +109,35 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
   const platform = properties.string('platform');
   if (platform && platform.length > MAX_PLATFORM)
     throw badSidecar(path, `properties.platform is longer than ${MAX_PLATFORM} characters`);
-  return {
+  const described: StacItemDescription = {
     path,
     id,
     collection: item.string('collection'),
     span: spanOf(path, properties),
     platform,
     license: properties.string('license'),
+    ...processingOf(item.object('properties') ?? {}),
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
       if (!isObject(asset)) throw badSidecar(path, `assets.${key} is not an object`);
       return assetOf(key, fieldsOf(path, asset, `assets.${key}.`));
     }),
+  };
+  return { ...described, assets: described.assets.map((asset) => calibratedAsset(described, asset)) };
+}
+
+function calibratedAsset(item: StacItemDescription, asset: ItemAsset): ItemAsset {
+  const calibrated = (band: ItemBand) => ({ ...band, ...profileCalibration(item, asset, band) });
+  return { ...asset, bands: asset.bands.map(calibrated), everyBand: calibrated(asset.everyBand) };
+}
+
+/** Ignores values of other types and forms, because other producers use these names in other ways. */
+function processingOf(properties: JsonObject): Pick<StacItemDescription, 'baseline' | 'isOffsetApplied'> {
+  const named = ['s2:processing_baseline', 'processing:version'].map((name) => properties[name]);
+  const baseline = named.find((value) => typeof value === 'string' && /^\d\d\.\d\d$/.test(value));
+  const applied = properties['earthsearch:boa_offset_applied'];
+  return {
+    baseline: baseline === undefined ? undefined : Number(baseline),
+    isOffsetApplied: typeof applied === 'boolean' ? applied : undefined,
   };
 }
 

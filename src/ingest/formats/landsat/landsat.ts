@@ -16,7 +16,15 @@ import type {
   QualityBand,
   Scene,
 } from '../../ingest-scene-description.js';
-import { bitAt, buildQualityLookup, datetimeOption, NASA, qualityBand, USGS } from '../shared/index.js';
+import {
+  bitAt,
+  buildQualityLookup,
+  datetimeOption,
+  landsatPixelQuality,
+  NASA,
+  qualityBand,
+  USGS,
+} from '../shared/index.js';
 import { findMtl } from './landsat-mtl.js';
 import {
   type LandsatLevel,
@@ -265,8 +273,8 @@ const two = (value: number, n: number) => (value >> n) & 3;
 
 /** Mask code of a quality value, by generation: USGS Landsat Collection 2 QA_PIXEL, Collection 1 BQA, earlier BQA. */
 const QUALITY_BITS: Record<LandsatLevel, { band: string; code: (value: number) => number }> = {
-  'c2-l2': { band: 'QA_PIXEL', code: collection2 },
-  'c2-l1': { band: 'QA_PIXEL', code: collection2 },
+  'c2-l2': { band: 'QA_PIXEL', code: landsatPixelQuality },
+  'c2-l1': { band: 'QA_PIXEL', code: landsatPixelQuality },
   'c1-l1': {
     band: 'BQA',
     code: (v) => {
@@ -284,12 +292,6 @@ const QUALITY_BITS: Record<LandsatLevel, { band: string; code: (value: number) =
     },
   },
 };
-
-function collection2(v: number): number {
-  if (bitAt(v, 0)) return Mask.notAssessed;
-  if (bitAt(v, 1) || bitAt(v, 2) || bitAt(v, 3)) return Mask.cloud;
-  return bitAt(v, 4) ? Mask.shadow : bitAt(v, 5) ? Mask.snow : Mask.clear;
-}
 
 function qualityOf(groups: Scene['groups'], collection: LandsatLevel, warnings: string[]): QualityBand[] {
   const { band: name, code } = QUALITY_BITS[collection];

@@ -14,6 +14,7 @@ import {
   compactTimestamp,
   ESA,
   qualityBand,
+  sentinel2SceneClass,
 } from '../shared/index.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
@@ -205,7 +206,7 @@ interface MaskProduct {
 
 /** Best first. */
 const MASKS: MaskProduct[] = [
-  { file: 'SCL', nodata: 0, codes: { SCL: sceneClass } },
+  { file: 'SCL', nodata: 0, codes: { SCL: sentinel2SceneClass } },
   {
     // Bit 10: opaque cloud, bit 11: cirrus.
     file: 'QA60',
@@ -223,14 +224,6 @@ const MASKS: MaskProduct[] = [
     },
   },
 ];
-
-/** Scene classification of level 2A. 0 is no data, 1 defective, 3 shadow, 8 and 9 cloud, 10 thin cirrus, 11 snow. */
-function sceneClass(value: number): number {
-  if (value <= 1) return Mask.notAssessed;
-  if (value === 3) return Mask.shadow;
-  if (value >= 8 && value <= 10) return Mask.cloud;
-  return value === 11 ? Mask.snow : Mask.clear;
-}
 
 function maskBands({ codes, nodata }: MaskProduct, header: RasterHeader): UngroupedBand[] {
   const bands = Object.keys(codes);

@@ -30,6 +30,7 @@ export {
   USDA,
   USGS,
 } from './product-providers.js';
+export { hlsFmask, landsatPixelQuality, sentinel2SceneClass } from './product-quality-codes.js';
 export {
   bitAt,
   buildQualityLookup,

@@ -1,0 +1,76 @@
+/** Options of `ingest` for scenes of remote STAC catalogs. */
+import { InvalidArgumentError, type Option } from 'commander';
+import type { IngestInputs } from '../../ingest/index.js';
+import { createOption, parseNumberOption, parsePositiveIntegerOption } from '../options/index.js';
+
+export interface RemoteFlags {
+  fromStac?: string;
+  into?: string;
+  filter?: string;
+  maxCloud?: number;
+  limit?: number;
+  allowHost?: string[];
+}
+
+/** Parses a comma-separated list, appended to those of earlier flags. */
+export const appendList = (value: string, all: string[] | undefined): string[] => [
+  ...(all ?? []),
+  ...value.split(',').map((part) => part.trim()),
+];
+
+function percentOption(value: string): number {
+  const percent = parseNumberOption(value);
+  if (percent < 0 || percent > 100) throw new InvalidArgumentError('It must be a percentage from 0 to 100.');
+  return percent;
+}
+
+export function remoteOptions(): Option[] {
+  return [
+    createOption(
+      '--from-stac <url>',
+      'ingest scenes of a STAC API, a static catalog, an ItemCollection or an Item; --collection, --datetime and --bands then select scenes and assets',
+    ).conflicts(['watch', 'upload', 'namePattern']),
+    createOption('--into <id>', 'with --from-stac: collection of the tiles, by default that of the Items'),
+    createOption('--filter <cql2>', 'with --from-stac: CQL2 text for the search'),
+    createOption(
+      '--max-cloud <percent>',
+      'with --from-stac: skip Items with more cloud (property eo:cloud_cover)',
+      percentOption,
+    ),
+    createOption('--limit <n>', 'with --from-stac: number of Items at most', parsePositiveIntegerOption),
+    createOption(
+      '--allow-host <host>',
+      'host that may be fetched from although its address is private or it has no TLS; can be repeated',
+    ).argParser(appendList),
+  ];
+}
+
+/** The inputs of the job: with `--from-stac`, some flags describe the search. Calls `fail` for flags that do not fit together. */
+export function remoteInputs(
+  flags: RemoteFlags,
+  options: Record<string, unknown>,
+  fail: (text: string) => never,
+): Partial<IngestInputs> {
+  const { fromStac, into, filter, maxCloud, limit } = flags;
+  const { bands } = options;
+  if (fromStac === undefined) {
+    const unused = Object.entries({ into, filter, 'max-cloud': maxCloud, limit }).find(([, value]) => value !== undefined);
+    if (unused) fail(`error: option --${unused[0]} needs --from-stac`);
+    if (Array.isArray(bands)) fail('error: option --bands needs numbers, such as red=3,nir=4');
+    return options;
+  }
+  if (bands !== undefined && !Array.isArray(bands))
+    fail('error: with --from-stac, option --bands is a list of names, such as red,nir,scl');
+  const { collection, datetime, bands: _, ...others } = options;
+  return {
+    ...others,
+    collection: into,
+    stac: {
+      url: fromStac,
+      ...(collection !== undefined && { collections: String(collection).split(',') }),
+      ...(datetime !== undefined && { datetime: String(datetime) }),
+      ...(bands !== undefined && { assets: bands as string[] }),
+      ...{ filter, maxCloud, limit },
+    },
+  };
+}

@@ -1,0 +1,88 @@
+/** Fetches the blocks of remote files that the cells of a scene need. */
+import { open } from 'node:fs/promises';
+import { blocksOfWindow, isTiff, type RasterHeader, withOnlyBlocks } from '../../raster/index.js';
+import { type ByteRange, mergeRanges } from '../../remote/index.js';
+import type { Scene } from '../ingest-scene-description.js';
+import { type ScenePlan, sourceWindowForCell } from '../plan/index.js';
+import { type RemoteFiles, writeFully } from './fetch-item.js';
+
+/** The blocks that are needed of each raster. An image and the mask in the same file are two rasters. */
+type NeededBlocks = Map<RasterHeader['blocks'], { header: RasterHeader; blocks: Set<number> }>;
+
+/** The requests for a scene. */
+export interface FetchPlan {
+  needed: NeededBlocks;
+  /** By the path of the copy. */
+  ranges: Map<string, ByteRange[]>;
+  requests: number;
+  bytes: number;
+}
+
+/** Plans which parts of the files are read for some cells. */
+export function planFetch({ scene, grid }: ScenePlan, cells: string[]): FetchPlan {
+  const needed: NeededBlocks = new Map();
+  const add = (header: RasterHeader, bands: number[], window: Parameters<typeof blocksOfWindow>[2]) => {
+    if (!isTiff(header)) return;
+    const known = needed.get(header.blocks) ?? { header, blocks: new Set() };
+    needed.set(header.blocks, known);
+    for (const block of blocksOfWindow(header, bands, window)) known.blocks.add(block);
+  };
+  for (const group of scene.groups)
+    for (const cell of cells) {
+      const window = sourceWindowForCell(group, grid, cell);
+      if (window.width === 0 || window.height === 0) continue;
+      for (const { header, index } of group.bands) {
+        const bands = header.alpha === undefined ? [index] : [index, header.alpha];
+        add(header, bands, window);
+        if (header.mask) add(header.mask, [...Array(header.mask.bands).keys()], window);
+      }
+    }
+  const ranges = new Map<string, ByteRange[]>();
+  for (const { header, blocks } of needed.values()) {
+    if (!isTiff(header)) continue;
+    const { offsets, byteCounts } = header.blocks;
+    const own = [...blocks].map((i) => ({ offset: offsets[i]!, bytes: byteCounts[i]! }));
+    ranges.set(header.path, mergeRanges([...(ranges.get(header.path) ?? []), ...own]));
+  }
+  const all = [...ranges.values()].flat();
+  return { needed, ranges, requests: all.length, bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
+}
+
+/** Reads the parts of a plan into the copies. `onBytes` gets the number of bytes of each part. Throws TW_REMOTE_... */
+export async function fetchRanges(
+  { ranges }: Pick<FetchPlan, 'ranges'>,
+  files: RemoteFiles,
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  await Promise.all(
+    [...ranges].map(async ([path, parts]) => {
+      const copy = await open(path, 'r+');
+      try {
+        await files.get(path)!.readRanges(parts, async ({ offset }, bytes) => {
+          await writeFully(copy, bytes, offset);
+          onBytes(bytes.length);
+        });
+      } finally {
+        await copy.close();
+      }
+    }),
+  );
+}
+
+/** Returns a scene whose rasters have only the fetched blocks; the others are read as nodata. */
+export function withFetchedBlocks(scene: Scene, { needed }: Pick<FetchPlan, 'needed'>): Scene {
+  const known = new Map<RasterHeader, RasterHeader>();
+  const only = (header: RasterHeader): RasterHeader => {
+    const found = known.get(header);
+    if (found || !isTiff(header)) return found ?? header;
+    const blocks = needed.get(header.blocks)?.blocks ?? new Set<number>();
+    const limited = { ...withOnlyBlocks(header, blocks), ...(header.mask && { mask: only(header.mask) }) };
+    known.set(header, limited);
+    return limited;
+  };
+  const groups = scene.groups.map((group) => ({
+    ...group,
+    bands: group.bands.map((band) => ({ ...band, header: only(band.header) })),
+  }));
+  return { ...scene, groups };
+}

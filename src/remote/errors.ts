@@ -1,0 +1,83 @@
+import { defineError, messageOf } from '../errors.js';
+
+export const badRemoteUrl = defineError(
+  'TW_REMOTE_BAD_URL',
+  400,
+  'The address is not a URL of `https:`, or of `http:` for a host that `--allow-host` names.',
+  (url: string, reason: string) => `${url} cannot be fetched: ${reason}`,
+);
+
+export const hostNotAllowed = defineError(
+  'TW_REMOTE_HOST_NOT_ALLOWED',
+  403,
+  'A server fetches only from the hosts that its operator allows. Add the host with `--allow-host` to `tilewright serve`.',
+  (host: string) => `this server may not fetch from ${host}; its operator can allow it with --allow-host ${host}`,
+);
+
+export const addressNotAllowed = defineError(
+  'TW_REMOTE_ADDRESS_NOT_ALLOWED',
+  403,
+  'The name of a host leads to a loopback, private or reserved address. Name the host with `--allow-host` if this is intended.',
+  (host: string, address: string) =>
+    `${host} has the address ${address}, which is not public; name it with --allow-host ${host} if this is intended`,
+);
+
+export const remoteUnreachable = defineError(
+  'TW_REMOTE_UNREACHABLE',
+  502,
+  'A host does not answer, or its connections break off. The request was repeated several times.',
+  (url: string, cause: unknown) => `${url} cannot be fetched: ${messageOf(cause)}`,
+);
+
+export const remoteRefused = defineError(
+  'TW_REMOTE_REFUSED',
+  502,
+  'A host answered a request with an error. For 401 and 403, check the credentials; for 404, the address.',
+  (url: string, status: number, detail = '') => {
+    const hint = status === 401 || status === 403 ? '; check the credentials for this host' : '';
+    return `${url} answered ${status}${detail === '' ? '' : ` (${detail})`}${hint}`;
+  },
+);
+
+export const remoteTooLarge = defineError(
+  'TW_REMOTE_TOO_LARGE',
+  502,
+  'An answer of a host has more bytes than are read.',
+  (url: string, limit: number) => `${url} answered with more than ${limit} bytes`,
+);
+
+export const badRemoteRange = defineError(
+  'TW_REMOTE_BAD_RANGE',
+  502,
+  'A host answered a request for a part of a file with other bytes than were requested.',
+  (url: string, reason: string) => `${url} cannot be read in parts: ${reason}`,
+);
+
+export const noRanges = defineError(
+  'TW_REMOTE_NO_RANGES',
+  502,
+  'A host cannot send parts of files. Download the file, and ingest it from the disk.',
+  (url: string) => `${url}: the host cannot send parts of this file; download it, and ingest it from the disk`,
+);
+
+export const remoteChanged = defineError(
+  'TW_REMOTE_CHANGED',
+  409,
+  'A file was replaced while it was read. Ingest it again.',
+  (url: string) => `${url} was replaced while it was read; ingest it again`,
+);
+
+export const badStacDocument = defineError(
+  'TW_STAC_BAD_DOCUMENT',
+  502,
+  'An address does not lead to a STAC Item, ItemCollection, Catalog, Collection or API, or the document cannot be used.',
+  (url: string, reason: string) => `${url} is not a STAC document that can be used: ${reason}`,
+);
+
+export const tooManyItems = defineError(
+  'TW_STAC_TOO_MANY_ITEMS',
+  422,
+  'More Items match than are ingested without being asked for. Narrow the search, or set the number with `--limit`.',
+  (matched: number | undefined, most: number) =>
+    `${matched === undefined ? `more than ${most}` : matched} Items match, and without a limit at most ${most} are ingested; narrow the search, or add --limit ${matched ?? 10 * most}`,
+);

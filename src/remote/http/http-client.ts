@@ -1,0 +1,204 @@
+/**
+ * Requests to hosts on the internet: within the host policy, with retries, limits of size and time, and few requests to one host at the
+ * same time. Proxies are not used.
+ */
+import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Semaphore } from '../../async/index.js';
+import { TilewrightError } from '../../errors.js';
+import { version } from '../../version.js';
+import { badRemoteUrl, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
+import { checkUrl, type HostPolicy, publicLookup, withoutSecrets } from './host-policy.js';
+import {
+  isTransientError,
+  isTransientStatus,
+  MAX_ATTEMPTS,
+  MAX_RETRY_AFTER_MS,
+  parseRetryAfter,
+  retryDelayMs,
+} from './retry-policy.js';
+
+/** Concurrent requests to one host. Public archives refuse clients that send many more. */
+const MAX_REQUESTS_PER_HOST = 8;
+const MAX_REDIRECTS = 5;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** A connection that delivers no byte for this long is given up. */
+const IDLE_TIMEOUT_MS = 60_000;
+/** Bytes of the answer that an error message quotes. */
+const MAX_DETAIL_BYTES = 300;
+
+export interface RemoteRequest {
+  method?: 'GET' | 'POST';
+  headers?: Record<string, string>;
+  body?: string;
+  /** Limit of the answer, bytes. */
+  maxBytes: number;
+  /** Statuses that are returned and not thrown, in addition to 200. */
+  accept?: readonly number[];
+  signal?: AbortSignal;
+}
+
+export interface RemoteResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+/** Adds credentials to a request. */
+export interface Authorizer {
+  /** Returns the address and the headers with which a host is asked. `isRenewed`: the last answer refused the credentials. */
+  authorize(url: URL, isRenewed: boolean, signal?: AbortSignal): Promise<{ url: URL; headers: Record<string, string> }>;
+}
+
+/** Counts for the results of a job. */
+export interface RemoteCounts {
+  requests: number;
+  retries: number;
+  bytes: number;
+}
+
+interface HostState {
+  permits: Semaphore;
+  /** Time before which no request is sent, because the host has asked for a pause; ms since 1970. */
+  pausedUntil: number;
+}
+
+/** Invariant: a request is only sent to an address that the policy allows, also after a redirect. `close` ends idle connections. */
+export class HttpClient {
+  readonly counts: RemoteCounts = { requests: 0, retries: 0, bytes: 0 };
+  private readonly hosts = new Map<string, HostState>();
+  private readonly agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) };
+
+  constructor(
+    private readonly policy: HostPolicy,
+    private readonly authorizer?: Authorizer,
+  ) {}
+
+  close(): void {
+    for (const agent of Object.values(this.agents)) agent.destroy();
+  }
+
+  /** Sends a request. Repeats it after transient errors and follows redirects. Throws TW_REMOTE_... and the reason of the signal. */
+  async request(address: string, request: RemoteRequest): Promise<RemoteResponse> {
+    const { accept = [] } = request;
+    let url = address;
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.requestOne(url, request);
+      const { status, headers, body } = response;
+      const { location } = headers;
+      if (status >= 300 && status < 400 && location !== undefined && !accept.includes(status)) {
+        if (redirects === MAX_REDIRECTS) throw badRemoteUrl(withoutSecrets(address), 'it is redirected too often');
+        url = new URL(location, url).href;
+        continue;
+      }
+      if (status === 200 || accept.includes(status)) return response;
+      throw remoteRefused(withoutSecrets(url), status, excerptOf(headers, body));
+    }
+  }
+
+  private async requestOne(address: string, request: RemoteRequest): Promise<RemoteResponse> {
+    const { url, isNamed } = checkUrl(address, this.policy);
+    const host = this.hostOf(url);
+    const { signal } = request;
+    for (let attempt = 0, isRenewed = false; ; attempt++) {
+      let delay = retryDelayMs(attempt, Math.random());
+      try {
+        const response = await host.permits.run(async () => {
+          await pauseUntil(host.pausedUntil, signal);
+          const authorized = await this.authorizer?.authorize(url, isRenewed, signal);
+          return this.send(authorized?.url ?? url, isNamed, {
+            ...request,
+            headers: { ...request.headers, ...authorized?.headers },
+          });
+        }, signal);
+        const { status, headers } = response;
+        const isRefused = status === 401 || status === 403;
+        if (isRefused && this.authorizer && !isRenewed) {
+          isRenewed = true;
+          continue;
+        }
+        if (!isTransientStatus(status) || attempt + 1 >= MAX_ATTEMPTS) return response;
+        const asked = parseRetryAfter(headers['retry-after'], Date.now());
+        if (asked !== undefined && asked > MAX_RETRY_AFTER_MS) return response;
+        if (asked !== undefined) host.pausedUntil = Math.max(host.pausedUntil, Date.now() + asked);
+        delay = asked ?? delay;
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (error instanceof TilewrightError) throw error;
+        if (!isTransientError(error) || attempt + 1 >= MAX_ATTEMPTS)
+          throw remoteUnreachable.because(error, withoutSecrets(url), error);
+      }
+      this.counts.retries++;
+      await sleep(delay, undefined, { signal });
+    }
+  }
+
+  private hostOf({ host }: URL): HostState {
+    const known = this.hosts.get(host) ?? { permits: new Semaphore(MAX_REQUESTS_PER_HOST), pausedUntil: 0 };
+    this.hosts.set(host, known);
+    return known;
+  }
+
+  private send(url: URL, isNamed: boolean, given: RemoteRequest): Promise<RemoteResponse> {
+    const { method = 'GET', body, headers, maxBytes, signal } = given;
+    this.counts.requests++;
+    return new Promise((resolve, reject) => {
+      const isTls = url.protocol === 'https:';
+      const options = {
+        ...{ method, signal, agent: this.agents[isTls ? 'https:' : 'http:'] },
+        ...(!isNamed && { lookup: publicLookup }),
+        headers: {
+          'user-agent': `tilewright/${version}`,
+          // Ranges of a compressed answer would be of other bytes.
+          'accept-encoding': 'identity',
+          ...headers,
+          ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        },
+      };
+      const sent = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
+        readBody(answer, withoutSecrets(url), maxBytes).then((bytes) => {
+          this.counts.bytes += bytes.length;
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes });
+        }, reject);
+      });
+      const fail = (what: string) => sent.destroy(Object.assign(new Error(what), { code: 'ETIMEDOUT' }));
+      sent.setTimeout(IDLE_TIMEOUT_MS, () => fail(`no byte for ${IDLE_TIMEOUT_MS / 1000} s`));
+      sent.on('socket', (socket) => {
+        if (!socket.connecting) return;
+        const timer = setTimeout(() => fail(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`), CONNECT_TIMEOUT_MS);
+        const stop = () => clearTimeout(timer);
+        socket.once('connect', stop);
+        socket.once('close', stop);
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+  }
+}
+
+async function pauseUntil(time: number, signal?: AbortSignal): Promise<void> {
+  const wait = time - Date.now();
+  if (wait > 0) await sleep(wait, undefined, { signal });
+}
+
+async function readBody(answer: IncomingMessage, url: string, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw remoteTooLarge(url, maxBytes);
+    chunks.push(chunk);
+  }
+  const wanted = Number(answer.headers['content-length']);
+  if (Number.isFinite(wanted) && bytes < wanted)
+    throw Object.assign(new Error(`the answer ended after ${bytes} of ${wanted} bytes`), { code: 'TW_REMOTE_INCOMPLETE' });
+  return Buffer.concat(chunks);
+}
+
+/** The start of an answer in text or JSON, on one line. HTML is left out. */
+function excerptOf(headers: IncomingHttpHeaders, body: Buffer): string {
+  if (!/json|text\/plain|xml/.test(headers['content-type'] ?? '')) return '';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals interpret them
+  return body.subarray(0, MAX_DETAIL_BYTES).toString('utf8').replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim();
+}

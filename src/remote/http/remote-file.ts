@@ -1,0 +1,99 @@
+/** A file on a host, of which parts are read. */
+import { mergeRanges, type ByteRange } from './merge-ranges.js';
+import { badRemoteRange, noRanges, remoteChanged } from '../errors.js';
+import type { HttpClient } from './http-client.js';
+import { withoutSecrets } from './host-policy.js';
+
+/** The first request reads this much. It holds the header of most Cloud Optimized GeoTIFFs. */
+const START_BYTES = 32_768;
+/** Later reads of a header read this much, as the lists of blocks lie one after the other. */
+const READ_AHEAD_BYTES = 131_072;
+
+/** Concurrent requests for parts of one file. */
+const PARTS = 206;
+const FAILED_PRECONDITION = 412;
+const NOT_SATISFIABLE = 416;
+
+/**
+ * Invariant: all bytes are of one version of the file. A strong ETag is sent with each request (RFC 9110, section 13.1.1), and size and
+ * ETag of each answer are compared with those of the first.
+ */
+export class RemoteFile {
+  private constructor(
+    private readonly client: HttpClient,
+    readonly url: string,
+    readonly size: number,
+    /** ETag, or else the time of the last change; identifies the version of the file. */
+    readonly version: string | undefined,
+    /** The first bytes. */
+    readonly start: Buffer,
+    private readonly signal?: AbortSignal,
+  ) {}
+
+  /** Reads the first bytes. Throws TW_REMOTE_NO_RANGES if the host sends the whole file instead. */
+  static async open(client: HttpClient, url: string, signal?: AbortSignal): Promise<RemoteFile> {
+    const answer = await client.request(url, {
+      headers: { range: `bytes=0-${START_BYTES - 1}` },
+      maxBytes: START_BYTES,
+      accept: [PARTS],
+      signal,
+    }).catch((error) => {
+      // Hosts without ranges answer with the whole file.
+      throw error.code === 'TW_REMOTE_TOO_LARGE' ? noRanges.because(error, withoutSecrets(url)) : error;
+    });
+    const { status, headers, body } = answer;
+    if (status !== PARTS) throw noRanges(withoutSecrets(url));
+    const { size } = checkRange(url, { offset: 0, bytes: START_BYTES }, answer);
+    const { etag, 'last-modified': changed } = headers;
+    return new RemoteFile(client, url, size, etag ?? changed, body, signal);
+  }
+
+  /** Reads parts by few requests and gives each to `take`, which is called with the bytes of requests in any order. */
+  async readRanges(ranges: readonly ByteRange[], take: (at: ByteRange, bytes: Buffer) => Promise<void>): Promise<void> {
+    await Promise.all(mergeRanges(ranges).map(async (range) => take(range, await this.readRange(range))));
+  }
+
+  /** Reads at least the given range, and more of a header behind it. */
+  async readAhead({ offset, bytes }: ByteRange): Promise<{ offset: number; data: Buffer }> {
+    const more = Math.min(Math.max(bytes, READ_AHEAD_BYTES), this.size - offset);
+    return { offset, data: await this.readRange({ offset, bytes: more }) };
+  }
+
+  private async readRange(range: ByteRange): Promise<Buffer> {
+    const { offset, bytes } = range;
+    const { version } = this;
+    const isStrong = version !== undefined && /^"/.test(version);
+    const answer = await this.client.request(this.url, {
+      headers: { range: `bytes=${offset}-${offset + bytes - 1}`, ...(isStrong && { 'if-match': version }) },
+      maxBytes: bytes,
+      accept: [PARTS, FAILED_PRECONDITION, NOT_SATISFIABLE],
+      signal: this.signal,
+    });
+    const { status, headers, body } = answer;
+    const isOther = (headers.etag ?? headers['last-modified']) !== version;
+    if (status === FAILED_PRECONDITION || status === NOT_SATISFIABLE || isOther)
+      throw remoteChanged(withoutSecrets(this.url));
+    if (status !== PARTS) throw badRemoteRange(withoutSecrets(this.url), `it answered ${status}`);
+    if (checkRange(this.url, range, answer).size !== this.size) throw remoteChanged(withoutSecrets(this.url));
+    return body;
+  }
+}
+
+/** Checks that an answer holds the requested bytes of a file, or its end. Returns the size of the file. */
+function checkRange(
+  url: string,
+  { offset, bytes }: ByteRange,
+  { headers, body }: { headers: Record<string, unknown>; body: Buffer },
+): { size: number } {
+  const fail = (reason: string) => badRemoteRange(withoutSecrets(url), reason);
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') throw fail(`it is sent with the encoding ${encoding}`);
+  const said = String(headers['content-range'] ?? '');
+  const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(said);
+  if (!match) throw fail(`its Content-Range is "${said.slice(0, 100)}"`);
+  const [first, last, size] = match.slice(1).map(Number) as [number, number, number];
+  const wanted = Math.min(bytes, size - offset);
+  if (first !== offset || last !== offset + wanted - 1 || body.length !== wanted)
+    throw fail(`bytes ${offset} to ${offset + wanted - 1} were requested, and "${said}" with ${body.length} bytes came`);
+  return { size };
+}

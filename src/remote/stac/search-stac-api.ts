@@ -1,0 +1,128 @@
+/** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
+import { parseDatetime, writeDatetime } from '../../query/index.js';
+import { badStacDocument } from '../errors.js';
+import { type HttpClient, withoutSecrets } from '../http/index.js';
+import type { StacQuery } from './find-stac-items.js';
+import {
+  isObject,
+  itemOf,
+  type JsonObject,
+  linksOf,
+  objectsOf,
+  readDocument,
+  type RemoteItem,
+  type StacLink,
+} from './stac-documents.js';
+
+/** Items of a page. Earth Search answers larger pages with 502. */
+const PAGE_ITEMS = 100;
+/** Far more than the limit of Items needs; a server that never ends its pages is given up. */
+const MAX_PAGES = 1000;
+const METHOD_NOT_ALLOWED = [404, 405];
+
+export interface ItemPage {
+  items: RemoteItem[];
+  /** Number of all Items that match, if the server knows it. */
+  matched?: number;
+}
+
+/** Returns the pages of a search. `root`: the landing page of the API, which has a link to the search. */
+export async function* searchApi(
+  client: HttpClient,
+  { document, url }: { document: JsonObject; url: string },
+  query: StacQuery,
+  signal?: AbortSignal,
+): AsyncGenerator<ItemPage> {
+  const links = linksOf(document, url).filter(({ rel }) => rel === 'search');
+  const post = links.find(({ method }) => method === 'POST');
+  const get = links.find(({ method }) => method !== 'POST');
+  const conformance = Array.isArray(document.conformsTo) ? document.conformsTo.map(String) : [];
+  const body = searchBody(query, conformance);
+  const searched = post ?? get!;
+  const first = post ? { ...searched, body } : { ...searched, href: withParameters(searched.href, body) };
+  yield* pagesFrom(client, first, get && { ...get, href: withParameters(get.href, body) }, signal);
+}
+
+/** Returns a page and the pages that its links lead to. `fallback`: a search by GET, if the server does not answer to POST. */
+export async function* pagesFrom(
+  client: HttpClient,
+  first: StacLink,
+  fallback?: StacLink,
+  signal?: AbortSignal,
+): AsyncGenerator<ItemPage> {
+  const seen = new Set<string>();
+  let link = first;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    let document = await readPage(client, link, page === 0 && fallback !== undefined, signal);
+    if (!document && fallback) {
+      link = fallback;
+      document = await readPage(client, link, false, signal);
+    }
+    if (!document || !Array.isArray(document.features))
+      throw badStacDocument(withoutSecrets(link.href), 'the answer of the search has no features');
+    yield {
+      items: objectsOf(document.features).map((item) => itemOf(item, link.href)),
+      matched: matchedOf(document),
+    };
+    const next = linksOf(document, link.href).find(({ rel }) => rel === 'next');
+    if (!next) return;
+    const { method, body = {}, merge } = next;
+    link = method === 'POST' ? { ...next, body: merge ? { ...link.body, ...body } : body } : { ...next, body: undefined };
+    const key = JSON.stringify([link.href, link.body]);
+    if (seen.has(key)) throw badStacDocument(withoutSecrets(link.href), 'its pages lead in a circle');
+    seen.add(key);
+  }
+  throw badStacDocument(withoutSecrets(link.href), `it has more than ${MAX_PAGES} pages`);
+}
+
+const readPage = (client: HttpClient, { href, body, headers }: StacLink, mayBeAbsent: boolean, signal?: AbortSignal) =>
+  readDocument(client, href, {
+    method: body ? 'POST' : 'GET',
+    ...{ body, headers, signal },
+    absent: mayBeAbsent ? METHOD_NOT_ALLOWED : [],
+  });
+
+function matchedOf({ numberMatched, context, 'search:metadata': metadata }: JsonObject): number | undefined {
+  const found = [numberMatched, isObject(context) ? context.matched : undefined, isObject(metadata) ? metadata.matched : undefined];
+  return found.find((value) => typeof value === 'number');
+}
+
+/**
+ * The parameters of the search. Cloud cover is sent as a CQL2 filter or by the Query extension, if the server conforms to one of them, and
+ * else not at all: Items are compared with it when they arrive.
+ */
+function searchBody({ collections, bbox, datetime, filter, maxCloud }: StacQuery, conformance: string[]): JsonObject {
+  const conforms = (part: string) => conformance.some((uri) => uri.includes(part));
+  const byFilter = filter !== undefined || conforms('item-search#filter') ? maxCloud : undefined;
+  const isQuery = byFilter === undefined && maxCloud !== undefined && conforms('item-search#query');
+  return {
+    ...(collections && { collections }),
+    ...(bbox && { bbox }),
+    ...(datetime !== undefined && { datetime: writeDatetime(parseDatetime(datetime, { dates: 'periods' })) }),
+    ...cql2Filter(filter, byFilter),
+    ...(isQuery && { query: { 'eo:cloud_cover': { lte: maxCloud } } }),
+    limit: PAGE_ITEMS,
+  };
+}
+
+/** Properties of other archives are not known here, so the filter of the user is sent as it is. */
+function cql2Filter(filter: StacQuery['filter'], maxCloud: number | undefined): JsonObject {
+  if (typeof filter === 'string') {
+    const text = maxCloud === undefined ? filter : `(${filter}) AND "eo:cloud_cover" <= ${maxCloud}`;
+    return { filter: text, 'filter-lang': 'cql2-text' };
+  }
+  const cloud = maxCloud !== undefined && { op: '<=', args: [{ property: 'eo:cloud_cover' }, maxCloud] };
+  if (filter === undefined && !cloud) return {};
+  const both = filter !== undefined && cloud ? { op: 'and', args: [filter, cloud] } : (filter ?? cloud);
+  return { filter: both, 'filter-lang': 'cql2-json' };
+}
+
+/** The parameters of a search by GET. */
+function withParameters(href: string, body: JsonObject): string {
+  const url = new URL(href);
+  for (const [name, value] of Object.entries(body)) {
+    const isList = name === 'collections' || name === 'bbox';
+    url.searchParams.set(name, isList ? (value as unknown[]).join() : typeof value === 'object' ? JSON.stringify(value) : String(value));
+  }
+  return url.href;
+}

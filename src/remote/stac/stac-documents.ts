@@ -1,0 +1,97 @@
+/** STAC documents of any archive, read with care: other members than those used here are not looked at. */
+import { parseJson } from '../../utils/json-text.js';
+import { badStacDocument } from '../errors.js';
+import { type HttpClient, withoutSecrets } from '../http/index.js';
+
+export type JsonObject = Record<string, unknown>;
+
+/** Limits of one document, bytes. A page of 100 Items of Sentinel-2 has 3 MB. */
+const MAX_DOCUMENT_BYTES = 20e6;
+
+export interface StacLink {
+  rel: string;
+  href: string;
+  type?: string;
+  method?: string;
+  body?: JsonObject;
+  headers?: Record<string, string>;
+  merge?: boolean;
+}
+
+/** An Item as an archive describes it. */
+export interface RemoteItem {
+  id: string;
+  collection: string | undefined;
+  /** Address of the Item; its relative references start from here. */
+  url: string;
+  document: JsonObject;
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+export const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+interface DocumentRequest {
+  method?: 'GET' | 'POST';
+  body?: JsonObject;
+  headers?: Record<string, string>;
+  /** Statuses that are answered with undefined. */
+  absent?: readonly number[];
+  signal?: AbortSignal;
+}
+
+/** Reads a JSON document. Throws TW_STAC_BAD_DOCUMENT if it is none. */
+export async function readDocument(client: HttpClient, url: string, request: DocumentRequest = {}): Promise<JsonObject | undefined> {
+  const { method = 'GET', body, headers = {}, absent = [], signal } = request;
+  const { status, body: bytes } = await client.request(url, {
+    method,
+    headers: {
+      accept: 'application/geo+json, application/json',
+      ...(body && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: body && JSON.stringify(body),
+    maxBytes: MAX_DOCUMENT_BYTES,
+    accept: absent,
+    signal,
+  });
+  if (absent.includes(status)) return undefined;
+  let document: unknown;
+  try {
+    document = parseJson(bytes.toString('utf8'));
+  } catch (error) {
+    throw badStacDocument.because(error, withoutSecrets(url), 'it is not JSON');
+  }
+  if (!isObject(document)) throw badStacDocument(withoutSecrets(url), 'it is not an object');
+  return document;
+}
+
+/** Returns the links of a document with absolute addresses. */
+export function linksOf({ links }: JsonObject, url: string): StacLink[] {
+  return objectsOf(links).flatMap((link) => {
+    const [rel, href] = [textOf(link.rel), textOf(link.href)];
+    if (rel === undefined || href === undefined || !URL.canParse(href, url)) return [];
+    const headers = isObject(link.headers)
+      ? Object.fromEntries(Object.entries(link.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])))
+      : undefined;
+    return [
+      {
+        ...{ rel, href: new URL(href, url).href, headers },
+        method: textOf(link.method)?.toUpperCase(),
+        body: isObject(link.body) ? link.body : undefined,
+        merge: link.merge === true,
+      },
+    ];
+  });
+}
+
+/** Returns an Item of a document. `url`: where the document came from. Throws TW_STAC_BAD_DOCUMENT if it has no id. */
+export function itemOf(document: JsonObject, url: string): RemoteItem {
+  const id = textOf(document.id);
+  if (id === undefined || id === '') throw badStacDocument(withoutSecrets(url), 'an Item in it has no id');
+  const self = linksOf(document, url).find(({ rel }) => rel === 'self')?.href;
+  return { id, collection: textOf(document.collection), url: self ?? url, document };
+}
