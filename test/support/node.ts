@@ -1,6 +1,6 @@
 import { toArray } from '../../src/async/index.js';
 import type { IngestResults } from '../../src/ingest/index.js';
-import { openNode, type TilewrightNode } from '../../src/node.js';
+import { type NodeConfig, openNode, type TilewrightNode } from '../../src/node.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { atEnd } from './at-end.js';
 import { runRequest } from './run-job.js';
@@ -9,9 +9,9 @@ import { runRequest } from './run-job.js';
 export async function testNode(
   t: { after(work: () => Promise<void>): void },
   data: string,
-  { memory = 512e6, cores = 2, cloudModel }: { memory?: number; cores?: number; cloudModel?: string } = {},
+  config: { memory?: number; cores?: number; cloudModel?: string; hosts?: NodeConfig['hosts'] } = {},
 ): Promise<TilewrightNode> {
-  const node = await openNode({ data, memory, cores, ...(cloudModel && { cloudModel }) });
+  const node = await openNode({ data, memory: 512e6, cores: 2, ...config });
   atEnd(t, () => node.close());
   return node;
 }
