@@ -69,7 +69,7 @@ test('assets beside the Item are the bands of one scene', async (t) => {
     ]),
     [
       ['10m', 'bilinear', 0, ['B02 blue 1', 'B03 - 0.0001']],
-      ['20m', 'nearest', null, ['SCL - 1']],
+      ['20m-qa', 'nearest', null, ['SCL - 1']],
     ],
   );
 
