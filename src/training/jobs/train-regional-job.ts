@@ -23,7 +23,7 @@ import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
 import type { StaleSelection } from './train-job-stale.js';
 import { shareSamples } from './train-regional-samples.js';
-import { requestedBase } from './train-requested-base.js';
+import { requestedBase, verifyBaseFiles } from './train-requested-base.js';
 
 /** The base model as this node has it. */
 interface BaseModel {
@@ -104,6 +104,7 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
   const [kind] = requestedModels(inputs);
   if (inputs.base !== undefined) {
     const record = await requestedBase(storage, inputs.base, kind);
+    await verifyBaseFiles(storage, record);
     return { files: await sourceModelFiles(storage, record), record, cells: cellsOf(record) };
   }
   const own = await basesOfJob(storage, kind, job.id);

@@ -1,7 +1,18 @@
 /** The base model that the inputs of a training name. */
-import { type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
+import { messageOf } from '../../errors.js';
+import {
+  type ModelVersionRecord,
+  modelDamaged,
+  type Storage,
+  storeCorrupt,
+  storeLost,
+  versionsOf,
+} from '../../storage/index.js';
 import { baseNotUsable } from '../errors.js';
 import type { CardSummary } from '../registry/index.js';
+
+/** Errors of the files of one model. Others, such as those of a store that does not answer, do not show that the base is unusable. */
+const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];
 
 /** Throws TW_TRAIN_BASE. */
 export async function requestedBase(storage: Storage, id: string, kind: string): Promise<ModelVersionRecord> {
@@ -13,4 +24,18 @@ export async function requestedBase(storage: Storage, id: string, kind: string):
   if (!base)
     throw baseNotUsable(id, 'it is the model of one place, not of a distributed or regional training');
   return base;
+}
+
+/** Throws TW_TRAIN_BASE if a file of the base is missing or damaged: otherwise each place would read its tiles before it fails. */
+export async function verifyBaseFiles(
+  { models }: Pick<Storage, 'models'>,
+  base: ModelVersionRecord,
+): Promise<void> {
+  try {
+    await models.readFile(base, 'model.json');
+    await models.readFile(base, 'weights.bin');
+  } catch (error) {
+    if (UNUSABLE.some((one) => one.is(error))) throw baseNotUsable.because(error, base.id, messageOf(error));
+    throw error;
+  }
 }

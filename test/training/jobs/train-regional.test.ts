@@ -145,10 +145,10 @@ test('a region gets a base model and a model of each cell that was also trained 
     },
   );
 
-  await t.test('a damaged base is named', async () => {
+  await t.test('a damaged base fails the job before any place is read', async () => {
     const record = (await node.storage.models.get(base.id))!;
     await truncate(node.storage.models.path(record, 'weights.bin'), 100);
-    assert.match(await failure({ base: base.id }), /TW_TRAIN_NOTHING.*base.*weights\.bin.*100 bytes/s);
+    assert.match(await failure({ base: base.id }), /TW_TRAIN_BASE.*base.*weights\.bin.*100 bytes/s);
   });
 });
 
