@@ -22,7 +22,7 @@ import { summariseReasons, type TrainResults } from './train-job-results.js';
 import { type StaleSelection, trainStale } from './train-job-stale.js';
 import { withValidationDate } from './train-job-validation-date.js';
 import { trainPerCell } from './train-per-cell-job.js';
-import { trainRegional } from './train-regional-job.js';
+import { trainRegional, withBaseOfJob } from './train-regional-job.js';
 
 const MODES: Record<
   TrainingMode,
@@ -184,6 +184,7 @@ export function trainProcess(context: TrainContext): Process {
     part: TRAIN_PART,
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
+    repeatInputs: async (inputs, job) => withBaseOfJob(context.storage, inputs as TrainInputs, job),
     usesBarrier: (inputs) => {
       const { mode, curriculum = false, stale = false } = inputs as TrainInputs;
       return mode === 'distributed' || mode === 'regional' || curriculum || stale;

@@ -131,6 +131,17 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
 /** Returns the base models that a job has stored; at most one. */
 async function basesOfJob(storage: Storage, kind: string, job: string): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
+/** Returns the inputs that repeat a job that failed or was cancelled: its places adapt the base that it has stored, if there is one. */
+export async function withBaseOfJob(
+  storage: Storage,
+  inputs: TrainInputs,
+  job: string,
+): Promise<TrainInputs> {
+  if (inputs.mode !== 'regional' || inputs.base !== undefined) return inputs;
+  const [base] = await basesOfJob(storage, requestedModels(inputs)[0], job);
+  return base ? { ...inputs, base: base.id } : inputs;
+}
+
   for await (const { record } of storage.models.scanAll()) {
     if (record?.model !== kind) continue;
     for (const version of versionsOf(record)) {

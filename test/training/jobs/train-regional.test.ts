@@ -17,6 +17,8 @@ import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 import { serverOf } from './training-server.js';
 
+const PRECISION = 5;
+
 /** Cells of two kinds of land, on four dates. Returns an open node. */
 async function landNode(t: TestContext, folder: string): Promise<TilewrightNode> {
   const node = await testNode(t, join(folder, 'data'));
@@ -25,7 +27,7 @@ async function landNode(t: TestContext, folder: string): Promise<TilewrightNode>
     const origin = { x: 380_000 + 40_000 * i, y: 5_800_000 };
     const series = await writeSentinelLikeSeries(join(folder, name), { name, region, origin, seed: 7 * i });
     for (const { path } of series)
-      await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+      await ingest(node, { href: path, collection: 's', precision: PRECISION, scale: 0.0001, maskBand: 5 });
   }
   return node;
 }
@@ -130,7 +132,7 @@ test('a region gets a base model and a model of each cell that was also trained 
         ...{ ...tiny, origin: { x: 390_000, y: 5_780_000 } },
       });
       for (const { path } of series)
-        await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+        await ingest(node, { href: path, collection: 's', precision: PRECISION, scale: 0.0001, maskBand: 5 });
       const { geocode } = models[0]!;
       const small = (await tilesOf(node)).find((tile) => tile.scene.startsWith('tiny'));
       const query = { geocode: { in: [geocode, small!.geocode] } };
@@ -227,4 +229,32 @@ test('after kill -9 during the base training and while its models are stored, a 
   await done(jobID);
   assert.deepEqual(await all(jobID), expected);
   assert.deepEqual(files(), []);
+});
+
+test('the retry of a cancelled job keeps its base', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  await (await landNode(t, folder)).close();
+  const { serve, ask, execute, done } = await serverOf(t, data);
+  await serve();
+  const { jobID } = await execute({ ...INPUTS, epochs: 12 });
+  const bases = async (): Promise<string[]> => {
+    const { models } = await ask('/models');
+    const base = models.find(({ geocode }: { geocode: string }) => geocode.length < PRECISION);
+    if (!base) return [];
+    const { versions } = await ask(`/models/${base.id}/versions`);
+    return versions.map(({ version }: { version: string }) => version);
+  };
+  await until('a stored base', async () => (await bases()).length > 0);
+  await ask(`/jobs/${jobID}`, { method: 'DELETE' });
+  await until('the job has ended', async () => (await ask(`/jobs/${jobID}`)).status === 'dismissed');
+
+  const [version] = await bases();
+  const retry = await ask(`/jobs/${jobID}/retry`, { method: 'POST' });
+  await done(retry.jobID);
+  const { models, base } = await ask(`/jobs/${retry.jobID}/results`);
+  assert.ok(models.length > 0);
+  assert.equal(base, undefined);
+  for (const { adaptation } of models) assert.equal(adaptation.base.version, version);
+  assert.deepEqual(await bases(), [version]);
 });
