@@ -22,7 +22,7 @@ import { requestedModels, type TrainContext, type TrainInputs } from './train-jo
 import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
 import type { StaleSelection } from './train-job-stale.js';
-import { shareSamples } from './train-regional-samples.js';
+import { shareSamples, toDisk } from './train-regional-samples.js';
 import { requestedBase, verifyBaseFiles } from './train-requested-base.js';
 
 /** The base model as this node has it. */
@@ -124,13 +124,13 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
     true,
   );
   const [base] = (await job.allGather(results.models.map(({ id, version }) => ({ id, version })))).flat();
-  const saved = base && files && (await saveFiles(await storage.scratch.makeForJob(job.id), base, files));
+  const saved =
+    base &&
+    files &&
+    (await toDisk(storage, saveFiles(await storage.scratch.makeForJob(job.id), base, files)));
   return { files: saved, result: results.models[0], cells, ...(!saved && { without: results }) };
 }
 
-/** Returns the base models that a job has stored; at most one. */
-async function basesOfJob(storage: Storage, kind: string, job: string): Promise<ModelVersionRecord[]> {
-  const found: ModelVersionRecord[] = [];
 /** Returns the inputs that repeat a job that failed or was cancelled: its places adapt the base that it has stored, if there is one. */
 export async function withBaseOfJob(
   storage: Storage,
@@ -142,6 +142,9 @@ export async function withBaseOfJob(
   return base ? { ...inputs, base: base.id } : inputs;
 }
 
+/** Returns the base models that a job has stored; at most one. */
+async function basesOfJob(storage: Storage, kind: string, job: string): Promise<ModelVersionRecord[]> {
+  const found: ModelVersionRecord[] = [];
   for await (const { record } of storage.models.scanAll()) {
     if (record?.model !== kind) continue;
     for (const version of versionsOf(record)) {
