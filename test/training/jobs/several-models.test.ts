@@ -16,8 +16,9 @@ import { FREQUENT_CHECKPOINTS, serverOf } from './training-server.js';
 const BOTH = ['ndvi', 'ndmi'];
 const SCENE = { collection: 's', datetime: '2024-06-01', scale: 0.0001, precision: 5 };
 
+/** One of the two cells that the scene covers by half has enough patches for `ndmi`. */
 async function ingestScene(node: TilewrightNode, folder: string): Promise<void> {
-  const href = await writeInfraredScene(join(folder, 'scene.tif'), 600, 700);
+  const href = await writeInfraredScene(join(folder, 'scene.tif'), 400, 560);
   assert.deepEqual((await ingest(node, { href, ...SCENE })).failed, []);
 }
 
@@ -118,7 +119,7 @@ test('after kill -9 the stored model is kept, and the other resumes from its che
   await node.close();
 
   // Long enough for a checkpoint of the second model, which is written after half a second.
-  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 50 };
+  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 15 };
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data, FREQUENT_CHECKPOINTS);
   const cardOf = async (model: string) => (await ask(`/models/${model}_s_g${geocode}`)).card;
   const weights = () => Promise.all(BOTH.map((model) => weightsOf(`${model}_s_g${geocode}`)));

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { cp, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { REGIONS, SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
 import type { Window } from '../../../src/raster/index.js';
 import type { ModelCard, TrainResults } from '../../../src/training/index.js';
@@ -18,7 +18,7 @@ import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 import { serverOf } from './training-server.js';
 
-/** A data folder with two cells of each of two kinds of land, on four dates. Tests open copies of it. */
+/** A data folder with two cells of each of two kinds of land, on two dates. Tests open copies of it. */
 let land: string;
 const file = suiteContext();
 before(async () => {
@@ -29,7 +29,7 @@ before(async () => {
   const regions = { a: REGIONS.fen, b: REGIONS.broadleaf };
   for (const [i, [name, region]] of Object.entries(regions).entries()) {
     const origin = { x: 380_000 + 40_000 * i, y: 5_800_000 };
-    const options = { name, region, origin, size, seed: 7 * i };
+    const options = { name, region, origin, size, dates: SERIES_DATES.slice(2), seed: 7 * i };
     for (const { path } of await writeSentinelLikeSeries(join(folder, name), options))
       await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
   }
