@@ -12,8 +12,8 @@ import { tempFolder } from '../../support/temp.js';
 test('each tile is mapped by the model of its place, of a similar place, or of the region', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const dates = SERIES_DATES.slice(2, 3);
-  const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), { dates });
+  const options = { size: { width: 900, height: 800 }, dates: SERIES_DATES.slice(2, 3) };
+  const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), options);
   await ingest(node, { href: clear!.path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
   const raw = (await tilesOf(node)).length;
   const train = (inputs: object) =>
