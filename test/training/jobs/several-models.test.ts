@@ -100,7 +100,7 @@ test('a job trains several models of each cell, with the same results as separat
   assert.match(head!, /^place +model +MSE .* seconds$/);
   assert.match(
     stderr,
-    /lists the models, "tilewright predict ndvi" and "tilewright predict ndmi" apply them$/m,
+    /lists the models, "tilewright predict ndmi" and "tilewright predict ndvi" apply them$/m,
   );
   for (const [i, { geocode, model }] of together.models.entries())
     assert.match(rows[i]!, new RegExp(`^${geocode} +${model} `));
