@@ -31,7 +31,7 @@ import { writeTestScene } from '../../support/scenes.js';
 import { FREQUENT_CHECKPOINTS } from './training-server.js';
 
 /** Long enough for several checkpoints, which are written after half a second each. */
-const EPOCHS = 16;
+const EPOCHS = 20;
 
 /** Returns the processes by parent, and if they take part in a distributed training. */
 function members(): { pid: number; parent: number }[] {
