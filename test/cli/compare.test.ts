@@ -14,7 +14,7 @@ import { tempFolder } from '../support/temp.js';
 
 const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
 
-test('comparing modes', { timeout: 240_000 }, async (t) => {
+test('comparing modes', { timeout: 500_000 }, async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const node = await testNode(t, join(folder, 'data'));

@@ -52,7 +52,7 @@ async function valuesOf(node: TilewrightNode, tile: TileRecord, name: string): P
   return Float64Array.from(bands[0]!, (value) => (value === group.nodata ? NaN : value * scale + offset));
 }
 
-describe('predict', { timeout: 300_000 }, () => {
+describe('predict', { timeout: 580_000 }, () => {
   it('maps NDVI of clear land with the model of each cell, and again if the model is newer', async (t) => {
     const node = await nodeWithSeries(t, SERIES_DATES.slice(1, 3));
     const filter = { collections: ['s'], maxCloud: 30, minCoverage: 60 };
