@@ -1,27 +1,35 @@
 /** Training from models of other cells, with the command and over HTTP. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { before, type TestContext, test } from 'node:test';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { toArray } from '../../../src/async/index.js';
 import type { SimilarDocument } from '../../../src/client/index.js';
 import { Storage, versionsOf } from '../../../src/storage/index.js';
 import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../../../src/training/index.js';
+import { suiteContext } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** Creates cells of precision 5; six of them are complete. */
-async function cellsIn(t: TestContext): Promise<{ data: string; target: string[] }> {
-  const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  const target = ['--data', data];
-  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+/** A data folder with cells of precision 5, six of them complete. Tests use copies of it. */
+let land: string;
+const file = suiteContext();
+before(async () => {
+  const folder = await tempFolder(file);
+  land = join(folder, 'data');
+  const dates = SERIES_DATES.slice(2, 3);
+  const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), { dates });
   const flags = ['--collection', 's', '--precision', '5', '--scale', '0.0001', '--mask-band', '5'];
-  const ingested = await tilewright('ingest', clear!.path, ...flags, ...target);
+  const ingested = await tilewright('ingest', clear!.path, ...flags, '--data', land);
   assert.equal(ingested.code, 0, ingested.stderr);
-  return { data, target };
+});
+
+async function cellsIn(t: TestContext): Promise<{ data: string; target: string[] }> {
+  const data = join(await tempFolder(t), 'data');
+  await cp(land, data, { recursive: true });
+  return { data, target: ['--data', data] };
 }
 
 async function train(target: string[], ...flags: string[]): Promise<TrainResults> {
