@@ -101,8 +101,8 @@ export async function trainStale(
 }
 
 /**
- * Returns the base that all nodes adapt: the newest that was trained on one of the places, else the newest. A base that this job has trained
- * is left out, so that a job that was interrupted decides as before.
+ * Returns the base that all nodes adapt: the newest that was trained on one of the places, else the newest. A base that this job has
+ * trained is left out, so that a job that was interrupted decides as before.
  */
 async function agreedBase(
   storage: Storage,
