@@ -15,7 +15,7 @@ export interface LeftOut {
 const MIN_SECONDS = 0.01;
 
 /** Squared error that the training is expected to remove: the increase of the error, over all pixels of the place. */
-export function expectedGain({ error = 0, promised = 0, pixels }: PlaceFreshness): number {
+function expectedGain({ error = 0, promised = 0, pixels }: PlaceFreshness): number {
   return Math.max(0, error - promised) * pixels;
 }
 
