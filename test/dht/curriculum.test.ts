@@ -59,7 +59,7 @@ test('nodes agree on the first cell of each cluster and start from models of eac
   for (const { places, middle } of clusters)
     for (const geocode of places) {
       const { parent, transfer } = models.find((one) => one.geocode === geocode)!;
-      if (geocode === middle) assert.equal(transfer!.fresh, 'it is the representative of its cluster');
+      if (geocode === middle) assert.equal(transfer!.fresh, 'chosen as representative of a cluster');
       else assert.equal(parent, `ndvi_s_g${middle}`);
     }
 

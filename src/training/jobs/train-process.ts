@@ -177,7 +177,11 @@ export function trainProcess(context: TrainContext): Process {
           'a transfer, such as similar',
         );
     },
-    prepare: async (inputs, job) => withValidationDate(context.finder, inputs as TrainInputs, job),
+    prepare: async (given, job) => {
+      const inputs = given as TrainInputs;
+      // All dates since a change are needed for the training, so only ground is held out.
+      return inputs.stale ? inputs : withValidationDate(context.finder, inputs, job);
+    },
     // Each model is stored completely; models that the job stored before an interruption are kept.
     resumable: true,
     merge: (parts) => mergeResults(parts as PartialTrainResults[]),
@@ -202,7 +206,7 @@ export function trainProcess(context: TrainContext): Process {
 
 /** Throws TW_TRAIN_STALE. */
 function checkStale(
-  { stale = false, budget, curriculum = false }: Pick<TrainInputs, 'stale' | 'budget' | 'curriculum'>,
+  { stale = false, budget, curriculum = false, validationFrom }: Omit<TrainInputs, 'model'>,
   mode: TrainingMode,
   models: string[],
   transfer: string,
@@ -215,6 +219,8 @@ function checkStale(
     );
   if (models.length > 1)
     throw unusedStale(`a job trains one model again, not ${models.join(', ')}; start a job for each`);
+  if (validationFrom !== undefined)
+    throw unusedStale('all dates since a change are needed for the training; leave out validationFrom');
   if (transfer !== 'none' || curriculum)
     throw unusedStale('a transfer needs all places of a cluster; leave out transfer and curriculum');
 }

@@ -23,7 +23,7 @@ import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
 import type { StaleSelection } from './train-job-stale.js';
 import { shareSamples, toDisk } from './train-regional-samples.js';
-import { requestedBase, verifyBaseFiles } from './train-requested-base.js';
+import { type BaseVersion, requestedBase, verifyBaseFiles } from './train-requested-base.js';
 
 /** The base model as this node has it. */
 interface BaseModel {
@@ -59,7 +59,7 @@ export async function trainRegional(
   const training = new TrainingRun(context, inputs, sharing(job, after), engine, stale);
   const { results } = training;
   job.partial(() => results);
-  const base = await baseModel(context, inputs, job);
+  const base = await baseModel(context, inputs, job, stale?.base);
   if (base.result) results.base = base.result;
   const planned = base.files ? await training.plan() : [];
   results.skipped.push(...(base.without?.skipped ?? []));
@@ -99,11 +99,18 @@ const sharing = (job: JobContext, part: (share: number) => number): JobContext =
     job.progress({ ...counts, ...(share !== undefined && { share: part(share) }) }),
 });
 
-async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobContext): Promise<BaseModel> {
+/** `chosen`: the base of a stale selection. */
+async function baseModel(
+  context: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+  chosen?: BaseVersion,
+): Promise<BaseModel> {
   const { storage } = context;
   const [kind] = requestedModels(inputs);
-  if (inputs.base !== undefined) {
-    const record = await requestedBase(storage, inputs.base, kind);
+  const requested = inputs.base === undefined ? chosen : { id: inputs.base };
+  if (requested) {
+    const record = await requestedBase(storage, requested, kind);
     await verifyBaseFiles(storage, record);
     return { files: await sourceModelFiles(storage, record), record, cells: cellsOf(record) };
   }

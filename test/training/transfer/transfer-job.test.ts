@@ -72,7 +72,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
   assert.ok(all.length >= 5);
   for (const { parent, transfer } of first.models) {
     assert.equal(parent, undefined);
-    assert.match(transfer!.fresh!, /its texture is unknown; compute it with "tilewright texture"/);
+    assert.match(transfer!.fresh!, /the texture is unknown; compute it with "tilewright texture"/);
   }
   assert.equal((await tilewright('texture', '--clusters', '4', ...target)).code, 0);
   const text = await tilewright('train', 'ndvi', '--epochs', '2', '--transfer', 'similar', ...target);
@@ -169,7 +169,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
     all,
   );
   for (const { id, geocode, parent, transfer } of similar.models)
-    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'it is the representative of its cluster');
+    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'chosen as representative of a cluster');
     else assert.equal(parent, seedOf(geocode));
   const child = similar.models.find(({ parent }) => parent !== undefined)!;
   const { parent, transfer } = await cardOf(data, child);
@@ -185,7 +185,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   for (const { id, geocode, parent, transfer } of models) {
     const { fresh, probed, version } = transfer!;
     if (id === seedOf(geocode)) {
-      assert.deepEqual([fresh, probed], ['it is the representative of its cluster', undefined]);
+      assert.deepEqual([fresh, probed], ['chosen as representative of a cluster', undefined]);
       continue;
     }
     assert.deepEqual(new Set(probed!.map(({ id }) => id)), new Set(ids));
@@ -211,9 +211,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
     failed.map(({ geocode }) => geocode),
     [middle],
   );
-  const firsts = models.filter(
-    ({ transfer }) => transfer!.fresh === 'it is the representative of its cluster',
-  );
+  const firsts = models.filter(({ transfer }) => transfer!.fresh === 'chosen as representative of a cluster');
   assert.equal(firsts.length, 1);
   assert.equal(models.length, places.length - 1);
   for (const { id, parent } of models) if (id !== firsts[0]!.id) assert.equal(parent, firsts[0]!.id);
