@@ -111,7 +111,7 @@ interface Linked {
 
 /**
  * Removes links to this node from a document and from the documents in it, because no server answers them. Keeps links to next pages,
- * which the client follows, and replaces links to the sources of derived Items by their ids, as relative references.
+ * which the client follows, and replaces links to the tiles and the model of derived Items by their ids, which `tilewright info` accepts.
  */
 function removeOwnLinks(answer: Linked | null): void {
   const isOwn = (href: string) => href.startsWith(`http://${IN_PROCESS_HOST}/`);
@@ -120,11 +120,11 @@ function removeOwnLinks(answer: Linked | null): void {
       one.links = one.links
         .filter(({ rel, href }) => rel === 'next' || rel === 'derived_from' || !isOwn(href))
         .map((link) =>
-          link.rel === 'derived_from' && isOwn(link.href)
-            ? { ...link, href: link.href.slice(link.href.lastIndexOf('/') + 1) }
-            : link,
+          link.rel === 'derived_from' && isOwn(link.href) ? { ...link, href: sourceId(link.href) } : link,
         );
 }
+
+const sourceId = (href: string) => decodeURIComponent(/\/(?:items|models)\/([^/]+)/.exec(href)?.[1] ?? href);
 
 interface Item {
   type?: string;

@@ -93,6 +93,14 @@ export const exportGrids = defineError(
     `the tiles belong to the grids ${grids.join(' and ')}, which have different coordinate systems: select one collection`,
 );
 
+export const exportCollections = defineError(
+  'TW_WRANGLE_EXPORT_COLLECTIONS',
+  400,
+  'The tiles to export belong to several collections, and the filter names none of these. Name the collections that the image should contain.',
+  (collections: string[]) =>
+    `the tiles belong to the collections ${collections.join(' and ')}: name those that the image should contain, such as --collection ${collections[0]}`,
+);
+
 export const exportTooLarge = defineError(
   'TW_WRANGLE_EXPORT_SIZE',
   400,

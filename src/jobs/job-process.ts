@@ -23,9 +23,11 @@ export interface Process {
   prepare?(inputs: unknown, context: PrepareContext): Promise<unknown>;
   /**
    * For a job that has ended: the inputs that repeat only what failed; null if nothing failed. A job that failed or was
-   * cancelled is repeated completely, without this function.
+   * cancelled is repeated completely, with `repeatInputs`.
    */
   retryInputs?(inputs: unknown, results: unknown): Promise<unknown>;
+  /** For a job that failed or was cancelled: the inputs that repeat it and use what it has stored. Without it, the same inputs. */
+  repeatInputs?(inputs: unknown, job: string): Promise<unknown>;
   /**
    * For work that is divided by cells, so that each run does the work of some of them: combines the results of the runs. Without it, a
    * run returns the results of the job.

@@ -17,7 +17,11 @@ export async function retryJob(
   const job = await jobs.get(id);
   if (!hasEnded(job)) throw jobNotEnded(id, job.status);
   const failedPart = async (inputs: unknown) =>
-    job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
+    job.status === 'successful'
+      ? process.retryInputs?.(inputs, job.results)
+      : process.repeatInputs
+        ? process.repeatInputs(inputs, id)
+        : inputs;
   const inputs = await failedPart(job.inputs);
   if (inputs === null || inputs === undefined) throw nothingFailed(id);
   if (job.uploads) throw uploadDeleted(id);

@@ -52,6 +52,14 @@ export const noTrainedModel = defineError(
     `unknown model ${id}; give the id of a trained model, or ${known} for the model of each place`,
 );
 
+export const noModelVersion = defineError(
+  'TW_TRAIN_NO_VERSION',
+  404,
+  'No selected place has a version of this name of its model. `tilewright models` lists the models, and `tilewright models ID` the versions of one.',
+  (kind: string, version: string) =>
+    `no selected place has a version ${JSON.stringify(version)} of its model ${kind}; "tilewright models" lists the models, and "tilewright models ID" the versions of one`,
+);
+
 export const nothingTrained = defineError(
   'TW_TRAIN_NOTHING',
   422,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { Comparison } from '../../src/cli/compare/index.js';
 import type { TrainResults } from '../../src/training/index.js';
 import { assertWellFormed } from '../demo-report/markup.js';
@@ -14,12 +14,12 @@ import { tempFolder } from '../support/temp.js';
 
 const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
 
-test('comparing modes', { timeout: 240_000 }, async (t) => {
+test('comparing modes', { timeout: 500_000 }, async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const node = await testNode(t, join(folder, 'data'));
-  const size = { width: 800, height: 700 };
-  for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), { size }))
+  const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(2) };
+  for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), options))
     await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
   await node.close();
 

@@ -49,6 +49,21 @@ test('predict reports errors and bad models', async (t) => {
   const made = await told(0, warning, id);
   assert.match(made.stdout, /^1 tile made, 0 unchanged/m);
   assert.match((await told(0, warning, id)).stdout, /^0 tiles made, 1 unchanged/m);
+  const found = await tilewright('search', '--source', 'predicted', '--format', 'json', ...data);
+  const [item] = JSON.parse(found.stdout).features;
+  const { links } = JSON.parse((await tilewright('info', item.id, ...data)).stdout);
+  assert.deepEqual(
+    links.map(({ rel, href }: { rel: string; href: string }) => [rel, href]),
+    [
+      ['derived_from', tiles[0]!.id],
+      ['derived_from', id],
+    ],
+  );
+  const unknown =
+    /^error: no selected place has a version "nosuch" of its model ndvi.*\[TW_TRAIN_NO_VERSION\]$/m;
+  await told(1, unknown, 'ndvi', '--version', 'nosuch');
+  // The other place has no such version, but its tile is not the only one.
+  await told(0, /^/, 'ndvi', '--version', poor.version);
   const best = await predict(id, '--version', 'best');
   assert.deepEqual(
     [best.code, /^1 tile made/m.test(best.stdout), best.stderr.includes('warning')],

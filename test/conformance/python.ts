@@ -24,6 +24,8 @@ export async function installPython(
       'install',
       '--quiet',
       '--disable-pip-version-check',
+      // Python compiles the few modules that the programs import.
+      '--no-compile',
       '--retries',
       '1',
       '--timeout',

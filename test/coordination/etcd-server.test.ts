@@ -85,7 +85,7 @@ test('a change that a watch has reported is not reported again', { skip: noEtcd 
   let signals = 0;
   store.watch({ key: 'a' }, () => signals++);
   await eventually('the start of the watch', () => signals === 1);
-  const changes = 3;
+  const changes = 2;
   for (let i = 1; i <= changes; i++) {
     const before = signals;
     await store.transact({ success: [{ op: 'put', key: 'a', value: `${i}` }] });
@@ -244,9 +244,9 @@ test('a watch that etcd cancels is restarted with pauses, and the reader gets th
   await eventually('the reason', () => failures.length > 0);
   const isWatch = (request: string) => request === 'POST /v3/watch';
   const before = proxy.requests.filter(isWatch).length;
-  await sleep(4000);
+  await sleep(2000);
   const watches = proxy.requests.filter(isWatch).length - before;
-  assert.ok(watches <= 40, `${watches} watches in 4 s`);
+  assert.ok(watches <= 20, `${watches} watches in 2 s`);
   assert.equal(failures.length, 1, 'the reader is notified once');
   const [failure] = failures;
   assert.ok(coordinationRefused.is(failure));

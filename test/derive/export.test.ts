@@ -96,6 +96,47 @@ test('an export without tiles, or of a band that no tile has, makes no file', as
   assert.ok(!existsSync(output));
 });
 
+test('an export of several collections needs their names', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const output = join(folder, 'out.tif');
+  const scene = await writeTestScene(join(folder, 's.tif'), { seed: 1 });
+  const run = (...args: string[]) => tilewright(...args, '--data', data);
+  const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
+  for (const name of ['one', 'two'])
+    assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS, '--collection', name)).code, 0);
+  const exported = (...names: string[]) =>
+    run('export', '--bands', 'red', '--output', output, ...names.flatMap((name) => ['--collection', name]));
+  const { code, stderr } = await exported();
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /belong to the collections one and two: .*--collection one \[TW_WRANGLE_EXPORT_COLLECTIONS\]/,
+  );
+  assert.ok(!existsSync(output));
+  for (const names of [['one'], ['one', 'two']]) assert.equal((await exported(...names)).code, 0);
+});
+
+test('the layer of cloud removal contains the raw tiles without cloud', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const output = join(folder, 'out.tif');
+  const scene = await writeTestScene(join(folder, 's.tif'), { seed: 1, cloud: 40 });
+  const run = (...args: string[]) => tilewright(...args, '--data', data);
+  const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
+  assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  const node = await testNode(t, data);
+  const clear = (await tilesOf(node)).filter(({ cloudCover }) => cloudCover === 0);
+  await node.close();
+  const layer = ['export', '--layer', 'cloud-removal', '--output', output, '--format', 'json'];
+  const { stdout, stderr } = await run(...layer);
+  assert.equal(JSON.parse(stdout || '{}').tiles, clear.length, stderr);
+  assert.ok(clear.length > 0);
+  const [{ geocode }] = clear as [(typeof clear)[number]];
+  const one = await run(...layer, '--filter', `geocode = '${geocode}' OR geocode = 'u0000'`);
+  assert.equal(JSON.parse(one.stdout).tiles, 1, one.stderr);
+});
+
 test('an image of both sides of the antimeridian would span the globe', () => {
   const cells = ['rz', 'r8', '2p', '80', 'xb'].map((geocode) => ({
     ...{ grid: 'geohash' as const, geocode },

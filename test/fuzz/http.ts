@@ -1,7 +1,7 @@
 /** Hostile requests to all routes of a node that holds tiles. An answer of 500 or more, or none, is a finding. */
 import assert from 'node:assert/strict';
 import type { InjectOptions } from 'fastify';
-import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { openNode } from '../../src/node.js';
 import { runRequest } from '../support/run-job.js';
 import { mutateJson, mutateText, pick, type Random } from './mutate.js';
@@ -76,7 +76,7 @@ const STARTS_A_JOB = /execution|^\/(?:ingest|train|fill|split|coalesce|predict|v
 
 export async function httpTarget(scratch: string): Promise<Target> {
   const node = await openNode({ data: `${scratch}/data`, memory: 256e6, cores: 1 });
-  await writeSentinelLikeSeries(`${scratch}/samples`);
+  await writeSentinelLikeSeries(`${scratch}/samples`, { dates: SERIES_DATES.slice(0, 1) });
   await runRequest(node, '/ingest', {
     href: `${scratch}/samples`,
     collection: 'fields',

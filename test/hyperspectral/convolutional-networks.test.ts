@@ -263,7 +263,7 @@ test('cnn1d detects a planted absorption, Grad-CAM shows it, and predict makes t
   await ingest(node, { href: paths.cube, collection: 'others', precision: 6 });
   const filter = { collections: ['cubes'] };
   const labels = await readLabels(paths.labels);
-  const inputs = { filter, labels, classifier: 'cnn1d', epochs: 12 };
+  const inputs = { filter, labels, classifier: 'cnn1d', epochs: 6 };
   const { results, status, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
   assert.equal(status, 'successful', error?.message);
   assert.deepEqual(

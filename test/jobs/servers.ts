@@ -31,12 +31,13 @@ export class Servers {
   private constructor(
     readonly folder: string,
     private readonly etcd: EtcdCluster,
+    private readonly env: NodeJS.ProcessEnv,
   ) {}
 
-  static async start(t: TestContext): Promise<Servers> {
+  static async start(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<Servers> {
     const folder = await mkdtemp(join(tmpdir(), 'tilewright-test-'));
     await mkdir(join(folder, 'store'));
-    const servers = new Servers(folder, await EtcdCluster.start(t));
+    const servers = new Servers(folder, await EtcdCluster.start(t), env);
     atEnd(t, async () => {
       await Promise.all(servers.started.map(({ process }) => kill(process)));
       await rm(folder, { recursive: true });
@@ -67,7 +68,7 @@ export class Servers {
       '4',
     ];
     const rest = ['--allow-folder', folder, '--reserve', '0', '--cores', '1'];
-    const process = start(['serve', ...place, ...cluster, ...rest]);
+    const process = start(['serve', ...place, ...cluster, ...rest], this.env);
     // A full pipe without a reader would block the server.
     process.stdout?.resume();
     let log = '';

@@ -1,4 +1,4 @@
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 
 type Ending = () => unknown;
 
@@ -26,4 +26,14 @@ export function atEnd(t: Pick<TestContext, 'after'>, work: Ending): void {
       }
     if (errors.length > 0) throw errors[0];
   });
+}
+
+/** Stands for the context of a test where all tests of a suite share resources: runs the work after the last of them. */
+export function suiteContext(): Pick<TestContext, 'after'> {
+  const all: Ending[] = [];
+  // The hook is registered while the suite is defined; a `before` hook cannot register one.
+  after(async () => {
+    for (const work of all) await work();
+  });
+  return { after: (work) => void all.push(work as Ending) };
 }

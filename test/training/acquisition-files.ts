@@ -37,10 +37,15 @@ export function writeDate(
   name: string,
   date: Field,
 ): AcquisitionFiles & { bands: Record<BandName, BandSource> } {
-  const stored = (values: Float32Array) =>
-    Uint16Array.from(values, (value) =>
-      Number.isNaN(value) ? NODATA : Math.round((value - OFFSET) / SCALE),
-    );
+  const stored = (values: Float32Array) => {
+    // `Uint16Array.from` goes through an iterator, which takes ten times as long.
+    const codes = new Uint16Array(values.length);
+    for (let at = 0; at < codes.length; at++) {
+      const value = values[at]!;
+      codes[at] = Number.isNaN(value) ? NODATA : Math.round((value - OFFSET) / SCALE);
+    }
+    return codes;
+  };
   const visible = join(folder, `${name}-visible.tif`);
   const infrared = join(folder, `${name}-infrared.tif`);
   const mask = join(folder, `${name}-mask.tif`);

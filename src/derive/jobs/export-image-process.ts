@@ -14,7 +14,7 @@ import {
 import { allocatePixels, bytesPerSample, type DataType } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type TileRecord, withPinnedTiles } from '../../storage/index.js';
 import type { TensorBand } from '../derive-tasks.js';
-import { bandNotFound, exportGrids, exportTooLarge, nothingToExport } from '../errors.js';
+import { bandNotFound, exportCollections, exportGrids, exportTooLarge, nothingToExport } from '../errors.js';
 import {
   copyCell,
   fillValueOf,
@@ -97,6 +97,8 @@ async function exportImage(
   }
   if (found === 0) throw nothingToExport();
   if (tiles.length === 0) throw bandNotFound(bands);
+  const collections = [...new Set(tiles.map(({ tile }) => tile.collection))].sort();
+  if (collections.length > 1 && !params.collections) throw exportCollections(collections);
   const grids = [...new Set(tiles.map(({ tile }) => tile.grid))];
   if (grids.length > 1) throw exportGrids(grids);
   // Later tiles replace the pixels of earlier ones.
@@ -122,7 +124,11 @@ async function exportImage(
       copyCell(grid, planes[b], { ...one.tile, size: one.size }, plane, empty);
     job.progress({ total: tiles.length, done: done + 1, failed: 0, skipped: 0 });
   }
-  const file = await encodeImage(workers, { grid, tiles, bands, planes, coding, dataType, empty }, job);
+  const file = await encodeImage(
+    workers,
+    { grid, tiles, collections, bands, planes, coding, dataType, empty },
+    job,
+  );
   const folder = await storage.results.makeFolder(job.id);
   const path = join(folder, FILE_NAME);
   try {
@@ -180,6 +186,7 @@ function commonCoding(tiles: ExportedTile[]): Coding | null {
 interface EncodedImage {
   grid: MosaicGrid;
   tiles: ExportedTile[];
+  collections: string[];
   bands: string[];
   planes: ReturnType<typeof allocatePixels>[];
   coding: Coding | null;
@@ -189,7 +196,7 @@ interface EncodedImage {
 
 function encodeImage(
   workers: TileProcessContext['workers'],
-  { grid, tiles, bands, planes, coding, dataType, empty }: EncodedImage,
+  { grid, tiles, collections, bands, planes, coding, dataType, empty }: EncodedImage,
   job: JobContext,
 ): Promise<Uint8Array> {
   const { width, height, west: originX, north: originY, pixelWidth, pixelHeight } = grid;
@@ -205,7 +212,7 @@ function encodeImage(
       ...(coding && { scale: coding.scale, offset: coding.offset }),
     })),
     metadata: {
-      COLLECTION: [...new Set(tiles.map(({ tile }) => tile.collection))].sort().join(','),
+      COLLECTION: collections.join(','),
       START_DATETIME: new Date(first).toISOString(),
       END_DATETIME: new Date(last).toISOString(),
     },

@@ -94,7 +94,7 @@ async function readParts(path: string, bands: number[], size: PixelGrid, window:
 /** Returns the reason why two dates of a cell cannot be trained together; undefined if their sizes are equal. */
 export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
   if (a.width === b.width && a.height === b.height) return undefined;
-  return `its dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
+  return `the dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
 }
 
 /** Finer bands are averaged to the common size. */
@@ -117,7 +117,7 @@ async function readAcquisition(
     const brightness = meanOfFinite(bands[name]);
     if (Math.abs(brightness) > MAX_REFLECTANCE)
       return {
-        skipped: `its values are not reflectance (mean ${name} is ${brightness.toPrecision(3)}, ${raster.header.dataType} with scale ${file.scale}); ingest its scenes again with the --scale and --offset of the product, such as --scale 0.0001 if they are ten thousandths`,
+        skipped: `the values are not reflectance (mean ${name} is ${brightness.toPrecision(3)}, ${raster.header.dataType} with scale ${file.scale}); ingest the scenes again with the --scale and --offset of the product, such as --scale 0.0001 if they are ten thousandths`,
       };
   }
   const { width, height } = size;

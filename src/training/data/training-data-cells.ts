@@ -44,7 +44,7 @@ const CLOUDY_PERCENT = { least: 5, most: 60 };
 const MIN_COVERAGE_PERCENT = 95;
 
 const MIXED_VALUES =
-  'some of its bands hold 8-bit numbers without a scale and others reflectance; ingest the former again with --scale, or leave their dates out';
+  'some bands hold 8-bit numbers without a scale and others reflectance; ingest the former again with --scale, or leave their dates out';
 
 /** Returns the files that a model is trained on, with pairs of dates for cloud removal; or the reason why no files are usable. */
 export function trainingFiles(

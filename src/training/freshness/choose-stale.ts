@@ -15,7 +15,7 @@ export interface LeftOut {
 const MIN_SECONDS = 0.01;
 
 /** Squared error that the training is expected to remove: the increase of the error, over all pixels of the place. */
-export function expectedGain({ error = 0, promised = 0, pixels }: PlaceFreshness): number {
+function expectedGain({ error = 0, promised = 0, pixels }: PlaceFreshness): number {
   return Math.max(0, error - promised) * pixels;
 }
 
@@ -36,8 +36,9 @@ export function chooseStale(
   const drifted: PlaceFreshness[] = [];
   for (const place of places) {
     if (place.status === 'drifted' && expectedGain(place) > 0) drifted.push(place);
-    else if (place.status === 'drifted') leave(place, 'its last date has no larger error than promised');
-    else leave(place, place.status === 'fresh' ? 'its model is fresh' : `unknown: ${place.reason}`);
+    else if (place.status === 'drifted')
+      leave(place, 'the error of the last date is not larger than promised');
+    else leave(place, place.status === 'fresh' ? 'the model is fresh' : `unknown: ${place.reason}`);
   }
   drifted.sort((a, b) => value(b) - value(a) || comparePlaces(a, b));
   const chosen: PlaceFreshness[] = [];
@@ -49,7 +50,7 @@ export function chooseStale(
     } else
       leave(
         place,
-        `its last training took ${place.seconds.toFixed(1)} s, and ${left.toFixed(1)} s of the budget of ${budget} s were left for it`,
+        `the last training took ${place.seconds.toFixed(1)} s, and ${left.toFixed(1)} s of the budget of ${budget} s were left for it`,
         true,
       );
   }

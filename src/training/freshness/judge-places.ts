@@ -69,8 +69,8 @@ export function judgePlaces(measured: readonly MeasuredPlace[]): PlaceFreshness[
 
 function reasonUnknown({ unknown, known, fresh }: MeasuredPlace): string | undefined {
   if (unknown !== undefined) return unknown;
-  if (fresh.length === 0) return 'none of its new dates has enough clear ground';
-  return known.length > 0 ? undefined : 'no date of its training has enough clear ground';
+  if (fresh.length === 0) return 'none of the new dates has enough clear ground';
+  return known.length > 0 ? undefined : 'no date of the training has enough clear ground';
 }
 
 const identityOf = ({ collection, grid, geocode, model, version, pixels, seconds }: MeasuredPlace) => ({

@@ -95,7 +95,7 @@ async function measurePlace(
   if (!scanned) return undefined;
   const place = { collection, grid, geocode, model: id, known: [], fresh: [], pixels: 0, seconds: 0 };
   if (!scanned.record)
-    return { ...place, unknown: `the record of its model is damaged: ${scanned.error.message}` };
+    return { ...place, unknown: `the record of the model is damaged: ${scanned.error.message}` };
   const model = versionsOf(scanned.record).find(({ card }) => {
     const summary = card as CardSummary;
     return summary.mode !== 'distributed' && summary.job !== job;
@@ -142,7 +142,7 @@ async function reasonIfChanged(storage: Storage, tiles: TileRecord[]): Promise<s
   const versions = new Set(now.map(({ version }) => version));
   return tiles.every(({ version }) => versions.has(version))
     ? undefined
-    : 'its tiles were deleted or replaced while it was checked';
+    : 'tiles were deleted or replaced during the check';
 }
 
 const describe = (error: unknown) =>

@@ -31,7 +31,7 @@ export function withFiniteErrors(place: MeasuredPlace): MeasuredPlace {
   return {
     ...place,
     ...{ known: [], fresh: [] },
-    unknown: `the predictions of its model for ${date.datetime} are not finite: train it again`,
+    unknown: `the predictions of the model for ${date.datetime} are not finite: train it again`,
   };
 }
 

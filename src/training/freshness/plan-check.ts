@@ -38,15 +38,16 @@ export function planCheck(
   const spec = getModelSpec(model.model);
   const card = model.card as CardSummary;
   const until = trainedUntil(card);
-  if (until === -Infinity) return { unknown: 'its card names no date of its training' };
+  if (until === -Infinity) return { unknown: 'the card of the model names no date' };
   const newer = tiles.filter(({ start }) => start > until);
-  if (newer.length === 0) return { unknown: 'it has no date after its training' };
+  if (newer.length === 0) return { unknown: 'no date is newer than the training' };
   const past = newer.filter(({ start }) => start <= now + CLOCK_TOLERANCE_MS);
-  if (past.length === 0) return { unknown: 'its new dates are in the future; check their times' };
+  if (past.length === 0) return { unknown: 'the new dates are in the future; check their times' };
   const hasTruth = spec.target.kind !== 'clear';
   if (hasTruth && !card.dateErrors)
     return {
-      unknown: 'its card has no errors of single dates, because an older version trained it; train it again',
+      unknown:
+        'the card of the model has no errors of single dates, because an older version of tilewright trained the model; train it again',
     };
   const bands = requiredBands(spec);
   const { values = 'reflectance', pixelSize } = card;
@@ -61,13 +62,13 @@ export function planCheck(
   if (fresh.length === 0)
     return {
       unknown: hasTruth
-        ? `none of its new dates has ${bands.join(', ')} as ${values}`
-        : 'none of its new dates is clear',
+        ? `none of the new dates has ${bands.join(', ')} as ${values}`
+        : 'none of the new dates is clear',
     };
   const trained = new Set(card.data.map(({ id }) => id));
   const known = hasTruth ? [] : filesOf(tiles.filter(({ id }) => trained.has(id)));
   if (!hasTruth && known.length < 2)
-    return { unknown: 'fewer than 2 clear dates of its training still exist' };
+    return { unknown: 'fewer than 2 clear dates of the training still exist' };
   const { width, height } = pixelSize ?? {};
   return {
     tiles: [...known, ...fresh].map(({ tile }) => tile),

@@ -12,7 +12,14 @@ import {
 } from '../data/index.js';
 import { type HaloImage, intersection, type PixelBox } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
-import { cellPart, cropPixels, type HaloCell, mirrorMissing } from './halo-cells.js';
+import {
+  type CellPlanes,
+  cellPart,
+  copyPlanes,
+  cropPixels,
+  type HaloCell,
+  mirrorMissing,
+} from './halo-cells.js';
 
 /** A part of the surroundings of a tile, and the scenes of its prior, the nearest in time first. */
 export interface CloudRegion {
@@ -80,18 +87,13 @@ export async function cloudImages(
   return images;
 }
 
-interface CloudPlanes {
-  planes: Float32Array[];
-  mask: Uint8Array;
-}
-
 /** Pixels that are clear in none of the scenes have the values of the prior of their own cell. */
 function planesOf(
   spec: ModelSpec,
   { date, others }: CloudCellPixels,
   scenes: readonly string[],
   own: readonly string[],
-): CloudPlanes {
+): CellPlanes {
   const valuesOf = (names: readonly string[]) =>
     priorValues(
       date,
@@ -109,18 +111,6 @@ function fillUnknown(values: PriorValues, from: PriorValues): void {
   for (const kind of ['nearest', 'median'] as const)
     for (const [b, plane] of values[kind].entries())
       for (let at = 0; at < plane.length; at++) if (Number.isNaN(plane[at])) plane[at] = from[kind][b][at];
-}
-
-function copyPlanes(
-  { width, inputs, inputMask }: HaloImage,
-  box: PixelBox,
-  { planes, mask }: CloudPlanes,
-): void {
-  for (let row = 0; row < box.height; row++) {
-    const [from, to] = [row * box.width, (box.row + row) * width + box.column];
-    inputMask.set(mask.subarray(from, from + box.width), to);
-    for (const [b, plane] of planes.entries()) inputs[b].set(plane.subarray(from, from + box.width), to);
-  }
 }
 
 function cropCell({ date, others }: CloudCellPixels, box: PixelBox): CloudCellPixels {

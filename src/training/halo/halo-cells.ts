@@ -75,6 +75,27 @@ function pickPixels(date: AcquisitionPixels, columns: number[], rows: number[]):
   };
 }
 
+/** The pixels of a part of a cell. */
+export interface CellPlanes {
+  /** One plane for each input of the image. */
+  planes: Float32Array[];
+  /** 1 where the model may read them. */
+  mask: Uint8Array;
+}
+
+/** Copies pixels into a part of an image that has their size. */
+export function copyPlanes(
+  { width, inputs, inputMask }: Omit<CellsImage, 'tile'>,
+  box: PixelBox,
+  { planes, mask }: CellPlanes,
+): void {
+  for (let row = 0; row < box.height; row++) {
+    const [from, to] = [row * box.width, (box.row + row) * width + box.column];
+    inputMask.set(mask.subarray(from, from + box.width), to);
+    for (const [b, plane] of planes.entries()) inputs[b].set(plane.subarray(from, from + box.width), to);
+  }
+}
+
 /** Pixels of a cell of `length` pixels at the centres of `count` pixels of a tile, whose cell has `own` pixels. */
 function nearest(from: number, count: number, own: number, length: number): number[] {
   return Array.from({ length: count }, (_, at) =>

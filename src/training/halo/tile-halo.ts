@@ -1,9 +1,16 @@
 /** Surrounds the pixels of a tile with those of its neighbours. */
 import type { Window } from '../../raster/index.js';
 import { type AcquisitionPixels, mappableMask } from '../data/index.js';
-import type { HaloImage, PixelBox } from '../inference/index.js';
+import type { HaloImage } from '../inference/index.js';
 import type { BandName } from '../models/index.js';
-import { cellPart, type HaloCell, mirrorMissing, readCellPart } from './halo-cells.js';
+import {
+  type CellPlanes,
+  cellPart,
+  copyPlanes,
+  type HaloCell,
+  mirrorMissing,
+  readCellPart,
+} from './halo-cells.js';
 
 /** A neighbour of a tile: one of the eight cells around it. */
 export interface HaloNeighbour extends HaloCell {
@@ -35,27 +42,17 @@ export async function tileWithHalo(
     inputs: names.map(() => new Float32Array(width * height).fill(NaN)),
     inputMask: new Uint8Array(width * height),
   };
-  copyPixels(image, image.tile, tile, names);
+  copyPlanes(image, image.tile, planesOf(tile, names));
   for (const neighbour of neighbours) {
     const box = cellPart(image, neighbour);
     const part = { ...box, column: box.column - halo, row: box.row - halo };
-    copyPixels(image, box, await readCellPart(neighbour, tile, part, neighbour.read), names);
+    copyPlanes(image, box, planesOf(await readCellPart(neighbour, tile, part, neighbour.read), names));
   }
   mirrorMissing(image, neighbours);
   return image;
 }
 
-function copyPixels(
-  { width, inputs, inputMask }: HaloImage,
-  box: PixelBox,
-  pixels: AcquisitionPixels,
-  names: readonly BandName[],
-): void {
-  const mask = mappableMask(pixels, names);
-  for (let row = 0; row < box.height; row++) {
-    const [from, to] = [row * box.width, (box.row + row) * width + box.column];
-    inputMask.set(mask.subarray(from, from + box.width), to);
-    for (const [b, name] of names.entries())
-      inputs[b].set(pixels.bands[name]!.subarray(from, from + box.width), to);
-  }
-}
+const planesOf = (pixels: AcquisitionPixels, names: readonly BandName[]): CellPlanes => ({
+  planes: names.map((name) => pixels.bands[name]!),
+  mask: mappableMask(pixels, names),
+});

@@ -79,7 +79,8 @@ export class TrainingRun {
    * results.
    */
   async plan(): Promise<PlannedModel[]> {
-    const { results, models, job, stale } = this;
+    const { results, models, job } = this;
+    const stale = this.stale;
     const { storage } = this.context;
     const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
     const cells = groupTilesByCell(picked.filter(job.isMine));
@@ -242,8 +243,7 @@ export class TrainingRun {
       epochs,
       patience,
       ...files,
-      // All dates since a change are needed for the training, so only ground is held out.
-      validationFrom: this.stale ? undefined : validationTime(this.inputs),
+      validationFrom: validationTime(this.inputs),
       checkpoint,
     };
   }

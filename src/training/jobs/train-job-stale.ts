@@ -1,4 +1,5 @@
 /** Restricts a training to the places whose models have drifted (`stale`). */
+import { TilewrightError } from '../../errors.js';
 import type { JobContext } from '../../jobs/index.js';
 import { type Storage, versionsOf } from '../../storage/index.js';
 import { type TrainingCell, trainingCellKey } from '../data/index.js';
@@ -14,13 +15,17 @@ import type { CardSummary } from '../registry/index.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
 import { reasonNotTrainable } from './train-job-trainability.js';
-import { requestedBase } from './train-requested-base.js';
+import { type BaseVersion, requestedBase } from './train-requested-base.js';
 
 /** The places of all nodes that are trained again. */
 export class StaleSelection {
   private readonly changes: Map<string, number>;
 
-  constructor(chosen: PlaceFreshness[]) {
+  /** `base`: the model that they adapt, the same version on all nodes. Undefined if one is trained, or none is needed. */
+  constructor(
+    chosen: PlaceFreshness[],
+    readonly base?: BaseVersion,
+  ) {
     this.changes = new Map(
       chosen.map((place) => [trainingCellKey(place), Date.parse(place.firstDrifted!)] as const),
     );
@@ -30,11 +35,20 @@ export class StaleSelection {
     return this.changes.has(trainingCellKey(cell));
   }
 
-  /** Returns the cell with the dates since the change and some older ones, or with all dates if those have too few patches. */
+  /**
+   * Returns the cell with the dates since the change and some older ones, or with all dates if those have too few patches. Throws the
+   * errors of the object store.
+   */
   async cellSinceChange(storage: Storage, model: string, cell: TrainingCell): Promise<TrainingCell> {
     const changed = this.changes.get(trainingCellKey(cell))!;
     const since = { ...cell, tiles: datesSinceChange(cell.tiles, changed) };
-    return (await reasonNotTrainable(storage, model, since, undefined)) === undefined ? since : cell;
+    try {
+      return (await reasonNotTrainable(storage, model, since, undefined)) === undefined ? since : cell;
+    } catch (error) {
+      if (!(error instanceof TilewrightError) || error.status === 503) throw error;
+      // A mask cannot be read. The training of this cell reports the error, and the other cells are trained.
+      return since;
+    }
   }
 }
 
@@ -58,7 +72,7 @@ export async function trainStale(
   train: TrainMode,
 ): Promise<PartialTrainResults> {
   const [model] = requestedModels(inputs);
-  if (inputs.base !== undefined) await requestedBase(context.storage, inputs.base, model);
+  if (inputs.base !== undefined) await requestedBase(context.storage, { id: inputs.base }, model);
   // The counts of the job are those of the training.
   const { places: own } = await measurePlaces(context, { ...inputs, model }, { ...job, progress() {} });
   const judged = judgePlaces((await job.allGather(own)).flat());
@@ -75,34 +89,36 @@ export async function trainStale(
   for (const { geocode, reason } of found.leftOut)
     job.log('info', `${geocode} is not trained again: ${reason}`);
   if (chosen.length === 0) return { ...emptyResults, ...found };
-  const base =
-    inputs.mode === 'regional' ? await agreedBase(context.storage, model, inputs, chosen, job) : undefined;
+  const findsBase = inputs.mode === 'regional' && inputs.base === undefined;
+  const base = findsBase ? await agreedBase(context.storage, model, chosen, job) : undefined;
   const results = await train(
     context,
-    { ...inputs, ...(base !== undefined && { base }) },
+    inputs,
     { ...job, partial: (of) => job.partial(() => ({ ...(of() as PartialTrainResults), ...found })) },
-    new StaleSelection(chosen),
+    new StaleSelection(chosen, base),
   );
   return { ...results, ...found };
 }
 
-/** Returns the id of the base that all nodes adapt: the newest that was trained on one of the places, else the newest. */
+/**
+ * Returns the base that all nodes adapt: the newest that was trained on one of the places, else the newest. A base that this job has
+ * trained is left out, so that a job that was interrupted decides as before.
+ */
 async function agreedBase(
   storage: Storage,
   model: string,
-  { base }: TrainInputs,
   places: PlaceFreshness[],
   job: JobContext,
-): Promise<string | undefined> {
-  if (base !== undefined) return base;
+): Promise<BaseVersion | undefined> {
   const [{ collection, grid }] = places;
   const geocodes = new Set(places.map(({ geocode }) => geocode));
-  const bases: { id: string; version: string; knows: boolean }[] = [];
+  const bases: (BaseVersion & { knows: boolean })[] = [];
   for await (const { record } of storage.models.scanAll()) {
     if (record?.model !== model || record.collection !== collection || record.grid !== grid) continue;
     for (const { id, version, card } of versionsOf(record)) {
-      const { mode, distributed } = card as CardSummary;
-      if (mode !== 'distributed' || !distributed?.places.every(({ holdOut }) => holdOut?.window)) continue;
+      const { mode, distributed, job: trainedBy } = card as CardSummary;
+      if (mode !== 'distributed' || trainedBy === job.id) continue;
+      if (!distributed?.places.every(({ holdOut }) => holdOut?.window)) continue;
       bases.push({ id, version, knows: distributed.places.some(({ geocode }) => geocodes.has(geocode)) });
     }
   }
@@ -111,5 +127,5 @@ async function agreedBase(
     (a, b) =>
       Number(b.knows) - Number(a.knows) || (a.version < b.version ? 1 : a.version > b.version ? -1 : 0),
   );
-  return newest?.id;
+  return newest && { id: newest.id, version: newest.version };
 }

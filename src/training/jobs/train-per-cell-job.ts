@@ -51,7 +51,7 @@ async function trainSeedsFirst(
   planned: PlannedModel[],
 ): Promise<void> {
   const { storage, textures } = context;
-  const isFirst: SourceModelFinder = async () => ({ none: 'it is the representative of its cluster' });
+  const isFirst: SourceModelFinder = async () => ({ none: 'chosen as representative of a cluster' });
   const seeds: ModelVersionRecord[] = [];
   let left = planned;
   // Models that the job stored before it was interrupted.

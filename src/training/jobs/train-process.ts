@@ -22,7 +22,7 @@ import { summariseReasons, type TrainResults } from './train-job-results.js';
 import { type StaleSelection, trainStale } from './train-job-stale.js';
 import { withValidationDate } from './train-job-validation-date.js';
 import { trainPerCell } from './train-per-cell-job.js';
-import { trainRegional } from './train-regional-job.js';
+import { trainRegional, withBaseOfJob } from './train-regional-job.js';
 
 const MODES: Record<
   TrainingMode,
@@ -177,13 +177,18 @@ export function trainProcess(context: TrainContext): Process {
           'a transfer, such as similar',
         );
     },
-    prepare: async (inputs, job) => withValidationDate(context.finder, inputs as TrainInputs, job),
+    prepare: async (given, job) => {
+      const inputs = given as TrainInputs;
+      // All dates since a change are needed for the training, so only ground is held out.
+      return inputs.stale ? inputs : withValidationDate(context.finder, inputs, job);
+    },
     // Each model is stored completely; models that the job stored before an interruption are kept.
     resumable: true,
     merge: (parts) => mergeResults(parts as PartialTrainResults[]),
     part: TRAIN_PART,
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
+    repeatInputs: async (inputs, job) => withBaseOfJob(context.storage, inputs as TrainInputs, job),
     usesBarrier: (inputs) => {
       const { mode, curriculum = false, stale = false } = inputs as TrainInputs;
       return mode === 'distributed' || mode === 'regional' || curriculum || stale;
@@ -201,7 +206,7 @@ export function trainProcess(context: TrainContext): Process {
 
 /** Throws TW_TRAIN_STALE. */
 function checkStale(
-  { stale = false, budget, curriculum = false }: Pick<TrainInputs, 'stale' | 'budget' | 'curriculum'>,
+  { stale = false, budget, curriculum = false, validationFrom }: Omit<TrainInputs, 'model'>,
   mode: TrainingMode,
   models: string[],
   transfer: string,
@@ -214,6 +219,8 @@ function checkStale(
     );
   if (models.length > 1)
     throw unusedStale(`a job trains one model again, not ${models.join(', ')}; start a job for each`);
+  if (validationFrom !== undefined)
+    throw unusedStale('all dates since a change are needed for the training; leave out validationFrom');
   if (transfer !== 'none' || curriculum)
     throw unusedStale('a transfer needs all places of a cluster; leave out transfer and curriculum');
 }

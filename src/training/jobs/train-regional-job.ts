@@ -22,8 +22,8 @@ import { requestedModels, type TrainContext, type TrainInputs } from './train-jo
 import type { PartialTrainResults } from './train-job-merge.js';
 import { type PlannedModel, TrainingRun } from './train-job-run.js';
 import type { StaleSelection } from './train-job-stale.js';
-import { shareSamples } from './train-regional-samples.js';
-import { requestedBase } from './train-requested-base.js';
+import { shareSamples, toDisk } from './train-regional-samples.js';
+import { type BaseVersion, requestedBase, verifyBaseFiles } from './train-requested-base.js';
 
 /** The base model as this node has it. */
 interface BaseModel {
@@ -59,7 +59,7 @@ export async function trainRegional(
   const training = new TrainingRun(context, inputs, sharing(job, after), engine, stale);
   const { results } = training;
   job.partial(() => results);
-  const base = await baseModel(context, inputs, job);
+  const base = await baseModel(context, inputs, job, stale?.base);
   if (base.result) results.base = base.result;
   const planned = base.files ? await training.plan() : [];
   results.skipped.push(...(base.without?.skipped ?? []));
@@ -99,11 +99,19 @@ const sharing = (job: JobContext, part: (share: number) => number): JobContext =
     job.progress({ ...counts, ...(share !== undefined && { share: part(share) }) }),
 });
 
-async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobContext): Promise<BaseModel> {
+/** `chosen`: the base of a stale selection. */
+async function baseModel(
+  context: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+  chosen?: BaseVersion,
+): Promise<BaseModel> {
   const { storage } = context;
   const [kind] = requestedModels(inputs);
-  if (inputs.base !== undefined) {
-    const record = await requestedBase(storage, inputs.base, kind);
+  const requested = inputs.base === undefined ? chosen : { id: inputs.base };
+  if (requested) {
+    const record = await requestedBase(storage, requested, kind);
+    await verifyBaseFiles(storage, record);
     return { files: await sourceModelFiles(storage, record), record, cells: cellsOf(record) };
   }
   const own = await basesOfJob(storage, kind, job.id);
@@ -123,8 +131,22 @@ async function baseModel(context: TrainContext, inputs: TrainInputs, job: JobCon
     true,
   );
   const [base] = (await job.allGather(results.models.map(({ id, version }) => ({ id, version })))).flat();
-  const saved = base && files && (await saveFiles(await storage.scratch.makeForJob(job.id), base, files));
+  const saved =
+    base &&
+    files &&
+    (await toDisk(storage, saveFiles(await storage.scratch.makeForJob(job.id), base, files)));
   return { files: saved, result: results.models[0], cells, ...(!saved && { without: results }) };
+}
+
+/** Returns the inputs that repeat a job that failed or was cancelled: its places adapt the base that it has stored, if there is one. */
+export async function withBaseOfJob(
+  storage: Storage,
+  inputs: TrainInputs,
+  job: string,
+): Promise<TrainInputs> {
+  if (inputs.mode !== 'regional' || inputs.base !== undefined) return inputs;
+  const [base] = await basesOfJob(storage, requestedModels(inputs)[0], job);
+  return base ? { ...inputs, base: base.id } : inputs;
 }
 
 /** Returns the base models that a job has stored; at most one. */

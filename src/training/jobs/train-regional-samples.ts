@@ -1,9 +1,9 @@
 /** The exchange of training patches among the nodes of a region. */
 import { join } from 'node:path';
 import type { JobContext } from '../../jobs/index.js';
+import { asStorageError, type Storage } from '../../storage/index.js';
 import { readSampleMessages, type SampleMessage, sharingCells, writeSamples } from '../adaptation/index.js';
 import { getModelSpec } from '../models/index.js';
-import type { TrainContext } from './train-job-inputs.js';
 
 interface Sharing {
   model: string;
@@ -18,7 +18,7 @@ interface Sharing {
  * the cells that are complete.
  */
 export async function shareSamples(
-  { storage }: TrainContext,
+  { storage }: { storage: Pick<Storage, 'dir' | 'scratch'> },
   job: Pick<JobContext, 'id' | 'allGather'>,
   { model, cells, sample }: Sharing,
 ): Promise<string> {
@@ -29,12 +29,21 @@ export async function shareSamples(
   let own = await readSampleMessages(ownFile);
   if (!own) {
     own = await sample(new Set(sharing.cells), sharing.patches);
-    await writeSamples(ownFile, own);
+    await toDisk(storage, writeSamples(ownFile, own));
   }
   const samples = (await job.allGather(own)).flat();
   // In a fixed order, because the order affects the weights.
   samples.sort((a, b) => (a.cell < b.cell ? -1 : a.cell > b.cell ? 1 : 0));
   const file = join(folder, 'samples');
-  await writeSamples(file, samples);
+  await toDisk(storage, writeSamples(file, samples));
   return file;
+}
+
+/** Waits for a write to the scratch folder. Throws TW_STORAGE_FULL and the other errors of the disk. */
+export async function toDisk<T>({ dir }: Pick<Storage, 'dir'>, write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    throw asStorageError(error, dir);
+  }
 }

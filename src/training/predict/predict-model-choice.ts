@@ -51,6 +51,18 @@ interface Choice {
   onlyOwn: boolean;
 }
 
+/** Why the tiles of a place are not mapped. */
+const REASONS = {
+  noModel: (kind: string) => `their places have no model ${kind}`,
+  noVersion: (kind: string) => `their places have no such version of their model ${kind}`,
+};
+
+/** True if no tile has a model because all models lack the version. `skipped`: numbers of tiles by reason. */
+export function lacksVersion(kind: string, skipped: Record<string, number>): boolean {
+  const { [REASONS.noVersion(kind)]: lacking = 0, [REASONS.noModel(kind)]: _, ...others } = skipped;
+  return lacking > 0 && Object.keys(others).length === 0;
+}
+
 type Cell = Pick<TileRecord, 'collection' | 'grid' | 'geocode'>;
 
 /** Returns a function that chooses the model of a cell, or returns the reason why the cell has none. It reads each cell once. */
@@ -71,8 +83,8 @@ export function modelChooser(
     if (scanned?.error)
       return { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
     // Another model would replace the tiles of the versions that the place has.
-    if (scanned) return { skipped: `their places have no such version of their model ${kind}` };
-    const skipped = `their places have no model ${kind}`;
+    if (scanned) return { skipped: REASONS.noVersion(kind) };
+    const skipped = REASONS.noModel(kind);
     const reason = `it has no model ${kind}`;
     if (onlyOwn) return { skipped };
     // A version that was named is not one of a similar place, whose best version would be used.

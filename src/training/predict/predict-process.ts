@@ -32,7 +32,7 @@ import {
 } from '../../storage/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { trainingCellKey } from '../data/index.js';
-import { noTrainedModel } from '../errors.js';
+import { noModelVersion, noTrainedModel } from '../errors.js';
 import { MODEL_NAMES } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
 import type { TextureIndex } from '../texture/index.js';
@@ -41,6 +41,7 @@ import {
   type ChosenModel,
   type Fallback,
   isBase,
+  lacksVersion,
   type ModelUse,
   modelChooser,
 } from './predict-model-choice.js';
@@ -192,7 +193,20 @@ export function predictProcess(context: PredictContext): Process {
     merge: (parts) => mergePredicted(parts as PredictResults[]),
     part: PART,
     run: (inputs, job) => predict(context, inputs as PredictInputs, job),
+    conclude: (results, job, inputs) => conclude(results as PredictResults, job, inputs as PredictInputs),
   };
+}
+
+/** Throws TW_TRAIN_NO_VERSION and TW_WRANGLE_ALL_FAILED. */
+function conclude(
+  results: PredictResults,
+  job: Pick<JobContext, 'message'>,
+  { model, version = 'latest' }: PredictInputs,
+): void {
+  const { tiles, unchanged, failures, skipped } = results;
+  if (tiles + unchanged + failures === 0 && lacksVersion(model, skipped))
+    throw noModelVersion(model, version);
+  RESUMABLE_PROCESS.conclude(results, job);
 }
 
 async function predict(

@@ -24,7 +24,7 @@ export function groundSeenByBase(
   { base, heldOut }: AdaptationStep,
 ): string | undefined {
   if (!heldOut || isWithin(holdOut.window!, heldOut)) return undefined;
-  return `its validation ground is on the ${holdOut.side} side, where the base model ${base.id} was trained; train another base, or use the same dates`;
+  return `the validation ground is on the ${holdOut.side} side, where the base model ${base.id} was trained; train another base, or use the same dates`;
 }
 
 function isWithin(inner: Window, outer: Window): boolean {

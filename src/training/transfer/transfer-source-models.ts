@@ -80,9 +80,9 @@ export function sourceModelFinder(
   const byCell = new Map(models.map((model) => [keyOf(model), model]));
   return async ({ collection, geocode }) => {
     const own = await textures.clusterMembership(collection, geocode);
-    if (!own) return { none: 'its texture is unknown; compute it with "tilewright texture"' };
+    if (!own) return { none: 'the texture is unknown; compute it with "tilewright texture"' };
     if (policy !== 'probe' && own.cluster === undefined)
-      return { none: 'its collection has no clusters; compute them with "tilewright texture"' };
+      return { none: 'the collection has no clusters; compute them with "tilewright texture"' };
     // Cells of another size are excluded: their held-out ground may overlap the training ground of this cell.
     const isAlike = (cell: { geocode: string }) => cell.geocode.length === geocode.length;
     const nearest = async (
@@ -123,7 +123,7 @@ export function sourceModelFinder(
     if (policy !== 'similar') return { none: REASONS_WITHOUT_SOURCE[policy] };
     const mates = await textures.nearest(collection, geocode, 1, ({ cluster }) => cluster === own.cluster);
     return {
-      none: mates?.similar.length ? REASONS_WITHOUT_SOURCE.similar : 'no other place is in its cluster',
+      none: mates?.similar.length ? REASONS_WITHOUT_SOURCE.similar : 'no other place is in the cluster',
     };
   };
 }
@@ -134,7 +134,7 @@ const keyOf = ({ collection, geocode }: { collection: string; geocode: string })
 type FoundSourceModel = SourceModel & { geocode: string; cluster?: number };
 
 const REASONS_WITHOUT_SOURCE = {
-  similar: 'no other place of its cluster has a usable model (--representatives-first trains one first)',
+  similar: 'no other place of the cluster has a usable model (--representatives-first trains one first)',
   random: 'no place of another cluster has a usable model',
   probe: 'no other place has a usable model (--representatives-first trains some first)',
 };

@@ -33,7 +33,7 @@ test('jobs survive the death of nodes', { skip: noEtcd }, async (t) => {
   assert.ok(wanted.length >= 3);
 
   /** Long enough to be interrupted. */
-  const long = { ...training, epochs: 60 };
+  const long = { ...training, epochs: 25 };
   const isUnderWay = async (server: Server, id: string) => {
     const { status, tiles } = await get<Job>(server, `/jobs/${id}`);
     assert.ok(['accepted', 'running'].includes(status), `${id} is ${status}`);

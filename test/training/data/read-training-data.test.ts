@@ -76,7 +76,7 @@ describe('readAcquisitions', () => {
       assert.ok('skipped' in read);
       return read.skipped;
     };
-    assert.equal(await reason([small, large]), 'its dates differ in size: 20x20 and 40x40 px');
+    assert.equal(await reason([small, large]), 'the dates differ in size: 20x20 and 40x40 px');
     const { red } = small.bands;
     const bright = { ...red, scale: 1e4 * red.scale };
     assert.match(

@@ -51,7 +51,7 @@ test('check finds the place that has changed, and stores nothing', async (t) => 
   await t.test('without a newer date, nothing is known', async () => {
     const { results, changed } = await check(node, { filter: until });
     assert.deepEqual([results.unknown, results.fresh, results.drifted], [2, 0, 0]);
-    assert.equal(changed.reason, 'it has no date after its training');
+    assert.equal(changed.reason, 'no date is newer than the training');
   });
 
   await t.test('the changed place has drifted since its first clear date', async () => {
@@ -102,7 +102,7 @@ test('check finds the place that has changed, and stores nothing', async (t) => 
     const { results, ...of } = await check(node);
     assert.equal(results.unknown, 2);
     assert.match(of.changed.reason!, /weights\.bin.*100 bytes.*TW_STORAGE_MODEL_DAMAGED/);
-    assert.match(of.same.reason!, /older version trained it/);
+    assert.match(of.same.reason!, /older version of tilewright trained the model/);
   });
 
   await t.test('other kinds of models have no place', async () => {
@@ -146,10 +146,10 @@ test('new dates in the future are not judged', () => {
       now,
     );
   assert.match((plan('2099-01-01') as { unknown: string }).unknown, /in the future/);
-  assert.match((plan('2022-01-01') as { unknown: string }).unknown, /no date after/);
+  assert.match((plan('2022-01-01') as { unknown: string }).unknown, /no date is newer/);
   // The bands of these tiles are unknown, so the dates are recognised as new and past.
   assert.match(
     (plan('2023-05-01', '2099-01-01') as { unknown: string }).unknown,
-    /none of its new dates has/,
+    /none of the new dates has/,
   );
 });

@@ -31,7 +31,7 @@ test('only the changed place is trained again, from the same base, on the dates 
         assert.deepEqual(checked, { fresh: 1, drifted: 1, unknown: 0 });
         const reasons = new Map(leftOut!.map(({ geocode, reason }) => [geocode, reason]));
         assert.match(reasons.get(CHANGED)!, /s of the budget of 0(\.001)? s were left/);
-        assert.equal(reasons.get(SAME), 'its model is fresh');
+        assert.equal(reasons.get(SAME), 'the model is fresh');
       }
     });
 
@@ -58,6 +58,10 @@ test('only the changed place is trained again, from the same base, on the dates 
       const since = card.data.filter(({ datetime }) => datetime >= FIRST_CHANGED);
       assert.deepEqual([since.length, card.holdOut!.from], [3, undefined]);
       assert.ok(card.data.length > 3);
+      // Only ground is held out, so the log does not name a date.
+      const { jobs } = (await node.server.inject('/jobs?limit=1')).json();
+      const { lines } = (await node.server.inject(`/jobs/${jobs[0].jobID}/logs`)).json();
+      assert.ok(!lines.some(({ text }: { text: string }) => text.includes('held out for validation')));
       // Its dates are known now.
       const again = await train({});
       assert.deepEqual([again.models.length, again.checked!.unknown], [0, 1]);
@@ -77,6 +81,7 @@ test('only the changed place is trained again, from the same base, on the dates 
         { stale: true, mode: 'distributed' },
         { stale: true, model: ['ndvi', 'ndmi'] },
         { stale: true, transfer: 'similar' },
+        { stale: true, validationFrom: '2023-06-01T00:00:00Z' },
       ])
         assert.match(await refused(more), /TW_TRAIN_STALE/);
     });
@@ -120,6 +125,6 @@ test('the commands check after an ingest, and train the changed place in any mod
   );
   const trained = await run(0, 'train', 'ndvi', '--stale', '--epochs', '2');
   assert.match(trained.stdout, new RegExp(`^${CHANGED} +\\d`, 'm'));
-  assert.match(trained.stdout, new RegExp(`^${SAME} not trained again: its model is fresh$`, 'm'));
+  assert.match(trained.stdout, new RegExp(`^${SAME} not trained again: the model is fresh$`, 'm'));
   assert.match(trained.stdout, /^checked: 1 fresh, 1 drifted, 0 unknown$/m);
 });

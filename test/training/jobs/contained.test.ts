@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
-import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { before, describe, test } from 'node:test';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { allowedCpus } from '../../../src/engines/processes/engine-cpu-affinity.js';
 import { type TrainResults, trainCells } from '../../../src/training/index.js';
 import type { CellResult } from '../../../src/training/train-cell/train-cell-pool.js';
 import type { TrainCellTask } from '../../../src/training/train-cell/train-cell-task.js';
+import { suiteContext } from '../../support/at-end.js';
 import { ingest, testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
@@ -52,36 +53,44 @@ function weightsOf(results: Map<string, CellResult>, id: string) {
 }
 
 describe('a memory limit for each cell', { skip: LINUX }, () => {
-  const tasksIn = async (t: TestContext) => {
-    const folder = await tempFolder(t);
-    const task = (id: string, edge: number, dates: number): TrainCellTask => ({
-      ...{ id, model: 'ndvi', seed: 1, epochs: 2 },
-      dates: Array.from({ length: dates }, (_, i) =>
-        writeDate(folder, `${id}${i}`, field(edge, edge, { seed: i + 1, time: Date.UTC(2020, i, 1) })),
-      ),
+  let a: TrainCellTask;
+  let large: TrainCellTask;
+  let b: TrainCellTask;
+  const suite = suiteContext();
+  before(async () => {
+    const folder = await tempFolder(suite);
+    const dateOf = (id: string, edge: number, seed: number) =>
+      writeDate(folder, `${id}${seed}`, field(edge, edge, { seed, time: Date.UTC(2020, seed, 1) }));
+    const task = (id: string, dates: TrainCellTask['dates']): TrainCellTask => ({
+      ...{ id, model: 'ndvi', seed: 1, epochs: 2, dates },
     });
-    return [task('a', 128, 2), task('large', 1024, 8), task('b', 128, 2)];
-  };
+    const small = [dateOf('small', 128, 1), dateOf('small', 128, 2)];
+    a = task('a', small);
+    b = task('b', small);
+    // The memory that dates use does not depend on their pixels, so all have the same.
+    const date = dateOf('large', 1024, 1);
+    large = task(
+      'large',
+      Array.from({ length: 8 }, (_, month) => ({ ...date, time: Date.UTC(2020, month, 1) })),
+    );
+  });
 
   test('is enforced, fails only one cell, and changes no bit of the others', {
     timeout: 240_000,
-  }, async (t) => {
-    const tasks = await tasksIn(t);
-    const [a, , b] = tasks as [TrainCellTask, TrainCellTask, TrainCellTask];
+  }, async () => {
     const free = await resultsOf([a, b]);
-    const held = await resultsOf(tasks, { limit: 230e6 });
+    const held = await resultsOf([a, large, b], { limit: 230e6 });
     for (const id of ['a', 'b']) assert.deepEqual(weightsOf(held, id), weightsOf(free, id));
     const failed = held.get('large')!;
     assert.ok('error' in failed, 'the large place has trained');
     assert.equal(failed.error.code, 'TW_TRAIN_MEMORY');
     assert.match(failed.error.message, /230 MB .*--place-memory/);
-    weightsOf(await resultsOf([tasks[1]!], { limit: 2e9 }), 'large');
+    weightsOf(await resultsOf([{ ...large, epochs: 1 }], { limit: 2e9 }), 'large');
   });
 
   test('ends only the process of the cell that fails; the others share one', {
     timeout: 240_000,
-  }, async (t) => {
-    const [a, large, b] = (await tasksIn(t)) as [TrainCellTask, TrainCellTask, TrainCellTask];
+  }, async () => {
     const c = { ...b, id: 'c' };
     const pids = new Map<string, number[]>();
     const onEpoch = ({ id }: { id: string }) => pids.set(id, childrenThatTrain());
@@ -120,8 +129,8 @@ test('a node trains the same models in the contained mode, and reports the mode'
 }, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'), { memory: 3e9 });
-  const size = { width: 800, height: 700 };
-  for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), { size }))
+  const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(2, 3) };
+  for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), options))
     await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
   const inputs = { model: 'ndvi', epochs: 2, filter: { maxCloud: 30, minCoverage: 60 } };
   const train = (more: object) => runProcess<TrainResults>(node, 'train', { ...inputs, ...more });

@@ -6,19 +6,19 @@ import { test } from 'node:test';
 import type { TilewrightNode } from '../../../src/node.js';
 import type { ModelCard, TrainResults } from '../../../src/training/index.js';
 import { kill, until } from '../../jobs/servers.js';
-import { atEnd } from '../../support/at-end.js';
-import { start, tilewright } from '../../support/command.js';
+import { tilewright } from '../../support/command.js';
 import { writeInfraredScene } from '../../support/infrared-scene.js';
 import { ingest, testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
-import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
+import { FREQUENT_CHECKPOINTS, serverOf } from './training-server.js';
 
 const BOTH = ['ndvi', 'ndmi'];
 const SCENE = { collection: 's', datetime: '2024-06-01', scale: 0.0001, precision: 5 };
 
+/** One of the two cells that the scene covers by half has enough patches for `ndmi`. */
 async function ingestScene(node: TilewrightNode, folder: string): Promise<void> {
-  const href = await writeInfraredScene(join(folder, 'scene.tif'), 600, 700);
+  const href = await writeInfraredScene(join(folder, 'scene.tif'), 400, 560);
   assert.deepEqual((await ingest(node, { href, ...SCENE })).failed, []);
 }
 
@@ -100,7 +100,7 @@ test('a job trains several models of each cell, with the same results as separat
   assert.match(head!, /^place +model +MSE .* seconds$/);
   assert.match(
     stderr,
-    /lists the models, "tilewright predict ndvi" and "tilewright predict ndmi" apply them$/m,
+    /lists the models, "tilewright predict ndmi" and "tilewright predict ndvi" apply them$/m,
   );
   for (const [i, { geocode, model }] of together.models.entries())
     assert.match(rows[i]!, new RegExp(`^${geocode} +${model} `));
@@ -118,38 +118,14 @@ test('after kill -9 the stored model is kept, and the other resumes from its che
   const [{ geocode }] = models as [TrainResults['models'][number]];
   await node.close();
 
-  // Long enough for a checkpoint of the second model, which is written after five seconds.
-  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 200 };
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const ask = async (path: string) => (await fetch(`${url}${path}`)).json();
-  const serve = async () => {
-    const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
-    atEnd(t, () => kill(server));
-    server.stdout?.resume();
-    server.stderr?.resume();
-    await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
-    return server;
-  };
-  const execute = async (): Promise<string> => {
-    const headers = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ inputs });
-    const answer = await fetch(`${url}/processes/train/execution`, { method: 'POST', headers, body });
-    return (await answer.json()).jobID;
-  };
-  const done = (job: string) =>
-    until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful');
+  // Long enough for a checkpoint of the second model, which is written after half a second.
+  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 15 };
+  const { serve, ask, execute, done, weightsOf } = await serverOf(t, data, FREQUENT_CHECKPOINTS);
   const cardOf = async (model: string) => (await ask(`/models/${model}_s_g${geocode}`)).card;
-  const weights = () =>
-    Promise.all(
-      BOTH.map(async (model) => {
-        const response = await fetch(`${url}/models/${model}_s_g${geocode}/weights.bin`);
-        return Buffer.from(await response.arrayBuffer());
-      }),
-    );
+  const weights = () => Promise.all(BOTH.map((model) => weightsOf(`${model}_s_g${geocode}`)));
 
   const server = await serve();
-  const job = await execute();
+  const { jobID: job } = await execute(inputs);
   const scratch = join(data, 'scratch', job);
   const hasFirst = async () => (await cardOf('ndvi'))?.job === job;
   await until('a model and a checkpoint', async () => {
@@ -169,6 +145,6 @@ test('after kill -9 the stored model is kept, and the other resumes from its che
     ['ndmi', 'ndvi'],
   );
   const resumed = await weights();
-  await done(await execute());
+  await done((await execute(inputs)).jobID);
   assert.deepEqual(await weights(), resumed);
 });

@@ -28,9 +28,10 @@ import {
 import { tilewright } from '../../support/command.js';
 import { noEtcd } from '../../support/etcd.js';
 import { writeTestScene } from '../../support/scenes.js';
+import { FREQUENT_CHECKPOINTS } from './training-server.js';
 
-/** Long enough for several checkpoints, which are written after five seconds each. */
-const EPOCHS = 60;
+/** Long enough for several checkpoints, which are written after half a second each. */
+const EPOCHS = 20;
 
 /** Returns the processes by parent, and if they take part in a distributed training. */
 function members(): { pid: number; parent: number }[] {
@@ -48,7 +49,7 @@ function members(): { pid: number; parent: number }[] {
 }
 
 test('one model trained by all nodes', { skip: noEtcd || process.platform !== 'linux' }, async (t) => {
-  const servers = await Servers.start(t);
+  const servers = await Servers.start(t, FREQUENT_CHECKPOINTS);
   const [a, b, c] = servers.three;
   const ids = await Promise.all([a, b, c].map(nodeId));
   // Far enough from each other to be in slots of several nodes.

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { localQueries } from '../../../src/dht/index.js';
 import { ENGINE_NAMES } from '../../../src/engines/load-engine.js';
 import type { JobContext } from '../../../src/jobs/index.js';
@@ -36,7 +36,8 @@ test('a job trains the cells that match the filter, with the same result for the
   const folder = await tempFolder(t);
   let node = await openNode({ data: join(folder, 'data'), memory: 512e6, cores: 2 });
   atEnd(t, () => node.close());
-  const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: { width: 800, height: 700 } });
+  const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(1, 3) };
+  const series = await writeSentinelLikeSeries(join(folder, 'scenes'), options);
   for (const { path } of series) {
     const { failed } = await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
     assert.deepEqual(failed, []);

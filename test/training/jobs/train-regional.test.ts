@@ -1,33 +1,47 @@
 /** Tests of the regional mode: adaptation of one base by each cell, resuming after kill -9, and refused bases. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { truncate } from 'node:fs/promises';
+import { cp, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import type { TilewrightNode } from '../../../src/node.js';
+import { before, test } from 'node:test';
+import { REGIONS, SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { openNode, type TilewrightNode } from '../../../src/node.js';
 import type { Window } from '../../../src/raster/index.js';
 import type { ModelCard, TrainResults } from '../../../src/training/index.js';
 import type { TrainValidationPatches } from '../../../src/training/patches/patches.js';
 import { groundSeenByBase } from '../../../src/training/train-cell/adapt-cell.js';
 import { kill, until } from '../../jobs/servers.js';
+import { suiteContext } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
 import { serverOf } from './training-server.js';
 
-/** Cells of two kinds of land, on four dates. Returns an open node. */
-async function landNode(t: TestContext, folder: string): Promise<TilewrightNode> {
-  const node = await testNode(t, join(folder, 'data'));
+const PRECISION = 5;
+
+/** A data folder with two cells of each of two kinds of land, on two dates. Tests open copies of it. */
+let land: string;
+const file = suiteContext();
+before(async () => {
+  const folder = await tempFolder(file);
+  land = join(folder, 'data');
+  const node = await openNode({ data: land, memory: 512e6, cores: 2 });
+  const size = { width: 800, height: 700 };
   const regions = { a: REGIONS.fen, b: REGIONS.broadleaf };
   for (const [i, [name, region]] of Object.entries(regions).entries()) {
     const origin = { x: 380_000 + 40_000 * i, y: 5_800_000 };
-    const series = await writeSentinelLikeSeries(join(folder, name), { name, region, origin, seed: 7 * i });
-    for (const { path } of series)
-      await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+    const options = { name, region, origin, size, dates: SERIES_DATES.slice(2), seed: 7 * i };
+    for (const { path } of await writeSentinelLikeSeries(join(folder, name), options))
+      await ingest(node, { href: path, collection: 's', precision: PRECISION, scale: 0.0001, maskBand: 5 });
   }
-  return node;
+  await node.close();
+});
+
+async function copyOfLand(folder: string): Promise<string> {
+  const data = join(folder, 'data');
+  await cp(land, data, { recursive: true });
+  return data;
 }
 
 const filter = { collections: ['s'], minCoverage: 75 };
@@ -39,7 +53,7 @@ async function cardOf(node: TilewrightNode, id: string): Promise<ModelCard> {
 
 test('a region gets a base model and a model of each cell that was also trained on patches of the other cells', async (t) => {
   const folder = await tempFolder(t);
-  const node = await landNode(t, folder);
+  const node = await testNode(t, await copyOfLand(folder));
   const results = await runProcess<TrainResults>(node, 'train', INPUTS);
   const { base, models, pooled } = results;
   assert.ok(base?.distributed && models.length >= 3);
@@ -130,7 +144,7 @@ test('a region gets a base model and a model of each cell that was also trained 
         ...{ ...tiny, origin: { x: 390_000, y: 5_780_000 } },
       });
       for (const { path } of series)
-        await ingest(node, { href: path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
+        await ingest(node, { href: path, collection: 's', precision: PRECISION, scale: 0.0001, maskBand: 5 });
       const { geocode } = models[0]!;
       const small = (await tilesOf(node)).find((tile) => tile.scene.startsWith('tiny'));
       const query = { geocode: { in: [geocode, small!.geocode] } };
@@ -145,10 +159,10 @@ test('a region gets a base model and a model of each cell that was also trained 
     },
   );
 
-  await t.test('a damaged base is named', async () => {
+  await t.test('a damaged base fails the job before any place is read', async () => {
     const record = (await node.storage.models.get(base.id))!;
     await truncate(node.storage.models.path(record, 'weights.bin'), 100);
-    assert.match(await failure({ base: base.id }), /TW_TRAIN_NOTHING.*base.*weights\.bin.*100 bytes/s);
+    assert.match(await failure({ base: base.id }), /TW_TRAIN_BASE.*base.*weights\.bin.*100 bytes/s);
   });
 });
 
@@ -195,11 +209,10 @@ test('the regional mode is refused with what it does not support', async (t) => 
 
 test('after kill -9 during the base training and while its models are stored, a region gets identical weights', async (t) => {
   const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  await (await landNode(t, folder)).close();
+  const data = await copyOfLand(folder);
   const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
   const files = () => readdirSync(join(data, 'scratch'), { recursive: true }).map(String);
-  const inputs = { ...INPUTS, epochs: 12, fresh: false };
+  const inputs = { ...INPUTS, fresh: false };
   const all = async (job: string) => {
     const { models, base } = await ask(`/jobs/${job}/results`);
     const ids = [base.id, ...models.map(({ id }: { id: string }) => id)];
@@ -227,4 +240,31 @@ test('after kill -9 during the base training and while its models are stored, a 
   await done(jobID);
   assert.deepEqual(await all(jobID), expected);
   assert.deepEqual(files(), []);
+});
+
+test('the retry of a cancelled job keeps its base', async (t) => {
+  const folder = await tempFolder(t);
+  const data = await copyOfLand(folder);
+  const { serve, ask, execute, done } = await serverOf(t, data);
+  await serve();
+  const { jobID } = await execute({ ...INPUTS, epochs: 12 });
+  const bases = async (): Promise<string[]> => {
+    const { models } = await ask('/models');
+    const base = models.find(({ geocode }: { geocode: string }) => geocode.length < PRECISION);
+    if (!base) return [];
+    const { versions } = await ask(`/models/${base.id}/versions`);
+    return versions.map(({ version }: { version: string }) => version);
+  };
+  await until('a stored base', async () => (await bases()).length > 0);
+  await ask(`/jobs/${jobID}`, { method: 'DELETE' });
+  await until('the job has ended', async () => (await ask(`/jobs/${jobID}`)).status === 'dismissed');
+
+  const [version] = await bases();
+  const retry = await ask(`/jobs/${jobID}/retry`, { method: 'POST' });
+  await done(retry.jobID);
+  const { models, base } = await ask(`/jobs/${retry.jobID}/results`);
+  assert.ok(models.length > 0);
+  assert.equal(base, undefined);
+  for (const { adaptation } of models) assert.equal(adaptation.base.version, version);
+  assert.deepEqual(await bases(), [version]);
 });

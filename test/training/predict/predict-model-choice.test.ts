@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import type { PredictResults, TrainResults } from '../../../src/training/index.js';
 import { damageRecords } from '../../support/damage.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
@@ -12,7 +12,8 @@ import { tempFolder } from '../../support/temp.js';
 test('each tile is mapped by the model of its place, of a similar place, or of the region', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+  const options = { size: { width: 900, height: 800 }, dates: SERIES_DATES.slice(2, 3) };
+  const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), options);
   await ingest(node, { href: clear!.path, collection: 's', precision: 5, scale: 0.0001, maskBand: 5 });
   const raw = (await tilesOf(node)).length;
   const train = (inputs: object) =>

@@ -10,13 +10,17 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { kubernetesJob } from '../../../src/cli/commands/training/train-command-kubernetes.js';
+import { retryTemporary } from '../../../src/cli/commands/training/train-command-locally.js';
+import { unreachable } from '../../../src/client/index.js';
+import { TilewrightError } from '../../../src/errors.js';
 import { type ModelCard, summariseReasons } from '../../../src/training/index.js';
 import { finished, start, tilewright } from '../../support/command.js';
 import { eventually } from '../../support/eventually.js';
 import { freePort } from '../../support/s3.js';
 import { tempFolder } from '../../support/temp.js';
+import { FREQUENT_CHECKPOINTS } from '../jobs/training-server.js';
 
 const TOKEN = 'a token';
 const FLAGS = ['--collection', 's', '--epochs', '2', '--max-cloud', '30'];
@@ -43,7 +47,8 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   const pod = async (args: string[], name: string) => {
     const TMPDIR = join(folder, name);
     await mkdir(TMPDIR);
-    const process = start([...args, '--format', 'json'], { TILEWRIGHT_TOKEN: TOKEN, TMPDIR });
+    const env = { TILEWRIGHT_TOKEN: TOKEN, TMPDIR, ...FREQUENT_CHECKPOINTS };
+    const process = start([...args, '--format', 'json'], env);
     return { process, end: finished(process), left: () => readdir(TMPDIR, { recursive: true }) };
   };
   const argsOf = (cell: string) =>
@@ -65,8 +70,8 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   before(async () => {
     folder = await tempFolder({ after: (work) => void cleanUp.push(work as () => Promise<void>) });
     const data = join(folder, 'data');
-    const size = { width: 800, height: 700 };
-    const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size });
+    const options = { size: { width: 800, height: 700 }, dates: SERIES_DATES.slice(2) };
+    const series = await writeSentinelLikeSeries(join(folder, 'scenes'), options);
     const paths = series.map(({ path }) => path);
     const about = ['--scale', '0.0001', '--mask-band', '5', '--data', data];
     for (const of of [
@@ -172,7 +177,7 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
   test('waits for a node that restarts', async () => {
     const [{ geocode, id }] = partitioned.models as [Results['models'][0]];
     const before = await versionsOf(id);
-    const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '200'), 'waits');
+    const { process: command, end } = await pod(withFlag(argsOf(geocode), '--epochs', '80'), 'waits');
     const isTraining = () => {
       const { stdout } = spawnSync('ps', ['-A', '-o', 'ppid=,args='], { encoding: 'utf8' });
       return stdout
@@ -285,6 +290,23 @@ describe('a Kubernetes Job for each cell', { timeout: 300_000 }, () => {
       assert.equal(((await answer.json()) as { code: string }).code, 'TW_TRAIN_PLACE_MEMORY');
     }
   });
+});
+
+test('a request is repeated while the server is down, starting or overloaded, but not if it is refused', async () => {
+  const { signal } = new AbortController();
+  const answers = [
+    unreachable('http://127.0.0.1:1', 'ECONNREFUSED'),
+    new TilewrightError('TW_API_NOT_READY', 503, 'this node is still starting'),
+    new TilewrightError('TW_API_BUSY', 429, 'too many requests'),
+  ];
+  const ask = async () => {
+    const answer = answers.shift();
+    if (answer) throw answer;
+    return 'stored';
+  };
+  assert.equal(await retryTemporary(signal, ask, 0), 'stored');
+  answers.push(new TilewrightError('TW_TRAIN_CHANGED', 409, 'the tiles have changed'));
+  await assert.rejects(retryTemporary(signal, ask, 0), { code: 'TW_TRAIN_CHANGED' });
 });
 
 test('the Jobs are valid by the schemas of Kubernetes', async (t) => {

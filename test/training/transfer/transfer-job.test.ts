@@ -1,27 +1,35 @@
 /** Training from models of other cells, with the command and over HTTP. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { before, type TestContext, test } from 'node:test';
+import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { toArray } from '../../../src/async/index.js';
 import type { SimilarDocument } from '../../../src/client/index.js';
 import { Storage, versionsOf } from '../../../src/storage/index.js';
 import type { CardSummary, ModelCard, TextureResults, TrainResults } from '../../../src/training/index.js';
+import { suiteContext } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
 import { testNode } from '../../support/node.js';
 import { tempFolder } from '../../support/temp.js';
 
-/** Creates cells of precision 5; six of them are complete. */
-async function cellsIn(t: TestContext): Promise<{ data: string; target: string[] }> {
-  const folder = await tempFolder(t);
-  const data = join(folder, 'data');
-  const target = ['--data', data];
-  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+/** A data folder with cells of precision 5, six of them complete. Tests use copies of it. */
+let land: string;
+const file = suiteContext();
+before(async () => {
+  const folder = await tempFolder(file);
+  land = join(folder, 'data');
+  const dates = SERIES_DATES.slice(2, 3);
+  const [clear] = await writeSentinelLikeSeries(join(folder, 'scenes'), { dates });
   const flags = ['--collection', 's', '--precision', '5', '--scale', '0.0001', '--mask-band', '5'];
-  const ingested = await tilewright('ingest', clear!.path, ...flags, ...target);
+  const ingested = await tilewright('ingest', clear!.path, ...flags, '--data', land);
   assert.equal(ingested.code, 0, ingested.stderr);
-  return { data, target };
+});
+
+async function cellsIn(t: TestContext): Promise<{ data: string; target: string[] }> {
+  const data = join(await tempFolder(t), 'data');
+  await cp(land, data, { recursive: true });
+  return { data, target: ['--data', data] };
 }
 
 async function train(target: string[], ...flags: string[]): Promise<TrainResults> {
@@ -64,7 +72,7 @@ test('a cell starts from the most similar usable cell of its cluster, and its ca
   assert.ok(all.length >= 5);
   for (const { parent, transfer } of first.models) {
     assert.equal(parent, undefined);
-    assert.match(transfer!.fresh!, /its texture is unknown; compute it with "tilewright texture"/);
+    assert.match(transfer!.fresh!, /the texture is unknown; compute it with "tilewright texture"/);
   }
   assert.equal((await tilewright('texture', '--clusters', '4', ...target)).code, 0);
   const text = await tilewright('train', 'ndvi', '--epochs', '2', '--transfer', 'similar', ...target);
@@ -161,7 +169,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
     all,
   );
   for (const { id, geocode, parent, transfer } of similar.models)
-    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'it is the representative of its cluster');
+    if (id === seedOf(geocode)) assert.equal(transfer!.fresh, 'chosen as representative of a cluster');
     else assert.equal(parent, seedOf(geocode));
   const child = similar.models.find(({ parent }) => parent !== undefined)!;
   const { parent, transfer } = await cardOf(data, child);
@@ -177,7 +185,7 @@ test('with a curriculum the most typical cell of each cluster trains first, and 
   for (const { id, geocode, parent, transfer } of models) {
     const { fresh, probed, version } = transfer!;
     if (id === seedOf(geocode)) {
-      assert.deepEqual([fresh, probed], ['it is the representative of its cluster', undefined]);
+      assert.deepEqual([fresh, probed], ['chosen as representative of a cluster', undefined]);
       continue;
     }
     assert.deepEqual(new Set(probed!.map(({ id }) => id)), new Set(ids));
@@ -203,9 +211,7 @@ test('if the seed of a cluster cannot be trained, the next most typical cell is 
     failed.map(({ geocode }) => geocode),
     [middle],
   );
-  const firsts = models.filter(
-    ({ transfer }) => transfer!.fresh === 'it is the representative of its cluster',
-  );
+  const firsts = models.filter(({ transfer }) => transfer!.fresh === 'chosen as representative of a cluster');
   assert.equal(firsts.length, 1);
   assert.equal(models.length, places.length - 1);
   for (const { id, parent } of models) if (id !== firsts[0]!.id) assert.equal(parent, firsts[0]!.id);

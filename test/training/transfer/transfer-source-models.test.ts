@@ -201,8 +201,8 @@ test('each policy matches a scan of all cells', async (t) => {
     assert.ok('none' in answer);
     return answer.none;
   };
-  assert.match(await none(similar, 'zzzzz'), /its texture is unknown; compute it with "tilewright texture"/);
-  assert.match(await none(similar, textures[0]!.geocode, 'other'), /its texture is unknown/);
+  assert.match(await none(similar, 'zzzzz'), /the texture is unknown; compute it with "tilewright texture"/);
+  assert.match(await none(similar, textures[0]!.geocode, 'other'), /the texture is unknown/);
   const apart = { ...textures[0]!, collection: 'd' };
   await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
   await putTextures(storage, [apart]);
@@ -211,10 +211,10 @@ test('each policy matches a scan of all cells', async (t) => {
       await none(sourceModelFinder(index, models, policy, 1), apart.geocode, 'd'),
       /has no clusters; compute them with "tilewright texture"/,
     );
-  assert.match(await none(sourceModelFinder(index, [], 'similar', 1)), /no other place of its cluster/);
+  assert.match(await none(sourceModelFinder(index, [], 'similar', 1)), /no other place of the cluster/);
   assert.match(await none(sourceModelFinder(index, [], 'random', 1)), /no place of another cluster/);
   assert.match(await none(sourceModelFinder(index, [], 'probe', 1)), /no other place/);
   await storage.textures.putClustering({ ...clustering, collection: 'd' });
   const alone = await none(sourceModelFinder(index, [], 'similar', 1), apart.geocode, 'd');
-  assert.equal(alone, 'no other place is in its cluster');
+  assert.equal(alone, 'no other place is in the cluster');
 });

@@ -16,11 +16,14 @@ import { print, printJson } from '../../output/index.js';
 
 type ExportFlags = JobOptions & { layer?: string; bands?: string; output: string };
 
-/** The tiles and bands that the models of a kind make. */
-const LAYERS: Record<string, { source: 'predicted' | 'cloud-free'; bands: string[] }> = {
-  ndvi: { source: 'predicted', bands: ['ndvi'] },
-  ndmi: { source: 'predicted', bands: ['ndmi'] },
-  'cloud-removal': { source: 'cloud-free', bands: ['red', 'green', 'blue'] },
+/** The tiles, as CQL2, and the bands that the models of a kind make. A raw tile without cloud has no cloud-free tile. */
+const LAYERS: Record<string, { tiles: string; bands: string[] }> = {
+  ndvi: { tiles: "source = 'predicted'", bands: ['ndvi'] },
+  ndmi: { tiles: "source = 'predicted'", bands: ['ndmi'] },
+  'cloud-removal': {
+    tiles: "source = 'cloud-free' OR (source = 'raw' AND eo:cloud_cover = 0)",
+    bands: ['red', 'green', 'blue'],
+  },
 };
 
 export function exportCommand(): Command {
@@ -44,7 +47,8 @@ export function exportCommand(): Command {
       command.error("error: required option '--layer <model>' or '--bands <list>' not specified");
     const layer = flags.layer === undefined ? undefined : LAYERS[flags.layer];
     const params = toFilterParams(flags);
-    const filter = { ...params, source: params.source ?? layer?.source };
+    const conditions = [flags.filter, layer?.tiles].flatMap((one) => (one === undefined ? [] : [`(${one})`]));
+    const filter = layer ? { ...params, filter: conditions.join(' AND ') } : params;
     const inputs = { filter, bands: layer?.bands ?? splitBands(flags.bands!) };
     return withConnection(flags, async ({ client }) => {
       const { job, results } = await runJob('tiles', (hooks) =>

@@ -1,6 +1,6 @@
 /** The results of a check as lines. */
 import type { CheckResults } from '../../../training/index.js';
-import { plural } from '../../../utils/plural.js';
+import { plural, reasonKey } from '../../../utils/plural.js';
 import { formatMse, table } from '../../output/index.js';
 
 const MAX_LISTED = 20;
@@ -22,17 +22,22 @@ export function checkSummary({ fresh, drifted, unknown, without, places }: Check
       : [],
   );
   const listed = rows.slice(0, MAX_LISTED);
-  const reasons = new Map<string, string[]>();
-  for (const { reason, geocode } of places)
-    if (reason !== undefined) reasons.set(reason, [...(reasons.get(reason) ?? []), geocode]);
+  // Reasons that differ only in their numbers are one reason.
+  const reasons = new Map<string, { reason: string; geocode: string; count: number }>();
+  for (const { reason, geocode } of places) {
+    if (reason === undefined) continue;
+    const known = reasons.get(reasonKey(reason));
+    if (known) known.count++;
+    else reasons.set(reasonKey(reason), { reason, geocode, count: 1 });
+  }
   return [
     ...(listed.length > 0
       ? table([['drifted', 'since', 'MSE now', 'MSE promised', 'ratio', 'dates'], ...listed])
       : []),
     ...(rows.length > MAX_LISTED ? [`and ${plural(rows.length - MAX_LISTED, 'other place')}`] : []),
-    ...[...reasons].map(
-      ([reason, cells]) =>
-        `unknown: ${cells.length === 1 ? cells[0] : `${plural(cells.length, 'place')} (such as ${cells[0]})`}: ${reason}`,
+    ...[...reasons.values()].map(
+      ({ reason, geocode, count }) =>
+        `unknown: ${count === 1 ? geocode : `${plural(count, 'place')} (such as ${geocode})`}: ${reason}`,
     ),
     `${plural(fresh + drifted + unknown, 'place')}: ${fresh} fresh, ${drifted} drifted, ${unknown} unknown${without > 0 ? `; ${without} without a model` : ''}`,
   ];

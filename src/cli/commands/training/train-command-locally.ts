@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toArray } from '../../../async/index.js';
-import { type Client, unreachable } from '../../../client/index.js';
+import type { Client } from '../../../client/index.js';
 import { selectEngine } from '../../../engines/index.js';
 import { fromErrorDocument, TilewrightError } from '../../../errors.js';
 import type { Timed } from '../../../jobs/index.js';
@@ -72,7 +72,7 @@ export async function trainLocally(
     if ('error' in result) throw fromErrorDocument({ status: 500, ...result.error });
     const trained = encodeUpload(result.trained);
     const upload = { model, filter, seed, tiles: place.tiles, engine, trained };
-    const stored = await retryUnreachable(signal, () =>
+    const stored = await retryTemporary(signal, () =>
       client.run<TrainResults>('store-model', upload, { signal }),
     );
     const seconds = (performance.now() - started) / 1000;
@@ -82,15 +82,19 @@ export async function trainLocally(
   }
 }
 
-/** Repeats a request while the server is starting or overloaded, so that the trained model is not lost. */
-async function retryUnreachable<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+/** Repeats a request while the server is down, starting or overloaded, so that the trained model is not lost. */
+export async function retryTemporary<T>(
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+  delayMs = RETRY_DELAY_MS,
+): Promise<T> {
   for (let times = 1; ; times++) {
     try {
       return await ask();
     } catch (error) {
-      const isBusy = error instanceof TilewrightError && error.status === 429;
-      if (times === MAX_ATTEMPTS || !(isBusy || unreachable.is(error))) throw error;
-      await sleep(RETRY_DELAY_MS, undefined, { signal });
+      const isTemporary = error instanceof TilewrightError && (error.status === 429 || error.status === 503);
+      if (times === MAX_ATTEMPTS || !isTemporary) throw error;
+      await sleep(delayMs, undefined, { signal });
     }
   }
 }
