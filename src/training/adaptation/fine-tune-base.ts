@@ -19,12 +19,14 @@ export const adaptationEpochs = (epochs: number): number => Math.max(1, Math.rou
 interface FineTuneOptions {
   epochs: number;
   seed: number;
+  /** Takes the steps of a fresh training, to learn ground that the base does not know. */
+  fullSteps?: boolean;
   /** Called after each epoch with the mean loss of its steps and the current model. */
   onEpoch?: (epoch: number, loss: number, model: LayersModel) => void;
 }
 
 /**
- * Returns the weights after some epochs of small steps of Adam that begin at the weights of the base, on shuffled patches that are rotated
+ * Returns the weights after some epochs of steps of Adam, by default small ones, that begin at the weights of the base, on shuffled patches that are rotated
  * and mirrored at random. The same arguments and engine give the same weights, bit for bit. Throws TW_TRAIN_DIVERGED.
  */
 export async function fineTuneBase(
@@ -32,7 +34,7 @@ export async function fineTuneBase(
   spec: ModelSpec,
   base: WeightValues[],
   patches: Patches,
-  { epochs, seed, onEpoch }: FineTuneOptions,
+  { epochs, seed, fullSteps = false, onEpoch }: FineTuneOptions,
 ): Promise<WeightValues[]> {
   // The few patches of a cell make poor statistics.
   const learner = createLearner(tf, spec, seed, { statistics: 'moving' });
@@ -41,6 +43,7 @@ export async function fineTuneBase(
     const random = randomStream(seed);
     const steps = epochs * Math.ceil(patches.count / spec.batchSize);
     const warmUp = WARMUP_FRACTION * steps;
+    const factor = fullSteps ? 1 : LEARNING_RATE_FACTOR;
     let step = 0;
     for (let epoch = 1; epoch <= epochs; epoch++) {
       const order = shuffledOrder(patches.count, random.next);
@@ -48,7 +51,7 @@ export async function fineTuneBase(
       for (let from = 0; from < patches.count; from += spec.batchSize) {
         const batch = augmentedBatch(tf, patches, order.subarray(from, from + spec.batchSize), random.next);
         const ramp = Math.min(1, (step + 1) / (warmUp + 1));
-        const learningRate = LEARNING_RATE_FACTOR * ramp * cosineLearningRate(spec, step++, steps);
+        const learningRate = factor * ramp * cosineLearningRate(spec, step++, steps);
         const loss = await learner
           .step(batch, { learningRate, step })
           .finally(() => tf.dispose(Object.values(batch)));

@@ -13,7 +13,13 @@ import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } fro
 import type { TrainedCell } from '../learners/index.js';
 import { getModelSpec } from '../models/index.js';
 import { modelStoredByJob, storeModel } from '../registry/index.js';
-import { type CellProgress, type CellResult, type TrainCellTask, trainCells } from '../train-cell/index.js';
+import {
+  type CellProgress,
+  type CellResult,
+  type FineTuneStep,
+  type TrainCellTask,
+  trainCells,
+} from '../train-cell/index.js';
 import {
   findSources,
   type SourceCandidates,
@@ -148,7 +154,7 @@ export class TrainingRun {
   /** Adapts a base model to each cell, and stores the models. */
   async fineTune(
     models: PlannedModel[],
-    step: { base: SourceModelFiles; samples: string; withFresh: boolean },
+    step: Omit<FineTuneStep, 'step'> & { base: SourceModelFiles },
   ): Promise<void> {
     for (const { task, heldOut } of models) task.adaptation = { ...step, heldOut, step: 'fine-tune' };
     await this.runTasks(

@@ -87,7 +87,7 @@ export async function trainRegional(
   const ended = new Set([...results.skipped, ...results.failed].map(({ geocode }) => geocode));
   await training.fineTune(
     planned.filter(({ cell }) => !ended.has(cell.geocode)),
-    { base: base.files, samples, withFresh: inputs.fresh ?? true },
+    { base: base.files, samples, withFresh: inputs.fresh ?? true, hasChanged: stale !== undefined },
   );
   return results;
 }

@@ -53,7 +53,7 @@ export async function adaptCell(
   spec: ModelSpec,
   dataset: TrainValidationPatches,
   task: TrainCellTask,
-  { base: source, samples, withFresh }: AdaptationStep & FineTuneStep,
+  { base: source, samples, withFresh, hasChanged }: AdaptationStep & FineTuneStep,
   { scoreTile, dateErrorsOf, onEpoch, elapsed }: AdaptOptions,
 ): Promise<Omit<TrainedCell, 'bytesRead'>> {
   const { seed } = task;
@@ -67,7 +67,7 @@ export async function adaptCell(
     const losses: EpochLosses[] = [];
     const tuned = await fineTuneBase(tf, spec, base, patches, {
       epochs: adaptationEpochs(task.epochs ?? spec.epochs),
-      seed,
+      ...{ seed, fullSteps: hasChanged },
       onEpoch: (epoch, loss, current) => {
         losses.push({ epoch, train: loss, validation: evaluateValidation(tf, current, dataset).mse });
         onEpoch(losses.at(-1)!);
@@ -75,7 +75,8 @@ export async function adaptCell(
     });
     setWeights(tf, model, base);
     const baseError = evaluateValidation(tf, model, dataset);
-    const factor = keptFactor(dataset.train.count, others);
+    // A base that does not know the changed ground would pull the model back.
+    const factor = hasChanged ? 1 : keptFactor(dataset.train.count, others);
     setWeights(tf, model, interpolateWeights(base, tuned, factor));
     const { report, held, spread } = await reportOf(tf, model, spec, dataset, scoreTile);
     const files = await saveModel(tf, model);

@@ -50,6 +50,8 @@ export interface FineTuneStep {
   samples: string;
   /** Also trains a fresh model, and compares it on the validation patches. */
   withFresh: boolean;
+  /** The ground has changed since the base was trained: the cell takes full steps, and keeps all of its fine-tuning. */
+  hasChanged: boolean;
 }
 
 export interface TrainingError {

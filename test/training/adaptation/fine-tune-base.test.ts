@@ -66,6 +66,14 @@ describe('fine-tuning of a base model', () => {
     assert.equal(tf.memory().numTensors, numTensors, 'no tensor is left');
   });
 
+  it('learns ground that the base does not know in fewer epochs with full steps', async () => {
+    const changed = datasetOf(brighter(land, 1.4));
+    const options = { epochs: 8, seed: 3 };
+    const small = await fineTuneBase(tf, spec, base, changed.train, options);
+    const full = await fineTuneBase(tf, spec, base, changed.train, { ...options, fullSteps: true });
+    assert.ok(errorOf(full, changed) < 0.7 * errorOf(small, changed));
+  });
+
   it('changes the base less for the land of other cells if it also trains on their patches', async () => {
     const other = datasetOf(field(140, 163, { seed: 5 }));
     const own = datasetOf(brighter(land, 1.4));
