@@ -88,7 +88,8 @@ test('options take precedence over the Item, and those for single files are refu
   const flags = { collection: 'c', id: 'i', datetime: '2020-01-01', platform: 'p', nodata: 5, scale: 2 };
   const [scene] = await describeScenes(product, flags);
   assert.deepEqual([scene.collection.id, scene.id, scene.platform], ['c', 'i', 'p']);
-  assert.ok(scene.groups.every(({ nodata, bands }) => nodata === 5 && bands[0].scale === 2));
+  const data = scene.groups.filter(({ role }) => role === 'data');
+  assert.ok(data.every(({ nodata, bands }) => nodata === 5 && bands[0].scale === 2));
   for (const more of [{ bands: { red: 1 } }, { maskBand: 1 }]) {
     const message = /^--(bands red=1|mask-band 1) cannot be used: expected the flag to be left out/;
     await assert.rejects(describeScenes(product, more), { code: 'TW_INGEST_BAD_OPTION', message });

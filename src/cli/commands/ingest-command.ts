@@ -366,8 +366,10 @@ async function ingestPaths(
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const inputs = { ...options, ...(paths.length > 0 && { paths: paths.map((path) => resolve(path)) }) };
-  // Even if every scene failed, each scene is reported with its reason.
-  return (await outcomeOf<IngestResults>(client.run('ingest', inputs, hooks))).results;
+  const { results, error } = await outcomeOf<IngestResults>(client.run('ingest', inputs, hooks));
+  // If every scene failed, each scene is reported with its reason.
+  if (error && results.failed.length === 0) throw error;
+  return results;
 }
 
 interface FilesToUpload {

@@ -1,0 +1,84 @@
+/** The command `ingest --from-stac`: output, kill -9, refusals. */
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { finished, start, tilewright } from '../support/command.js';
+import { COLLECTION, remoteCatalog } from '../support/remote-catalog.js';
+import { tempFolder } from '../support/temp.js';
+
+test('a killed ingest continues with the scenes that are not stored', async (t) => {
+  const { api, server } = await remoteCatalog(t, { ids: ['a', 'b', 'c'] });
+  const data = join(await tempFolder(t), 'data');
+  const command = (...more: string[]) => [
+    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--collection', COLLECTION, '--data', data],
+    ...['--bbox', '15.06,47.75,15.12,47.8', '--precision', '5', '--bands', 'red,scl', '--into', 'mine', ...more],
+  ];
+  const child = start(command());
+  const end = finished(child);
+  // The last scene is opened when the others are being cut or stored; its files never arrive.
+  await new Promise<void>((resolve) => {
+    server.fault = async ({ url = '' }) => {
+      if (!url.startsWith('/c/')) return false;
+      await onlyOneOpen(data, () => child.exitCode === null);
+      child.kill('SIGKILL');
+      resolve();
+      return true;
+    };
+  });
+  await end;
+  server.fault = undefined;
+  server.requests.length = 0;
+  const again = await tilewright(...command('--format', 'json'));
+  assert.equal(again.code, 0, again.stderr);
+  const { scenes, failed } = JSON.parse(again.stdout);
+  assert.deepEqual(failed, []);
+  const unchanged = Object.fromEntries(scenes.map(({ id, unchanged }: { id: string; unchanged: boolean }) => [id, unchanged]));
+  assert.deepEqual(unchanged, { a: true, b: true, c: false });
+  const files = new Set(server.requests.map(({ path }) => path).filter((path) => path.endsWith('.tif')));
+  assert.deepEqual([...files].sort(), ['/c/red.tif', '/c/scl.tif']);
+  assert.equal((await tilewright('verify', '--data', data)).code, 0);
+});
+
+/** Waits until only one scene is in progress: the folder of a scene is removed when it is stored. */
+async function onlyOneOpen(data: string, isRunning: () => boolean): Promise<void> {
+  const open = async () => (await readdir(join(data, 'scratch'))).filter((name) => name.startsWith('remote-'));
+  while (isRunning() && (await open()).length > 1) await sleep(50);
+}
+
+test('a dry run prints what would be read', async (t) => {
+  const { api, server } = await remoteCatalog(t);
+  const data = join(await tempFolder(t), 'data');
+  const { stdout, code, stderr } = await tilewright(
+    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data],
+    ...['--bbox', '15.06,47.75,15.12,47.8', '--dry-run'],
+  );
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^sentinel-2-l2a {2}a {2}\d+ tiles at most, \d+ requests, \d+\.\d MB\n/);
+});
+
+test('flags that do not fit together are refused', async (t) => {
+  const { api, server } = await remoteCatalog(t, { ids: [] });
+  const data = join(await tempFolder(t), 'data');
+  const stac = ['ingest', '--from-stac', api, '--data', data];
+  const cases: [string[], RegExp][] = [
+    [['ingest', '--data', data], /name files or folders, or a catalog with --from-stac/],
+    [[...stac, 'scene.tif'], /but not both/],
+    [[...stac, '--bands', 'red=1'], /--bands is a list of names/],
+    [[...stac, '--watch'], /cannot be used with/],
+    [['ingest', 'x.tif', '--max-cloud', '20', '--data', data], /--max-cloud needs --from-stac/],
+    [['ingest', 'x.tif', '--bands', 'red,nir', '--data', data], /needs numbers/],
+    [[...stac, '--max-cloud', '120'], /percentage/],
+    [[...stac, '--bbox', '1,2,3'], /has 3 numbers/],
+  ];
+  for (const [words, expected] of cases) {
+    const { code, stderr } = await tilewright(...words);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, expected);
+  }
+  const refused = await tilewright(...stac);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /not public|not encrypted/);
+  assert.deepEqual(server.requests, []);
+});
