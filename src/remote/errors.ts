@@ -11,7 +11,8 @@ export const hostNotAllowed = defineError(
   'TW_REMOTE_HOST_NOT_ALLOWED',
   403,
   'A server fetches only from the hosts that its operator allows. Add the host with `--allow-host` to `tilewright serve`.',
-  (host: string) => `this server may not fetch from ${host}; its operator can allow it with --allow-host ${host}`,
+  (host: string) =>
+    `this server may not fetch from ${host}; its operator can allow it with --allow-host ${host}`,
 );
 
 export const addressNotAllowed = defineError(
@@ -57,7 +58,8 @@ export const noRanges = defineError(
   'TW_REMOTE_NO_RANGES',
   502,
   'A host cannot send parts of files. Download the file, and ingest it from the disk.',
-  (url: string) => `${url}: the host cannot send parts of this file; download it, and ingest it from the disk`,
+  (url: string) =>
+    `${url}: the host cannot send parts of this file; download it, and ingest it from the disk`,
 );
 
 export const remoteChanged = defineError(

@@ -12,8 +12,28 @@ test('a killed ingest continues with the scenes that are not stored', async (t) 
   const { api, server } = await remoteCatalog(t, { ids: ['a', 'b', 'c'] });
   const data = join(await tempFolder(t), 'data');
   const command = (...more: string[]) => [
-    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--collection', COLLECTION, '--data', data],
-    ...['--bbox', '15.06,47.75,15.12,47.8', '--precision', '5', '--bands', 'red,scl', '--into', 'mine', ...more],
+    ...[
+      'ingest',
+      '--from-stac',
+      api,
+      '--allow-host',
+      server.host,
+      '--collection',
+      COLLECTION,
+      '--data',
+      data,
+    ],
+    ...[
+      '--bbox',
+      '15.06,47.75,15.12,47.8',
+      '--precision',
+      '5',
+      '--bands',
+      'red,scl',
+      '--into',
+      'mine',
+      ...more,
+    ],
   ];
   const child = start(command());
   const end = finished(child);
@@ -34,7 +54,9 @@ test('a killed ingest continues with the scenes that are not stored', async (t) 
   assert.equal(again.code, 0, again.stderr);
   const { scenes, failed } = JSON.parse(again.stdout);
   assert.deepEqual(failed, []);
-  const unchanged = Object.fromEntries(scenes.map(({ id, unchanged }: { id: string; unchanged: boolean }) => [id, unchanged]));
+  const unchanged = Object.fromEntries(
+    scenes.map(({ id, unchanged }: { id: string; unchanged: boolean }) => [id, unchanged]),
+  );
   assert.deepEqual(unchanged, { a: true, b: true, c: false });
   const files = new Set(server.requests.map(({ path }) => path).filter((path) => path.endsWith('.tif')));
   assert.deepEqual([...files].sort(), ['/c/red.tif', '/c/scl.tif']);
@@ -43,7 +65,8 @@ test('a killed ingest continues with the scenes that are not stored', async (t) 
 
 /** Waits until only one scene is in progress: the folder of a scene is removed when it is stored. */
 async function onlyOneOpen(data: string, isRunning: () => boolean): Promise<void> {
-  const open = async () => (await readdir(join(data, 'scratch'))).filter((name) => name.startsWith('remote-'));
+  const open = async () =>
+    (await readdir(join(data, 'scratch'))).filter((name) => name.startsWith('remote-'));
   while (isRunning() && (await open()).length > 1) await sleep(50);
 }
 

@@ -32,7 +32,8 @@ async function wholeScene(t: Parameters<typeof tempFolder>[0]) {
   await ingest(whole, { href, id: 'a', ...AT });
   const expected = await contents(whole);
   const boxes = expected.map(({ geocode }) => cellBbox(geohash, geocode));
-  const edge = (side: number, pick: (...edges: number[]) => number) => pick(...boxes.map((box) => box[side]!));
+  const edge = (side: number, pick: (...edges: number[]) => number) =>
+    pick(...boxes.map((box) => box[side]!));
   const box: Bbox = [edge(0, Math.min), edge(1, Math.min), edge(2, Math.max), edge(3, Math.max)];
   return { folder, href, expected, box, node: await testNode(t, join(folder, 'regions')) };
 }

@@ -7,8 +7,8 @@ import type { Bbox } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { verify } from '../../src/storage/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { type CatalogOptions, COLLECTION, remoteCatalog } from '../support/remote-catalog.js';
 import { runRequest } from '../support/run-job.js';
-import { COLLECTION, type CatalogOptions, remoteCatalog } from '../support/remote-catalog.js';
 import { tempFolder } from '../support/temp.js';
 
 /** About a quarter of the scenes. */
@@ -29,7 +29,13 @@ async function setUp(t: TestContext, options?: CatalogOptions) {
 
 async function contents(node: TilewrightNode) {
   return (await tilesOf(node))
-    .map(({ id, coverage, cloudCover, footprint, groups }) => ({ id, coverage, cloudCover, footprint, groups }))
+    .map(({ id, coverage, cloudCover, footprint, groups }) => ({
+      id,
+      coverage,
+      cloudCover,
+      footprint,
+      groups,
+    }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -51,9 +57,15 @@ test('tiles are those of the same files on the disk, bit for bit, and only the n
   const found = await contents(node);
   assert.ok(found.length >= 8 && found.length % 2 === 0);
   assert.deepEqual(found, await contents(local));
-  assert.ok(found.some(({ cloudCover }) => cloudCover! > 0) && found.some(({ cloudCover }) => cloudCover === 0));
+  assert.ok(
+    found.some(({ cloudCover }) => cloudCover! > 0) && found.some(({ cloudCover }) => cloudCover === 0),
+  );
   const red = found[0]!.groups.flatMap(({ bands }) => bands).find(({ name }) => name === 'red')!;
-  assert.deepEqual([red.commonName, red.scale, red.offset], ['red', 0.0001, 0], 'the offset is applied already');
+  assert.deepEqual(
+    [red.commonName, red.scale, red.offset],
+    ['red', 0.0001, 0],
+    'the offset is applied already',
+  );
   assert.deepEqual((await verify(node.storage)).problems, []);
   assert.deepEqual(await readdir(join(node.storage.dir, 'scratch')), []);
 });
@@ -89,7 +101,10 @@ test('an Item that comes again with another content replaces its tiles', async (
   const { scenes } = await fetchAll();
   assert.deepEqual([scenes[0]!.unchanged, scenes[0]!.replaced], [false, true]);
   const bands = (await tilesOf(node)).flatMap(({ groups }) => groups).flatMap(({ bands }) => bands);
-  assert.deepEqual([...new Set(bands.filter(({ name }) => name === 'red').map(({ offset }) => offset))], [-0.1]);
+  assert.deepEqual(
+    [...new Set(bands.filter(({ name }) => name === 'red').map(({ offset }) => offset))],
+    [-0.1],
+  );
 });
 
 test('a dry run names requests and bytes, and reads no block', async (t) => {
@@ -97,22 +112,37 @@ test('a dry run names requests and bytes, and reads no block', async (t) => {
   const { scenes } = await fetchAll({ dryRun: true });
   const [{ fetch, geocodes }] = scenes as [(typeof scenes)[0]];
   assert.ok(geocodes!.length > 0 && fetch!.requests >= 3 && fetch!.bytes > 100_000);
-  assert.ok(server.requests.filter(({ path }) => path.endsWith('.tif')).every(({ range }) => range === 'bytes=0-32767'));
+  assert.ok(
+    server.requests
+      .filter(({ path }) => path.endsWith('.tif'))
+      .every(({ range }) => range === 'bytes=0-32767'),
+  );
   assert.deepEqual(await tilesOf(node), []);
   server.requests.length = 0;
   await fetchAll();
-  const read = server.requests.filter(({ path, range }) => path.endsWith('.tif') && range !== 'bytes=0-32767');
+  const read = server.requests.filter(
+    ({ path, range }) => path.endsWith('.tif') && range !== 'bytes=0-32767',
+  );
   assert.equal(read.length, fetch!.requests);
 });
 
 test('the search is sent as asked, read page by page, and each Item is ingested once', async (t) => {
-  const { fetchAll, server, items } = await setUp(t, { ids: ['a', 'b', 'c'], page: 2, conformsTo: ['https://api.stacspec.org/v1.0.0/item-search#query'] });
+  const { fetchAll, server, items } = await setUp(t, {
+    ids: ['a', 'b', 'c'],
+    page: 2,
+    conformsTo: ['https://api.stacspec.org/v1.0.0/item-search#query'],
+  });
   items.push({ ...items[0]! });
   const stac = { collections: [COLLECTION], datetime: '2024-06', maxCloud: 15, assets: ['RED', 'scl'] };
   const { scenes } = await fetchAll({}, stac);
   // The server ignores all conditions.
-  assert.deepEqual(scenes.map(({ id }) => id), ['a', 'b']);
-  const searches = server.requests.filter(({ path }) => path === '/stac/search').map(({ body }) => JSON.parse(body));
+  assert.deepEqual(
+    scenes.map(({ id }) => id),
+    ['a', 'b'],
+  );
+  const searches = server.requests
+    .filter(({ path }) => path === '/stac/search')
+    .map(({ body }) => JSON.parse(body));
   assert.equal(searches.length, 2);
   const { token: _, ...second } = searches[1];
   assert.deepEqual(second, searches[0]);
@@ -131,7 +161,10 @@ test('a scene whose file is missing fails alone and is named', async (t) => {
   const { nir } = items[0]!.assets as Record<string, { href: string }>;
   nir!.href += '.gone';
   const { scenes, failed } = await fetchAll();
-  assert.deepEqual(scenes.map(({ id }) => id), ['b']);
+  assert.deepEqual(
+    scenes.map(({ id }) => id),
+    ['b'],
+  );
   assert.equal(failed[0]!.code, 'TW_REMOTE_REFUSED');
   assert.match(failed[0]!.message, /nir\.tif\.gone answered 404/);
 });
@@ -139,7 +172,8 @@ test('a scene whose file is missing fails alone and is named', async (t) => {
 test('a file that changes between its header and its blocks fails its scene', async (t) => {
   const { fetchAll, server, node } = await setUp(t);
   server.fault = (request) => {
-    if (request.headers['if-match'] !== undefined && request.url?.includes('nir')) request.headers['if-match'] = '"old"';
+    if (request.headers['if-match'] !== undefined && request.url?.includes('nir'))
+      request.headers['if-match'] = '"old"';
     return false;
   };
   const { failed } = await fetchAll();
@@ -168,7 +202,11 @@ test('an Item, an ItemCollection and a static catalog are read, too', async (t) 
       { rel: 'child', href: './other.json' },
     ],
   });
-  server.documents.set('/catalog/other.json', { type: 'Collection', id: 'other', links: [{ rel: 'item', href: './missing.json' }] });
+  server.documents.set('/catalog/other.json', {
+    type: 'Collection',
+    id: 'other',
+    links: [{ rel: 'item', href: './missing.json' }],
+  });
   server.documents.set('/catalog/s2/collection.json', {
     type: 'Collection',
     id: COLLECTION,

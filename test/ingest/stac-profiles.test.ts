@@ -39,7 +39,11 @@ test('Sentinel-2 has the offset of its baseline, unless it is already subtracted
     calibrationOf(folder, { collection, properties, asset });
   const earthSearch = (applied: boolean, baseline: string) =>
     of({ 'earthsearch:boa_offset_applied': applied, 's2:processing_baseline': baseline }, SAID);
-  assert.deepEqual(await earthSearch(true, '05.09'), [1e-4, 0, 0], 'Earth Search names an offset all the same');
+  assert.deepEqual(
+    await earthSearch(true, '05.09'),
+    [1e-4, 0, 0],
+    'Earth Search names an offset all the same',
+  );
   assert.deepEqual(await earthSearch(false, '05.09'), [1e-4, -0.1, 0]);
   assert.deepEqual(await earthSearch(false, '02.12'), [1e-4, 0, 0]);
   // Planetary Computer names neither scale nor offset.
@@ -54,7 +58,10 @@ test('Landsat Collection 2 and HLS have the factors of their products', async (t
   const folder = await tempFolder(t);
   assert.deepEqual(await calibrationOf(folder, { collection: 'landsat-c2-l2' }), [2.75e-5, -0.2, 0]);
   assert.deepEqual(await calibrationOf(folder, { collection: 'landsat-c2l2-sr' }), [2.75e-5, -0.2, 0]);
-  assert.deepEqual(await calibrationOf(folder, { collection: 'landsat-c2-l2', key: 'lwir11' }), [0.00341802, 149, 0]);
+  assert.deepEqual(
+    await calibrationOf(folder, { collection: 'landsat-c2-l2', key: 'lwir11' }),
+    [0.00341802, 149, 0],
+  );
   assert.deepEqual(await calibrationOf(folder, { collection: 'hls2-s30', key: 'B04' }), [1e-4, 0, null]);
   assert.deepEqual(await calibrationOf(folder, { collection: 'my-own', key: 'red' }), [1, 0, null]);
 });
@@ -62,13 +69,21 @@ test('Landsat Collection 2 and HLS have the factors of their products', async (t
 test('SCL, QA_PIXEL and Fmask are masks', async (t) => {
   const folder = await tempFolder(t);
   const layers = {
-    scl: { collection: 'sentinel-2-l2a', dataType: 'uint8', codes: { 4: 'clear', 9: 'cloud', 3: 'shadow', 11: 'snow', 1: 'notAssessed' } },
+    scl: {
+      collection: 'sentinel-2-l2a',
+      dataType: 'uint8',
+      codes: { 4: 'clear', 9: 'cloud', 3: 'shadow', 11: 'snow', 1: 'notAssessed' },
+    },
     qa_pixel: {
       collection: 'landsat-c2-l2',
       dataType: 'uint16',
       codes: { 21824: 'clear', 22280: 'cloud', 23888: 'shadow', 1: 'notAssessed' },
     },
-    Fmask: { collection: 'hls2-l30', dataType: 'uint8', codes: { 64: 'clear', 2: 'cloud', 8: 'shadow', 16: 'snow', 255: 'notAssessed' } },
+    Fmask: {
+      collection: 'hls2-l30',
+      dataType: 'uint8',
+      codes: { 64: 'clear', 2: 'cloud', 8: 'shadow', 16: 'snow', 255: 'notAssessed' },
+    },
   } as const;
   for (const [key, { collection, dataType, codes }] of Object.entries(layers)) {
     const product = join(folder, key);
@@ -88,8 +103,17 @@ test('SCL, QA_PIXEL and Fmask are masks', async (t) => {
     const [scene] = await describeScenes(product, {});
     const [quality] = scene!.quality;
     assert.ok(quality, key);
-    const found = Object.fromEntries(Object.keys(codes).map((value) => [value, quality.codes[Number(value)]]));
-    assert.deepEqual(found, Object.fromEntries(Object.entries(codes).map(([value, name]) => [value, Mask[name]])), key);
-    assert.deepEqual(scene!.groups.map(({ role }) => role), ['data', 'qa']);
+    const found = Object.fromEntries(
+      Object.keys(codes).map((value) => [value, quality.codes[Number(value)]]),
+    );
+    assert.deepEqual(
+      found,
+      Object.fromEntries(Object.entries(codes).map(([value, name]) => [value, Mask[name]])),
+      key,
+    );
+    assert.deepEqual(
+      scene!.groups.map(({ role }) => role),
+      ['data', 'qa'],
+    );
   }
 });

@@ -23,8 +23,14 @@ test('addresses that only this machine or its network can reach are not public',
 
 test('forms of loopback addresses in URLs are refused before a request', () => {
   const policy = { hosts: [], anyPublic: true };
-  for (const host of '127.0.0.1 2130706433 0x7f.1 0177.0.0.1 [::1] [::ffff:127.0.0.1] 169.254.169.254 [fd00:ec2::254]'.split(' '))
-    assert.equal(codeOf(() => checkUrl(`https://${host}/x`, policy)), 'TW_REMOTE_ADDRESS_NOT_ALLOWED', host);
+  for (const host of '127.0.0.1 2130706433 0x7f.1 0177.0.0.1 [::1] [::ffff:127.0.0.1] 169.254.169.254 [fd00:ec2::254]'.split(
+    ' ',
+  ))
+    assert.equal(
+      codeOf(() => checkUrl(`https://${host}/x`, policy)),
+      'TW_REMOTE_ADDRESS_NOT_ALLOWED',
+      host,
+    );
 });
 
 test('a name with a private address is refused when it is resolved', async () => {
@@ -35,7 +41,10 @@ test('a name with a private address is refused when it is resolved', async () =>
 });
 
 test('a server fetches only from listed hosts', () => {
-  const policy = { hosts: ['a.example', 'b.example:8443', '*.c.example', '127.0.0.1:9000'], anyPublic: false };
+  const policy = {
+    hosts: ['a.example', 'b.example:8443', '*.c.example', '127.0.0.1:9000'],
+    anyPublic: false,
+  };
   const cases: Record<string, string> = {
     'https://a.example/x': 'allowed',
     'http://a.example/x': 'allowed',
@@ -56,7 +65,12 @@ test('a server fetches only from listed hosts', () => {
     'ftp://a.example/x': 'TW_REMOTE_BAD_URL',
     'no url': 'TW_REMOTE_BAD_URL',
   };
-  for (const [url, expected] of Object.entries(cases)) assert.equal(codeOf(() => checkUrl(url, policy)), expected, url);
+  for (const [url, expected] of Object.entries(cases))
+    assert.equal(
+      codeOf(() => checkUrl(url, policy)),
+      expected,
+      url,
+    );
 });
 
 test('messages hold no signatures and passwords', () => {

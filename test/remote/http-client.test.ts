@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { HttpClient, mergeRanges, RemoteFile } from '../../src/remote/index.js';
 import { parseRetryAfter, retryDelayMs } from '../../src/remote/http/retry-policy.js';
+import { HttpClient, mergeRanges, RemoteFile } from '../../src/remote/index.js';
 import { randomStream } from '../../src/utils/random.js';
 import { rangeServer } from '../support/range-server.js';
 import { tempFolder } from '../support/temp.js';
@@ -74,7 +74,8 @@ test('merged ranges cover all ranges, do not overlap, and keep the limits', () =
       assert.ok(
         bytes === 0 || merged.some((one) => one.offset <= offset && offset + bytes <= one.offset + one.bytes),
       );
-    for (const [i, one] of merged.slice(1).entries()) assert.ok(one.offset >= merged[i]!.offset + merged[i]!.bytes);
+    for (const [i, one] of merged.slice(1).entries())
+      assert.ok(one.offset >= merged[i]!.offset + merged[i]!.bytes);
   }
 });
 
@@ -139,14 +140,22 @@ test('answers with other bytes than requested are refused', async (t) => {
     ['another range', { 'content-range': `bytes 0-9/${SIZE}` }, bytes.subarray(0, 10)],
     ['too few bytes', { 'content-range': `bytes 100000-100004/${SIZE}` }, bytes.subarray(0, 5)],
     ['no range', {}, bytes.subarray(0, 10)],
-    ['gzip', { 'content-range': `bytes 100000-100009/${SIZE}`, 'content-encoding': 'gzip' }, bytes.subarray(0, 10)],
+    [
+      'gzip',
+      { 'content-range': `bytes 100000-100009/${SIZE}`, 'content-encoding': 'gzip' },
+      bytes.subarray(0, 10),
+    ],
   ];
   for (const [name, headers, body] of wrong) {
     server.fault = (_, response) => {
       response.writeHead(206, { etag, ...headers }).end(body);
       return true;
     };
-    await assert.rejects(readAll(file, [{ offset: 100_000, bytes: 10 }]), isRejectedWith('TW_REMOTE_BAD_RANGE'), name);
+    await assert.rejects(
+      readAll(file, [{ offset: 100_000, bytes: 10 }]),
+      isRejectedWith('TW_REMOTE_BAD_RANGE'),
+      name,
+    );
   }
 });
 
@@ -202,7 +211,8 @@ test('an aborted signal ends a request and its retries', async (t) => {
   const reason = new Error('stopped');
   await assert.rejects(
     RemoteFile.open(client, url, AbortSignal.any([abortSoon(reason)])),
-    (error) => error === reason || (error as Error).cause === reason || (error as Error).name === 'AbortError',
+    (error) =>
+      error === reason || (error as Error).cause === reason || (error as Error).name === 'AbortError',
   );
 });
 
@@ -213,7 +223,10 @@ function abortSoon(reason: Error): AbortSignal {
 }
 
 test('delays grow to a limit, and Retry-After is seconds or a date', () => {
-  assert.deepEqual([0, 1, 3, 20].map((attempt) => retryDelayMs(attempt, 1)), [200, 400, 1600, 30_000]);
+  assert.deepEqual(
+    [0, 1, 3, 20].map((attempt) => retryDelayMs(attempt, 1)),
+    [200, 400, 1600, 30_000],
+  );
   const now = Date.parse('2026-01-01T00:00:00Z');
   assert.equal(parseRetryAfter('7', now), 7000);
   assert.equal(parseRetryAfter('Thu, 01 Jan 2026 00:00:05 GMT', now), 5000);

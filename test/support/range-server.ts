@@ -16,7 +16,11 @@ export interface SeenRequest {
 }
 
 /** Returns true if it has answered the request itself. */
-export type Fault = (request: IncomingMessage, response: ServerResponse, seen: SeenRequest) => boolean | Promise<boolean>;
+export type Fault = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  seen: SeenRequest,
+) => boolean | Promise<boolean>;
 
 export interface RangeServer {
   url: string;
@@ -41,7 +45,14 @@ export async function rangeServer(t: TestContext, folder: string): Promise<Range
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const { method = 'GET', url = '/', headers } = request;
-    const seen = { method, path: url, range: headers.range, headers, body: Buffer.concat(chunks).toString(), status: 0 };
+    const seen = {
+      method,
+      path: url,
+      range: headers.range,
+      headers,
+      body: Buffer.concat(chunks).toString(),
+      status: 0,
+    };
     state.requests.push(seen);
     response.on('finish', () => {
       seen.status = response.statusCode;
@@ -68,7 +79,11 @@ export async function rangeServer(t: TestContext, folder: string): Promise<Range
   return state;
 }
 
-async function sendFile(path: string, headers: IncomingMessage['headers'], response: ServerResponse): Promise<void> {
+async function sendFile(
+  path: string,
+  headers: IncomingMessage['headers'],
+  response: ServerResponse,
+): Promise<void> {
   const info = await stat(path).catch(() => undefined);
   if (!info?.isFile()) {
     response.writeHead(404, { 'content-type': 'text/plain' }).end('no such file');
@@ -87,6 +102,9 @@ async function sendFile(path: string, headers: IncomingMessage['headers'], respo
     return;
   }
   const [start, end] = [Number(match[1]), Math.min(Number(match[2]), info.size - 1)];
-  response.writeHead(206, { 'content-range': `bytes ${start}-${end}/${info.size}`, 'content-length': end - start + 1 });
+  response.writeHead(206, {
+    'content-range': `bytes ${start}-${end}/${info.size}`,
+    'content-length': end - start + 1,
+  });
   createReadStream(path, { start, end }).pipe(response);
 }

@@ -29,7 +29,10 @@ export interface CatalogOptions {
 const PAGED = 'token';
 
 /** Starts the server. Each Item has red, nir and scl of the same ground at another date, about 14 x 14 km in EPSG:32633. */
-export async function remoteCatalog(t: TestContext, { ids = ['a'], page = 10, conformsTo = [] }: CatalogOptions = {}): Promise<RemoteCatalog> {
+export async function remoteCatalog(
+  t: TestContext,
+  { ids = ['a'], page = 10, conformsTo = [] }: CatalogOptions = {},
+): Promise<RemoteCatalog> {
   const folder = await tempFolder(t);
   const server = await rangeServer(t, folder);
   const items: Record<string, unknown>[] = [];
@@ -49,7 +52,12 @@ export async function remoteCatalog(t: TestContext, { ids = ['a'], page = 10, co
   server.documents.set('/stac/search', ({ body }: { body: string }) => {
     const asked = JSON.parse(body) as Record<string, unknown>;
     const from = Number(asked[PAGED] ?? 0);
-    const next = { rel: 'next', method: 'POST', href: `${api}/search`, body: { ...asked, [PAGED]: from + page } };
+    const next = {
+      rel: 'next',
+      method: 'POST',
+      href: `${api}/search`,
+      body: { ...asked, [PAGED]: from + page },
+    };
     return {
       type: 'FeatureCollection',
       numberMatched: items.length,
@@ -66,10 +74,22 @@ async function writeProduct(folder: string, index: number): Promise<void> {
   const noisy = (side: number, base: number) =>
     Uint16Array.from({ length: side * side }, () => base + Math.floor(2000 * random.next()));
   for (const [name, base] of Object.entries({ red: 600, nir: 2500 }))
-    await writeRaster(join(folder, `${name}.tif`), { width: SIDE, height: SIDE, bands: [noisy(SIDE, base)], nodata: 0 });
+    await writeRaster(join(folder, `${name}.tif`), {
+      width: SIDE,
+      height: SIDE,
+      bands: [noisy(SIDE, base)],
+      nodata: 0,
+    });
   const half = SIDE / 2;
   const classes = Uint8Array.from({ length: half * half }, (_, i) => (i % half < half / 4 ? 9 : 4));
-  await writeRaster(join(folder, 'scl.tif'), { width: half, height: half, dataType: 'uint8', bands: [classes], pixel: 20, nodata: 0 });
+  await writeRaster(join(folder, 'scl.tif'), {
+    width: half,
+    height: half,
+    dataType: 'uint8',
+    bands: [classes],
+    pixel: 20,
+    nodata: 0,
+  });
 }
 
 function describe(id: string, index: number, href: (file: string) => string): Record<string, unknown> {
@@ -85,7 +105,18 @@ function describe(id: string, index: number, href: (file: string) => string): Re
     id,
     collection: COLLECTION,
     bbox: [15, 47.72, 15.19, 47.86],
-    geometry: { type: 'Polygon', coordinates: [[[15, 47.72], [15.19, 47.72], [15.19, 47.86], [15, 47.86], [15, 47.72]]] },
+    geometry: {
+      type: 'Polygon',
+      coordinates: [
+        [
+          [15, 47.72],
+          [15.19, 47.72],
+          [15.19, 47.86],
+          [15, 47.86],
+          [15, 47.72],
+        ],
+      ],
+    },
     properties: {
       datetime: `2024-06-${String(index + 1).padStart(2, '0')}T10:00:00Z`,
       updated: '2024-07-01T00:00:00Z',
@@ -95,8 +126,14 @@ function describe(id: string, index: number, href: (file: string) => string): Re
       'earthsearch:boa_offset_applied': true,
     },
     assets: {
-      red: asset('red', { 'eo:bands': [{ name: 'red', common_name: 'red' }], 'raster:bands': [{ scale: 0.0001, offset: -0.1 }] }),
-      nir: asset('nir', { 'eo:bands': [{ name: 'nir', common_name: 'nir' }], 'raster:bands': [{ scale: 0.0001, offset: -0.1 }] }),
+      red: asset('red', {
+        'eo:bands': [{ name: 'red', common_name: 'red' }],
+        'raster:bands': [{ scale: 0.0001, offset: -0.1 }],
+      }),
+      nir: asset('nir', {
+        'eo:bands': [{ name: 'nir', common_name: 'nir' }],
+        'raster:bands': [{ scale: 0.0001, offset: -0.1 }],
+      }),
       scl: asset('scl', {}),
       'red-jp2': { href: href('red.jp2'), type: 'image/jp2', roles: ['data'] },
       thumbnail: { href: href('preview.jpg'), type: 'image/jpeg', roles: ['thumbnail'] },

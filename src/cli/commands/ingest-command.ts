@@ -103,7 +103,11 @@ function ingestOptions(): Option[] {
       '--datetime <time>',
       'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
     ),
-    createOption('--bands <names>', 'names of bands, such as red=3,nir=4; with --from-stac, the bands to read, such as red,nir,scl', bandNames),
+    createOption(
+      '--bands <names>',
+      'names of bands, such as red=3,nir=4; with --from-stac, the bands to read, such as red,nir,scl',
+      bandNames,
+    ),
     createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
     createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
     createOption('--offset <value>', 'see --scale', parseNumberOption),
@@ -185,13 +189,7 @@ export function ingestCommand(): Command {
         async (target) => {
           const signal = interruptSignal();
           const send = (found: string[]) =>
-            ingest(
-              target.client,
-              found,
-              options,
-              flags.upload ? uploadAll : ingestPaths,
-              signal,
-            );
+            ingest(target.client, found, options, flags.upload ? uploadAll : ingestPaths, signal);
           if (flags.watch) {
             await watch(target, paths, flags, send, signal);
             return;
@@ -438,7 +436,9 @@ async function uploadAll(
 function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [], fetch } of scenes) {
     if (geocodes) {
-      const read = fetch ? `, ${plural(fetch.requests, 'request')}, ${(fetch.bytes / 1e6).toFixed(1)} MB` : '';
+      const read = fetch
+        ? `, ${plural(fetch.requests, 'request')}, ${(fetch.bytes / 1e6).toFixed(1)} MB`
+        : '';
       print(
         `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}${read}`,
       );

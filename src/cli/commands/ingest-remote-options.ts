@@ -54,7 +54,9 @@ export function remoteInputs(
   const { fromStac, into, filter, maxCloud, limit } = flags;
   const { bands } = options;
   if (fromStac === undefined) {
-    const unused = Object.entries({ into, filter, 'max-cloud': maxCloud, limit }).find(([, value]) => value !== undefined);
+    const unused = Object.entries({ into, filter, 'max-cloud': maxCloud, limit }).find(
+      ([, value]) => value !== undefined,
+    );
     if (unused) fail(`error: option --${unused[0]} needs --from-stac`);
     if (Array.isArray(bands)) fail('error: option --bands needs numbers, such as red=3,nir=4');
     return options;

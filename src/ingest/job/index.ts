@@ -4,5 +4,6 @@
  * `cloud`, `cut`, `inputs` and `plan` and the parts `async`, `coordination`, `grid` (types), `jobs`, `metrics` (types), `raster` and
  * `storage` (types).
  */
-export { type IngestInputs, type IngestResults, PLAN_PREFIX } from './ingest-job.js';
+export { PLAN_PREFIX } from './ingest-job.js';
+export type { IngestInputs, IngestResults } from './ingest-job-inputs.js';
 export { ingestProcess } from './ingest-process.js';

@@ -1,19 +1,17 @@
 /** One run of the ingest process. */
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
 import { type HostPolicy, type RemoteItem, withoutSecrets } from '../../remote/index.js';
-import type { CollectionRecord, Storage } from '../../storage/index.js';
+import type { CollectionRecord } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
-import type { IngestPool, SharedMemory } from '../cut/index.js';
+import type { SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed, outsideRegion } from '../errors.js';
 import { checkNamePattern } from '../formats/name-pattern/index.js';
-import type { IngestOptions } from '../ingest-options.js';
 import { type Scene, sourceFiles } from '../ingest-scene-description.js';
 import {
   fileOfArchive,
@@ -25,56 +23,23 @@ import {
   unpackArchive,
 } from '../inputs/index.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
-import type { FirstSceneLock } from './first-scene-lock.js';
 import { planFetch, type RemoteSource } from '../remote/index.js';
+import type { FirstSceneLock } from './first-scene-lock.js';
 import { DuplicateSceneGuard } from './ingest-duplicate-scenes.js';
+import {
+  describeOptions,
+  type IngestInputs,
+  type IngestProcessContext,
+  type IngestResults,
+} from './ingest-job-inputs.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
-import { remoteDigests, RemoteScenes, type StacSource } from './remote-scenes.js';
-
-export interface IngestInputs extends IngestOptions {
-  /** Files or folders on the disk of the node. */
-  paths?: string[];
-  /** Scenes of a remote catalog; `bbox` selects both scenes and cells. */
-  stac?: StacSource;
-  /**
-   * True if the job may read only from the allowed folders, as of the time when it runs. Set by the server, not by its users.
-   */
-  fenced?: boolean;
-  /** The sender's name for the only path, an uploaded file. Set by the server. */
-  sentAs?: string;
-}
-
-export interface IngestResults {
-  collection: string | null;
-  scenes: SceneResult[];
-  tiles: number;
-  failed: { path: string; code: string; message: string }[];
-  /** Subfolders that are not products; they were not searched. */
-  passedOver: string[];
-  /** With a name pattern or a region only: files whose names do not fit it, and scenes outside of it. */
-  skipped?: SkippedFile[];
-}
-
-export interface IngestProcessContext {
-  storage: Storage;
-  workers: IngestPool;
-  /** Memory budget of ingest in bytes, on top of the program's own memory. */
-  memory: number;
-  cloudModel?: string | undefined;
-  metrics?: IngestMetrics;
-  /** Real paths of the folders that users other than the owner of the node may have read; none by default. */
-  allowedFolders?: string[];
-  /** Hosts that scenes may be fetched from; none by default. */
-  hosts?: HostPolicy;
-}
+import { UserNames } from './ingest-user-names.js';
+import { RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
-
-/** A restart of etcd or the election of a leader takes less than this; after it, a scene fails. */
-const ETCD_RETRY_TIMEOUT_MS = 120_000;
-const ETCD_RETRY_INTERVAL_MS = 1000;
 
 const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
 
@@ -118,15 +83,21 @@ export class IngestJob {
   private readonly dryRunCollections = new Map<string, CollectionRecord>();
   private readonly guard: PathGuard | undefined;
   private readonly remote: RemoteScenes | undefined;
-  /** Names of users for files and folders that only the server knows, innermost first. */
-  private userNames: [path: string, name: string][] = [];
+  private readonly userNames = new UserNames();
   private inputs = 0;
   private readonly sceneProgress = new SceneShares();
   private inputsDescribed = 0;
   private readonly metrics: IngestMetrics | undefined;
 
   constructor(
-    { storage, workers: pool, cloudModel, metrics, allowedFolders = [], hosts = NO_HOSTS }: IngestProcessContext,
+    {
+      storage,
+      workers: pool,
+      cloudModel,
+      metrics,
+      allowedFolders = [],
+      hosts = NO_HOSTS,
+    }: IngestProcessContext,
     memory: SharedMemory,
     firstSceneLock: FirstSceneLock,
     private readonly options: IngestInputs,
@@ -141,7 +112,8 @@ export class IngestJob {
     this.finder = inputFinder(options.namePattern);
     if (fenced) this.guard = new PathGuard(allowedFolders);
     if (stac) this.remote = new RemoteScenes(storage, hosts, stac, describeOptions(options), job);
-    if (sentAs !== undefined) this.userNames.push([paths[0]!, sentAs], [dirname(paths[0]!), sentAs]);
+    if (sentAs !== undefined)
+      for (const path of [paths[0]!, dirname(paths[0]!)]) this.userNames.add(path, sentAs);
   }
 
   async run(): Promise<IngestResults> {
@@ -159,6 +131,7 @@ export class IngestJob {
         }
         this.share(index, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
+        if (scratch && next.value.remote) this.forgetNames(scratch);
       }
     };
     const concurrency = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
@@ -237,14 +210,17 @@ export class IngestJob {
   }
 
   /** Opens the files of a remote Item, unless it is stored and unchanged. */
-  private async describeItem(remote: RemoteScenes, item: RemoteItem): Promise<SceneResult | Omit<FoundScene, 'index'>> {
+  private async describeItem(
+    remote: RemoteScenes,
+    item: RemoteItem,
+  ): Promise<SceneResult | Omit<FoundScene, 'index'>> {
     const unchanged = await remote.unchanged(item);
     if (unchanged) return unchanged;
     const opened = await remote.open(item);
     const scratch = { folder: opened.folder, scenes: 1 };
     this.unpacked.add(scratch);
-    for (const [path, { url }] of opened.files) this.userNames.push([path, withoutSecrets(url)]);
-    this.userNames.push([opened.folder, item.url]);
+    for (const [path, { url }] of opened.files) this.userNames.add(path, withoutSecrets(url));
+    this.userNames.add(opened.folder, item.url);
     try {
       const [scene] = await this.scenesOf(opened.folder, [opened.folder]);
       for (const [path, digest] of remoteDigests(opened.files)) this.context.digests.set(path, digest);
@@ -301,7 +277,7 @@ export class IngestJob {
     const { storage } = this.context;
     const scratch = { folder: await storage.scratch.make('unpacked'), scenes: 0 };
     this.unpacked.add(scratch);
-    this.userNames.unshift([scratch.folder, input]);
+    this.userNames.add(scratch.folder, input, true);
     try {
       const { signal } = this.job;
       this.job.message(this.toUserNames(`unpacking ${input}`));
@@ -340,7 +316,7 @@ export class IngestJob {
 
   /** Replaces names that only the server knows. */
   private toUserNames(text: string): string {
-    return this.userNames.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
+    return this.userNames.replaceIn(text);
   }
 
   private named(scene: Scene, path: string): Scene {
@@ -348,11 +324,15 @@ export class IngestJob {
     return { ...scene, path: this.toUserNames(path), warnings };
   }
 
+  /** Drops what is known of the files of a remote scene, of which a job can have thousands. No later message names them. */
+  private forgetNames({ folder }: ScratchFolder): void {
+    this.userNames.forget(folder);
+    const { digests } = this.context;
+    for (const path of digests.keys()) if (path.startsWith(folder)) digests.delete(path);
+  }
+
   private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
-    const isBelow = (path: string) => path.startsWith(scratch.folder);
-    this.userNames = this.userNames.filter(([path]) => !isBelow(path));
-    for (const path of [...this.context.digests.keys()].filter(isBelow)) this.context.digests.delete(path);
     await rm(scratch.folder, { recursive: true, force: true });
   }
 
@@ -363,28 +343,34 @@ export class IngestJob {
     const cut = async () => {
       const plan = await planSceneTiles(context.storage, scene, options, this.dryRunCollections);
       this.logNotes(plan);
-      return this.retryWhileEtcdIsDown(scene.path, () => ingestOnce(plan));
+      return retryWhileEtcdIsDown(job, this.toUserNames(scene.path), () => ingestOnce(plan));
     };
     const ingestOnce = async (plan: ScenePlan) => {
       let cells = 0;
       let made = 0;
       try {
-        const result = await ingestScene(context, plan, options, {
-          signal: job.signal,
-          onCells: (count) => {
-            cells = count;
-            tiles.total += count;
-            this.sceneProgress.setCells(index, count);
+        const result = await ingestScene(
+          context,
+          plan,
+          options,
+          {
+            signal: job.signal,
+            onCells: (count) => {
+              cells = count;
+              tiles.total += count;
+              this.sceneProgress.setCells(index, count);
+            },
+            onProgress: (share) => this.share(index, share),
+            onTiles: (count) => {
+              made = count;
+            },
+            onRead: async () => {
+              // Nobody else can write to unpacked files in the data folder.
+              if (!scratch) await guard?.assertUnchanged(sourceFiles(scene));
+            },
           },
-          onProgress: (share) => this.share(index, share),
-          onTiles: (count) => {
-            made = count;
-          },
-          onRead: async () => {
-            // Nobody else can write to unpacked files in the data folder.
-            if (!scratch) await guard?.assertUnchanged(sourceFiles(scene));
-          },
-        }, remote);
+          remote,
+        );
         tiles.done += made;
         tiles.skipped += cells - made;
         return result;
@@ -396,21 +382,6 @@ export class IngestJob {
       }
     };
     return this.duplicates.run(id, scene, cut);
-  }
-
-  /** Repeats work if etcd failed before a commit, for up to ETCD_RETRY_TIMEOUT_MS. */
-  private async retryWhileEtcdIsDown<T>(path: string, work: () => Promise<T>): Promise<T> {
-    const { log, signal } = this.job;
-    for (let until: number | undefined; ; ) {
-      try {
-        return await work();
-      } catch (error) {
-        until ??= performance.now() + ETCD_RETRY_TIMEOUT_MS;
-        if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
-        log('warning', `${this.toUserNames(path)}: etcd does not answer; the scene will be retried`);
-        await sleep(ETCD_RETRY_INTERVAL_MS, undefined, { signal });
-      }
-    }
   }
 
   /** Reports progress by cells. An input that is not described yet counts as one scene. */
@@ -442,11 +413,6 @@ export class IngestJob {
       return null;
     }
   }
-}
-
-/** Options that affect the tiles, without the inputs. */
-function describeOptions({ paths: _, stac: __, fenced: ___, sentAs: ____, ...options }: IngestInputs): IngestOptions {
-  return options;
 }
 
 /** One line that summarises the job. */

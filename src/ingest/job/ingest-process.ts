@@ -7,7 +7,8 @@ import { notRecognised, pathNotAllowed } from '../errors.js';
 import { PathGuard } from '../inputs/index.js';
 import { FirstSceneLock } from './first-scene-lock.js';
 import { IdleTimer } from './ingest-idle-timer.js';
-import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestResults } from './ingest-job.js';
+import { IngestJob } from './ingest-job.js';
+import type { IngestInputs, IngestProcessContext, IngestResults } from './ingest-job-inputs.js';
 
 const INPUTS = {
   type: 'object',
@@ -24,7 +25,10 @@ const INPUTS = {
         url: { type: 'string', minLength: 1, maxLength: 4000 },
         collections: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 100 },
         datetime: { type: 'string', maxLength: 100 },
-        filter: { anyOf: [{ type: 'string', maxLength: 20_000 }, { type: 'object' }], description: 'CQL2 as text or JSON' },
+        filter: {
+          anyOf: [{ type: 'string', maxLength: 20_000 }, { type: 'object' }],
+          description: 'CQL2 as text or JSON',
+        },
         maxCloud: { type: 'number', minimum: 0, maximum: 100 },
         assets: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 200 },
         limit: { type: 'integer', minimum: 1, maximum: 100_000 },

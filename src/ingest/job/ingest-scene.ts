@@ -74,7 +74,13 @@ export async function ingestScene(
     if (cells.length === 0) return { ...result, tiles: present, unchanged: true };
     if (dryRun) {
       const fetch = remote?.plan(plan, cells);
-      return { ...result, tiles: cover().length, geocodes: cover(), names: scene.names, ...(fetch && { fetch }) };
+      return {
+        ...result,
+        tiles: cover().length,
+        geocodes: cover(),
+        names: scene.names,
+        ...(fetch && { fetch }),
+      };
     }
     hooks.onCells?.(cells.length);
     const source = (await remote?.fetch(plan, cells)) ?? plan;

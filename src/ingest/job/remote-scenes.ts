@@ -2,12 +2,25 @@
 import { rm } from 'node:fs/promises';
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import { findItems, type HostPolicy, HttpClient, type RemoteItem, type StacQuery } from '../../remote/index.js';
+import {
+  findItems,
+  type HostPolicy,
+  HttpClient,
+  type RemoteItem,
+  type StacQuery,
+} from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
 import { slugify } from '../formats/shared/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { isRegionKnown, regionFilter, type ScenePlan } from '../plan/index.js';
-import { fetchItem, fetchRanges, itemDigest, planFetch, type RemoteFiles, withFetchedBlocks } from '../remote/index.js';
+import {
+  fetchItem,
+  fetchRanges,
+  itemDigest,
+  planFetch,
+  type RemoteFiles,
+  withFetchedBlocks,
+} from '../remote/index.js';
 import type { SceneResult } from './ingest-scene.js';
 
 /** A search in a STAC catalog. */
@@ -79,7 +92,11 @@ export class RemoteScenes {
     job.message(`opening ${item.id}`);
     const folder = await storage.scratch.make('remote');
     try {
-      const fetched = await fetchItem(this.client, item, { folder, assets: source.assets, signal: job.signal });
+      const fetched = await fetchItem(this.client, item, {
+        folder,
+        assets: source.assets,
+        signal: job.signal,
+      });
       return { item, digest, ...fetched };
     } catch (error) {
       await rm(folder, { recursive: true, force: true });

@@ -55,7 +55,10 @@ function sourceRanges(group: SourceGroup, grid: Grid, geocode: string, axes: Axi
   const ranges = axes.map((axis) => ({ axis, length: axis.length(header), low: Infinity, high: -Infinity }));
   const clip = (length: number, at: number) => Math.max(0, Math.min(length, at));
 
-  const widen = (image: ProjectedRectangle, beyond: (low: number, high: number, curvature: number) => number) => {
+  const widen = (
+    image: ProjectedRectangle,
+    beyond: (low: number, high: number, curvature: number) => number,
+  ) => {
     for (const range of ranges) {
       const [low, high, curvature] = range.axis.edges(image);
       const more = beyond(low, high, curvature);

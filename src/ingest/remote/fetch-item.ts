@@ -45,7 +45,12 @@ export async function fetchItem(
 const localName = (index: number) => `asset-${index}.tif`;
 
 /** Reads what opening the file needs, and writes it to the same place of the copy. */
-async function fetchHeader(client: HttpClient, url: string, path: string, signal?: AbortSignal): Promise<RemoteFile> {
+async function fetchHeader(
+  client: HttpClient,
+  url: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<RemoteFile> {
   const file = await RemoteFile.open(client, url, signal);
   const copy = await open(path, 'wx');
   try {

@@ -3,7 +3,8 @@
  * wanted cells into sparse copies. Invariant: a copy is read like the file itself, except that blocks which were not fetched are nodata.
  * Imports files of a folder above, the folder `plan` and the parts `async`, `raster` and `remote`.
  */
-export { fetchItem, type FetchedItem, type RemoteFiles } from './fetch-item.js';
+
+export { fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';
+export { type FetchedItem, fetchItem, type RemoteFiles } from './fetch-item.js';
 export { itemDigest } from './item-digest.js';
 export type { RemoteSource } from './remote-source.js';
-export { fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';

@@ -7,5 +7,5 @@
 export { readTiff } from './read-tiff.js';
 export { alignToBlocks } from './read-tiff-block.js';
 export { readTiffHeader } from './tiff-header.js';
-export { blocksOfWindow, isTiff, withOnlyBlocks } from './tiff-window-blocks.js';
 export { maskPath, openExternalMask } from './tiff-mask-image.js';
+export { blocksOfWindow, isTiff, withOnlyBlocks } from './tiff-window-blocks.js';

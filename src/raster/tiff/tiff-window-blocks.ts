@@ -6,7 +6,11 @@ import type { TiffHeader } from './read-tiff-block.js';
 export const isTiff = (header: RasterHeader): header is TiffHeader => header.blocks.reader === 'tiff';
 
 /** Returns the indexes of the blocks that hold pixels of some bands within a window. */
-export function blocksOfWindow({ width, height, blocks }: TiffHeader, bands: number[], window: Window): number[] {
+export function blocksOfWindow(
+  { width, height, blocks }: TiffHeader,
+  bands: number[],
+  window: Window,
+): number[] {
   const across = Math.ceil(width / blocks.width);
   const perBand = across * Math.ceil(height / blocks.height);
   const found: number[] = [];
@@ -19,7 +23,10 @@ export function blocksOfWindow({ width, height, blocks }: TiffHeader, bands: num
 }
 
 /** Returns a header in which all blocks but the given ones count as never written, so that they are read as nodata. */
-export function withOnlyBlocks<Header extends Pick<TiffHeader, 'blocks'>>(header: Header, kept: ReadonlySet<number>): Header {
+export function withOnlyBlocks<Header extends Pick<TiffHeader, 'blocks'>>(
+  header: Header,
+  kept: ReadonlySet<number>,
+): Header {
   const byteCounts = Float64Array.from(header.blocks.byteCounts, (count, i) => (kept.has(i) ? count : 0));
   return { ...header, blocks: { ...header.blocks, byteCounts } };
 }

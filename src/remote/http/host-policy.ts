@@ -2,10 +2,11 @@
  * Which hosts may be fetched from. A host is named as `host`, `host:port` or `*.domain`. A named host may have a private address and answer
  * without TLS, because the operator knows it; a wildcard allows neither, as somebody else can own a name below the domain.
  */
-import type { LookupFunction } from 'node:net';
+
 import { lookup } from 'node:dns';
-import { isPublicAddress, literalAddress } from './address-guard.js';
+import type { LookupFunction } from 'node:net';
 import { addressNotAllowed, badRemoteUrl, hostNotAllowed } from '../errors.js';
+import { isPublicAddress, literalAddress } from './address-guard.js';
 
 export interface HostPolicy {
   /** Hosts that the operator names. */
@@ -27,13 +28,16 @@ export interface AllowedUrl {
 export function checkUrl(text: string, { hosts, anyPublic }: HostPolicy): AllowedUrl {
   const url = parseUrl(text);
   const isNamed = hosts.some((host) => isHost(host, url));
-  if (!isNamed && !anyPublic && !hosts.some((host) => isBelow(host, url)))
-    throw hostNotAllowed(hostOf(url));
+  if (!isNamed && !anyPublic && !hosts.some((host) => isBelow(host, url))) throw hostNotAllowed(hostOf(url));
   if (url.protocol === 'http:' && !isNamed)
-    throw badRemoteUrl(withoutSecrets(url), `it is not encrypted; name its host with --allow-host ${hostOf(url)}`);
+    throw badRemoteUrl(
+      withoutSecrets(url),
+      `it is not encrypted; name its host with --allow-host ${hostOf(url)}`,
+    );
   const address = literalAddress(url);
   // Names are checked when they are resolved.
-  if (address !== undefined && !isNamed && !isPublicAddress(address)) throw addressNotAllowed(hostOf(url), address);
+  if (address !== undefined && !isNamed && !isPublicAddress(address))
+    throw addressNotAllowed(hostOf(url), address);
   return { url, isNamed };
 }
 
@@ -43,7 +47,10 @@ function parseUrl(text: string): URL {
   if (!Object.hasOwn(DEFAULT_PORTS, url.protocol))
     throw badRemoteUrl(withoutSecrets(url), 'its scheme is not https');
   if (url.username !== '' || url.password !== '')
-    throw badRemoteUrl(withoutSecrets(url), 'it holds a user name or password; put them into the file of credentials');
+    throw badRemoteUrl(
+      withoutSecrets(url),
+      'it holds a user name or password; put them into the file of credentials',
+    );
   return url;
 }
 
@@ -77,13 +84,15 @@ function isBelow(pattern: string, url: URL): boolean {
 }
 
 /** Parameters that hold signatures and tokens (Azure SAS, AWS Signature 4, Google). */
-const SECRET_PARAMETER = /^(sig|se|sp|sv|sr|st|ske|sks|skt|skoid|sktid|skv|token|access_token|key|api_key|x-(amz|goog)-.*|awsaccesskeyid|signature|expires)$/i;
+const SECRET_PARAMETER =
+  /^(sig|se|sp|sv|sr|st|ske|sks|skt|skoid|sktid|skv|token|access_token|key|api_key|x-(amz|goog)-.*|awsaccesskeyid|signature|expires)$/i;
 
 /** An address for messages and records: without user, password, signatures and tokens. */
 export function withoutSecrets(given: URL | string): string {
   const url = new URL(given);
   url.username = '';
   url.password = '';
-  for (const name of [...url.searchParams.keys()]) if (SECRET_PARAMETER.test(name)) url.searchParams.delete(name);
+  for (const name of [...url.searchParams.keys()])
+    if (SECRET_PARAMETER.test(name)) url.searchParams.delete(name);
   return url.href;
 }

@@ -2,7 +2,12 @@
  * Requests to hosts on the internet: within the host policy, with retries, limits of size and time, and few requests to one host at the
  * same time. Proxies are not used.
  */
-import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Semaphore } from '../../async/index.js';
@@ -48,7 +53,11 @@ export interface RemoteResponse {
 /** Adds credentials to a request. */
 export interface Authorizer {
   /** Returns the address and the headers with which a host is asked. `isRenewed`: the last answer refused the credentials. */
-  authorize(url: URL, isRenewed: boolean, signal?: AbortSignal): Promise<{ url: URL; headers: Record<string, string> }>;
+  authorize(
+    url: URL,
+    isRenewed: boolean,
+    signal?: AbortSignal,
+  ): Promise<{ url: URL; headers: Record<string, string> }>;
 }
 
 /** Counts for the results of a job. */
@@ -68,7 +77,10 @@ interface HostState {
 export class HttpClient {
   readonly counts: RemoteCounts = { requests: 0, retries: 0, bytes: 0 };
   private readonly hosts = new Map<string, HostState>();
-  private readonly agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) };
+  private readonly agents = {
+    'http:': new HttpAgent({ keepAlive: true }),
+    'https:': new HttpsAgent({ keepAlive: true }),
+  };
 
   constructor(
     private readonly policy: HostPolicy,
@@ -88,7 +100,8 @@ export class HttpClient {
       const { status, headers, body } = response;
       const { location } = headers;
       if (status >= 300 && status < 400 && location !== undefined && !accept.includes(status)) {
-        if (redirects === MAX_REDIRECTS) throw badRemoteUrl(withoutSecrets(address), 'it is redirected too often');
+        if (redirects === MAX_REDIRECTS)
+          throw badRemoteUrl(withoutSecrets(address), 'it is redirected too often');
         url = new URL(location, url).href;
         continue;
       }
@@ -166,7 +179,10 @@ export class HttpClient {
       sent.setTimeout(IDLE_TIMEOUT_MS, () => fail(`no byte for ${IDLE_TIMEOUT_MS / 1000} s`));
       sent.on('socket', (socket) => {
         if (!socket.connecting) return;
-        const timer = setTimeout(() => fail(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`), CONNECT_TIMEOUT_MS);
+        const timer = setTimeout(
+          () => fail(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`),
+          CONNECT_TIMEOUT_MS,
+        );
         const stop = () => clearTimeout(timer);
         socket.once('connect', stop);
         socket.once('close', stop);
@@ -192,13 +208,18 @@ async function readBody(answer: IncomingMessage, url: string, maxBytes: number):
   }
   const wanted = Number(answer.headers['content-length']);
   if (Number.isFinite(wanted) && bytes < wanted)
-    throw Object.assign(new Error(`the answer ended after ${bytes} of ${wanted} bytes`), { code: 'TW_REMOTE_INCOMPLETE' });
+    throw Object.assign(new Error(`the answer ended after ${bytes} of ${wanted} bytes`), {
+      code: 'TW_REMOTE_INCOMPLETE',
+    });
   return Buffer.concat(chunks);
 }
 
 /** The start of an answer in text or JSON, on one line. HTML is left out. */
 function excerptOf(headers: IncomingHttpHeaders, body: Buffer): string {
   if (!/json|text\/plain|xml/.test(headers['content-type'] ?? '')) return '';
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals interpret them
-  return body.subarray(0, MAX_DETAIL_BYTES).toString('utf8').replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim();
+  return body
+    .subarray(0, MAX_DETAIL_BYTES)
+    .toString('utf8')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
 }

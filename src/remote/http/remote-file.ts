@@ -1,8 +1,9 @@
 /** A file on a host, of which parts are read. */
-import { mergeRanges, type ByteRange } from './merge-ranges.js';
+
 import { badRemoteRange, noRanges, remoteChanged } from '../errors.js';
-import type { HttpClient } from './http-client.js';
 import { withoutSecrets } from './host-policy.js';
+import type { HttpClient } from './http-client.js';
+import { type ByteRange, mergeRanges } from './merge-ranges.js';
 
 /** The first request reads this much. It holds the header of most Cloud Optimized GeoTIFFs. */
 const START_BYTES = 32_768;
@@ -32,15 +33,17 @@ export class RemoteFile {
 
   /** Reads the first bytes. Throws TW_REMOTE_NO_RANGES if the host sends the whole file instead. */
   static async open(client: HttpClient, url: string, signal?: AbortSignal): Promise<RemoteFile> {
-    const answer = await client.request(url, {
-      headers: { range: `bytes=0-${START_BYTES - 1}` },
-      maxBytes: START_BYTES,
-      accept: [PARTS],
-      signal,
-    }).catch((error) => {
-      // Hosts without ranges answer with the whole file.
-      throw error.code === 'TW_REMOTE_TOO_LARGE' ? noRanges.because(error, withoutSecrets(url)) : error;
-    });
+    const answer = await client
+      .request(url, {
+        headers: { range: `bytes=0-${START_BYTES - 1}` },
+        maxBytes: START_BYTES,
+        accept: [PARTS],
+        signal,
+      })
+      .catch((error) => {
+        // Hosts without ranges answer with the whole file.
+        throw error.code === 'TW_REMOTE_TOO_LARGE' ? noRanges.because(error, withoutSecrets(url)) : error;
+      });
     const { status, headers, body } = answer;
     if (status !== PARTS) throw noRanges(withoutSecrets(url));
     const { size } = checkRange(url, { offset: 0, bytes: START_BYTES }, answer);
@@ -49,7 +52,10 @@ export class RemoteFile {
   }
 
   /** Reads parts by few requests and gives each to `take`, which is called with the bytes of requests in any order. */
-  async readRanges(ranges: readonly ByteRange[], take: (at: ByteRange, bytes: Buffer) => Promise<void>): Promise<void> {
+  async readRanges(
+    ranges: readonly ByteRange[],
+    take: (at: ByteRange, bytes: Buffer) => Promise<void>,
+  ): Promise<void> {
     await Promise.all(mergeRanges(ranges).map(async (range) => take(range, await this.readRange(range))));
   }
 
@@ -94,6 +100,8 @@ function checkRange(
   const [first, last, size] = match.slice(1).map(Number) as [number, number, number];
   const wanted = Math.min(bytes, size - offset);
   if (first !== offset || last !== offset + wanted - 1 || body.length !== wanted)
-    throw fail(`bytes ${offset} to ${offset + wanted - 1} were requested, and "${said}" with ${body.length} bytes came`);
+    throw fail(
+      `bytes ${offset} to ${offset + wanted - 1} were requested, and "${said}" with ${body.length} bytes came`,
+    );
   return { size };
 }

@@ -1,26 +1,19 @@
 /** Finds the Items that a query selects below an address: a STAC API, a static catalog, an ItemCollection or an Item. */
-import type { Bbox } from '../../grid/index.js';
 import { badStacDocument, tooManyItems } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
 import { itemMatcher } from './match-stac-item.js';
-import { pagesFrom, searchApi, type ItemPage } from './search-stac-api.js';
-import { itemOf, type JsonObject, linksOf, objectsOf, readDocument, type RemoteItem, textOf } from './stac-documents.js';
+import { type ItemPage, pagesFrom, searchApi } from './search-stac-api.js';
+import {
+  itemOf,
+  type JsonObject,
+  linksOf,
+  objectsOf,
+  type RemoteItem,
+  readDocument,
+  textOf,
+} from './stac-documents.js';
+import type { StacQuery } from './stac-query.js';
 import { walkCatalog } from './walk-stac-catalog.js';
-
-export interface StacQuery {
-  /** All collections if absent. */
-  collections?: string[];
-  /** Degrees; west > east crosses the antimeridian. */
-  bbox?: Bbox;
-  /** In the form of STAC APIs; days, months and years are allowed. */
-  datetime?: string;
-  /** CQL2 as text or JSON, for APIs only. */
-  filter?: string | JsonObject;
-  /** Percent. Items without the property `eo:cloud_cover` are selected. */
-  maxCloud?: number;
-  /** Number of Items at most, the first ones of the search. */
-  limit?: number;
-}
 
 /** Without a limit, a search with more Items is probably a mistake. */
 export const MAX_ITEMS_WITHOUT_LIMIT = 1000;
@@ -63,9 +56,11 @@ async function* pagesOf(
   const hasSearch = document && linksOf(document, url).some(({ rel }) => rel === 'search');
   if (document?.type === 'Feature') yield { items: [itemOf(document, url)] };
   else if (document?.type === 'FeatureCollection') yield* itemCollection(client, document, url, signal);
-  else if (document?.type === 'Catalog' && hasSearch) yield* searchApi(client, { document, url }, query, signal);
+  else if (document?.type === 'Catalog' && hasSearch)
+    yield* searchApi(client, { document, url }, query, signal);
   else if (document?.type === 'Catalog' || document?.type === 'Collection')
-    for await (const item of walkCatalog(client, { document, url }, wantsCollection(query), signal)) yield { items: [item] };
+    for await (const item of walkCatalog(client, { document, url }, wantsCollection(query), signal))
+      yield { items: [item] };
   else
     throw badStacDocument(
       withoutSecrets(url),

@@ -2,5 +2,7 @@
  * Finds STAC Items: by the search of an API, in a static catalog, or in a document. Invariant: an Item is returned once, and documents are
  * read within limits of size and number. Imports the folder `http`, files of a folder above and the parts `grid` (types) and `query`.
  */
+
+export { findItems } from './find-stac-items.js';
 export type { RemoteItem } from './stac-documents.js';
-export { findItems, type StacQuery } from './find-stac-items.js';
+export type { StacQuery } from './stac-query.js';

@@ -1,11 +1,16 @@
 /** The conditions of a search, for Items of documents that no server has searched, and for servers that ignore a condition. */
 import type { Bbox } from '../../grid/index.js';
-import { parseDatetime, PreparedGeometry } from '../../query/index.js';
-import type { StacQuery } from './find-stac-items.js';
+import { PreparedGeometry, parseDatetime } from '../../query/index.js';
 import { isObject, type JsonObject, type RemoteItem, textOf } from './stac-documents.js';
+import type { StacQuery } from './stac-query.js';
 
 /** Returns a function that is true for Items that the query selects, without its CQL2 filter. Throws the errors of `parseDatetime`. */
-export function itemMatcher({ collections, bbox, datetime, maxCloud }: StacQuery): (item: RemoteItem) => boolean {
+export function itemMatcher({
+  collections,
+  bbox,
+  datetime,
+  maxCloud,
+}: StacQuery): (item: RemoteItem) => boolean {
   const region = bbox && new PreparedGeometry({ bbox });
   const span = datetime === undefined ? undefined : parseDatetime(datetime, { dates: 'periods' });
   return (item) => {

@@ -2,17 +2,17 @@
 import { parseDatetime, writeDatetime } from '../../query/index.js';
 import { badStacDocument } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
-import type { StacQuery } from './find-stac-items.js';
 import {
   isObject,
   itemOf,
   type JsonObject,
   linksOf,
   objectsOf,
-  readDocument,
   type RemoteItem,
+  readDocument,
   type StacLink,
 } from './stac-documents.js';
+import type { StacQuery } from './stac-query.js';
 
 /** Items of a page. Earth Search answers larger pages with 502. */
 const PAGE_ITEMS = 100;
@@ -67,7 +67,10 @@ export async function* pagesFrom(
     const next = linksOf(document, link.href).find(({ rel }) => rel === 'next');
     if (!next) return;
     const { method, body = {}, merge } = next;
-    link = method === 'POST' ? { ...next, body: merge ? { ...link.body, ...body } : body } : { ...next, body: undefined };
+    link =
+      method === 'POST'
+        ? { ...next, body: merge ? { ...link.body, ...body } : body }
+        : { ...next, body: undefined };
     const key = JSON.stringify([link.href, link.body]);
     if (seen.has(key)) throw badStacDocument(withoutSecrets(link.href), 'its pages lead in a circle');
     seen.add(key);
@@ -75,7 +78,12 @@ export async function* pagesFrom(
   throw badStacDocument(withoutSecrets(link.href), `it has more than ${MAX_PAGES} pages`);
 }
 
-const readPage = (client: HttpClient, { href, body, headers }: StacLink, mayBeAbsent: boolean, signal?: AbortSignal) =>
+const readPage = (
+  client: HttpClient,
+  { href, body, headers }: StacLink,
+  mayBeAbsent: boolean,
+  signal?: AbortSignal,
+) =>
   readDocument(client, href, {
     method: body ? 'POST' : 'GET',
     ...{ body, headers, signal },
@@ -83,7 +91,11 @@ const readPage = (client: HttpClient, { href, body, headers }: StacLink, mayBeAb
   });
 
 function matchedOf({ numberMatched, context, 'search:metadata': metadata }: JsonObject): number | undefined {
-  const found = [numberMatched, isObject(context) ? context.matched : undefined, isObject(metadata) ? metadata.matched : undefined];
+  const found = [
+    numberMatched,
+    isObject(context) ? context.matched : undefined,
+    isObject(metadata) ? metadata.matched : undefined,
+  ];
   return found.find((value) => typeof value === 'number');
 }
 
@@ -91,7 +103,10 @@ function matchedOf({ numberMatched, context, 'search:metadata': metadata }: Json
  * The parameters of the search. Cloud cover is sent as a CQL2 filter or by the Query extension, if the server conforms to one of them, and
  * else not at all: Items are compared with it when they arrive.
  */
-function searchBody({ collections, bbox, datetime, filter, maxCloud }: StacQuery, conformance: string[]): JsonObject {
+function searchBody(
+  { collections, bbox, datetime, filter, maxCloud }: StacQuery,
+  conformance: string[],
+): JsonObject {
   const conforms = (part: string) => conformance.some((uri) => uri.includes(part));
   const byFilter = filter !== undefined || conforms('item-search#filter') ? maxCloud : undefined;
   const isQuery = byFilter === undefined && maxCloud !== undefined && conforms('item-search#query');
@@ -122,7 +137,14 @@ function withParameters(href: string, body: JsonObject): string {
   const url = new URL(href);
   for (const [name, value] of Object.entries(body)) {
     const isList = name === 'collections' || name === 'bbox';
-    url.searchParams.set(name, isList ? (value as unknown[]).join() : typeof value === 'object' ? JSON.stringify(value) : String(value));
+    url.searchParams.set(
+      name,
+      isList
+        ? (value as unknown[]).join()
+        : typeof value === 'object'
+          ? JSON.stringify(value)
+          : String(value),
+    );
   }
   return url.href;
 }

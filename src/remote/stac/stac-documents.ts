@@ -32,7 +32,8 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-export const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+export const objectsOf = (value: unknown): JsonObject[] =>
+  Array.isArray(value) ? value.filter(isObject) : [];
 
 interface DocumentRequest {
   method?: 'GET' | 'POST';
@@ -44,7 +45,11 @@ interface DocumentRequest {
 }
 
 /** Reads a JSON document. Throws TW_STAC_BAD_DOCUMENT if it is none. */
-export async function readDocument(client: HttpClient, url: string, request: DocumentRequest = {}): Promise<JsonObject | undefined> {
+export async function readDocument(
+  client: HttpClient,
+  url: string,
+  request: DocumentRequest = {},
+): Promise<JsonObject | undefined> {
   const { method = 'GET', body, headers = {}, absent = [], signal } = request;
   const { status, body: bytes } = await client.request(url, {
     method,
@@ -75,7 +80,11 @@ export function linksOf({ links }: JsonObject, url: string): StacLink[] {
     const [rel, href] = [textOf(link.rel), textOf(link.href)];
     if (rel === undefined || href === undefined || !URL.canParse(href, url)) return [];
     const headers = isObject(link.headers)
-      ? Object.fromEntries(Object.entries(link.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])))
+      ? Object.fromEntries(
+          Object.entries(link.headers).flatMap(([name, value]) =>
+            typeof value === 'string' ? [[name, value]] : [],
+          ),
+        )
       : undefined;
     return [
       {

@@ -1,7 +1,7 @@
 /** Reads all Items of a static catalog by its links. */
 import { badStacDocument } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
-import { itemOf, type JsonObject, linksOf, readDocument, type RemoteItem } from './stac-documents.js';
+import { itemOf, type JsonObject, linksOf, type RemoteItem, readDocument } from './stac-documents.js';
 
 const MAX_DOCUMENTS = 20_000;
 /** Documents that are requested ahead. */
@@ -22,7 +22,10 @@ export async function* walkCatalog(
     const hrefs = [...new Set(found.map(({ href }) => href))];
     for (const href of hrefs) seen.add(href);
     if (seen.size > MAX_DOCUMENTS)
-      throw badStacDocument(withoutSecrets(root.url), `it has more than ${MAX_DOCUMENTS} documents; name one of its collections`);
+      throw badStacDocument(
+        withoutSecrets(root.url),
+        `it has more than ${MAX_DOCUMENTS} documents; name one of its collections`,
+      );
     open = [];
     for (let at = 0; at < hrefs.length; at += CONCURRENCY) {
       const some = hrefs.slice(at, at + CONCURRENCY);

@@ -5,4 +5,10 @@
  */
 export { readCellDataset } from './train-cell-dataset.js';
 export { type CellProgress, type CellResult, TRAINING_WORKER, trainCells } from './train-cell-pool.js';
-export type { AdaptationStep, FineTuneStep, TrainCellTask, TrainingError, TrainingHandlers } from './train-cell-task.js';
+export type {
+  AdaptationStep,
+  FineTuneStep,
+  TrainCellTask,
+  TrainingError,
+  TrainingHandlers,
+} from './train-cell-task.js';

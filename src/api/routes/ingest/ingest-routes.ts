@@ -79,7 +79,10 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
           body: {
             content: {
               'application/json': {
-                schema: closedObject({ href, stac, ...options }, { anyOf: [{ required: ['href'] }, { required: ['stac'] }] }),
+                schema: closedObject(
+                  { href, stac, ...options },
+                  { anyOf: [{ required: ['href'] }, { required: ['stac'] }] },
+                ),
               },
               [FILE]: { schema: { type: 'string', format: 'binary' } },
             },
@@ -128,7 +131,9 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
     resultOptions?: JobRecord['resultOptions'],
   ) {
     checkNamePattern(asked);
-    const paths = await Promise.all((asked.paths ?? []).map((path) => allowedPath(path, request.isOwner, services)));
+    const paths = await Promise.all(
+      (asked.paths ?? []).map((path) => allowedPath(path, request.isOwner, services)),
+    );
     const inputs = { ...asked, ...(asked.paths && { paths }) };
     const started = await startJob(request, jobs, ingest as Process, inputs, {
       asked,

@@ -14,7 +14,7 @@ import { measurePixelSize } from '../../georeferencing/index.js';
 import type { UngroupedBand } from '../../ingest-band-groups.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../../ingest-scene-description.js';
 import { commonBandNames } from '../shared/index.js';
-import type { ItemAsset } from './generic-stac-sidecar.js';
+import type { ItemAsset } from './generic-stac-description.js';
 
 /** STAC eo 1.1.0 common names. A band with such a name also has it as its common name. */
 const COMMON_NAMES = new Set(

@@ -24,7 +24,8 @@ import {
 import { positionOption, withWavelengths } from './generic-metadata-options.js';
 import { describeBands, maskBandLookup } from './generic-raster-bands.js';
 import { spectrumWarnings } from './generic-spectrum-warnings.js';
-import { readItemBesideFile, type StacItemDescription } from './generic-stac-sidecar.js';
+import type { StacItemDescription } from './generic-stac-description.js';
+import { readItemBesideFile } from './generic-stac-sidecar.js';
 
 export const rasterFile: ProductFormat = {
   name: 'raster file',

@@ -9,8 +9,9 @@ import { buildQualityLookup, datetimeOption, qualityBand, slugify } from '../sha
 import { refuseBandFlags } from './generic-metadata-options.js';
 import { describeBands } from './generic-raster-bands.js';
 import { describeRasterScene } from './generic-raster-file.js';
+import type { ItemAsset, StacItemDescription } from './generic-stac-description.js';
 import { qualityCodesOf } from './generic-stac-profiles.js';
-import { type ItemAsset, readItemInFolder, type StacItemDescription } from './generic-stac-sidecar.js';
+import { readItemInFolder } from './generic-stac-sidecar.js';
 
 export const stacItem: ProductFormat = {
   name: 'STAC Item',
@@ -60,7 +61,10 @@ const canHoldCodes = ({ bands, dataType }: RasterHeader) => bands === 1 && /^uin
 const nameOfQuality = ({ key, bands: [band] }: ItemAsset) => band?.name ?? key;
 
 function qualityBandOf(header: RasterHeader, asset: ItemAsset): UngroupedBand {
-  const nodata = nodataAsType(header.dataType, (asset.bands[0] ?? asset.everyBand).nodata) ?? effectiveNodata(header) ?? null;
+  const nodata =
+    nodataAsType(header.dataType, (asset.bands[0] ?? asset.everyBand).nodata) ??
+    effectiveNodata(header) ??
+    null;
   return qualityBand(nameOfQuality(asset), header, 0, measurePixelSize(header), nodata);
 }
 

@@ -3,7 +3,7 @@
  * an entry to `PROFILES`: the first entry that fits an Item applies.
  */
 import { hlsFmask, landsatPixelQuality, sentinel2SceneClass } from '../shared/index.js';
-import type { ItemAsset, ItemBand, StacItemDescription } from './generic-stac-sidecar.js';
+import type { ItemAsset, ItemBand, StacItemDescription } from './generic-stac-description.js';
 
 export interface Calibration {
   scale?: number;
@@ -22,7 +22,8 @@ interface StacProfile {
 const FIRST_BASELINE_WITH_OFFSET = 4;
 const SENTINEL2_OFFSET = -0.1;
 /** Bands of the reflectance of the surface: names of the product, and names of assets at Earth Search. */
-const SENTINEL2_REFLECTANCE = /^(b0[1-9]|b1[12]|b8a|coastal|blue|green|red|rededge[123]|nir|nir08|nir09|swir16|swir22)(-jp2|_\d\dm)?$/i;
+const SENTINEL2_REFLECTANCE =
+  /^(b0[1-9]|b1[12]|b8a|coastal|blue|green|red|rededge[123]|nir|nir08|nir09|swir16|swir22)(-jp2|_\d\dm)?$/i;
 
 const PROFILES: StacProfile[] = [
   {
@@ -78,7 +79,7 @@ const QUALITY_CODES: Record<string, (value: number) => number> = {
   fmask: hlsFmask,
 };
 
-/** Returns the mask code of each value of an asset; undefined if the asset is no known quality layer. */
+/** Returns the mask code of each value of an asset; undefined if the asset is not a known quality layer. */
 export function qualityCodesOf({ key, bands }: ItemAsset): ((value: number) => number) | undefined {
   const names = [key, ...bands.flatMap(({ name }) => name ?? [])].map((name) => name.toLowerCase());
   const known = names.find((name) => Object.hasOwn(QUALITY_CODES, name));

@@ -1,0 +1,57 @@
+/** Inputs, results and context of the ingest process. */
+import type { IngestMetrics } from '../../metrics/index.js';
+import type { HostPolicy } from '../../remote/index.js';
+import type { Storage } from '../../storage/index.js';
+import type { IngestPool } from '../cut/index.js';
+import type { IngestOptions } from '../ingest-options.js';
+import type { SkippedFile } from '../inputs/index.js';
+import type { SceneResult } from './ingest-scene.js';
+import type { StacSource } from './remote-scenes.js';
+
+export interface IngestInputs extends IngestOptions {
+  /** Files or folders on the disk of the node. */
+  paths?: string[];
+  /** Scenes of a remote catalog; `bbox` selects both scenes and cells. */
+  stac?: StacSource;
+  /**
+   * True if the job may read only from the allowed folders, as of the time when it runs. Set by the server, not by its users.
+   */
+  fenced?: boolean;
+  /** The sender's name for the only path, an uploaded file. Set by the server. */
+  sentAs?: string;
+}
+
+export interface IngestResults {
+  collection: string | null;
+  scenes: SceneResult[];
+  tiles: number;
+  failed: { path: string; code: string; message: string }[];
+  /** Subfolders that are not products; they were not searched. */
+  passedOver: string[];
+  /** With a name pattern or a region only: files whose names do not fit it, and scenes outside of it. */
+  skipped?: SkippedFile[];
+}
+
+export interface IngestProcessContext {
+  storage: Storage;
+  workers: IngestPool;
+  /** Memory budget of ingest in bytes, on top of the program's own memory. */
+  memory: number;
+  cloudModel?: string | undefined;
+  metrics?: IngestMetrics;
+  /** Real paths of the folders that users other than the owner of the node may have read; none by default. */
+  allowedFolders?: string[];
+  /** Hosts that scenes may be fetched from; none by default. */
+  hosts?: HostPolicy;
+}
+
+/** Options that affect the tiles, without the inputs. */
+export function describeOptions({
+  paths: _,
+  stac: __,
+  fenced: ___,
+  sentAs: ____,
+  ...options
+}: IngestInputs): IngestOptions {
+  return options;
+}
