@@ -26,8 +26,8 @@ interface FineTuneOptions {
 }
 
 /**
- * Returns the weights after some epochs of steps of Adam, by default small ones, that begin at the weights of the base, on shuffled patches that are rotated
- * and mirrored at random. The same arguments and engine give the same weights, bit for bit. Throws TW_TRAIN_DIVERGED.
+ * Returns the weights after some epochs of steps of Adam, by default small ones, that begin at the weights of the base. The patches are
+ * shuffled, and rotated and mirrored at random. The same arguments and engine give the same weights, bit for bit. Throws TW_TRAIN_DIVERGED.
  */
 export async function fineTuneBase(
   tf: Tf,
