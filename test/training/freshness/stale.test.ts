@@ -53,6 +53,8 @@ test('only the changed place is trained again, from the same base, on the dates 
       );
       const [{ id, adaptation }] = trained.models as [TrainResults['models'][number]];
       assert.deepEqual(adaptation!.base, { id: base!.id, version: base!.version });
+      assert.equal(adaptation!.factor, 1, 'it keeps all of its fine-tuning');
+      assert.ok(models.every(({ adaptation }) => adaptation!.factor < 1));
       assert.equal(versionsOf((await node.storage.models.get(id))!).length, 2);
       const card: ModelCard = (await node.server.inject(`/models/${id}/card.json`)).json();
       const since = card.data.filter(({ datetime }) => datetime >= FIRST_CHANGED);
