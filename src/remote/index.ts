@@ -2,11 +2,9 @@
  * Reads from hosts on the internet: requests within a policy of hosts, parts of files, and STAC catalogs. Invariant: nothing is requested
  * from an address that the operator has not allowed. Imports the parts `async`, `grid` (types) and `query`.
  */
-export { remoteChanged, remoteRefused } from './errors.js';
 export {
   type Authorizer,
   type ByteRange,
-  checkUrl,
   type HostPolicy,
   HttpClient,
   mergeRanges,

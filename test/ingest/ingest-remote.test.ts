@@ -222,6 +222,14 @@ test('an Item, an ItemCollection and a static catalog are read, too', async (t) 
   assert.deepEqual(await idsOf('/all.json'), ['a', 'b']);
   assert.deepEqual(await idsOf('/all.json', { datetime: '2024-06-02' }), ['b']);
   assert.deepEqual(await idsOf('/catalog/catalog.json', { collections: [COLLECTION] }), ['a']);
+  server.documents.set('/collections/s2', {
+    type: 'Collection',
+    id: COLLECTION,
+    links: [{ rel: 'items', href: '/collections/s2/items' }],
+  });
+  const parameters = `?bbox=${encodeURIComponent(REGION.join())}&limit=100`;
+  server.documents.set(`/collections/s2/items${parameters}`, { type: 'FeatureCollection', features: items });
+  assert.deepEqual(await idsOf('/collections/s2'), ['a', 'b']);
   server.documents.set('/page.json', { hello: 1 });
   assert.equal(await failure({ stac: { url: `${server.url}/page.json` } }), 'TW_STAC_BAD_DOCUMENT');
 });

@@ -261,6 +261,8 @@ async function ingest(
     return send(client, paths, options, hooks);
   });
   printWarnings(results);
+  if (options.stac && results.scenes.length + results.failed.length === 0 && !results.skipped?.length)
+    logToStderr('warning: no Item matches the search');
   return results;
 }
 

@@ -189,6 +189,7 @@ export class IngestJob {
       inputs.push(...(found ?? []));
     }
     const items = (await this.remote?.find()) ?? [];
+    if (this.remote && items.length === 0) this.job.log('warning', 'no Item matches the search');
     this.inputs = inputs.length + items.length;
     for (const input of inputs) {
       this.job.signal.throwIfAborted();

@@ -31,7 +31,7 @@ const INPUTS = {
         },
         maxCloud: { type: 'number', minimum: 0, maximum: 100 },
         assets: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 200 },
-        limit: { type: 'integer', minimum: 1, maximum: 100_000 },
+        limit: { type: 'integer', minimum: 1, maximum: 10_000 },
       },
     },
     collection: {

@@ -8,6 +8,7 @@ import {
   HttpClient,
   type RemoteItem,
   type StacQuery,
+  withoutSecrets,
 } from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
 import { slugify } from '../formats/shared/index.js';
@@ -63,7 +64,7 @@ export class RemoteScenes {
 
   find(): Promise<RemoteItem[]> {
     const { url, assets: _, ...query } = this.source;
-    this.job.message(`searching ${url}`);
+    this.job.message(`searching ${withoutSecrets(url)}`);
     return findItems(this.client, url, { ...query, bbox: this.options.bbox }, this.job.signal);
   }
 
@@ -78,11 +79,10 @@ export class RemoteScenes {
     const { regions, geocodes, warnings } = known;
     const { bbox } = options;
     if (regions && !(bbox && isRegionKnown(regions, bbox))) return undefined;
-    const intact = await storage.intactCells(known, record, geocodes);
-    if (intact.length < geocodes.length) return undefined;
-    const isWanted = bbox ? regionFilter(gridByName(record.grid), bbox) : () => true;
-    const tiles = geocodes.filter(isWanted).length;
-    return { id, collection: record.id, tiles, unchanged: true, replaced: false, warnings };
+    const cells = bbox ? geocodes.filter(regionFilter(gridByName(record.grid), bbox)) : geocodes;
+    const intact = await storage.intactCells(known, record, cells);
+    if (intact.length < cells.length) return undefined;
+    return { id, collection: record.id, tiles: cells.length, unchanged: true, replaced: false, warnings };
   }
 
   /** Reads the headers of an Item's files into a scratch folder, which the caller removes. */
@@ -107,7 +107,7 @@ export class RemoteScenes {
   /** Returns the plan of a scene whose files hold the pixels of the cells. Throws TW_STORAGE_DISK_LOW and TW_REMOTE_... */
   async fetch({ item, files }: OpenItem, plan: ScenePlan, cells: string[]): Promise<ScenePlan> {
     const parts = planFetch(plan, cells);
-    await this.storage.reserve.check();
+    await this.storage.reserve.check(parts.bytes);
     const total = (parts.bytes / 1e6).toFixed(1);
     let bytes = 0;
     await fetchRanges(parts, files, (more) => {

@@ -2,7 +2,7 @@
 import { badStacDocument, tooManyItems } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
 import { itemMatcher } from './match-stac-item.js';
-import { type ItemPage, pagesFrom, searchApi } from './search-stac-api.js';
+import { collectionItems, type ItemPage, pagesFrom, searchApi } from './search-stac-api.js';
 import {
   itemOf,
   type JsonObject,
@@ -58,6 +58,8 @@ async function* pagesOf(
   else if (document?.type === 'FeatureCollection') yield* itemCollection(client, document, url, signal);
   else if (document?.type === 'Catalog' && hasSearch)
     yield* searchApi(client, { document, url }, query, signal);
+  else if (document?.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
+    yield* collectionItems(client, { document, url }, query, signal);
   else if (document?.type === 'Catalog' || document?.type === 'Collection')
     for await (const item of walkCatalog(client, { document, url }, wantsCollection(query), signal))
       yield { items: [item] };

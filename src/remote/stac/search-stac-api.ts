@@ -43,6 +43,18 @@ export async function* searchApi(
   yield* pagesFrom(client, first, get && { ...get, href: withParameters(get.href, body) }, signal);
 }
 
+/** Returns the pages of the Items of a collection of an API (OGC API - Features). */
+export function collectionItems(
+  client: HttpClient,
+  { document, url }: { document: JsonObject; url: string },
+  { bbox, datetime }: StacQuery,
+  signal?: AbortSignal,
+): AsyncGenerator<ItemPage> {
+  const items = linksOf(document, url).find(({ rel }) => rel === 'items')!;
+  const { collections: _, ...parameters } = searchBody({ bbox, datetime }, []);
+  return pagesFrom(client, { ...items, href: withParameters(items.href, parameters) }, undefined, signal);
+}
+
 /** Returns a page and the pages that its links lead to. `fallback`: a search by GET, if the server does not answer to POST. */
 export async function* pagesFrom(
   client: HttpClient,

@@ -1,4 +1,4 @@
-/** What a STAC Item says of a scene and of its assets. */
+/** The description of a scene and of its assets by a STAC Item. */
 import type { AcquisitionTime } from '../shared/index.js';
 
 export interface ItemBand {
