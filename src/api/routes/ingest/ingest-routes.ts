@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkNamePattern, type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
 import type { Process } from '../../../jobs/index.js';
+import { checkBbox } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { documented } from '../../../utils/json-schema.js';
 import type { RouteGroup, Services } from '../../api-services.js';
@@ -131,6 +132,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
     resultOptions?: JobRecord['resultOptions'],
   ) {
     checkNamePattern(asked);
+    if (asked.bbox) checkBbox(asked.bbox);
     const paths = await Promise.all(
       (asked.paths ?? []).map((path) => allowedPath(path, request.isOwner, services)),
     );
@@ -151,6 +153,7 @@ export const ingestRoutes: RouteGroup = async (server, { services }) => {
     options: Options,
   ) {
     checkNamePattern(options);
+    if (options.bbox) checkBbox(options.bbox);
     // Only requests with an idempotency key are compared with others.
     const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
     const { path, scratch } = await saveUpload(body, filename, services, digest);

@@ -50,7 +50,7 @@ export function executeBody({ inputs, outputs = {} }: Process) {
         { not: {} },
       ),
     },
-    { required: inputs.required ? ['inputs'] : [] },
+    { required: inputs.required || inputs.anyOf ? ['inputs'] : [] },
   );
 }
 
