@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { Client, decodeText, FileBody, httpTransport, type Transport } from '../client/index.js';
-import type { NodeConfig, TilewrightNode } from '../node.js';
+import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
 import { defaultResources, type TargetOptions } from './options/index.js';
@@ -15,7 +15,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-type ConnectionOptions = Omit<TargetOptions, 'format'> & Pick<NodeConfig, 'hosts'>;
+type ConnectionOptions = Omit<TargetOptions, 'format'> & { allowHost?: string[] };
 
 /** True also for a folder that this user may not read: opening it reports the reason. */
 export function hasDataFolder(dir: string): boolean {
@@ -40,7 +40,9 @@ async function connect(
   try {
     // This import is slow, and a command that uses a server does not need it.
     const { openNode } = await import('../node.js');
-    const node = await openNode({ ...defaultResources(), ...options, resume });
+    // It may fetch from all public hosts, because its user names them.
+    const hosts = { hosts: options.allowHost ?? [], anyPublic: true };
+    const node = await openNode({ ...defaultResources(), ...options, hosts, resume });
     return { client: new Client(inProcessTransport(node)), name: data, close: () => node.close() };
   } catch (error) {
     const lock = storageLocked.is(error) ? await readLock(data) : null;

@@ -3,12 +3,10 @@
  * from an address that the operator has not allowed. Imports the parts `async`, `grid` (types) and `query`.
  */
 export {
-  type Authorizer,
   type ByteRange,
   type HostPolicy,
   HttpClient,
   mergeRanges,
-  type RemoteCounts,
   RemoteFile,
   withoutSecrets,
 } from './http/index.js';

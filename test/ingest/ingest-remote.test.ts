@@ -91,6 +91,16 @@ test('a second run sends search requests only, and another region only what it a
   assert.deepEqual((await verify(node.storage)).problems, []);
 });
 
+test('a deleted tile is made again', async (t) => {
+  const { fetchAll, node } = await setUp(t);
+  await fetchAll();
+  const before = await contents(node);
+  await node.storage.collections.deleteTile(before[0]!.id);
+  const { scenes } = await fetchAll();
+  assert.equal(scenes[0]!.unchanged, false);
+  assert.deepEqual(await contents(node), before);
+});
+
 test('an Item that comes again with another content replaces its tiles', async (t) => {
   const { fetchAll, items, node } = await setUp(t);
   await fetchAll();

@@ -25,7 +25,7 @@ async function served(t: TestContext) {
 
 async function readAll(file: RemoteFile, ranges: { offset: number; bytes: number }[]) {
   const parts: { offset: number; data: Buffer }[] = [];
-  await file.readRanges(ranges, async ({ offset }, data) => {
+  await file.readRanges(mergeRanges(ranges), async ({ offset }, data) => {
     parts.push({ offset, data });
   });
   return parts.sort((a, b) => a.offset - b.offset);
@@ -101,7 +101,6 @@ test('transient errors are repeated, and Retry-After is kept', async (t) => {
   assert.deepEqual(file.start, bytes.subarray(0, file.start.length));
   assert.equal(server.requests.length, 5);
   assert.ok(times[2]! - times[1]! >= 990, 'the pause that the server has asked for');
-  assert.equal(client.counts.retries, 4);
 });
 
 test('a host that always fails is given up, and 404 is not repeated', async (t) => {

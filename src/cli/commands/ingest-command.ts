@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, type Option } from 'commander';
 import type { Client, LogLine, RunHooks } from '../../client/index.js';
-import { messageOf, TilewrightError } from '../../errors.js';
+import { messageOf } from '../../errors.js';
 import type { Bbox } from '../../grid/index.js';
 import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
@@ -31,6 +31,7 @@ import {
 import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
 import { hasStdoutFailed } from '../output/stdio.js';
 import { appendList, type RemoteFlags, remoteInputs, remoteOptions } from './ingest-remote-options.js';
+import { uploadAll } from './ingest-upload-files.js';
 import { checkSummary } from './training/check-command-summary.js';
 
 type IngestFlags = TargetOptions &
@@ -174,7 +175,7 @@ export function ingestCommand(): Command {
   );
   return withTarget(withResources(withCloudModel(command))).action(
     async (paths: string[], flags: IngestFlags) => {
-      const { fromStac, allowHost: hosts = [] } = flags;
+      const { fromStac } = flags;
       const fail = (text: string): never => command.error(text);
       if ((paths.length === 0) === (fromStac === undefined))
         fail('error: name files or folders, or a catalog with --from-stac, but not both');
@@ -184,8 +185,7 @@ export function ingestCommand(): Command {
         await requireInputs(paths, flags);
       }
       return withConnection(
-        // A node in this process may fetch from all public hosts, because its user names them.
-        { ...flags, hosts: { hosts, anyPublic: true } },
+        flags,
         async (target) => {
           const signal = interruptSignal();
           const send = (found: string[]) =>
@@ -370,69 +370,6 @@ async function ingestPaths(
   // If every scene failed, each scene is reported with its reason.
   if (error && results.failed.length === 0) throw error;
   return results;
-}
-
-interface FilesToUpload {
-  /** The files of each input; those after the first one are sent beside it. */
-  inputs: string[][];
-  passedOver: string[];
-  skipped: SkippedFile[];
-}
-
-/** For a folder, the inputs in it, as for `ingest` without `--upload`. The folder of a product stays one path. */
-async function findFilesToUpload(paths: string[], namePattern: string | undefined): Promise<FilesToUpload> {
-  const { inputFinder } = await import('../../ingest/index.js');
-  const finder = inputFinder(namePattern);
-  const files: FilesToUpload = { inputs: [], passedOver: [], skipped: [] };
-  for (const path of paths) {
-    // A path that does not exist is kept here; `uploadAll` reports it.
-    const isFolder = await stat(path).then(
-      (info) => info.isDirectory(),
-      () => false,
-    );
-    const found = isFolder || namePattern ? await finder.find(path) : { inputs: [path], passedOver: [] };
-    for (const input of found.inputs) files.inputs.push(await finder.filesOf(input));
-    files.passedOver.push(...found.passedOver);
-    files.skipped.push(...(found.skipped ?? []));
-  }
-  return files;
-}
-
-/** Sends one file after the other. If a file fails, the others are still sent. */
-async function uploadAll(
-  client: Client,
-  paths: string[],
-  options: Partial<IngestInputs>,
-  hooks: RunHooks,
-): Promise<Timed<IngestResults>> {
-  const { sideFilesOf } = await import('../../ingest/index.js');
-  const { inputs, passedOver, skipped } = await findFilesToUpload(paths, options.namePattern);
-  const all: Timed<IngestResults> = {
-    collection: null,
-    scenes: [],
-    tiles: 0,
-    failed: [],
-    passedOver,
-    skipped,
-    seconds: 0,
-  };
-  for (const [path, ...others] of inputs) {
-    try {
-      const sideFiles = [...others, ...(await Promise.all([path, ...others].map(sideFilesOf))).flat()];
-      logToStderr(`sending ${[path, ...sideFiles].join(', ')}`);
-      const { results } = await outcomeOf<IngestResults>(client.upload(path, options, hooks, sideFiles));
-      all.collection ??= results.collection;
-      all.scenes.push(...results.scenes);
-      all.tiles += results.tiles;
-      all.failed.push(...results.failed);
-      all.passedOver.push(...results.passedOver);
-      all.seconds += results.seconds;
-    } catch (error) {
-      if (hooks.signal?.aborted || !(error instanceof TilewrightError)) throw error;
-      all.failed.push({ path, code: error.code, message: error.message });
-    }
-  }
-  return all;
 }
 
 function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {

@@ -57,11 +57,6 @@ export class RemoteScenes {
     this.client.close();
   }
 
-  /** Requests, repeated requests and bytes so far. */
-  get counts() {
-    return this.client.counts;
-  }
-
   find(): Promise<RemoteItem[]> {
     const { url, assets: _, ...query } = this.source;
     this.job.message(`searching ${withoutSecrets(url)}`);

@@ -42,8 +42,9 @@ export function planFetch({ scene, grid }: ScenePlan, cells: string[]): FetchPla
     if (!isTiff(header)) continue;
     const { offsets, byteCounts } = header.blocks;
     const own = [...blocks].map((i) => ({ offset: offsets[i]!, bytes: byteCounts[i]! }));
-    ranges.set(header.path, mergeRanges([...(ranges.get(header.path) ?? []), ...own]));
+    ranges.set(header.path, [...(ranges.get(header.path) ?? []), ...own]);
   }
+  for (const [path, blocks] of ranges) ranges.set(path, mergeRanges(blocks));
   const all = [...ranges.values()].flat();
   return { needed, ranges, requests: all.length, bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
 }

@@ -16,6 +16,7 @@ import { version } from '../../version.js';
 import { badRemoteUrl, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
 import { checkUrl, type HostPolicy, publicLookup, withoutSecrets } from './host-policy.js';
 import {
+  INCOMPLETE,
   isTransientError,
   isTransientStatus,
   MAX_ATTEMPTS,
@@ -50,42 +51,24 @@ export interface RemoteResponse {
   body: Buffer;
 }
 
-/** Adds credentials to a request. */
-export interface Authorizer {
-  /** Returns the address and the headers with which a host is asked. `isRenewed`: the last answer refused the credentials. */
-  authorize(
-    url: URL,
-    isRenewed: boolean,
-    signal?: AbortSignal,
-  ): Promise<{ url: URL; headers: Record<string, string> }>;
-}
-
-/** Counts for the results of a job. */
-export interface RemoteCounts {
-  requests: number;
-  retries: number;
-  bytes: number;
-}
-
 interface HostState {
   permits: Semaphore;
   /** Time before which no request is sent, because the host has asked for a pause; ms since 1970. */
   pausedUntil: number;
 }
 
-/** Invariant: a request is only sent to an address that the policy allows, also after a redirect. `close` ends idle connections. */
+/**
+ * Sends requests over connections that stay open; `close` ends them. Invariant: the policy allows each address that is requested, redirects
+ * included.
+ */
 export class HttpClient {
-  readonly counts: RemoteCounts = { requests: 0, retries: 0, bytes: 0 };
   private readonly hosts = new Map<string, HostState>();
   private readonly agents = {
     'http:': new HttpAgent({ keepAlive: true }),
     'https:': new HttpsAgent({ keepAlive: true }),
   };
 
-  constructor(
-    private readonly policy: HostPolicy,
-    private readonly authorizer?: Authorizer,
-  ) {}
+  constructor(private readonly policy: HostPolicy) {}
 
   close(): void {
     for (const agent of Object.values(this.agents)) agent.destroy();
@@ -114,23 +97,14 @@ export class HttpClient {
     const { url, isNamed } = checkUrl(address, this.policy);
     const host = this.hostOf(url);
     const { signal } = request;
-    for (let attempt = 0, isRenewed = false; ; attempt++) {
+    for (let attempt = 0; ; attempt++) {
       let delay = retryDelayMs(attempt, Math.random());
       try {
         const response = await host.permits.run(async () => {
           await pauseUntil(host.pausedUntil, signal);
-          const authorized = await this.authorizer?.authorize(url, isRenewed, signal);
-          return this.send(authorized?.url ?? url, isNamed, {
-            ...request,
-            headers: { ...request.headers, ...authorized?.headers },
-          });
+          return this.send(url, isNamed, request);
         }, signal);
         const { status, headers } = response;
-        const isRefused = status === 401 || status === 403;
-        if (isRefused && this.authorizer && !isRenewed) {
-          isRenewed = true;
-          continue;
-        }
         if (!isTransientStatus(status) || attempt + 1 >= MAX_ATTEMPTS) return response;
         const asked = parseRetryAfter(headers['retry-after'], Date.now());
         if (asked !== undefined && asked > MAX_RETRY_AFTER_MS) return response;
@@ -142,7 +116,6 @@ export class HttpClient {
         if (!isTransientError(error) || attempt + 1 >= MAX_ATTEMPTS)
           throw remoteUnreachable.because(error, withoutSecrets(url), error);
       }
-      this.counts.retries++;
       await sleep(delay, undefined, { signal });
     }
   }
@@ -155,7 +128,6 @@ export class HttpClient {
 
   private send(url: URL, isNamed: boolean, given: RemoteRequest): Promise<RemoteResponse> {
     const { method = 'GET', body, headers, maxBytes, signal } = given;
-    this.counts.requests++;
     return new Promise((resolve, reject) => {
       const isTls = url.protocol === 'https:';
       const options = {
@@ -170,10 +142,10 @@ export class HttpClient {
         },
       };
       const sent = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
-        readBody(answer, withoutSecrets(url), maxBytes).then((bytes) => {
-          this.counts.bytes += bytes.length;
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes });
-        }, reject);
+        readBody(answer, withoutSecrets(url), maxBytes).then(
+          (bytes) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes }),
+          reject,
+        );
       });
       const fail = (what: string) => sent.destroy(Object.assign(new Error(what), { code: 'ETIMEDOUT' }));
       sent.setTimeout(IDLE_TIMEOUT_MS, () => fail(`no byte for ${IDLE_TIMEOUT_MS / 1000} s`));
@@ -209,7 +181,7 @@ async function readBody(answer: IncomingMessage, url: string, maxBytes: number):
   const wanted = Number(answer.headers['content-length']);
   if (Number.isFinite(wanted) && bytes < wanted)
     throw Object.assign(new Error(`the answer ended after ${bytes} of ${wanted} bytes`), {
-      code: 'TW_REMOTE_INCOMPLETE',
+      code: INCOMPLETE,
     });
   return Buffer.concat(chunks);
 }

@@ -3,7 +3,7 @@
 import { badRemoteRange, noRanges, remoteChanged } from '../errors.js';
 import { withoutSecrets } from './host-policy.js';
 import type { HttpClient } from './http-client.js';
-import { type ByteRange, mergeRanges } from './merge-ranges.js';
+import type { ByteRange } from './merge-ranges.js';
 
 /** The first request reads this much. It holds the header of most Cloud Optimized GeoTIFFs. */
 const START_BYTES = 32_768;
@@ -51,12 +51,12 @@ export class RemoteFile {
     return new RemoteFile(client, url, size, etag ?? changed, body, signal);
   }
 
-  /** Reads parts by few requests and gives each to `take`, which is called with the bytes of requests in any order. */
+  /** Reads parts, with a request for each, and gives their bytes to `take` in any order. `mergeRanges` makes them few. */
   async readRanges(
     ranges: readonly ByteRange[],
     take: (at: ByteRange, bytes: Buffer) => Promise<void>,
   ): Promise<void> {
-    await Promise.all(mergeRanges(ranges).map(async (range) => take(range, await this.readRange(range))));
+    await Promise.all(ranges.map(async (range) => take(range, await this.readRange(range))));
   }
 
   /** Reads at least the given range, and more of a header behind it. */

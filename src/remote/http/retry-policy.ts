@@ -1,5 +1,7 @@
 /** Decides when a request is repeated, and after how long. */
 
+import { NETWORK_CODES } from '../../utils/network-codes.js';
+
 /** Attempts of one request. */
 export const MAX_ATTEMPTS = 6;
 const FIRST_DELAY_MS = 200;
@@ -9,24 +11,14 @@ export const MAX_RETRY_AFTER_MS = 300_000;
 
 const TRANSIENT_STATUS = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-const TRANSIENT_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EAI_AGAIN',
-  'ERR_STREAM_PREMATURE_CLOSE',
-  'TW_REMOTE_INCOMPLETE',
-]);
+/** An answer that ends too early. */
+export const INCOMPLETE = 'TW_REMOTE_INCOMPLETE';
 
 export const isTransientStatus = (status: number): boolean => TRANSIENT_STATUS.has(status);
 
 export function isTransientError(error: unknown): boolean {
   const { code = '' } = error as NodeJS.ErrnoException;
-  return TRANSIENT_CODES.has(code) || code.startsWith('HPE_');
+  return NETWORK_CODES.includes(code) || code === INCOMPLETE || code.startsWith('HPE_');
 }
 
 /** Returns the delay before the next attempt: exponential back-off with full jitter, the first attempt is 0. `random`: 0 to 1. */

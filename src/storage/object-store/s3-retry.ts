@@ -1,24 +1,12 @@
 /** Transient errors of an S3 server, and how long to wait before a retry. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NETWORK_CODES } from '../../utils/network-codes.js';
 
 /** Delay after the first failed attempt; it doubles after each further one. */
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 5000;
 
-const NETWORK_CODES = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ERR_STREAM_PREMATURE_CLOSE',
-];
+const CONNECTION_CODES = [...NETWORK_CODES, 'ENOTFOUND'];
 /** Codes that are transient although their status is not. */
 const TRANSIENT_CODES = [
   'TimeoutError',
@@ -43,7 +31,7 @@ export function isTransient(error: S3Failure): boolean {
   if (status === 501 || status === 507) return false;
   if (status >= 500 || status === 429 || status === 408) return true;
   if (TRANSIENT_CODES.includes(error.name) || error.$metadata?.clockSkewCorrected) return true;
-  return NETWORK_CODES.includes(error.code ?? '') || (error.code ?? '').startsWith('HPE_');
+  return CONNECTION_CODES.includes(error.code ?? '') || (error.code ?? '').startsWith('HPE_');
 }
 
 /**

@@ -39,11 +39,13 @@ export function withoutTile(scene: SceneRecord, geocode: string): SceneRecord | 
   const without = ({ geocodes }: SceneDelivery) => geocodes.filter((cell) => cell !== geocode);
   const geocodes = without(scene);
   if (geocodes.length === 0) return null;
-  const { earlier } = scene;
-  if (!earlier?.some((one) => one.geocodes.includes(geocode))) return { ...scene, fingerprint: '', geocodes };
+  // Without the digest of its Item, a remote scene is read again.
+  const { earlier, item: _, ...others } = scene;
+  if (!earlier?.some((one) => one.geocodes.includes(geocode)))
+    return { ...others, fingerprint: '', geocodes, ...(earlier && { earlier }) };
   const left = earlier.map((one) =>
     one.geocodes.includes(geocode) ? { ...one, fingerprint: '', geocodes: without(one) } : one,
   );
   // A region that was read is then without one of its tiles.
-  return { ...scene, geocodes, regions: [], earlier: left.filter((one) => one.geocodes.length > 0) };
+  return { ...others, geocodes, regions: [], earlier: left.filter((one) => one.geocodes.length > 0) };
 }

@@ -2,7 +2,7 @@
 import { Mask } from '../../../raster/index.js';
 import { bitAt } from './product-quality-lookup.js';
 
-/** Scene classification (SCL) of Sentinel-2 level 2A. 0 is no data, 1 defective, 3 shadow, 8 and 9 cloud, 10 thin cirrus, 11 snow. */
+/** Scene classification (SCL) of Sentinel-2 level 2A: 0 no data, 1 defective, 3 shadow, 8 and 9 cloud, 10 thin cirrus, 11 snow. */
 export function sentinel2SceneClass(value: number): number {
   if (value <= 1) return Mask.notAssessed;
   if (value === 3) return Mask.shadow;
