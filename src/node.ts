@@ -35,7 +35,7 @@ import { IngestPool, ingestProcess } from './ingest/index.js';
 import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';
 import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
-import type { HostPolicy } from './remote/index.js';
+import { type HostPolicy, type RemoteAccess, readCredentialRules } from './remote/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
 import {
   checkProcess,
@@ -72,6 +72,8 @@ export interface NodeConfig extends ProxyOptions {
   allowFolders?: string[];
   /** Hosts that scenes may be fetched from; none by default. */
   hosts?: HostPolicy;
+  /** Path of a file with credentials for these hosts. */
+  remoteCredentials?: string;
   /** Maximum bytes of an uploaded file. */
   maxUpload?: number;
   /** Structured request log on stderr. */
@@ -123,6 +125,16 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   }
 }
 
+const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
+
+/** The credentials are read again for each job, so that a server sees a new token. Throws TW_REMOTE_CREDENTIALS for a server. */
+async function remoteAccess({ hosts = NO_HOSTS, remoteCredentials }: NodeConfig): Promise<RemoteAccess> {
+  const readRules = () => readCredentialRules(remoteCredentials, hosts.anyPublic ? process.env : undefined);
+  // Most commands of a user's own process fetch nothing.
+  if (!hosts.anyPublic) await readRules();
+  return { policy: hosts, readRules };
+}
+
 /** Opens everything except the data folder. Adds the close function of each part to `closes`, in the order in which they must run. */
 async function openServices(storage: Storage, closes: Close[], config: NodeConfig): Promise<TilewrightNode> {
   const {
@@ -130,13 +142,13 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     cores,
     cloudModel,
     allowFolders: allowedFolders = [],
-    hosts,
     log = false,
     resume,
     signal,
   } = config;
   const { token, readToken, rateLimit, publicUrl, trustProxy, maxUpload = DEFAULT_MAX_UPLOAD_BYTES } = config;
   signal?.throwIfAborted();
+  const remote = await remoteAccess(config);
   if (!config.cluster) await assertStandalone(storage);
   const journal = new BufferedLog(log);
   const metrics = new NodeMetrics();
@@ -171,7 +183,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     () => imagery.close(),
   );
   const processes = [
-    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, hosts, metrics: metrics.ingest }),
+    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, remote, metrics: metrics.ingest }),
     fillProcess(derive),
     splitProcess(derive),
     coalesceProcess(derive),

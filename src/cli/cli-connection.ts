@@ -15,7 +15,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-type ConnectionOptions = Omit<TargetOptions, 'format'> & { allowHost?: string[] };
+type ConnectionOptions = Omit<TargetOptions, 'format'> & { allowHost?: string[]; remoteCredentials?: string };
 
 /** True also for a folder that this user may not read: opening it reports the reason. */
 export function hasDataFolder(dir: string): boolean {

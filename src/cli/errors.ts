@@ -121,3 +121,10 @@ export const noOutFolder = defineError(
   (path: string, why: string) =>
     `the folder ${path} for the report cannot be created (${why}): name another one with --out DIR`,
 );
+
+export const notItems = defineError(
+  'TW_CLI_NOT_ITEMS',
+  400,
+  'The file of `--from-stac` cannot be read, or is neither a STAC Item nor an ItemCollection.',
+  (path: string, why: string) => `${path} holds no STAC Items: ${why}`,
+);

@@ -35,9 +35,29 @@ export const remoteRefused = defineError(
   502,
   'A host answered a request with an error. For 401 and 403, check the credentials; for 404, the address.',
   (url: string, status: number, detail = '') => {
-    const hint = status === 401 || status === 403 ? '; check the credentials for this host' : '';
-    return `${url} answered ${status}${detail === '' ? '' : ` (${detail})`}${hint}`;
+    return `${url} answered ${status}${detail === '' ? '' : ` (${detail})`}${credentialsHint(url, status)}`;
   },
+);
+
+function credentialsHint(url: string, status: number): string {
+  if (status !== 401 && status !== 403) return '';
+  return url.startsWith('s3:')
+    ? '; check the keys, and set AWS_REQUEST_PAYER=requester or "requesterPays" if the reader of this bucket pays'
+    : '; check the credentials for this host';
+}
+
+export const badCredentials = defineError(
+  'TW_REMOTE_CREDENTIALS',
+  400,
+  'The file of credentials (`--remote-credentials`, or `.netrc`) cannot be used, or a service that signs addresses gives no token.',
+  (source: string, reason: string) => `${source} gives no credentials: ${reason}`,
+);
+
+export const loginPage = defineError(
+  'TW_REMOTE_LOGIN',
+  502,
+  'A host answered with a web page instead of a file, which often is the form of a login. Set the credentials for the host.',
+  (url: string) => `${url} answered with a web page instead of the file; set the credentials for this host`,
 );
 
 export const remoteTooLarge = defineError(
@@ -57,9 +77,8 @@ export const badRemoteRange = defineError(
 export const noRanges = defineError(
   'TW_REMOTE_NO_RANGES',
   502,
-  'A host cannot send parts of files. Download the file, and ingest it from the disk.',
-  (url: string) =>
-    `${url}: the host cannot send parts of this file; download it, and ingest it from the disk`,
+  'A host cannot send parts of files. Ingest downloads such files as a whole.',
+  (url: string) => `${url}: the host cannot send parts of this file`,
 );
 
 export const remoteChanged = defineError(

@@ -2,6 +2,8 @@
  * Reads from hosts on the internet: requests within a policy of hosts, parts of files, and STAC catalogs. Invariant: nothing is requested
  * from an address that the operator has not allowed. Imports the parts `async`, `grid` (types) and `query`.
  */
+export { type CredentialRules, readCredentialRules } from './credentials/index.js';
+export { noRanges } from './errors.js';
 export {
   type ByteRange,
   type HostPolicy,
@@ -10,4 +12,5 @@ export {
   RemoteFile,
   withoutSecrets,
 } from './http/index.js';
+export { openRemoteClient, type RemoteAccess, type RemoteClient } from './remote-access.js';
 export { findItems, type RemoteItem, type StacQuery } from './stac/index.js';

@@ -11,6 +11,7 @@ import type { Timed } from '../../jobs/index.js';
 import { parseBbox } from '../../query/index.js';
 import type { CheckResults } from '../../training/index.js';
 import { plural } from '../../utils/plural.js';
+import { isRemoteAddress } from '../../utils/remote-address.js';
 import { type Connection, hasDataFolder, withConnection } from '../cli-connection.js';
 import { watchForCompleteInputs } from '../cli-folder-watcher.js';
 import { outcomeOf } from '../cli-run-job.js';
@@ -153,7 +154,10 @@ export function ingestCommand(): Command {
   const command = addOptions(
     new Command('ingest')
       .description('cut scenes into tiles')
-      .argument('[path...]', 'raster files, archives, products as delivered, or folders of these'),
+      .argument(
+        '[path...]',
+        'raster files, archives, products as delivered, or folders of these; or URLs of rasters: https://... and s3://...',
+      ),
     [
       ...inputs,
       ...remoteOptions(),
@@ -179,7 +183,7 @@ export function ingestCommand(): Command {
       const fail = (text: string): never => command.error(text);
       if ((paths.length === 0) === (fromStac === undefined))
         fail('error: name files or folders, or a catalog with --from-stac, but not both');
-      const options = remoteInputs(flags, optionValues(inputs, flags), fail);
+      const options = await remoteInputs(flags, optionValues(inputs, flags), fail);
       if (fromStac === undefined) {
         await requireOptions(flags);
         await requireInputs(paths, flags);
@@ -297,7 +301,7 @@ async function requireOptions(flags: IngestFlags): Promise<void> {
  */
 async function requireInputs(paths: string[], { watch, server, data }: IngestFlags): Promise<void> {
   if (watch) return requireFolders(paths);
-  if (server || hasDataFolder(data)) return;
+  if (server || hasDataFolder(data) || paths.some(isRemoteAddress)) return;
   const found = await Promise.allSettled(paths.map((path) => stat(path)));
   if (found.some(({ status }) => status === 'fulfilled')) return;
   const { findInputs } = await import('../../ingest/index.js');
@@ -365,7 +369,10 @@ async function ingestPaths(
   options: Partial<IngestInputs>,
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
-  const inputs = { ...options, ...(paths.length > 0 && { paths: paths.map((path) => resolve(path)) }) };
+  const inputs = {
+    ...options,
+    ...(paths.length > 0 && { paths: paths.map((path) => (isRemoteAddress(path) ? path : resolve(path))) }),
+  };
   const { results, error } = await outcomeOf<IngestResults>(client.run('ingest', inputs, hooks));
   // If every scene failed, each scene is reported with its reason.
   if (error && results.failed.length === 0) throw error;

@@ -1,6 +1,11 @@
 /** Options of `ingest` for scenes of remote STAC catalogs. */
+import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Option } from 'commander';
+import { messageOf } from '../../errors.js';
 import type { IngestInputs } from '../../ingest/index.js';
+import { parseJson } from '../../utils/json-text.js';
+import { isRemoteAddress } from '../../utils/remote-address.js';
+import { notItems } from '../errors.js';
 import { createOption, parseNumberOption, parsePositiveIntegerOption } from '../options/index.js';
 
 export interface RemoteFlags {
@@ -10,6 +15,7 @@ export interface RemoteFlags {
   maxCloud?: number;
   limit?: number;
   allowHost?: string[];
+  remoteCredentials?: string;
 }
 
 /** Parses a comma-separated list, appended to those of earlier flags. */
@@ -28,7 +34,7 @@ export function remoteOptions(): Option[] {
   return [
     createOption(
       '--from-stac <url>',
-      'ingest scenes of a STAC API, a static catalog, an ItemCollection or an Item; --collection, --datetime and --bands then select scenes and assets',
+      'ingest scenes of a STAC API, a static catalog, an ItemCollection or an Item, at a URL or in a JSON file; --collection, --datetime and --bands then select scenes and assets',
     ).conflicts(['watch', 'upload', 'namePattern']),
     createOption('--into <id>', 'with --from-stac: collection of the tiles, by default that of the Items'),
     createOption('--filter <cql2>', 'with --from-stac: CQL2 text for the search'),
@@ -42,15 +48,22 @@ export function remoteOptions(): Option[] {
       '--allow-host <host>',
       'host that may be fetched from although its address is private or it has no TLS; can be repeated',
     ).argParser(appendList),
+    remoteCredentialsOption(),
   ];
 }
 
-/** The inputs of the job: with `--from-stac`, some flags describe the search. Calls `fail` for flags that do not fit together. */
-export function remoteInputs(
+export const remoteCredentialsOption = (): Option =>
+  createOption('--remote-credentials <file>', 'JSON file with credentials for the hosts of scenes');
+
+/**
+ * The inputs of the job: with `--from-stac`, some flags describe the search. Calls `fail` for flags that do not fit together. Throws
+ * TW_CLI_BAD_ITEM for a file without Items.
+ */
+export async function remoteInputs(
   flags: RemoteFlags,
   options: Record<string, unknown>,
   fail: (text: string) => never,
-): Partial<IngestInputs> {
+): Promise<Partial<IngestInputs>> {
   const { fromStac, into, filter, maxCloud, limit } = flags;
   const { bands } = options;
   if (fromStac === undefined) {
@@ -68,11 +81,23 @@ export function remoteInputs(
     ...others,
     collection: into,
     stac: {
-      url: fromStac,
+      ...(isRemoteAddress(fromStac) ? { url: fromStac } : { items: await readItems(fromStac) }),
       ...(collection !== undefined && { collections: String(collection).split(',') }),
       ...(datetime !== undefined && { datetime: String(datetime) }),
       ...(bands !== undefined && { assets: bands as string[] }),
       ...{ filter, maxCloud, limit },
     },
   };
+}
+
+/** Reads the Items of a file with an Item or an ItemCollection. */
+async function readItems(path: string): Promise<Record<string, unknown>[]> {
+  try {
+    const document = parseJson(await readFile(path, 'utf8')) as Record<string, unknown> | null;
+    if (document?.type === 'Feature') return [document];
+    if (document?.type === 'FeatureCollection' && Array.isArray(document.features)) return document.features;
+  } catch (error) {
+    throw notItems.because(error, path, messageOf(error));
+  }
+  throw notItems(path, 'it is neither a STAC Item nor an ItemCollection');
 }

@@ -20,13 +20,14 @@ import {
   withResources,
 } from '../options/index.js';
 import { logToStderr, printJson } from '../output/index.js';
-import { appendList } from './ingest-remote-options.js';
+import { appendList, remoteCredentialsOption } from './ingest-remote-options.js';
 
 interface ServeFlags extends CommonOptions, Omit<NodeConfig, 'cluster'> {
   host: string;
   port: number;
   allowFolder: string[];
   allowHost: string[];
+  remoteCredentials?: string;
   store?: string;
   etcd?: string;
   clusterName: string;
@@ -155,6 +156,7 @@ export function serveCommand(): Command {
     )
       .argParser(appendList)
       .default([], 'none'),
+    remoteCredentialsOption(),
     createOption('--max-upload <size>', 'maximum size of an uploaded file', parseBytesOption).default(
       20e9,
       '20GB',

@@ -1,6 +1,6 @@
 /** Inputs, results and context of the ingest process. */
 import type { IngestMetrics } from '../../metrics/index.js';
-import type { HostPolicy } from '../../remote/index.js';
+import type { RemoteAccess } from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
 import type { IngestPool } from '../cut/index.js';
 import type { IngestOptions } from '../ingest-options.js';
@@ -9,7 +9,7 @@ import type { SceneResult } from './ingest-scene.js';
 import type { StacSource } from './remote-scenes.js';
 
 export interface IngestInputs extends IngestOptions {
-  /** Files or folders on the disk of the node. */
+  /** Files or folders on the disk of the node, and addresses of single files: `https://...` and `s3://...`. */
   paths?: string[];
   /** Scenes of a remote catalog; `bbox` selects both scenes and cells. */
   stac?: StacSource;
@@ -41,8 +41,8 @@ export interface IngestProcessContext {
   metrics?: IngestMetrics;
   /** Real paths of the folders that users other than the owner of the node may have read; none by default. */
   allowedFolders?: string[];
-  /** Hosts that scenes may be fetched from; none by default. */
-  hosts?: HostPolicy;
+  /** Hosts that scenes may be fetched from, none by default, and credentials for them. */
+  remote?: RemoteAccess;
 }
 
 /** Options that affect the tiles, without the inputs. */

@@ -6,9 +6,10 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
-import { type HostPolicy, type RemoteItem, withoutSecrets } from '../../remote/index.js';
+import { type RemoteAccess, withoutSecrets } from '../../remote/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
+import { isRemoteAddress } from '../../utils/remote-address.js';
 import type { SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed, outsideRegion } from '../errors.js';
 import { checkNamePattern } from '../formats/name-pattern/index.js';
@@ -23,7 +24,7 @@ import {
   unpackArchive,
 } from '../inputs/index.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
-import { planFetch, type RemoteSource } from '../remote/index.js';
+import type { RemoteSource } from '../remote/index.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
 import { DuplicateSceneGuard } from './ingest-duplicate-scenes.js';
 import {
@@ -35,13 +36,13 @@ import {
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 import { UserNames } from './ingest-user-names.js';
-import { RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { type OpenScene, RemoteScenes, remoteDigests } from './remote-scenes.js';
 import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
 
-const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
+const NO_ACCESS: RemoteAccess = { policy: { hosts: [], anyPublic: false } };
 
 /** Number of failures that the error of a job lists if all scenes failed. */
 const MAX_REASONS_IN_ERROR = 3;
@@ -58,7 +59,15 @@ interface FoundScene {
   scratch: ScratchFolder | undefined;
 }
 
-/** The files of an archive or of a remote Item while its scenes are in progress. */
+/** A remote file or Item. */
+interface RemoteInput {
+  /** As the user names it. */
+  path: string;
+  /** Opens it, unless it is stored and unchanged. */
+  describe(): Promise<SceneResult | Omit<FoundScene, 'index'>>;
+}
+
+/** The files of an archive or of a remote scene while its scenes are in progress. */
 interface ScratchFolder {
   folder: string;
   scenes: number;
@@ -82,7 +91,8 @@ export class IngestJob {
   /** Collections as they would be after the scenes of a dry run so far. */
   private readonly dryRunCollections = new Map<string, CollectionRecord>();
   private readonly guard: PathGuard | undefined;
-  private readonly remote: RemoteScenes | undefined;
+  private remote: RemoteScenes | undefined;
+  private readonly access: RemoteAccess;
   private readonly userNames = new UserNames();
   private inputs = 0;
   private readonly sceneProgress = new SceneShares();
@@ -96,7 +106,7 @@ export class IngestJob {
       cloudModel,
       metrics,
       allowedFolders = [],
-      hosts = NO_HOSTS,
+      remote = NO_ACCESS,
     }: IngestProcessContext,
     memory: SharedMemory,
     firstSceneLock: FirstSceneLock,
@@ -105,13 +115,13 @@ export class IngestJob {
   ) {
     this.context = { storage, pool, memory, cloudModel, digests: new Map() };
     this.metrics = metrics;
+    this.access = remote;
     this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
-    const { fenced, sentAs, paths = [], stac } = options;
+    const { fenced, sentAs, paths = [] } = options;
     checkNamePattern(options);
     if (options.bbox) checkBbox(options.bbox);
     this.finder = inputFinder(options.namePattern);
     if (fenced) this.guard = new PathGuard(allowedFolders);
-    if (stac) this.remote = new RemoteScenes(storage, hosts, stac, describeOptions(options), job);
     if (sentAs !== undefined)
       for (const path of [paths[0]!, dirname(paths[0]!)]) this.userNames.add(path, sentAs);
   }
@@ -184,13 +194,12 @@ export class IngestJob {
   private async *scenes(): AsyncGenerator<FoundScene> {
     const inputs: string[] = [];
     const { paths = [] } = this.options;
-    for (const path of paths) {
+    for (const path of paths.filter((one) => !isRemoteAddress(one))) {
       const found = await this.recordFailure(path, async () => this.find(await this.resolveAllowed(path)));
       inputs.push(...(found ?? []));
     }
-    const items = (await this.remote?.find()) ?? [];
-    if (this.remote && items.length === 0) this.job.log('warning', 'no Item matches the search');
-    this.inputs = inputs.length + items.length;
+    const remote = await this.remoteInputs();
+    this.inputs = inputs.length + remote.length;
     for (const input of inputs) {
       this.job.signal.throwIfAborted();
       const found = await this.recordFailure(input, () => this.describe(input));
@@ -200,9 +209,9 @@ export class IngestJob {
       const indexes = scenes.map(() => this.sceneProgress.add());
       for (const [i, scene] of scenes.entries()) yield { index: indexes[i]!, scene, scratch };
     }
-    for (const item of items) {
+    for (const { path, describe } of remote) {
       this.job.signal.throwIfAborted();
-      const found = await this.recordFailure(item.url, () => this.describeItem(this.remote!, item));
+      const found = await this.recordFailure(path, describe);
       this.inputsDescribed++;
       const index = this.sceneProgress.add();
       if (found && 'unchanged' in found) this.addResult(index, found);
@@ -210,27 +219,53 @@ export class IngestJob {
     }
   }
 
-  /** Opens the files of a remote Item, unless it is stored and unchanged. */
-  private async describeItem(
+  /** The single files and the Items of the search. */
+  private async remoteInputs(): Promise<RemoteInput[]> {
+    const { paths = [], stac } = this.options;
+    if (!stac && !paths.some(isRemoteAddress)) return [];
+    const { storage } = this.context;
+    const remote = await RemoteScenes.open(
+      this.access,
+      storage,
+      stac,
+      describeOptions(this.options),
+      this.job,
+    );
+    this.remote = remote;
+    const items = await remote.find();
+    if (stac && items.length === 0) this.job.log('warning', 'no Item matches the search');
+    return [
+      ...paths.filter(isRemoteAddress).map((path) => ({
+        path: withoutSecrets(path),
+        describe: async () => this.describeRemote(remote, withoutSecrets(path), await remote.openFile(path)),
+      })),
+      ...items.map((item) => ({
+        path: item.url,
+        describe: async () =>
+          (await remote.unchanged(item)) ??
+          this.describeRemote(remote, item.url, await remote.openItem(item)),
+      })),
+    ];
+  }
+
+  private async describeRemote(
     remote: RemoteScenes,
-    item: RemoteItem,
-  ): Promise<SceneResult | Omit<FoundScene, 'index'>> {
-    const unchanged = await remote.unchanged(item);
-    if (unchanged) return unchanged;
-    const opened = await remote.open(item);
+    path: string,
+    opened: OpenScene,
+  ): Promise<Omit<FoundScene, 'index'>> {
     const scratch = { folder: opened.folder, scenes: 1 };
     this.unpacked.add(scratch);
-    for (const [path, { url }] of opened.files) this.userNames.add(path, withoutSecrets(url));
-    this.userNames.add(opened.folder, item.url);
+    for (const [copy, url] of opened.urls) this.userNames.add(copy, withoutSecrets(url));
+    this.userNames.add(opened.folder, path);
     try {
-      const [scene] = await this.scenesOf(opened.folder, [opened.folder]);
-      for (const [path, digest] of remoteDigests(opened.files)) this.context.digests.set(path, digest);
+      const [scene] = await this.scenesOf(opened.input, [opened.input]);
+      for (const [copy, digest] of remoteDigests(opened.files)) this.context.digests.set(copy, digest);
       return {
-        scene: this.named(scene!, item.url),
+        scene: this.named(scene!, path),
         scratch,
         remote: {
           digest: opened.digest,
-          plan: planFetch,
+          plan: (plan, cells) => remote.plan(opened, plan, cells),
           fetch: (plan, cells) => remote.fetch(opened, plan, cells),
         },
       };

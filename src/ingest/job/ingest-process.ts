@@ -2,6 +2,8 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
+import { withoutSecrets } from '../../remote/index.js';
+import { isRemoteAddress } from '../../utils/remote-address.js';
 import { SharedMemory } from '../cut/index.js';
 import { notRecognised, pathNotAllowed } from '../errors.js';
 import { PathGuard } from '../inputs/index.js';
@@ -18,11 +20,13 @@ const INPUTS = {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
     stac: {
       type: 'object',
-      required: ['url'],
+      oneOf: [{ required: ['url'] }, { required: ['items'] }],
       additionalProperties: false,
-      description: 'Scenes of a STAC API, a static catalog, an ItemCollection or an Item',
+      description:
+        'Scenes of a STAC API, a static catalog, an ItemCollection or an Item at "url", or of "items"',
       properties: {
         url: { type: 'string', minLength: 1, maxLength: 4000 },
+        items: { type: 'array', items: { type: 'object' }, minItems: 1, maxItems: 1000 },
         collections: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 100 },
         datetime: { type: 'string', maxLength: 100 },
         filter: {
@@ -132,7 +136,7 @@ async function isAllowedToRead(
   { allowedFolders = [] }: IngestProcessContext,
 ): Promise<boolean> {
   const fence = new PathGuard(allowedFolders);
-  for (const path of paths) {
+  for (const path of paths.filter((one) => !isRemoteAddress(one))) {
     const real = await fence.resolveAllowed(path).catch((error) => {
       if (!pathNotAllowed.is(error) && !notRecognised.is(error)) throw error;
     });
@@ -143,13 +147,19 @@ async function isAllowedToRead(
 
 /** The inputs of a job that retries the failures of another one; null if there are none. */
 async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
+  const { paths: given = [], stac, ...options } = inputs;
+  const urls = new Map(given.filter(isRemoteAddress).map((path) => [withoutSecrets(path), path]));
   const paths = new Set<string>();
-  for (const { path } of failed) if (!URL.canParse(path)) paths.add(await archiveOf(path));
-  const { paths: _, stac, ...options } = inputs;
+  let hasItems = false;
+  for (const { path } of failed) {
+    const url = urls.get(path);
+    if (url !== undefined) paths.add(url);
+    else if (URL.canParse(path)) hasItems = true;
+    else paths.add(await archiveOf(path));
+  }
+  if (paths.size === 0 && !hasItems) return null;
   // Items that are stored are skipped, so the search is repeated as it is.
-  const isRemote = failed.some(({ path }) => URL.canParse(path));
-  if (paths.size === 0 && !isRemote) return null;
-  return { ...options, ...(paths.size > 0 && { paths: [...paths] }), ...(isRemote && { stac }) };
+  return { ...options, ...(paths.size > 0 && { paths: [...paths] }), ...(hasItems && { stac }) };
 }
 
 /** The archive that a path leads into; otherwise the path itself. */

@@ -1,11 +1,12 @@
-/** The scenes of a STAC catalog on the internet that a job ingests. */
+/** The scenes that a job ingests from hosts on the internet: those of a STAC catalog, and single files. */
 import { rm } from 'node:fs/promises';
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import {
   findItems,
-  type HostPolicy,
-  HttpClient,
+  openRemoteClient,
+  type RemoteAccess,
+  type RemoteClient,
   type RemoteItem,
   type StacQuery,
   withoutSecrets,
@@ -15,6 +16,9 @@ import { slugify } from '../formats/shared/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { isRegionKnown, regionFilter, type ScenePlan } from '../plan/index.js';
 import {
+  type CopyContext,
+  type FetchedFiles,
+  fetchFile,
   fetchItem,
   fetchRanges,
   itemDigest,
@@ -26,41 +30,58 @@ import type { SceneResult } from './ingest-scene.js';
 
 /** A search in a STAC catalog. */
 export interface StacSource extends Omit<StacQuery, 'bbox'> {
-  /** A STAC API, a static catalog, an ItemCollection or an Item. */
-  url: string;
+  /** A STAC API, a static catalog, an ItemCollection or an Item. Either this or `items`. */
+  url?: string;
+  /** Items in place of an address. */
+  items?: Record<string, unknown>[];
   /** Keys or bands of the assets that are read; all with data if absent. */
   assets?: string[];
 }
 
-/** An Item whose files are open. */
-export interface OpenItem {
-  item: RemoteItem;
+/** A scene whose files are open. */
+export interface OpenScene extends FetchedFiles {
+  /** Scratch folder of the files, which the caller removes. */
   folder: string;
-  files: RemoteFiles;
-  digest: string;
+  name: string;
+  /** Of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
+  digest: string | undefined;
 }
 
 export class RemoteScenes {
-  private readonly client: HttpClient;
-
-  constructor(
+  private constructor(
+    private readonly remote: RemoteClient,
     private readonly storage: Storage,
-    policy: HostPolicy,
-    private readonly source: StacSource,
+    private readonly source: StacSource | undefined,
     private readonly options: IngestOptions,
     private readonly job: Pick<JobContext, 'signal' | 'message'>,
-  ) {
-    this.client = new HttpClient(policy);
+  ) {}
+
+  /** Throws TW_REMOTE_CREDENTIALS. */
+  static async open(
+    access: RemoteAccess,
+    storage: Storage,
+    source: StacSource | undefined,
+    options: IngestOptions,
+    job: Pick<JobContext, 'signal' | 'message'>,
+  ): Promise<RemoteScenes> {
+    return new RemoteScenes(await openRemoteClient(access, source?.url), storage, source, options, job);
   }
 
   close(): void {
-    this.client.close();
+    this.remote.client.close();
   }
 
-  find(): Promise<RemoteItem[]> {
-    const { url, assets: _, ...query } = this.source;
-    this.job.message(`searching ${withoutSecrets(url)}`);
-    return findItems(this.client, url, { ...query, bbox: this.options.bbox }, this.job.signal);
+  /** Returns the Items of the search; none without one. */
+  async find(): Promise<RemoteItem[]> {
+    if (!this.source) return [];
+    const { url, items = [], assets: _, ...query } = this.source;
+    if (url !== undefined) this.job.message(`searching ${withoutSecrets(url)}`);
+    return findItems(
+      this.remote.client,
+      url ?? items,
+      { ...query, bbox: this.options.bbox },
+      this.job.signal,
+    );
   }
 
   /** Returns the result of an Item that is already stored with the same options, without a request; undefined for others. */
@@ -70,7 +91,7 @@ export class RemoteScenes {
     const collection = options.collection ?? item.collection;
     const record = collection === undefined ? undefined : await storage.catalogue.collections.get(collection);
     const known = record && (await storage.getScene(record.id, id));
-    if (!known || known.item !== itemDigest(item, options, this.source.assets)) return undefined;
+    if (!known || known.item !== itemDigest(item, options, this.source?.assets)) return undefined;
     const { regions, geocodes, warnings } = known;
     const { bbox } = options;
     if (regions && !(bbox && isRegionKnown(regions, bbox))) return undefined;
@@ -80,34 +101,55 @@ export class RemoteScenes {
     return { id, collection: record.id, tiles: cells.length, unchanged: true, replaced: false, warnings };
   }
 
-  /** Reads the headers of an Item's files into a scratch folder, which the caller removes. */
-  async open(item: RemoteItem): Promise<OpenItem> {
-    const { storage, source, job } = this;
-    const digest = itemDigest(item, this.options, source.assets);
-    job.message(`opening ${item.id}`);
+  /** Reads the headers of an Item's files into a scratch folder. Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_... */
+  async openItem(item: RemoteItem): Promise<OpenScene> {
+    const { options, source, remote } = this;
+    const digest = itemDigest(item, options, source?.assets);
+    const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
+    return this.open(item.id, digest, (context, folder) => fetchItem(context, item, folder, choice));
+  }
+
+  /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
+  openFile(url: string): Promise<OpenScene> {
+    return this.open(withoutSecrets(url), undefined, (context, folder) => fetchFile(context, url, folder));
+  }
+
+  private async open(
+    name: string,
+    digest: string | undefined,
+    fetch: (context: CopyContext, folder: string) => Promise<FetchedFiles>,
+  ): Promise<OpenScene> {
+    const { storage, job } = this;
+    job.message(`opening ${name}`);
     const folder = await storage.scratch.make('remote');
+    const context = {
+      client: this.remote.client,
+      checkSpace: (bytes: number) => storage.reserve.check(bytes),
+      signal: job.signal,
+    };
     try {
-      const fetched = await fetchItem(this.client, item, {
-        folder,
-        assets: source.assets,
-        signal: job.signal,
-      });
-      return { item, digest, ...fetched };
+      return { name, digest, folder, ...(await fetch(context, folder)) };
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
     }
   }
 
+  /** Requests and bytes that `fetch` needs. */
+  plan({ files }: OpenScene, plan: ScenePlan, cells: string[]): { requests: number; bytes: number } {
+    const { requests, bytes } = planFetch(plan, cells, files);
+    return { requests, bytes };
+  }
+
   /** Returns the plan of a scene whose files hold the pixels of the cells. Throws TW_STORAGE_DISK_LOW and TW_REMOTE_... */
-  async fetch({ item, files }: OpenItem, plan: ScenePlan, cells: string[]): Promise<ScenePlan> {
-    const parts = planFetch(plan, cells);
+  async fetch({ name, files }: OpenScene, plan: ScenePlan, cells: string[]): Promise<ScenePlan> {
+    const parts = planFetch(plan, cells, files);
     await this.storage.reserve.check(parts.bytes);
     const total = (parts.bytes / 1e6).toFixed(1);
     let bytes = 0;
     await fetchRanges(parts, files, (more) => {
       bytes += more;
-      this.job.message(`${item.id}: fetched ${(bytes / 1e6).toFixed(1)} of ${total} MB`);
+      this.job.message(`${name}: fetched ${(bytes / 1e6).toFixed(1)} of ${total} MB`);
     });
     return { ...plan, scene: withFetchedBlocks(plan.scene, parts) };
   }

@@ -6,7 +6,18 @@ export interface ChosenAsset {
   key: string;
   /** Absolute address. */
   url: string;
+  /** Of the file's name, by its format. */
+  extension: Extension;
   asset: Record<string, unknown>;
+}
+
+type Extension = 'tif' | 'jp2';
+
+export interface AssetChoice {
+  /** Keys of assets, or names or common names of their bands, in any case; all with data if absent. */
+  names?: readonly string[];
+  /** True for an address in S3 that is read rather than the one over HTTP. */
+  prefersS3?(address: string): boolean;
 }
 
 /** Roles of assets that show data again, or describe it. */
@@ -17,19 +28,23 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /**
- * Returns the GeoTIFFs with the given names: keys of assets, or names or common names of their bands, in any case. Without names, all
- * GeoTIFFs with data. Throws TW_INGEST_MISSING_ASSET and TW_INGEST_NO_READABLE_ASSET.
+ * Returns the GeoTIFFs and JPEG 2000 files with the given names, or all with data; of two formats of the same data, the GeoTIFF. Throws
+ * TW_INGEST_MISSING_ASSET and TW_INGEST_NO_READABLE_ASSET.
  */
-export function chooseAssets({ id, url, document }: RemoteItem, names?: readonly string[]): ChosenAsset[] {
+export function chooseAssets(item: RemoteItem, { names, prefersS3 }: AssetChoice = {}): ChosenAsset[] {
+  const { id, url, document } = item;
   const assets = Object.entries(isObject(document.assets) ? document.assets : {}).flatMap(([key, asset]) => {
-    const address = isObject(asset) ? addressOf(asset, url) : undefined;
-    return isObject(asset) && address !== undefined && isGeotiff(asset, address)
-      ? [{ key, url: address, asset }]
+    const address = isObject(asset) ? addressOf(asset, url, prefersS3) : undefined;
+    const extension = address !== undefined && isObject(asset) ? extensionOf(asset, address) : undefined;
+    return isObject(asset) && address !== undefined && extension
+      ? [{ key, url: address, extension, asset }]
       : [];
   });
+  // Parts of a GeoTIFF can be read; a JPEG 2000 file is downloaded as a whole.
+  const [tiffs, others] = [assets.filter(isTiff), assets.filter((one) => !isTiff(one))];
   if (names) {
     const chosen = names.map((name) => {
-      const found = assets.find((one) =>
+      const found = [...tiffs, ...others].find((one) =>
         namesOf(one).some((own) => own.toLowerCase() === name.toLowerCase()),
       );
       if (found) return found;
@@ -37,10 +52,13 @@ export function chooseAssets({ id, url, document }: RemoteItem, names?: readonly
     });
     return [...new Set(chosen)];
   }
-  const data = assets.filter(({ asset }) => isData(asset));
-  if (data.length === 0) throw noReadableAsset(url, id);
-  return data;
+  const data = tiffs.filter(isData);
+  const found = data.length > 0 ? data : others.filter(isData);
+  if (found.length === 0) throw noReadableAsset(url, id);
+  return found;
 }
+
+const isTiff = ({ extension }: ChosenAsset) => extension === 'tif';
 
 /** The key first, then the bands in the forms of STAC 1.1 and 1.0. */
 function namesOf({ key, asset }: ChosenAsset): string[] {
@@ -57,25 +75,31 @@ function namesOf({ key, asset }: ChosenAsset): string[] {
   ];
 }
 
-function isData({ roles }: Record<string, unknown>): boolean {
+function isData({ asset: { roles } }: ChosenAsset): boolean {
   const said = Array.isArray(roles) ? roles.map(String) : [];
   return said.includes('data') || !said.some((role) => NOT_DATA.has(role));
 }
 
-function isGeotiff({ type }: Record<string, unknown>, url: string): boolean {
-  const said = textOf(type);
-  return said === undefined
-    ? /\.tiff?$/i.test(new URL(url).pathname)
-    : /^image\/(tiff|vnd\.stac\.geotiff)/.test(said);
+function extensionOf({ type }: Record<string, unknown>, url: string): Extension | undefined {
+  const said = textOf(type) ?? '';
+  const { pathname } = new URL(url);
+  if (said === '' ? /\.tiff?$/i.test(pathname) : /^image\/(tiff|vnd\.stac\.geotiff)/.test(said)) return 'tif';
+  return (said === '' ? /\.jp2$/i.test(pathname) : /^image\/jp2/.test(said)) ? 'jp2' : undefined;
 }
 
-/** The address over HTTP, which is the href of an asset or one of its alternates (Alternate Assets extension). */
-function addressOf({ href, alternate }: Record<string, unknown>, base: string): string | undefined {
+/** The address of an asset: its href or one of its alternates (Alternate Assets extension), those over HTTP first. */
+function addressOf(
+  { href, alternate }: Record<string, unknown>,
+  base: string,
+  prefersS3: AssetChoice['prefersS3'] = () => false,
+): string | undefined {
   const alternates = isObject(alternate)
     ? Object.values(alternate).map((one) => (isObject(one) ? one.href : undefined))
     : [];
   const given = [href, ...alternates]
     .flatMap((text) => textOf(text) ?? [])
-    .filter((text) => URL.canParse(text, base));
-  return given.map((text) => new URL(text, base).href).find((text) => /^https?:/.test(text));
+    .filter((text) => URL.canParse(text, base))
+    .map((text) => new URL(text, base).href);
+  const objects = given.filter((text) => text.startsWith('s3:'));
+  return objects.find(prefersS3) ?? given.find((text) => /^https?:/.test(text)) ?? objects[0];
 }

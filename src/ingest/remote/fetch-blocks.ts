@@ -4,7 +4,8 @@ import { blocksOfWindow, isTiff, type RasterHeader, withOnlyBlocks } from '../..
 import { type ByteRange, mergeRanges } from '../../remote/index.js';
 import type { Scene } from '../ingest-scene-description.js';
 import { type ScenePlan, sourceWindowForCell } from '../plan/index.js';
-import { type RemoteFiles, writeFully } from './fetch-item.js';
+import type { RemoteFiles } from './fetch-item.js';
+import { writeFully } from './open-remote-copy.js';
 
 /** The blocks that are needed of each raster. An image and the mask in the same file are two rasters. */
 type NeededBlocks = Map<RasterHeader['blocks'], { header: RasterHeader; blocks: Set<number> }>;
@@ -18,11 +19,15 @@ export interface FetchPlan {
   bytes: number;
 }
 
-/** Plans which parts of the files are read for some cells. */
-export function planFetch({ scene, grid }: ScenePlan, cells: string[]): FetchPlan {
+/** Plans which parts of the files are read for some cells: blocks of a GeoTIFF, and all of a file in another format. */
+export function planFetch({ scene, grid }: ScenePlan, cells: string[], files: RemoteFiles): FetchPlan {
   const needed: NeededBlocks = new Map();
+  const whole = new Set<string>();
   const add = (header: RasterHeader, bands: number[], window: Parameters<typeof blocksOfWindow>[2]) => {
-    if (!isTiff(header)) return;
+    if (!isTiff(header)) {
+      whole.add(header.path);
+      return;
+    }
     const known = needed.get(header.blocks) ?? { header, blocks: new Set() };
     needed.set(header.blocks, known);
     for (const block of blocksOfWindow(header, bands, window)) known.blocks.add(block);
@@ -38,13 +43,18 @@ export function planFetch({ scene, grid }: ScenePlan, cells: string[]): FetchPla
       }
     }
   const ranges = new Map<string, ByteRange[]>();
+  for (const path of whole) {
+    const file = files.get(path);
+    if (file) ranges.set(path, file.wholeRanges());
+  }
   for (const { header, blocks } of needed.values()) {
-    if (!isTiff(header)) continue;
+    // Files without parts to be read are complete.
+    if (!isTiff(header) || !files.has(header.path)) continue;
     const { offsets, byteCounts } = header.blocks;
     const own = [...blocks].map((i) => ({ offset: offsets[i]!, bytes: byteCounts[i]! }));
     ranges.set(header.path, [...(ranges.get(header.path) ?? []), ...own]);
   }
-  for (const [path, blocks] of ranges) ranges.set(path, mergeRanges(blocks));
+  for (const [path, parts] of ranges) ranges.set(path, mergeRanges(parts));
   const all = [...ranges.values()].flat();
   return { needed, ranges, requests: all.length, bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
 }

@@ -1,91 +1,71 @@
-/**
- * Fetches the headers of the files of a STAC Item into a folder that ingest reads like an Item on the disk. Each file has the size of the
- * remote one and holes in place of the bytes that were not read, so that all offsets in it are right.
- */
-import { type FileHandle, open, writeFile } from 'node:fs/promises';
+/** Makes copies of the files of a STAC Item, or of a single file, in a folder that ingest reads like one on the disk. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import { readTiffFrom } from '../../raster/index.js';
-import { type HttpClient, RemoteFile, type RemoteItem, withoutSecrets } from '../../remote/index.js';
-import { chooseAssets } from './choose-item-assets.js';
+import type { RemoteFile, RemoteItem } from '../../remote/index.js';
+import { type AssetChoice, chooseAssets } from './choose-item-assets.js';
+import { type CopyContext, openRemoteCopy } from './open-remote-copy.js';
 
-/** The files of an Item by the path of their copies. */
+/** Files whose parts are still to be read, by the path of their copies. */
 export type RemoteFiles = Map<string, RemoteFile>;
 
 const CONCURRENCY = 8;
 
-export interface FetchedItem {
-  folder: string;
+export interface FetchedFiles {
+  /** What is ingested: a folder with an Item, or a file. */
+  input: string;
   files: RemoteFiles;
+  /** Addresses of all files by the path of their copies. */
+  urls: Map<string, string>;
 }
 
-/** `assets`: see `chooseAssets`. Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_MISSING_ASSET. */
+/** Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_MISSING_ASSET. */
 export async function fetchItem(
-  client: HttpClient,
+  context: CopyContext,
   item: RemoteItem,
-  { folder, assets, signal }: { folder: string; assets?: readonly string[]; signal?: AbortSignal },
-): Promise<FetchedItem> {
-  const chosen = chooseAssets(item, assets);
-  const files: RemoteFiles = new Map();
-  await mapConcurrent([...chosen.entries()], CONCURRENCY, async ([i, { url }]) => {
-    const path = join(folder, localName(i));
-    files.set(path, await fetchHeader(client, url, path, signal));
-  });
-  const local = chosen.map(({ key, asset }, i) => [key, { ...asset, href: `./${localName(i)}` }]);
+  folder: string,
+  choice: AssetChoice,
+): Promise<FetchedFiles> {
+  const chosen = chooseAssets(item, choice);
+  const urls = new Map(chosen.map(({ url, extension }, i) => [join(folder, localName(i, extension)), url]));
+  const files = await fetchAll(context, urls);
+  const local = chosen.map(({ key, asset, extension }, i) => [
+    key,
+    { ...asset, href: `./${localName(i, extension)}` },
+  ]);
   const document = {
     ...{ type: 'Feature', stac_version: '1.0.0', ...item.document },
     links: [],
     assets: Object.fromEntries(local),
   };
   await writeFile(join(folder, 'item.json'), JSON.stringify(document));
-  return { folder, files };
+  return { input: folder, files, urls };
 }
 
-/** Products are recognised by the names of their files, which must not happen here. */
-const localName = (index: number) => `asset-${index}.tif`;
-
-/** Reads what opening the file needs, and writes it to the same place of the copy. */
-async function fetchHeader(
-  client: HttpClient,
-  url: string,
-  path: string,
-  signal?: AbortSignal,
-): Promise<RemoteFile> {
-  const file = await RemoteFile.open(client, url, signal);
-  const copy = await open(path, 'wx');
-  try {
-    await copy.truncate(file.size);
-    await writeFully(copy, file.start, 0);
-    const handle = headerReader(file, copy);
-    await readTiffFrom({ path: withoutSecrets(url), size: file.size, start: file.start, handle });
-    return file;
-  } finally {
-    await copy.close();
-  }
+/** Fetches a file that no Item describes. Its name stays, because formats are recognised by it. Throws as `fetchItem` does. */
+export async function fetchFile(context: CopyContext, url: string, folder: string): Promise<FetchedFiles> {
+  const input = join(folder, fileName(url));
+  const urls = new Map([[input, url]]);
+  return { input, files: await fetchAll(context, urls), urls };
 }
 
-/** Reads parts of a remote file that lie in a header, a few of them ahead, and copies them. */
-function headerReader(file: RemoteFile, copy: FileHandle) {
-  const known: { offset: number; data: Buffer }[] = [{ offset: 0, data: file.start }];
-  const find = (from: number, length: number) =>
-    known.find(({ offset, data }) => from >= offset && from + length <= offset + data.length);
-  return {
-    async read(into: Uint8Array, at: number, length: number, position: number) {
-      let part = find(position, length);
-      if (!part) {
-        part = await file.readAhead({ offset: position, bytes: length });
-        known.push(part);
-        await writeFully(copy, part.data, part.offset);
-      }
-      into.set(part.data.subarray(position - part.offset, position - part.offset + length), at);
-      return { bytesRead: length };
-    },
-  };
+async function fetchAll(context: CopyContext, urls: Map<string, string>): Promise<RemoteFiles> {
+  const files: RemoteFiles = new Map();
+  await mapConcurrent([...urls], CONCURRENCY, async ([path, url]) => {
+    const file = await openRemoteCopy(context, url, path);
+    if (file) files.set(path, file);
+  });
+  return files;
 }
 
-export async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
-  }
+/** Products are recognised by the names of their files, which must not happen to the assets of an Item. */
+const localName = (index: number, extension: string) => `asset-${index}.${extension}`;
+
+const MAX_NAME_CHARS = 120;
+
+/** The name at the end of an address, without characters that file systems treat specially. */
+function fileName(url: string): string {
+  const [name = ''] = new URL(url).pathname.split('/').slice(-1);
+  const safe = name.replace(/[^A-Za-z0-9._-]/g, '_').replace(/^\.+/, '');
+  return safe.slice(-MAX_NAME_CHARS) || 'scene.tif';
 }

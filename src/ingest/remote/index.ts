@@ -5,6 +5,7 @@
  */
 
 export { fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';
-export { type FetchedItem, fetchItem, type RemoteFiles } from './fetch-item.js';
+export { type FetchedFiles, fetchFile, fetchItem, type RemoteFiles } from './fetch-item.js';
 export { itemDigest } from './item-digest.js';
+export type { CopyContext } from './open-remote-copy.js';
 export type { RemoteSource } from './remote-source.js';

@@ -10,7 +10,7 @@ const VERSION = 1;
 /** Digest of the Item, the addresses of the chosen assets, and the options that affect tiles. The region does not count. */
 export function itemDigest(item: RemoteItem, options: IngestOptions, assets?: readonly string[]): string {
   const { bbox: _, dryRun: __, ...others } = options;
-  const files = chooseAssets(item, assets).map(({ key, url, asset }) => [
+  const files = chooseAssets(item, { names: assets }).map(({ key, url, asset }) => [
     key,
     withoutSecrets(url),
     asset['file:checksum'],

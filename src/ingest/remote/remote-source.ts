@@ -3,7 +3,7 @@ import type { ScenePlan } from '../plan/index.js';
 
 export interface RemoteSource {
   /** Stored with the scene, see `SceneRecord.item`. */
-  digest: string;
+  digest: string | undefined;
   /** Requests and bytes that `fetch` needs. */
   plan(plan: ScenePlan, cells: string[]): { requests: number; bytes: number };
   /** Returns the plan with files that hold the pixels of the cells. */

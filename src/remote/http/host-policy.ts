@@ -70,6 +70,10 @@ const portOf = ({ port, protocol }: URL) => port || DEFAULT_PORTS[protocol]!;
 
 const hostOf = (url: URL) => (url.port === '' ? url.hostname : `${url.hostname}:${url.port}`);
 
+/** True if the host of an address is `host`, `host:port` or below `*.domain`. */
+export const matchesHost = (pattern: string, url: URL): boolean =>
+  isHost(pattern, url) || isBelow(pattern, url);
+
 function isHost(pattern: string, url: URL): boolean {
   if (pattern.startsWith('*.')) return false;
   if (!URL.canParse(`http://${pattern}`)) return false;

@@ -13,8 +13,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Semaphore } from '../../async/index.js';
 import { TilewrightError } from '../../errors.js';
 import { version } from '../../version.js';
-import { badRemoteUrl, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
+import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
 import { checkUrl, type HostPolicy, publicLookup, withoutSecrets } from './host-policy.js';
+import { NO_CREDENTIALS, type RequestCredentials } from './request-credentials.js';
 import {
   INCOMPLETE,
   isTransientError,
@@ -24,10 +25,13 @@ import {
   parseRetryAfter,
   retryDelayMs,
 } from './retry-policy.js';
+import { SessionCookies } from './session-cookies.js';
 
 /** Concurrent requests to one host. Public archives refuse clients that send many more. */
 const MAX_REQUESTS_PER_HOST = 8;
-const MAX_REDIRECTS = 5;
+/** A login redirects to another host and back, and then to the file. */
+const MAX_REDIRECTS = 8;
+const SEE_OTHER = 303;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A connection that delivers no byte for this long is given up. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -42,7 +46,18 @@ export interface RemoteRequest {
   maxBytes: number;
   /** Statuses that are returned and not thrown, in addition to 200. */
   accept?: readonly number[];
+  /** True for files: a web page is refused with TW_REMOTE_LOGIN. */
+  isFile?: boolean;
+  /** Gets the bytes of an answer with status 200, whose `body` is then empty. */
+  sink?: BodySink;
   signal?: AbortSignal;
+}
+
+/** Takes a long answer piece by piece. */
+export interface BodySink {
+  /** Called before the first byte of each attempt. `bytes`: the announced length. */
+  start(bytes: number | undefined): Promise<void>;
+  write(chunk: Buffer): Promise<void>;
 }
 
 export interface RemoteResponse {
@@ -68,24 +83,36 @@ export class HttpClient {
     'https:': new HttpsAgent({ keepAlive: true }),
   };
 
-  constructor(private readonly policy: HostPolicy) {}
+  private readonly cookies = new SessionCookies();
+
+  constructor(
+    private readonly policy: HostPolicy,
+    private readonly credentials: RequestCredentials = NO_CREDENTIALS,
+  ) {}
 
   close(): void {
     for (const agent of Object.values(this.agents)) agent.destroy();
+    this.credentials.close();
   }
 
-  /** Sends a request. Repeats it after transient errors and follows redirects. Throws TW_REMOTE_... and the reason of the signal. */
-  async request(address: string, request: RemoteRequest): Promise<RemoteResponse> {
-    const { accept = [] } = request;
-    let url = address;
+  /**
+   * Sends a request to an address over HTTP, or for an object `s3://bucket/key`. Repeats it after transient errors and follows redirects.
+   * Throws TW_REMOTE_... and the reason of the signal.
+   */
+  async request(address: string, given: RemoteRequest): Promise<RemoteResponse> {
+    const { accept = [] } = given;
+    let at = address;
+    let request = given;
     for (let redirects = 0; ; redirects++) {
-      const response = await this.requestOne(url, request);
+      const { url, ...response } = await this.requestOne(at, request);
       const { status, headers, body } = response;
       const { location } = headers;
       if (status >= 300 && status < 400 && location !== undefined && !accept.includes(status)) {
         if (redirects === MAX_REDIRECTS)
           throw badRemoteUrl(withoutSecrets(address), 'it is redirected too often');
-        url = new URL(location, url).href;
+        this.cookies.add(url, headers['set-cookie']);
+        at = redirectTarget(location, url);
+        if (status === SEE_OTHER) request = { ...request, method: 'GET', body: undefined };
         continue;
       }
       if (status === 200 || accept.includes(status)) return response;
@@ -93,18 +120,25 @@ export class HttpClient {
     }
   }
 
-  private async requestOne(address: string, request: RemoteRequest): Promise<RemoteResponse> {
-    const { url, isNamed } = checkUrl(address, this.policy);
-    const host = this.hostOf(url);
-    const { signal } = request;
+  private async requestOne(address: string, request: RemoteRequest): Promise<RemoteResponse & { url: URL }> {
+    const { method = 'GET', signal } = request;
+    let isRenewed = false;
     for (let attempt = 0; ; attempt++) {
       let delay = retryDelayMs(attempt, Math.random());
       try {
+        const authorized = await this.credentials.authorize(address, method, signal);
+        const { url, isNamed } = checkUrl(authorized.url, this.policy);
+        const host = this.hostOf(url);
         const response = await host.permits.run(async () => {
           await pauseUntil(host.pausedUntil, signal);
-          return this.send(url, isNamed, request);
+          const own = { ...request.headers, ...this.cookies.headersFor(url), ...authorized.headers };
+          return { url, ...(await this.send(url, isNamed, { ...request, headers: own })) };
         }, signal);
         const { status, headers } = response;
+        if (!isRenewed && this.credentials.renew(address, response)) {
+          isRenewed = true;
+          continue;
+        }
         if (!isTransientStatus(status) || attempt + 1 >= MAX_ATTEMPTS) return response;
         const asked = parseRetryAfter(headers['retry-after'], Date.now());
         if (asked !== undefined && asked > MAX_RETRY_AFTER_MS) return response;
@@ -114,7 +148,7 @@ export class HttpClient {
         signal?.throwIfAborted();
         if (error instanceof TilewrightError) throw error;
         if (!isTransientError(error) || attempt + 1 >= MAX_ATTEMPTS)
-          throw remoteUnreachable.because(error, withoutSecrets(url), error);
+          throw remoteUnreachable.because(error, withoutSecrets(address), error);
       }
       await sleep(delay, undefined, { signal });
     }
@@ -127,7 +161,7 @@ export class HttpClient {
   }
 
   private send(url: URL, isNamed: boolean, given: RemoteRequest): Promise<RemoteResponse> {
-    const { method = 'GET', body, headers, maxBytes, signal } = given;
+    const { method = 'GET', body, headers, signal } = given;
     return new Promise((resolve, reject) => {
       const isTls = url.protocol === 'https:';
       const options = {
@@ -142,7 +176,7 @@ export class HttpClient {
         },
       };
       const sent = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
-        readBody(answer, withoutSecrets(url), maxBytes).then(
+        readBody(answer, withoutSecrets(url), given).then(
           (bytes) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes }),
           reject,
         );
@@ -165,20 +199,37 @@ export class HttpClient {
   }
 }
 
+function redirectTarget(location: string, url: URL): string {
+  if (URL.canParse(location, url.href)) return new URL(location, url).href;
+  throw badRemoteUrl(withoutSecrets(url), `it is redirected to "${location.slice(0, 100)}"`);
+}
+
 async function pauseUntil(time: number, signal?: AbortSignal): Promise<void> {
   const wait = time - Date.now();
   if (wait > 0) await sleep(wait, undefined, { signal });
 }
 
-async function readBody(answer: IncomingMessage, url: string, maxBytes: number): Promise<Buffer> {
+async function readBody(
+  answer: IncomingMessage,
+  url: string,
+  { maxBytes, isFile, sink }: RemoteRequest,
+): Promise<Buffer> {
+  const { statusCode, headers } = answer;
+  if (isFile && statusCode === 200 && headers['content-type']?.startsWith('text/html')) {
+    answer.destroy();
+    throw loginPage(url);
+  }
+  const wanted = Number(headers['content-length'] ?? Number.NaN);
   const chunks: Buffer[] = [];
+  const into = statusCode === 200 ? sink : undefined;
+  await into?.start(Number.isFinite(wanted) ? wanted : undefined);
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > maxBytes) throw remoteTooLarge(url, maxBytes);
-    chunks.push(chunk);
+    if (into) await into.write(chunk);
+    else chunks.push(chunk);
   }
-  const wanted = Number(answer.headers['content-length']);
   if (Number.isFinite(wanted) && bytes < wanted)
     throw Object.assign(new Error(`the answer ended after ${bytes} of ${wanted} bytes`), {
       code: INCOMPLETE,

@@ -10,7 +10,9 @@ const START_BYTES = 32_768;
 /** Later reads of a header read this much, as the lists of blocks lie one after the other. */
 const READ_AHEAD_BYTES = 131_072;
 
-/** Concurrent requests for parts of one file. */
+/** Requests for a whole file read this much each, so that a failed one repeats little. */
+const WHOLE_RANGE_BYTES = 8 << 20;
+
 const PARTS = 206;
 const FAILED_PRECONDITION = 412;
 const NOT_SATISFIABLE = 416;
@@ -38,6 +40,7 @@ export class RemoteFile {
         headers: { range: `bytes=0-${START_BYTES - 1}` },
         maxBytes: START_BYTES,
         accept: [PARTS],
+        isFile: true,
         signal,
       })
       .catch((error) => {
@@ -49,6 +52,15 @@ export class RemoteFile {
     const { size } = checkRange(url, { offset: 0, bytes: START_BYTES }, answer);
     const { etag, 'last-modified': changed } = headers;
     return new RemoteFile(client, url, size, etag ?? changed, body, signal);
+  }
+
+  /** Ranges of the whole file. */
+  wholeRanges(): ByteRange[] {
+    const count = Math.ceil(this.size / WHOLE_RANGE_BYTES);
+    return Array.from({ length: count }, (_, i) => ({
+      offset: i * WHOLE_RANGE_BYTES,
+      bytes: Math.min(WHOLE_RANGE_BYTES, this.size - i * WHOLE_RANGE_BYTES),
+    }));
   }
 
   /** Reads parts, with a request for each, and gives their bytes to `take` in any order. `mergeRanges` makes them few. */

@@ -19,19 +19,21 @@ import { walkCatalog } from './walk-stac-catalog.js';
 export const MAX_ITEMS_WITHOUT_LIMIT = 1000;
 
 /**
- * Returns the Items, each once: of those with the same collection and id, the latest by `updated`. Reads all pages before it returns,
+ * `source`: an address, or Items. Returns the Items, each once: of those with the same collection and id, the latest by `updated`. Reads all pages before it returns,
  * because searches of archives expire. Throws TW_STAC_..., TW_REMOTE_... and the errors of `parseDatetime`.
  */
 export async function findItems(
   client: HttpClient,
-  url: string,
+  source: string | readonly JsonObject[],
   query: StacQuery,
   signal?: AbortSignal,
 ): Promise<RemoteItem[]> {
   const matches = itemMatcher(query);
   const { limit } = query;
   const found = new Map<string, RemoteItem>();
-  for await (const { items, matched } of pagesOf(client, url, query, signal)) {
+  for await (const { items, matched } of typeof source === 'string'
+    ? pagesOf(client, source, query, signal)
+    : givenItems(source)) {
     if (limit === undefined && matched !== undefined && matched > MAX_ITEMS_WITHOUT_LIMIT)
       throw tooManyItems(matched, MAX_ITEMS_WITHOUT_LIMIT);
     for (const item of items.filter(matches)) {
@@ -44,6 +46,13 @@ export async function findItems(
       throw tooManyItems(matched, MAX_ITEMS_WITHOUT_LIMIT);
   }
   return [...found.values()].slice(0, limit);
+}
+
+/** Relative addresses in these Items lead to files that cannot be fetched. */
+const NO_ADDRESS = 'file:///';
+
+function givenItems(items: readonly JsonObject[]): ItemPage[] {
+  return [{ items: items.map((item) => itemOf(item, NO_ADDRESS)) }];
 }
 
 async function* pagesOf(

@@ -8,6 +8,10 @@ export type JsonObject = Record<string, unknown>;
 /** Limits of one document, bytes. A page of 100 Items of Sentinel-2 has 3 MB. */
 const MAX_DOCUMENT_BYTES = 20e6;
 
+/** Headers that belong to a connection, which an archive must not set. */
+const CONNECTION_HEADER =
+  /^(host|connection|cookie|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/i;
+
 export interface StacLink {
   rel: string;
   href: string;
@@ -82,7 +86,7 @@ export function linksOf({ links }: JsonObject, url: string): StacLink[] {
     const headers = isObject(link.headers)
       ? Object.fromEntries(
           Object.entries(link.headers).flatMap(([name, value]) =>
-            typeof value === 'string' ? [[name, value]] : [],
+            typeof value === 'string' && !CONNECTION_HEADER.test(name) ? [[name, value]] : [],
           ),
         )
       : undefined;

@@ -8,6 +8,7 @@ import type { Process } from '../../../jobs/index.js';
 import { checkBbox } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { documented } from '../../../utils/json-schema.js';
+import { isRemoteAddress } from '../../../utils/remote-address.js';
 import type { RouteGroup, Services } from '../../api-services.js';
 import { badRequest, outsideFolder } from '../../errors.js';
 import { closedObject, describeWithTag } from '../../schemas/index.js';
@@ -191,6 +192,8 @@ function bandNumbers(text: string): Record<string, number> {
  * the route reveals nothing about the disk.
  */
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
+  // The policy of hosts decides on addresses.
+  if (isRemoteAddress(href)) return href;
   const path = pathOf(href);
   if (isOwner) return path;
   if (!isAbsolute(path)) throw outsideFolder(href);

@@ -1,0 +1,98 @@
+/**
+ * Makes a local copy of a remote raster that can be opened. The copy has the size of the remote file, and holes in place of the bytes that
+ * were not read, so that all offsets in it are right. Files of hosts that cannot send parts are downloaded as a whole.
+ */
+import { type FileHandle, open } from 'node:fs/promises';
+import { readTiffFrom } from '../../raster/index.js';
+import { type HttpClient, noRanges, RemoteFile, withoutSecrets } from '../../remote/index.js';
+
+/** Limit of a file that is downloaded as a whole. The largest scenes in JPEG 2000 have 1 GB. */
+const MAX_WHOLE_BYTES = 8e9;
+
+export interface CopyContext {
+  client: HttpClient;
+  /** Throws if the disk has too little space for so many bytes. */
+  checkSpace(bytes: number): Promise<void>;
+  signal?: AbortSignal;
+}
+
+/** Returns the file whose parts are still to be read; undefined if the copy is complete. Throws TW_REMOTE_... and TW_RASTER_... */
+export async function openRemoteCopy(
+  context: CopyContext,
+  url: string,
+  path: string,
+): Promise<RemoteFile | undefined> {
+  const { client, signal } = context;
+  const copy = await open(path, 'wx');
+  try {
+    const file = await RemoteFile.open(client, url, signal).catch((error) => {
+      if (!noRanges.is(error)) throw error;
+    });
+    if (!file) {
+      await download(context, url, copy);
+      return undefined;
+    }
+    await copy.truncate(file.size);
+    await writeFully(copy, file.start, 0);
+    // GDAL finds what it needs to open other formats in the first bytes.
+    if (isTiffStart(file.start))
+      await readTiffFrom({
+        ...{ path: withoutSecrets(url), size: file.size, start: file.start },
+        handle: headerReader(file, copy),
+      });
+    return file;
+  } finally {
+    await copy.close();
+  }
+}
+
+/** Magic numbers of TIFF and BigTIFF in both byte orders. */
+const TIFF_STARTS = ['49492a00', '4d4d002a', '49492b00', '4d4d002b'];
+
+export const isTiffStart = (bytes: Buffer) => TIFF_STARTS.includes(bytes.toString('hex', 0, 4));
+
+async function download({ client, checkSpace, signal }: CopyContext, url: string, copy: FileHandle) {
+  let position = 0;
+  await client.request(url, {
+    maxBytes: MAX_WHOLE_BYTES,
+    isFile: true,
+    sink: {
+      async start(bytes) {
+        if (bytes !== undefined) await checkSpace(bytes);
+        await copy.truncate(0);
+        position = 0;
+      },
+      async write(chunk) {
+        await writeFully(copy, chunk, position);
+        position += chunk.length;
+      },
+    },
+    signal,
+  });
+}
+
+/** Reads parts of a remote file that lie in a header, a few of them ahead, and copies them. */
+function headerReader(file: RemoteFile, copy: FileHandle) {
+  const known: { offset: number; data: Buffer }[] = [{ offset: 0, data: file.start }];
+  const find = (from: number, length: number) =>
+    known.find(({ offset, data }) => from >= offset && from + length <= offset + data.length);
+  return {
+    async read(into: Uint8Array, at: number, length: number, position: number) {
+      let part = find(position, length);
+      if (!part) {
+        part = await file.readAhead({ offset: position, bytes: length });
+        known.push(part);
+        await writeFully(copy, part.data, part.offset);
+      }
+      into.set(part.data.subarray(position - part.offset, position - part.offset + length), at);
+      return { bytesRead: length };
+    },
+  };
+}
+
+export async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
