@@ -70,8 +70,11 @@ export async function ingestScene(
     const known = await storage.getScene(collection.id, scene.id);
     const wanted = { storage, collection, grid, known, fingerprint, region, cover };
     const { cells, present, replaced, keep, regions } = await pendingCells(wanted);
-    const result = { id: scene.id, collection: collection.id, unchanged: false, replaced, warnings };
-    if (cells.length === 0) return { ...result, tiles: present, unchanged: true };
+    const unchanged = cells.length === 0;
+    const result = { id: scene.id, collection: collection.id, unchanged, replaced, warnings };
+    // An Item can change while its files do not. Its digest is stored, so that the next run does not open the files.
+    const isNewItem = remote?.digest !== undefined && remote.digest !== known?.item;
+    if (unchanged && (dryRun || !isNewItem)) return { ...result, tiles: present };
     if (dryRun) {
       const fetch = remote?.plan(plan, cells);
       return {
@@ -83,7 +86,7 @@ export async function ingestScene(
       };
     }
     hooks.onCells?.(cells.length);
-    const source = (await remote?.fetch(plan, cells)) ?? plan;
+    const source = (!unchanged && (await remote?.fetch(plan, cells))) || plan;
     const write = await storage.beginScene(collection, scene.id, cells, keep);
     try {
       // Another job may have ingested it in the meantime.
@@ -92,9 +95,10 @@ export async function ingestScene(
         await write.abort();
         continue;
       }
-      const tiles = await cutScene(context, source, cells, write, test, compress, hooks);
+      const tiles = unchanged ? [] : await cutScene(context, source, cells, write, test, compress, hooks);
       await hooks.onRead?.();
-      if (tiles.length + present === 0) throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
+      if (!unchanged && tiles.length + present === 0)
+        throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
       const item = remote?.digest;
       await write.commit({ fingerprint, start, end, platform, warnings, regions, item }, tiles);
       return { ...result, tiles: present + tiles.length };

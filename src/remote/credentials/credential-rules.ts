@@ -84,7 +84,7 @@ const SCHEMA = {
         type: 'object',
         required: ['buckets'],
         additionalProperties: false,
-        dependentRequired: { accessKeyId: ['secretAccessKey'], secretAccessKey: ['accessKeyId'] },
+        dependencies: { accessKeyId: ['secretAccessKey'], secretAccessKey: ['accessKeyId'] },
         properties: {
           ...{ buckets: names, endpoint: text, region: text, accessKeyId: text, secretAccessKey: text },
           ...{ sessionToken: text, profile: text },

@@ -1,0 +1,165 @@
+/** Remote files of other kinds: JPEG 2000, hosts without ranges, single files, and Items that a request holds. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Bbox } from '../../src/grid/index.js';
+import type { TilewrightNode } from '../../src/node.js';
+import { hasGdal } from '../support/gdal.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import type { Fault } from '../support/range-server.js';
+import { remoteCatalog } from '../support/remote-catalog.js';
+import { runRequest } from '../support/run-job.js';
+import { tempFolder } from '../support/temp.js';
+
+const REGION: Bbox = [15.03, 47.75, 15.12, 47.8];
+const OPTIONS = { bbox: REGION, precision: 5 };
+
+async function setUp(t: TestContext) {
+  const catalog = await remoteCatalog(t);
+  const hosts = { hosts: [catalog.server.host], anyPublic: false };
+  const node = await testNode(t, join(await tempFolder(t), 'data'), { hosts });
+  const local = await testNode(t, join(await tempFolder(t), 'local'), { hosts });
+  return { ...catalog, node, local };
+}
+
+async function contents(node: TilewrightNode) {
+  return (await tilesOf(node))
+    .map(({ id, coverage, cloudCover, groups }) => ({ id, coverage, cloudCover, groups }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+async function isSame(node: TilewrightNode, local: TilewrightNode) {
+  const found = await contents(node);
+  assert.ok(found.length > 0);
+  assert.deepEqual(found, await contents(local));
+  assert.deepEqual(await readdir(join(node.storage.dir, 'scratch')), []);
+}
+
+/** Answers requests for files as a host that knows no ranges. */
+const withoutRanges =
+  (folder: string): Fault =>
+  async ({ url = '' }, response, seen) => {
+    if (!url.endsWith('.tif')) return false;
+    assert.ok(seen);
+    response.writeHead(200, { 'content-type': 'image/tiff' }).end(await readFile(join(folder, url)));
+    return true;
+  };
+
+test('files of a host without ranges are downloaded once, as a whole', async (t) => {
+  const { node, local, server, folder, api } = await setUp(t);
+  server.fault = withoutRanges(folder);
+  const { failed } = await ingest(node, { stac: { url: api }, ...OPTIONS });
+  assert.deepEqual(failed, []);
+  const files = server.requests.filter(({ path }) => path.endsWith('.tif'));
+  // One request finds that the host sends the whole file.
+  assert.equal(files.length, 2 * 3);
+  await ingest(local, { href: join(folder, 'a'), ...OPTIONS });
+  await isSame(node, local);
+});
+
+test('a download that breaks off starts again', async (t) => {
+  const { node, local, server, folder, api } = await setUp(t);
+  let broken = 0;
+  server.fault = async (request, response, seen) => {
+    const { url = '' } = request;
+    if (!url.endsWith('red.tif') || seen.range !== undefined || broken++ > 0)
+      return withoutRanges(folder)(request, response, seen);
+    const bytes = await readFile(join(folder, url));
+    response.writeHead(200, { 'content-length': bytes.length });
+    response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+    return true;
+  };
+  const { failed } = await ingest(node, { stac: { url: api, assets: ['red'] }, ...OPTIONS });
+  assert.deepEqual([failed, broken], [[], 2]);
+  server.fault = undefined;
+  await ingest(local, { stac: { url: api, assets: ['red'] }, ...OPTIONS });
+  await isSame(node, local);
+});
+
+test('JPEG 2000 is downloaded as a whole, and a dry run reads only its start', {
+  skip: !hasGdal,
+}, async (t) => {
+  const { node, local, server, folder, items, api } = await setUp(t);
+  const red = join(folder, 'a', 'red.jp2');
+  await promisify(execFile)('gdal_translate', [
+    ...['-q', '-of', 'JP2OpenJPEG', '-co', 'QUALITY=100', '-co', 'REVERSIBLE=YES'],
+    ...[join(folder, 'a', 'red.tif'), red],
+  ]);
+  const assets = { red: { href: `${server.url}/a/red.jp2`, type: 'image/jp2', roles: ['data'] } };
+  items[0] = { ...items[0], assets };
+  const inputs = { stac: { url: api }, ...OPTIONS };
+  const { scenes } = await ingest(node, { ...inputs, dryRun: true });
+  const { size } = await stat(red);
+  assert.deepEqual((scenes[0] as { fetch?: object }).fetch, {
+    requests: Math.ceil(size / (8 << 20)),
+    bytes: size,
+  });
+  assert.equal(server.requests.filter(({ path }) => path.endsWith('.jp2')).length, 1);
+  assert.deepEqual((await ingest(node, inputs)).failed, []);
+
+  const alone = join(await tempFolder(t), 'a');
+  await mkdir(alone);
+  await copyFile(red, join(alone, 'red.jp2'));
+  const document = { ...items[0], assets: { red: { ...assets.red, href: './red.jp2' } } };
+  await writeFile(join(alone, 'item.json'), JSON.stringify(document));
+  await ingest(local, { href: alone, ...OPTIONS });
+  await isSame(node, local);
+});
+
+test('a single file is read by its address like one on the disk', async (t) => {
+  const { node, local, server, folder } = await setUp(t);
+  const options = { ...OPTIONS, datetime: '2024-06-01', collection: 'mine' };
+  const href = `${server.url}/a/red.tif`;
+  const { failed, scenes } = await ingest(node, { href, ...options });
+  assert.deepEqual([failed, scenes.map(({ id }) => id)], [[], ['red_20240601T000000Z']]);
+  // Beside the original lies an Item.
+  const alone = join(await tempFolder(t), 'red.tif');
+  await copyFile(join(folder, 'a', 'red.tif'), alone);
+  await ingest(local, { href: alone, ...options });
+  await isSame(node, local);
+  server.requests.length = 0;
+  const again = await ingest(node, { href, ...options });
+  assert.deepEqual([again.scenes[0]!.unchanged, server.requests.length], [true, 1]);
+});
+
+test('a request can hold Items, and a failed address is retried as it was given', async (t) => {
+  const { node, local, server, folder, items } = await setUp(t);
+  await ingest(node, { stac: { items, assets: ['red', 'nir', 'scl'] }, ...OPTIONS });
+  await ingest(local, { href: join(folder, 'a'), ...OPTIONS });
+  await isSame(node, local);
+  const missing = `${server.url}/a/missing.tif?sig=hush`;
+  const href = [`${server.url}/a/nir.tif`, missing];
+  const job = await runRequest(node, '/ingest', { href, ...OPTIONS, datetime: '2024', collection: 'mine' });
+  const { failed } = job.results as { failed: { path: string; code: string }[] };
+  assert.deepEqual(
+    failed.map(({ path, code }) => [path, code]),
+    [[`${server.url}/a/missing.tif`, 'TW_REMOTE_REFUSED']],
+  );
+  const { body } = await node.server.inject({
+    method: 'POST',
+    url: `/jobs/${job.id}/retry`,
+    headers: { authorization: `Bearer ${node.ownerSecret}` },
+  });
+  assert.match(body, /jobID/);
+});
+
+test('an Item whose document changes while its files do not is opened once', async (t) => {
+  const { node, server, items, api } = await setUp(t);
+  const inputs = { stac: { url: api }, ...OPTIONS };
+  await ingest(node, inputs);
+  const before = await contents(node);
+  Object.assign(items[0]!.properties as object, { updated: '2024-09-01T00:00:00Z' });
+  const counts: number[] = [];
+  for (let run = 0; run < 2; run++) {
+    server.requests.length = 0;
+    const { scenes } = await ingest(node, inputs);
+    assert.equal(scenes[0]!.unchanged, true);
+    counts.push(server.requests.filter(({ path }) => path.endsWith('.tif')).length);
+  }
+  assert.ok(counts[0]! > 0);
+  assert.equal(counts[1], 0);
+  assert.deepEqual(await contents(node), before);
+});
