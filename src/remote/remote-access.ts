@@ -1,4 +1,4 @@
-/** What a node may fetch, and with which credentials. */
+/** Opens clients that fetch within the limits of a node, with its credentials. */
 import { type CredentialRules, RemoteCredentials } from './credentials/index.js';
 import { type HostPolicy, HttpClient } from './http/index.js';
 

@@ -43,7 +43,7 @@ export interface OpenScene extends FetchedFiles {
   /** Scratch folder of the files, which the caller removes. */
   folder: string;
   name: string;
-  /** Of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
+  /** Digest of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
   digest: string | undefined;
 }
 

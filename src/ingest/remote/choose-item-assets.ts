@@ -6,7 +6,7 @@ export interface ChosenAsset {
   key: string;
   /** Absolute address. */
   url: string;
-  /** Of the file's name, by its format. */
+  /** Extension of the file's name, by its format. */
   extension: Extension;
   asset: Record<string, unknown>;
 }

@@ -12,7 +12,7 @@ export type RemoteFiles = Map<string, RemoteFile>;
 const CONCURRENCY = 8;
 
 export interface FetchedFiles {
-  /** What is ingested: a folder with an Item, or a file. */
+  /** The input of ingest: a folder with an Item, or a file. */
   input: string;
   files: RemoteFiles;
   /** Addresses of all files by the path of their copies. */

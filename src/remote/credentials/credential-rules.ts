@@ -105,8 +105,8 @@ interface CredentialsFile {
 }
 
 /**
- * Reads the rules. `environment`: true for a user's own process, which uses EARTHDATA_TOKEN, `.netrc` and the credentials of the AWS tools for
- * any bucket. A server uses only its file, because its users choose what it reads. Throws TW_REMOTE_CREDENTIALS.
+ * Reads the rules. `environment`: that of a user's own process, which uses EARTHDATA_TOKEN, `.netrc` and the credentials of the AWS tools
+ * for any bucket. A server uses only its file, because its users choose what it reads. Throws TW_REMOTE_CREDENTIALS.
  */
 export async function readCredentialRules(
   file: string | undefined,

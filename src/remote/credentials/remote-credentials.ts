@@ -13,7 +13,7 @@ import { SasTokens } from './sas-tokens.js';
 
 const REFUSED = [401, 403];
 
-/** Invariant: a credential is added only to requests for the hosts and buckets of its rule; redirected requests are judged anew. */
+/** Invariant: a credential is added only to requests for the hosts and buckets of its rule; each redirect is checked again. */
 export class RemoteCredentials implements RequestCredentials {
   /** It sends no credentials. */
   private readonly client: HttpClient;

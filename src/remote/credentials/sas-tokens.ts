@@ -29,7 +29,7 @@ export class SasTokens {
     const current = this.tokens.get(key);
     let token = await current;
     if (!token || token.renewAt < Date.now()) {
-      // Another caller may have replaced it meanwhile.
+      // Another caller may have replaced it by then.
       if (this.tokens.get(key) === current) this.tokens.delete(key);
       token = await this.fetchOnce(key, signal);
     }

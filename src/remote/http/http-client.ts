@@ -116,7 +116,7 @@ export class HttpClient {
         continue;
       }
       if (status === 200 || accept.includes(status)) return response;
-      throw remoteRefused(withoutSecrets(url), status, excerptOf(headers, body));
+      throw remoteRefused(withoutSecrets(at), status, excerptOf(headers, body));
     }
   }
 
@@ -237,12 +237,16 @@ async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** The start of an answer in text or JSON, on one line. HTML is left out. */
+/** The start of an answer in text or JSON, on one line, or code and message of an error of S3, which also quotes keys. HTML is left out. */
 function excerptOf(headers: IncomingHttpHeaders, body: Buffer): string {
-  if (!/json|text\/plain|xml/.test(headers['content-type'] ?? '')) return '';
-  return body
+  const type = headers['content-type'] ?? '';
+  if (!/json|text\/plain|xml/.test(type)) return '';
+  const text = body
     .subarray(0, MAX_DETAIL_BYTES)
     .toString('utf8')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
+  if (!type.includes('xml')) return text;
+  const members = ['Code', 'Message'].map((name) => new RegExp(`<${name}>([^<]*)`).exec(text)?.[1]);
+  return members.filter(Boolean).join(': ');
 }

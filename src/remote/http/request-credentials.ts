@@ -1,4 +1,4 @@
-/** What the credentials of an operator add to requests. */
+/** Adds credentials to requests. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface AuthorizedRequest {

@@ -19,7 +19,9 @@ import { walkCatalog } from './walk-stac-catalog.js';
 export const MAX_ITEMS_WITHOUT_LIMIT = 1000;
 
 /**
- * `source`: an address, or Items. Returns the Items, each once: of those with the same collection and id, the latest by `updated`. Reads all pages before it returns,
+ * `source`: an address, or Items.
+ *
+ * Returns the Items, each once: of those with the same collection and id, the latest by `updated`. Reads all pages before it returns,
  * because searches of archives expire. Throws TW_STAC_..., TW_REMOTE_... and the errors of `parseDatetime`.
  */
 export async function findItems(
