@@ -266,7 +266,7 @@ export class IngestJob {
         remote: {
           digest: opened.digest,
           plan: (plan, cells) => remote.plan(opened, plan, cells),
-          fetch: (plan, cells) => remote.fetch(opened, plan, cells),
+          fetch: (plan, cells, onShare) => remote.fetch(opened, plan, cells, onShare),
         },
       };
     } catch (error) {

@@ -66,6 +66,8 @@ export async function ingestScene(
     return covered;
   };
   const { start, end, platform, warnings } = scene;
+  const onFetched = (share: number) => hooks.onProgress?.(FETCH_SHARE * share);
+  const cutHooks = remote ? afterFetch(hooks) : hooks;
   for (;;) {
     const known = await storage.getScene(collection.id, scene.id);
     const wanted = { storage, collection, grid, known, fingerprint, region, cover };
@@ -86,7 +88,7 @@ export async function ingestScene(
       };
     }
     hooks.onCells?.(cells.length);
-    const source = (!unchanged && (await remote?.fetch(plan, cells))) || plan;
+    const source = unchanged || !remote ? plan : await remote.fetch(plan, cells, onFetched);
     const write = await storage.beginScene(collection, scene.id, cells, keep);
     try {
       // Another job may have ingested it in the meantime.
@@ -95,7 +97,7 @@ export async function ingestScene(
         await write.abort();
         continue;
       }
-      const tiles = unchanged ? [] : await cutScene(context, source, cells, write, test, compress, hooks);
+      const tiles = unchanged ? [] : await cutScene(context, source, cells, write, test, compress, cutHooks);
       await hooks.onRead?.();
       if (!unchanged && tiles.length + present === 0)
         throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
@@ -108,6 +110,14 @@ export async function ingestScene(
     }
   }
 }
+
+/** Part of the progress of a remote scene that its fetch counts for; the network usually is slower than the cutting. */
+const FETCH_SHARE = 0.7;
+
+const afterFetch = (hooks: IngestHooks): IngestHooks => ({
+  ...hooks,
+  onProgress: (share) => hooks.onProgress?.(FETCH_SHARE + (1 - FETCH_SHARE) * share),
+});
 
 function coverRegion(plan: ScenePlan, region: Bbox | undefined): string[] {
   const { scene, collection, grid } = plan;

@@ -141,15 +141,25 @@ export class RemoteScenes {
     return { requests, bytes };
   }
 
-  /** Returns the plan of a scene whose files hold the pixels of the cells. Throws TW_STORAGE_DISK_LOW and TW_REMOTE_... */
-  async fetch({ name, files }: OpenScene, plan: ScenePlan, cells: string[]): Promise<ScenePlan> {
+  /** Returns the plan of a scene whose files hold the pixels of the cells. `onShare` gets the fetched part, 0 to 1. Throws TW_STORAGE_DISK_LOW and TW_REMOTE_... */
+  async fetch(
+    { name, files }: OpenScene,
+    plan: ScenePlan,
+    cells: string[],
+    onShare: (share: number) => void,
+  ): Promise<ScenePlan> {
     const parts = planFetch(plan, cells, files);
     await this.storage.reserve.check(parts.bytes);
-    const total = (parts.bytes / 1e6).toFixed(1);
+    const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
+    const started = performance.now();
     let bytes = 0;
     await fetchRanges(parts, files, (more) => {
       bytes += more;
-      this.job.message(`${name}: fetched ${(bytes / 1e6).toFixed(1)} of ${total} MB`);
+      const perSecond = (1000 * bytes) / Math.max(1, performance.now() - started);
+      this.job.message(
+        `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
+      );
+      onShare(bytes / parts.bytes);
     });
     return { ...plan, scene: withFetchedBlocks(plan.scene, parts) };
   }
