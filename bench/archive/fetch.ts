@@ -1,4 +1,5 @@
 /** Fetches the pixels of a region with the parts of ingest, and then decodes them, as peers do. Prints `FetchCost` as JSON. */
+import { setMaxListeners } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +40,10 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
   const node = await openNode({ data, memory: 1e9, cores: 1, reserve: 0 });
   const options = { bbox, precision: PRECISION };
   const source = { url: api, collections: [COLLECTION], assets: ASSET_NAMES };
-  const job = { signal: new AbortController().signal, message: () => undefined };
+  const { signal } = new AbortController();
+  // As the worker pool does in a job: each request listens.
+  setMaxListeners(0, signal);
+  const job = { signal, message: () => undefined };
   const hosts = { hosts: [host], anyPublic: false };
   const remote = new RemoteScenes(node.storage, hosts, source, options, job);
   try {
