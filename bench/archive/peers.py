@@ -12,7 +12,7 @@ CRS = "EPSG:32633"
 COLLECTIONS = ["sentinel-2-l2a"]
 
 if way == "rasterio":
-    # What GDAL and rasterio advise for Cloud Optimized GeoTIFFs.
+    # GDAL and rasterio advise these settings for Cloud Optimized GeoTIFFs.
     os.environ.update(
         GDAL_DISABLE_READDIR_ON_OPEN="EMPTY_DIR",
         CPL_VSIL_CURL_ALLOWED_EXTENSIONS=".tif",

@@ -14,7 +14,7 @@ import { ASSET_NAMES, COLLECTION, type ItemFiles } from './item-files.js';
 import { PRECISION } from './region.js';
 
 const COMMAND = fileURLToPath(new URL('../../command/main.js', import.meta.url));
-/** Of four requests one is answered by 503, and of ten one is cut off. */
+/** Every fourth answer is 503, and every tenth is cut off. */
 const FAULTS: Faults = { unavailable: 4, reset: 10 };
 
 interface Ingest {
