@@ -1,6 +1,6 @@
 /** A static file server with range requests, faults and counts, as the archives of satellite data are. */
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
@@ -33,7 +33,7 @@ export interface RangeServer {
 }
 
 /** Serves the files of a folder until the test ends. The ETag of a file changes with its time and size. */
-export async function rangeServer(t: TestContext, folder: string): Promise<RangeServer> {
+export async function rangeServer(t: Pick<TestContext, 'after'>, folder: string): Promise<RangeServer> {
   const server = createServer((request, response) => {
     answer(request, response).catch((error) => {
       response.destroy(error as Error);
@@ -65,7 +65,7 @@ export async function rangeServer(t: TestContext, folder: string): Promise<Range
       response.end(JSON.stringify(value));
       return;
     }
-    await sendFile(join(folder, normalize(new URL(url, 'http://localhost').pathname)), headers, response);
+    await sendFile(join(folder, normalize(new URL(url, 'http://localhost').pathname)), request, response);
   }
 
   server.listen(0, '127.0.0.1');
@@ -81,7 +81,7 @@ export async function rangeServer(t: TestContext, folder: string): Promise<Range
 
 async function sendFile(
   path: string,
-  headers: IncomingMessage['headers'],
+  { method, headers }: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const info = await stat(path).catch(() => undefined);
@@ -98,7 +98,9 @@ async function sendFile(
   }
   const match = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '');
   if (!match) {
-    response.writeHead(200, { 'content-length': info.size }).end(await readFile(path));
+    response.writeHead(200, { 'content-length': info.size });
+    if (method === 'HEAD') response.end();
+    else createReadStream(path).pipe(response);
     return;
   }
   const [start, end] = [Number(match[1]), Math.min(Number(match[2]), info.size - 1)];

@@ -1,0 +1,96 @@
+/** Fetches the pixels of a region with the parts of ingest, and then decodes them, as peers do. Prints `FetchCost` as JSON. */
+import { setMaxListeners } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Bbox } from '../../src/grid/index.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { RemoteScenes } from '../../src/ingest/job/remote-scenes.js';
+import {
+  coverScene,
+  planSceneTiles,
+  regionFilter,
+  sourceWindowForCell,
+} from '../../src/ingest/plan/index.js';
+import { planFetch } from '../../src/ingest/remote/index.js';
+import { openNode } from '../../src/node.js';
+import { readWindow, type Window } from '../../src/raster/index.js';
+import { spend } from '../support/bench.js';
+import { ASSET_NAMES, COLLECTION } from './item-files.js';
+import { PRECISION } from './region.js';
+
+/** Seconds of the search, of all until the pixels are here, and CPU seconds of the latter. Imports do not count. */
+export interface FetchCost {
+  searchSeconds: number;
+  wallSeconds: number;
+  cpuSeconds: number;
+  megapixels: number;
+}
+
+export interface OwnFetchCost extends FetchCost {
+  /** Fetched blocks are compressed. */
+  decode: { wallSeconds: number; cpuSeconds: number };
+  cells: number;
+  /** Bytes of the blocks that the cells need. */
+  neededBytes: number;
+}
+
+async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFetchCost> {
+  const data = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
+  const node = await openNode({ data, memory: 1e9, cores: 1, reserve: 0 });
+  const options = { bbox, precision: PRECISION };
+  const source = { url: api, collections: [COLLECTION], assets: ASSET_NAMES };
+  const { signal } = new AbortController();
+  // As the worker pool does in a job: each request listens.
+  setMaxListeners(0, signal);
+  const job = { signal, message: () => undefined };
+  const hosts = { hosts: [host], anyPublic: false };
+  const remote = new RemoteScenes(node.storage, hosts, source, options, job);
+  try {
+    let searchSeconds = 0;
+    const fetched = await spend(async () => {
+      const search = await spend(() => remote.find());
+      searchSeconds = search.wallSeconds;
+      const opened = await remote.open(search.value[0]!);
+      const [scene] = await describeScenes(opened.folder, {});
+      const plan = await planSceneTiles(node.storage, scene!, options);
+      const cells = coverScene(plan.scene, plan.grid, PRECISION).filter(regionFilter(plan.grid, bbox));
+      return { plan: await remote.fetch(opened, plan, cells), cells };
+    });
+    const { plan, cells } = fetched.value;
+    const decoded = await spend(async () => {
+      let pixels = 0;
+      for (const group of plan.scene.groups) {
+        const window = unionOf(cells.map((cell) => sourceWindowForCell(group, plan.grid, cell)));
+        for (const { header, index } of group.bands)
+          pixels += (await readWindow(header, [index], window))[0]!.length;
+      }
+      return pixels;
+    });
+    const needed = [...planFetch(plan, cells).needed.values()].map(({ header: { blocks }, blocks: used }) =>
+      'byteCounts' in blocks ? [...used].reduce((sum, i) => sum + blocks.byteCounts[i]!, 0) : 0,
+    );
+    const { wallSeconds, cpuSeconds } = fetched;
+    return {
+      ...{ searchSeconds, wallSeconds, cpuSeconds, cells: cells.length },
+      megapixels: decoded.value / 1e6,
+      decode: { wallSeconds: decoded.wallSeconds, cpuSeconds: decoded.cpuSeconds },
+      neededBytes: needed.reduce((sum, bytes) => sum + bytes, 0),
+    };
+  } finally {
+    remote.close();
+    await node.close();
+    rmSync(data, { recursive: true });
+  }
+}
+
+function unionOf(windows: Window[]): Window {
+  const column = Math.min(...windows.map((window) => window.column));
+  const row = Math.min(...windows.map((window) => window.row));
+  const right = Math.max(...windows.map((window) => window.column + window.width));
+  const bottom = Math.max(...windows.map((window) => window.row + window.height));
+  return { column, row, width: right - column, height: bottom - row };
+}
+
+const [api, host, ...box] = process.argv.slice(2);
+console.log(JSON.stringify(await fetchRegion(api!, host!, box.map(Number) as Bbox)));
