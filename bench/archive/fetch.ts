@@ -6,12 +6,7 @@ import { join } from 'node:path';
 import type { Bbox } from '../../src/grid/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { RemoteScenes } from '../../src/ingest/job/remote-scenes.js';
-import {
-  coverScene,
-  planSceneTiles,
-  regionFilter,
-  sourceWindowForCell,
-} from '../../src/ingest/plan/index.js';
+import { coverScene, planSceneTiles, sourceWindowForCell } from '../../src/ingest/plan/index.js';
 import { planFetch } from '../../src/ingest/remote/index.js';
 import { openNode } from '../../src/node.js';
 import { readWindow, type Window } from '../../src/raster/index.js';
@@ -44,18 +39,18 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
   // As the worker pool does in a job: each request listens.
   setMaxListeners(0, signal);
   const job = { signal, message: () => undefined };
-  const hosts = { hosts: [host], anyPublic: false };
-  const remote = new RemoteScenes(node.storage, hosts, source, options, job);
+  const policy = { hosts: [host], anyPublic: false };
+  const remote = await RemoteScenes.open({ policy }, node.storage, source, options, job);
   try {
     let searchSeconds = 0;
     const fetched = await spend(async () => {
       const search = await spend(() => remote.find());
       searchSeconds = search.wallSeconds;
-      const opened = await remote.open(search.value[0]!);
-      const [scene] = await describeScenes(opened.folder, {});
+      const opened = await remote.openItem(search.value[0]!);
+      const [scene] = await describeScenes(opened.input, {});
       const plan = await planSceneTiles(node.storage, scene!, options);
-      const cells = coverScene(plan.scene, plan.grid, PRECISION).filter(regionFilter(plan.grid, bbox));
-      return { plan: await remote.fetch(opened, plan, cells), cells };
+      const cells = coverScene(plan.scene, plan.grid, PRECISION, bbox);
+      return { plan: await remote.fetch(opened, plan, cells, () => undefined), cells };
     });
     const { plan, cells } = fetched.value;
     const decoded = await spend(async () => {
@@ -67,8 +62,9 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
       }
       return pixels;
     });
-    const needed = [...planFetch(plan, cells).needed.values()].map(({ header: { blocks }, blocks: used }) =>
-      'byteCounts' in blocks ? [...used].reduce((sum, i) => sum + blocks.byteCounts[i]!, 0) : 0,
+    const needed = [...planFetch(plan, cells, new Map()).needed.values()].map(
+      ({ header: { blocks }, blocks: used }) =>
+        'byteCounts' in blocks ? [...used].reduce((sum, i) => sum + blocks.byteCounts[i]!, 0) : 0,
     );
     const { wallSeconds, cpuSeconds } = fetched;
     return {

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Grid, geohash, grids, quadtile } from '../../src/grid/index.js';
+import { type Bbox, cellBbox, type Grid, geohash, grids, quadtile } from '../../src/grid/index.js';
 import { gridToSourceTransform } from '../../src/ingest/georeferencing/georeferenced-grid-transform.js';
 import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
 import { scenePrecision } from '../../src/ingest/plan/plan-scene-tiles.js';
+import { regionFilter } from '../../src/ingest/plan/region-cells.js';
 import { createTransform, crsFromEpsg, mapToPixel } from '../../src/raster/index.js';
 import { MODIS, type Placed, rasterAround, rasters, sceneOf } from './geometry-rasters.js';
 import { cover, gridPlace, precisions } from './scene-cover.js';
@@ -38,6 +39,28 @@ for (const grid of grids) {
       { seed: 42, numRuns: 120 },
     );
     assert.ok(checked > 10_000, String(checked));
+  });
+
+  test(`${grid.name}: the cells of a region are those of the whole scene that meet it`, () => {
+    const unit = fc.double({ min: 0, max: 1, noNaN: true });
+    let checked = 0;
+    fc.assert(
+      fc.property(rasters, precisions, fc.tuple(unit, unit, unit), (raster, most, [first, second, part]) => {
+        const covered = cover(raster, grid, most);
+        if (!covered || covered.cells.length === 0) return;
+        const cellAt = (share: number) => covered.cells[Math.floor(share * (covered.cells.length - 1))]!;
+        const [west, south, , north] = cellBbox(grid, cellAt(first));
+        const [left, bottom, right, top] = cellBbox(grid, cellAt(second));
+        // From an edge of one cell into another one. West > east crosses the antimeridian.
+        const east = left + Math.max(part, 0.01) * (right - left);
+        const region: Bbox = [west, Math.min(south, bottom), east, Math.max(north, top)];
+        const expected = covered.cells.filter(regionFilter(grid, region));
+        assert.deepEqual(coverScene(sceneOf(raster), grid, covered.precision, region), expected, raster.name);
+        checked += expected.length;
+      }),
+      { seed: 42, numRuns: 60 },
+    );
+    assert.ok(checked > 200, String(checked));
   });
 
   test(`${grid.name}: hardly any cell lies outside of its scene`, () => {

@@ -11,7 +11,7 @@ import { type CutResources, cutScene } from '../cut/index.js';
 import { noValidPixels, outsideRegion, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
-import { coverScene, groupPixelGrids, isCubeGroup, regionFilter, type ScenePlan } from '../plan/index.js';
+import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
 import type { RemoteSource } from '../remote/index.js';
 import { computeFingerprint, type FileDigests } from './ingest-scene-fingerprint.js';
 import { pendingCells } from './pending-cells.js';
@@ -121,8 +121,7 @@ const afterFetch = (hooks: IngestHooks): IngestHooks => ({
 
 function coverRegion(plan: ScenePlan, region: Bbox | undefined): string[] {
   const { scene, collection, grid } = plan;
-  const isWanted = region ? regionFilter(grid, region) : () => true;
-  const cells = coverScene(scene, grid, collection.precision).filter(isWanted);
+  const cells = coverScene(scene, grid, collection.precision, region);
   if (cells.length === 0) throw outsideRegion(scene.path);
   rejectLargeTiles(plan, cells);
   return cells;

@@ -1,5 +1,11 @@
 /** Determines the cells that a scene covers. */
-import { coverRegionByRelation, type Grid, type GridBounds, type Relation } from '../../grid/index.js';
+import {
+  type Bbox,
+  coverRegionByRelation,
+  type Grid,
+  type GridBounds,
+  type Relation,
+} from '../../grid/index.js';
 import { createTransform, pixelToMap } from '../../raster/index.js';
 import { noGeographicExtent, outsideGrid, tooManyTiles } from '../errors.js';
 import {
@@ -13,6 +19,7 @@ import {
   sampleExtent,
 } from '../georeferencing/index.js';
 import type { Scene } from '../ingest-scene-description.js';
+import { regionFilter, withinRegion } from './region-cells.js';
 
 /** Limit of the tiles of one scene: far beyond any product, and mostly a mistyped precision. */
 const MAX_TILES_PER_SCENE = 200_000;
@@ -20,9 +27,25 @@ const MAX_TILES_PER_SCENE = 200_000;
 /**
  * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene if a part of it
  * lies beyond the grid, or if its datum makes positions inexact. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH if no
- * cell is covered, and TW_INGEST_TOO_MANY_TILES.
+ * cell is covered, and TW_INGEST_TOO_MANY_TILES. With a region in degrees, only the cells that share more than an edge with it, and none if
+ * the scene lies beside it.
  */
-export function coverScene(scene: Scene, grid: Grid, precision: number): string[] {
+export function coverScene(scene: Scene, grid: Grid, precision: number, region?: Bbox): string[] {
+  const covered = coverByRaster(scene, grid, precision, region);
+  // The cells of a small region are found without those of the rest of the scene, unless there are none: then the scene may have no cell.
+  if (region && covered.cells.length === 0) coverScene(scene, grid, precision);
+  else addWarnings(scene, grid, covered);
+  return region ? covered.cells.filter(regionFilter(grid, region)) : covered.cells;
+}
+
+interface Cover {
+  cells: string[];
+  positions: GeoBox[];
+  /** Approximate fraction of the scene that lies beyond the grid. */
+  lost: number;
+}
+
+function coverByRaster(scene: Scene, grid: Grid, precision: number, region?: Bbox): Cover {
   const positions = geoBoxesOf(scene);
   const samples = positions.map(sampleExtent);
   const lost = Math.max(...samples.map(({ points }) => fractionOutsideGrid(points, grid)));
@@ -31,12 +54,15 @@ export function coverScene(scene: Scene, grid: Grid, precision: number): string[
     coverRegionByRelation(
       grid,
       precision,
-      relationTo(position, samples[i], grid),
+      withinRegion(relationTo(position, samples[i], grid), grid, precision, region),
       MAX_TILES_PER_SCENE,
       tooMany,
     ),
   );
-  const cells = covers.length === 1 ? covers[0] : [...new Set(covers.flat())];
+  return { cells: covers.length === 1 ? covers[0] : [...new Set(covers.flat())], positions, lost };
+}
+
+function addWarnings(scene: Scene, grid: Grid, { cells, positions, lost }: Cover): void {
   if (cells.length === 0)
     throw lost > 0 ? outsideGrid(scene.path, grid.name) : noGeographicExtent(scene.path);
   if (lost > 0) {
@@ -47,7 +73,6 @@ export function coverScene(scene: Scene, grid: Grid, precision: number): string[
   }
   const warnings = positions.map(datumWarning).filter((warning) => warning !== undefined);
   scene.warnings.push(...new Set(warnings));
-  return cells;
 }
 
 /** GeoBoxes of the data groups; groups of different pixel sizes mostly cover the same ground. */
