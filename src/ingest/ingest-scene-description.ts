@@ -78,6 +78,8 @@ export interface Scene {
   /** True if cloud may be detected by reflectance, because the product has no mask. */
   reflectanceTest?: boolean;
   warnings: string[];
+  /** Address of the archive's Item, or of the file, for a scene that was fetched. */
+  via?: string;
   /** Facts that `--name-pattern` read from the names of the files. */
   names?: FileNameFacts[];
 }

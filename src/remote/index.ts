@@ -13,4 +13,4 @@ export {
   withoutSecrets,
 } from './http/index.js';
 export { openRemoteClient, type RemoteAccess, type RemoteClient } from './remote-access.js';
-export { findItems, type RemoteItem, type StacQuery } from './stac/index.js';
+export { findItems, linksOf, type RemoteItem, type StacQuery } from './stac/index.js';

@@ -10,7 +10,8 @@ import type { TilewrightNode } from '../../src/node.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import type { Fault } from '../support/range-server.js';
-import { remoteCatalog } from '../support/remote-catalog.js';
+import { writeRaster } from '../support/rasters.js';
+import { remoteCatalog, SIDE } from '../support/remote-catalog.js';
 import { runRequest } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -162,4 +163,33 @@ test('an Item whose document changes while its files do not is opened once', asy
   assert.ok(counts[0]! > 0);
   assert.equal(counts[1], 0);
   assert.deepEqual(await contents(node), before);
+});
+
+test('tiles link to the Item and the licence of the archive', async (t) => {
+  const { node, server, items, api } = await setUp(t);
+  const self = `${server.url}/items/a`;
+  const licence = 'https://example.org/terms';
+  items[0]!.links = [
+    { rel: 'self', href: `${self}?sig=hush` },
+    { rel: 'license', href: licence },
+  ];
+  await ingest(node, { stac: { url: api }, ...OPTIONS });
+  const [tile] = await tilesOf(node);
+  const { body } = await node.server.inject(`/collections/${tile!.collection}/items/${tile!.id}`);
+  const { links } = JSON.parse(body) as { links: { rel: string; href: string }[] };
+  const hrefOf = (wanted: string) => links.find(({ rel }) => rel === wanted)?.href;
+  assert.deepEqual([hrefOf('via'), hrefOf('license')], [self, licence]);
+});
+
+test('an offset that leaves land below zero is doubted', async (t) => {
+  const { node, folder, items, api } = await setUp(t);
+  const dark = (side: number) => Uint16Array.from({ length: side * side }, (_, i) => 300 + (i % 600));
+  const red = { width: SIDE, height: SIDE, bands: [dark(SIDE)], nodata: 0 };
+  await writeRaster(join(folder, 'a', 'red.tif'), red);
+  const warnings = async (isApplied: boolean) => {
+    Object.assign(items[0]!.properties as object, { 'earthsearch:boa_offset_applied': isApplied });
+    return (await ingest(node, { stac: { url: api }, ...OPTIONS })).scenes[0]!.warnings.join();
+  };
+  assert.match(await warnings(false), /100 % of the clear pixels.*TW_INGEST_OFFSET_DOUBT/);
+  assert.doesNotMatch(await warnings(true), /OFFSET_DOUBT/);
 });

@@ -33,6 +33,7 @@ import {
   type WarpTask,
 } from './cut-tasks.js';
 import { validityBands } from './cut-validity-bands.js';
+import { type NegativeCount, offsetWarning } from './negative-reflectances.js';
 
 /** State of a cell while its groups are cut. */
 interface CellState {
@@ -68,13 +69,15 @@ interface CutContext extends CutResources {
   signal: AbortSignal | undefined;
   /** Concurrent cells: one in each thread, one waiting for it, and two whose files are being written. */
   concurrency: number;
+  /** Sum over the cells. */
+  negative: NegativeCount;
   /** Counts finished cells of a pass. */
   step(): void;
 }
 
 /**
  * Cuts the tiles of the scene; they are published but not committed. Cells without a valid pixel in any data band have no
- * tile.
+ * tile. Adds a warning to the scene if the offset of its reflectances is in doubt.
  */
 export async function cutScene(
   { pool, memory }: CutResources,
@@ -95,7 +98,10 @@ export async function cutScene(
   const step = () => hooks.onProgress?.(++steps / (geocodes.length * passes));
   const { signal } = hooks;
   const concurrency = 4 * pool.threads;
-  const work: CutContext = { pool, memory, scene, grid, write, compress, signal, concurrency, step };
+  const negative = { clear: 0, negative: 0 };
+  const work: CutContext = {
+    ...{ pool, memory, scene, grid, write, compress, signal, concurrency, negative, step },
+  };
   for (const pass of planCutPasses(scene, test === null)) await cutPass(work, pass, cells);
   for (const [g, group] of scene.groups.entries())
     if (isCubeGroup(group)) await cutCubes(work, g, cells, test === null);
@@ -111,6 +117,8 @@ export async function cutScene(
   }
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
+  const doubt = offsetWarning(negative);
+  if (doubt && !scene.warnings.includes(doubt)) scene.warnings.push(doubt);
   return kept.map((cell) => tileRecord(scene, write, cell));
 }
 
@@ -141,6 +149,8 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
           const task: WarpTask = { kind: 'cut', cell: own, sources: read, source, mask };
           const result = await pool.run(task, signal);
           cell.results[group] = result && (await writeFiles(work, cell, result));
+          work.negative.clear += result?.negative?.clear ?? 0;
+          work.negative.negative += result?.negative?.negative ?? 0;
           work.step();
         }
       });
@@ -364,6 +374,7 @@ function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellS
     groups: [...groups.map(({ record }) => record), mask.record],
     footprint: mask.footprint,
     derivedFrom: [],
+    ...(scene.via !== undefined && { via: scene.via }),
     createdAt: Date.now(),
   };
 }

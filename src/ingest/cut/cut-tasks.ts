@@ -6,6 +6,7 @@ import type { CloudRequest } from '../cloud/index.js';
 import type { GeoBox } from '../georeferencing/index.js';
 import type { DescribeOptions, Scene } from '../ingest-scene-description.js';
 import type { DecodeRequest } from './cut-row-buffer.js';
+import type { NegativeCount } from './negative-reflectances.js';
 
 /** Describe the scenes of an input, in a thread because a library may hang on a damaged header. */
 export interface DescribeTask {
@@ -162,6 +163,8 @@ export interface CutResult {
   /** Percent of the pixels that hold data in every band. */
   coverage: number;
   mask: MaskResult | null;
+  /** See `countNegative`. */
+  negative?: NegativeCount;
 }
 
 export type IngestTask = DescribeTask | DecodeTask | WarpTask | CubeTask | EmptyTileTask | DetectCloudTask;

@@ -20,6 +20,7 @@ import {
 import type { GroupRecord } from '../../storage/index.js';
 import type { WarpedGroup } from './cut-band-group.js';
 import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './cut-tasks.js';
+import { countNegative } from './negative-reflectances.js';
 
 /** Encodes the group and, if there is one, the mask. */
 export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
@@ -27,6 +28,7 @@ export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
     file: encodeGroup(cell, pixels),
     coverage: pixels.coverage,
     mask: pixels.mask && encodeMaskFile(cell, pixels.mask),
+    negative: countNegative(cell.bands, pixels.bands, pixels.mask),
   };
 }
 

@@ -261,7 +261,7 @@ export class IngestJob {
       const [scene] = await this.scenesOf(opened.input, [opened.input]);
       for (const [copy, digest] of remoteDigests(opened.files)) this.context.digests.set(copy, digest);
       return {
-        scene: this.named(scene!, path),
+        scene: { ...this.named(scene!, path), ...(opened.via !== undefined && { via: opened.via }) },
         scratch,
         remote: {
           digest: opened.digest,

@@ -43,6 +43,8 @@ export interface OpenScene extends FetchedFiles {
   /** Scratch folder of the files, which the caller removes. */
   folder: string;
   name: string;
+  /** Address of the Item or file, without secrets; undefined for an Item that names none. */
+  via: string | undefined;
   /** Digest of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
   digest: string | undefined;
 }
@@ -106,21 +108,26 @@ export class RemoteScenes {
     const { options, source, remote } = this;
     const digest = itemDigest(item, options, source?.assets);
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
-    return this.open(item.id, digest, (context, folder) => fetchItem(context, item, folder, choice));
+    const via = item.self === undefined ? undefined : withoutSecrets(item.self);
+    return this.open({ name: item.id, via, digest }, (context, folder) =>
+      fetchItem(context, item, folder, choice),
+    );
   }
 
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
   openFile(url: string): Promise<OpenScene> {
-    return this.open(withoutSecrets(url), undefined, (context, folder) => fetchFile(context, url, folder));
+    const via = withoutSecrets(url);
+    return this.open({ name: via, via, digest: undefined }, (context, folder) =>
+      fetchFile(context, url, folder),
+    );
   }
 
   private async open(
-    name: string,
-    digest: string | undefined,
+    facts: Pick<OpenScene, 'name' | 'via' | 'digest'>,
     fetch: (context: CopyContext, folder: string) => Promise<FetchedFiles>,
   ): Promise<OpenScene> {
     const { storage, job } = this;
-    job.message(`opening ${name}`);
+    job.message(`opening ${facts.name}`);
     const folder = await storage.scratch.make('remote');
     const context = {
       client: this.remote.client,
@@ -128,7 +135,7 @@ export class RemoteScenes {
       signal: job.signal,
     };
     try {
-      return { name, digest, folder, ...(await fetch(context, folder)) };
+      return { ...facts, folder, ...(await fetch(context, folder)) };
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -141,7 +148,10 @@ export class RemoteScenes {
     return { requests, bytes };
   }
 
-  /** Returns the plan of a scene whose files hold the pixels of the cells. `onShare` gets the fetched part, 0 to 1. Throws TW_STORAGE_DISK_LOW and TW_REMOTE_... */
+  /**
+   * Returns the plan of a scene whose files hold the pixels of the cells. `onShare` gets the fetched part, 0 to 1. Throws
+   * TW_STORAGE_DISK_LOW and TW_REMOTE_...
+   */
   async fetch(
     { name, files }: OpenScene,
     plan: ScenePlan,

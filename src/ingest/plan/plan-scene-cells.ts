@@ -32,7 +32,7 @@ const MAX_TILES_PER_SCENE = 200_000;
  */
 export function coverScene(scene: Scene, grid: Grid, precision: number, region?: Bbox): string[] {
   const covered = coverByRaster(scene, grid, precision, region);
-  // The cells of a small region are found without those of the rest of the scene, unless there are none: then the scene may have no cell.
+  // Without a cell in the region, the scene may have no cell at all, which is an error.
   if (region && covered.cells.length === 0) coverScene(scene, grid, precision);
   else addWarnings(scene, grid, covered);
   return region ? covered.cells.filter(regionFilter(grid, region)) : covered.cells;

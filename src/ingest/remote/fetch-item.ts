@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import type { RemoteFile, RemoteItem } from '../../remote/index.js';
+import { linksOf, type RemoteFile, type RemoteItem } from '../../remote/index.js';
 import { type AssetChoice, chooseAssets } from './choose-item-assets.js';
 import { type CopyContext, openRemoteCopy } from './open-remote-copy.js';
 
@@ -35,7 +35,7 @@ export async function fetchItem(
   ]);
   const document = {
     ...{ type: 'Feature', stac_version: '1.0.0', ...item.document },
-    links: [],
+    links: linksOf(item.document, item.url).filter(({ rel }) => rel === 'license'),
     assets: Object.fromEntries(local),
   };
   await writeFile(join(folder, 'item.json'), JSON.stringify(document));

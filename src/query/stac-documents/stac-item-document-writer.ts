@@ -104,7 +104,8 @@ function writeItem(out: JsonBuffer, tile: TileRecord, url: StacUrls, texts: Coll
       `,"properties":{${propertiesText(tile, bounds, texts)}${schema.properties},"proj:epsg":${grid.epsg}}` +
       `,"links":[{"rel":"self","href":"${url.item(tile.collection, tile.id)}",${GEOJSON}},${texts.links}` +
       `${tile.derivedFrom.map((id) => derivedFromText(url.item(tile.collection, id))).join('')}` +
-      `${tile.model ? derivedFromText(url.modelItem(tile.model)) : ''}]` +
+      `${tile.model ? derivedFromText(url.modelItem(tile.model)) : ''}` +
+      `${tile.via === undefined ? '' : `,{"rel":"via","href":"${escapeJsonText(tile.via)}"}`}]` +
       ',"assets":{',
   );
   writeAssets(out, tile, schema.groups, bounds, url);

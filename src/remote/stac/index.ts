@@ -4,5 +4,5 @@
  */
 
 export { findItems } from './find-stac-items.js';
-export type { RemoteItem } from './stac-documents.js';
+export { linksOf, type RemoteItem } from './stac-documents.js';
 export type { StacQuery } from './stac-query.js';

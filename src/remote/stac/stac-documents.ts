@@ -26,8 +26,10 @@ export interface StacLink {
 export interface RemoteItem {
   id: string;
   collection: string | undefined;
-  /** Address of the Item; its relative references start from here. */
+  /** Address of the Item, or of the document that holds it; its relative references start from here. */
   url: string;
+  /** Address of the Item, if it names one. */
+  self: string | undefined;
   document: JsonObject;
 }
 
@@ -106,5 +108,5 @@ export function itemOf(document: JsonObject, url: string): RemoteItem {
   const id = textOf(document.id);
   if (id === undefined || id === '') throw badStacDocument(withoutSecrets(url), 'an Item in it has no id');
   const self = linksOf(document, url).find(({ rel }) => rel === 'self')?.href;
-  return { id, collection: textOf(document.collection), url: self ?? url, document };
+  return { id, collection: textOf(document.collection), url: self ?? url, self, document };
 }

@@ -134,6 +134,8 @@ export interface TileRecord {
    * tile that was made while some of its neighbours could not be found.
    */
   model?: { id: string; version: string; halo?: 'partial' };
+  /** Address of the archive's Item, or of the file, that the scene was fetched from. Absent for scenes from the disk. */
+  via?: string;
   createdAt: number;
 }
 

@@ -121,7 +121,8 @@ export function describeRasterScene(
       `its collection ${id.slice(0, 80)} cannot name a collection; add --collection`,
     );
   }
-  return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
+  const { license = 'proprietary', licenseUrl } = item ?? {};
+  return { path, collection: { id, title: id, license, ...(licenseUrl !== undefined && { licenseUrl }) } };
 }
 
 /** The same text for all files, so that it is logged once. */

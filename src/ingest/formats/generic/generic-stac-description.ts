@@ -31,6 +31,7 @@ export interface StacItemDescription {
   span?: AcquisitionTime;
   platform?: string;
   license?: string;
+  licenseUrl?: string;
   /** Processing baseline of Sentinel-2. */
   baseline?: number;
   /** True if Earth Search has already subtracted the offset of the processing baseline from the stored numbers. */

@@ -80,6 +80,7 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     span: spanOf(path, properties),
     platform,
     license: properties.string('license'),
+    licenseUrl: licenseUrlOf(json.links),
     ...processingOf(item.object('properties') ?? {}),
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
       if (!isObject(asset)) throw badSidecar(path, `assets.${key} is not an object`);
@@ -87,6 +88,15 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     }),
   };
   return { ...described, assets: described.assets.map((asset) => calibratedAsset(described, asset)) };
+}
+
+/** The address of the licence that the links name. Relative ones lead nowhere outside of the archive. */
+function licenseUrlOf(links: unknown): string | undefined {
+  const found = Array.isArray(links)
+    ? links.filter(isObject).find(({ rel }) => rel === 'license')
+    : undefined;
+  const href = found?.href;
+  return typeof href === 'string' && /^https?:/.test(href) && URL.canParse(href) ? href : undefined;
 }
 
 function calibratedAsset(item: StacItemDescription, asset: ItemAsset): ItemAsset {
