@@ -4,6 +4,7 @@
  */
 export {
   type ByteRange,
+  checkUrl,
   type HostPolicy,
   HttpClient,
   mergeRanges,

@@ -6,7 +6,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
-import { type HostPolicy, type RemoteItem, withoutSecrets } from '../../remote/index.js';
+import { type RemoteItem, withoutSecrets } from '../../remote/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { SharedMemory } from '../cut/index.js';
@@ -35,13 +35,11 @@ import {
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 import { UserNames } from './ingest-user-names.js';
-import { RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { NO_HOSTS, RemoteScenes, remoteDigests } from './remote-scenes.js';
 import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
-
-const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
 
 /** Number of failures that the error of a job lists if all scenes failed. */
 const MAX_REASONS_IN_ERROR = 3;

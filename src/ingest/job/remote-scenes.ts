@@ -2,7 +2,9 @@
 import { rm } from 'node:fs/promises';
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
+import { parseDatetime } from '../../query/index.js';
 import {
+  checkUrl,
   findItems,
   type HostPolicy,
   HttpClient,
@@ -30,6 +32,14 @@ export interface StacSource extends Omit<StacQuery, 'bbox'> {
   url: string;
   /** Keys or bands of the assets that are read; all with data if absent. */
   assets?: string[];
+}
+
+export const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
+
+/** Throws the errors of `checkUrl` and `parseDatetime` for a search that can never succeed. */
+export function checkStacSource({ url, datetime }: StacSource, hosts: HostPolicy = NO_HOSTS): void {
+  checkUrl(url, hosts);
+  if (datetime !== undefined) parseDatetime(datetime, { dates: 'periods' });
 }
 
 /** An Item whose files are open. */
