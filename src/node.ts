@@ -2,6 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
+import { FolderCoordination } from './coordination/index.js';
 import {
   coalesceProcess,
   DerivePool,
@@ -37,6 +38,7 @@ import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
 import { type HostPolicy, type RemoteAccess, readCredentialRules } from './remote/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
+import { Subscriptions } from './subscriptions/index.js';
 import {
   checkProcess,
   predictProcess,
@@ -182,8 +184,12 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     () => texture.workers.close(),
     () => imagery.close(),
   );
+  const ingest = ingestProcess({
+    ...{ storage, workers, memory, cloudModel, allowedFolders, remote },
+    metrics: metrics.ingest,
+  });
   const processes = [
-    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, remote, metrics: metrics.ingest }),
+    ingest,
     fillProcess(derive),
     splitProcess(derive),
     coalesceProcess(derive),
@@ -237,9 +243,17 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   const jobs =
     clusterJobs ??
     (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
+  const own = new FolderCoordination(storage.dir);
+  closes.unshift(() => own.close());
   closes.unshift(() => jobs.close());
   signal?.throwIfAborted();
   const { id } = storage.folder.node;
+  const subscriptions = new Subscriptions({
+    ...{ jobs, ingest, hosts: remote.policy, self: id, isScheduling: resume, onFailure: journal.warn },
+    open: cluster ? async () => cluster.coordination : own.open,
+    onEnd: (state) => metrics.subscriptionRounds.inc({ state }),
+  });
+  closes.unshift(() => subscriptions.close());
   const ownerSecret = storage.folder.lock.secret;
   const server = await buildServer(
     {
@@ -251,6 +265,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       imagery,
       textures,
       jobs,
+      subscriptions,
       metrics,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
@@ -267,8 +282,8 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       secret: cluster?.secret,
     },
   );
-  // The server closes after the jobs, because event streams report the end of the jobs.
-  closes.splice(1, 0, () => closeServer(server));
+  // The server closes after the subscriptions and the jobs, because event streams report the end of the jobs.
+  closes.splice(2, 0, () => closeServer(server));
   signal?.throwIfAborted();
   if (log) journal.open(server.log);
   return {

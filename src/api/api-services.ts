@@ -5,6 +5,7 @@ import type { JobService, Process, TaskExecutor } from '../jobs/index.js';
 import type { NodeMetrics } from '../metrics/index.js';
 import type { TileFinder } from '../query/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
+import type { Subscriptions } from '../subscriptions/index.js';
 import type { Rendezvous, TextureIndex } from '../training/index.js';
 
 /** The services of a node in a cluster. */
@@ -36,6 +37,7 @@ export interface Services {
   /** The textures of cells. */
   textures: TextureIndex;
   jobs: JobService;
+  subscriptions: Subscriptions;
   metrics: NodeMetrics;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */

@@ -77,7 +77,7 @@ export function inProcessTransport(node: TilewrightNode): Transport {
   const asOwner = { host: IN_PROCESS_HOST, authorization: `Bearer ${node.ownerSecret}` };
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await node.server.inject({
-      method: method as 'GET' | 'POST' | 'DELETE',
+      method: method as 'GET' | 'POST' | 'PATCH' | 'DELETE',
       url: path,
       headers: {
         ...asOwner,

@@ -95,6 +95,7 @@ const USAGE_CODES = [
   'TW_IMAGERY_REGION',
   'TW_INGEST_BAD_OPTION',
   'TW_RASTER_UNKNOWN_CRS',
+  'TW_SUBSCRIPTION_EVERY',
 ];
 
 /** Errors of queries that are not caused by arguments. Errors of jobs have no status that would show it. */

@@ -1,8 +1,10 @@
 /** JSON documents that the API accepts and returns. Times are RFC 3339 texts. */
-import type { ClusterNode, ClusterUsage, ListedScene } from '../api/index.js';
+import type { ClusterNode, ClusterUsage, ListedScene, SubscriptionDocument } from '../api/index.js';
 import type { PlacementDiff } from '../dht/index.js';
 import type { FilterParams } from '../query/index.js';
 import type { TextureNeighbour } from '../training/index.js';
+
+export type { SubscriptionDocument };
 
 export interface SearchRequest extends FilterParams {
   /** Such as `-eo:cloud_cover,datetime`. Default: newest first. */

@@ -19,6 +19,7 @@ import type {
   SimilarDocument,
   SpectraDocument,
   SpectraRequest,
+  SubscriptionDocument,
 } from './client-documents.js';
 import { FileBody } from './client-file-body.js';
 import {
@@ -130,6 +131,39 @@ export class Client {
   /** Starts a job that repeats the failed part of an ended job. Throws TW_JOB_NOTHING_FAILED, TW_JOB_NOT_ENDED. */
   retryJob(id: string): Promise<JobDocument> {
     return this.ask('POST', `${jobPath(id)}/retry`, 'jobID');
+  }
+
+  /** In the order of their ids. */
+  async subscriptions(): Promise<SubscriptionDocument[]> {
+    return (
+      await this.ask<{ subscriptions: SubscriptionDocument[] }>('GET', '/subscriptions', 'subscriptions')
+    ).subscriptions;
+  }
+
+  /** Throws TW_SUBSCRIPTION_NOT_FOUND, like the other methods with the id of a subscription. */
+  subscription(id: string): Promise<SubscriptionDocument> {
+    return this.ask('GET', subscriptionPath(id), 'id');
+  }
+
+  /** Creates a subscription. Throws TW_SUBSCRIPTION_EXISTS and errors of its inputs. */
+  subscribe(request: { name?: string; every: string; inputs: object }): Promise<SubscriptionDocument> {
+    return this.ask('POST', '/subscriptions', 'id', request);
+  }
+
+  changeSubscription(
+    id: string,
+    change: { state?: 'active' | 'paused'; every?: string },
+  ): Promise<SubscriptionDocument> {
+    return this.ask('PATCH', subscriptionPath(id), 'id', change);
+  }
+
+  async removeSubscription(id: string): Promise<void> {
+    await this.delete(subscriptionPath(id));
+  }
+
+  /** Starts a round, and returns its job. Throws TW_SUBSCRIPTION_RUNNING. */
+  runSubscription(id: string): Promise<JobDocument> {
+    return this.ask('POST', `${subscriptionPath(id)}/run`, 'jobID');
   }
 
   private async follow<Results>(
@@ -375,6 +409,7 @@ const versionPath = (id: string, version: string) =>
 /** A tile's id begins with the id of its collection, which has no underscore. */
 const itemPath = (id: string) =>
   `/collections/${encodeURIComponent(id.split('_', 1)[0]!)}/items/${encodeURIComponent(id)}`;
+const subscriptionPath = (id: string) => `/subscriptions/${encodeURIComponent(id)}`;
 const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
 
 /** Writes a value as text, and `{red: 3, nir: 4}` as "red=3,nir=4". */

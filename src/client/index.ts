@@ -19,6 +19,7 @@ export type {
   SimilarPlaceDocument,
   SpectraDocument,
   SpectrumEntry,
+  SubscriptionDocument,
 } from './client-documents.js';
 export { FileBody } from './client-file-body.js';
 export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './client-job-events.js';

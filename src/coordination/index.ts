@@ -24,6 +24,7 @@ export {
 export { watchLoop } from './coordination-watch-loop.js';
 export * from './errors.js';
 export { EtcdStore } from './etcd/index.js';
+export { FolderCoordination, openFolderStore } from './folder-coordination.js';
 export { Lease } from './lease.js';
 export { LevelStore } from './level-coordination-store.js';
 export { measuredKvStore } from './measured-coordination-store.js';

@@ -1,14 +1,12 @@
 /** Builds the parts of a cluster node from its configuration. */
-import { join } from 'node:path';
-import { type CoordinationStore, EtcdStore, LevelStore, measuredKvStore } from '../coordination/index.js';
-import type { ClusterMetrics } from '../metrics/index.js';
 import {
-  makeFolderDurably,
-  measuredStore,
-  type ObjectStore,
-  openObjectStore,
-  type Storage,
-} from '../storage/index.js';
+  type CoordinationStore,
+  EtcdStore,
+  measuredKvStore,
+  openFolderStore,
+} from '../coordination/index.js';
+import type { ClusterMetrics } from '../metrics/index.js';
+import { measuredStore, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { plural } from '../utils/plural.js';
 import { Cluster } from './cluster.js';
 import { listMembers } from './membership/index.js';
@@ -66,7 +64,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
   const opened = await openObjectStore(store);
   const objects = metrics ? measuredStore(opened, metrics.store) : opened;
   const isSingle = etcd.length === 0;
-  const ownOrEtcd = isSingle ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
+  const ownOrEtcd = isSingle ? await openFolderStore(storage.dir) : new EtcdStore(etcd, name);
   const coordination = metrics?.etcd ? measuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
   const { id } = storage.folder.node;
   const member = { id, url: config.advertise, zone, weight, software, format: DOCUMENT_FORMAT };
@@ -122,13 +120,6 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     await closeRest();
     throw error;
   }
-}
-
-/** The coordination store of a single node. LevelDB does not sync the entry of its folder in the parent folder. */
-async function openOwnStore(dir: string): Promise<LevelStore> {
-  const folder = join(dir, 'coordination');
-  await makeFolderDurably(folder);
-  return LevelStore.open(folder);
 }
 
 const etcdLabel = (name: string) => `an etcd with --cluster-name ${name}`;

@@ -26,4 +26,11 @@ export {
   sceneOfFile,
   sideFilesOf,
 } from './inputs/index.js';
-export { type IngestInputs, type IngestResults, ingestProcess, PLAN_PREFIX } from './job/index.js';
+export {
+  checkStacSource,
+  type IngestInputs,
+  type IngestResults,
+  ingestProcess,
+  PLAN_PREFIX,
+  type StacSource,
+} from './job/index.js';

@@ -123,7 +123,8 @@ export class LocalJobService implements JobService {
       ...(retryOf && { retryOf: retryOf.id }),
     };
     const { jobs } = this.catalogue;
-    const known = await this.registry?.accept(record, request);
+    // Without a registry, nothing may be awaited between `find` and `add` of the key, so that a concurrent request finds it.
+    const known = this.registry && (await this.registry.accept(record, request));
     if (known !== undefined) return { job: { ...record, id: known }, repeated: true };
     const log = JobLog.after(this.catalogue, record.id, 0);
     const accepting = stateLine(record);

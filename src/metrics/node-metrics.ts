@@ -54,9 +54,15 @@ export class NodeMetrics {
     'Jobs led by this node that have ended, by process and final state.',
     ['process', 'state'],
   );
+  readonly subscriptionRounds: Counter<'state'> = this.counter(
+    'subscription_rounds_total',
+    'Rounds of subscriptions whose end this node has recorded, by final state of the job.',
+    ['state'],
+  );
 
   constructor() {
     for (const outcome of SCENE_OUTCOMES) this.ingest.scenes.inc({ outcome }, 0);
+    for (const state of JOB_ENDS) this.subscriptionRounds.inc({ state }, 0);
   }
 
   /** The metrics of a node with an object store. Called once. */

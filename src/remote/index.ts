@@ -6,6 +6,7 @@ export { type CredentialRules, readCredentialRules } from './credentials/index.j
 export { noRanges } from './errors.js';
 export {
   type ByteRange,
+  checkUrl,
   type HostPolicy,
   HttpClient,
   mergeRanges,

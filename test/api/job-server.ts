@@ -1,6 +1,7 @@
 /** A server with the processes of a test, in addition to those with their own routes. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer, type ServerOptions } from '../../src/api/index.js';
+import { FolderCoordination } from '../../src/coordination/index.js';
 import { localQueries } from '../../src/dht/index.js';
 import { ImageService } from '../../src/imagery/index.js';
 import { IngestPool, ingestProcess } from '../../src/ingest/index.js';
@@ -8,6 +9,7 @@ import { LocalJobService, type Process } from '../../src/jobs/index.js';
 import { NodeMetrics } from '../../src/metrics/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
+import { Subscriptions } from '../../src/subscriptions/index.js';
 import { storeModelProcess, TextureIndex } from '../../src/training/index.js';
 import { atEnd } from '../support/at-end.js';
 
@@ -28,9 +30,15 @@ export async function jobServer(
   const owners = localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
   const imagery = new ImageService({ storage, finder, owners, cores: 1 });
-  const own = [ingestProcess({ storage, workers, memory: 128e6 }), storeModelProcess({ storage, finder })];
+  const ingest = ingestProcess({ storage, workers, memory: 128e6 });
+  const own = [ingest, storeModelProcess({ storage, finder })];
   const all = [...processes, ...own];
   const jobs = await LocalJobService.open(storage, all, { resume: true });
+  const coordination = new FolderCoordination(data);
+  const subscriptions = new Subscriptions({
+    ...{ open: coordination.open, jobs, ingest, self: 'test' },
+    onFailure: (error) => process.emitWarning(String(error)),
+  });
   const server = await buildServer(
     {
       version: '0',
@@ -41,6 +49,7 @@ export async function jobServer(
       imagery,
       textures: new TextureIndex(storage),
       jobs,
+      subscriptions,
       metrics: new NodeMetrics(),
       processes: new Map(all.map((one) => [one.id, one])),
       allowedFolders: [],
@@ -54,6 +63,7 @@ export async function jobServer(
     await server.close();
     await workers.close();
     await imagery.close();
+    await coordination.close();
     await storage.close();
   });
   return { server, jobs, storage };

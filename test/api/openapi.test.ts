@@ -31,7 +31,8 @@ async function operationsOf(t: TestContext, access: { token?: string; readToken?
 
 /** Names of functions in generated clients. New ones may be added, but existing names never change. */
 const IDS = `
-  aggregate aggregateByPost aggregateCollection aggregateCollectionByPost cancelJob checkTraining
+  aggregate aggregateByPost aggregateCollection aggregateCollectionByPost cancelJob changeSubscription checkTraining
+  createSubscription
   deleteCollection deleteItem deleteModel deleteModelVersion deleteScene drainNode executeAnalyseAnomaly
   executeAnalyseClassify executeAnalyseCluster executeAnalyseContinuum executeAnalyseIndices
   executeAnalyseMatch executeAnalyseMnf executeAnalysePca executeAnalyseResample executeAnalyseSmooth
@@ -40,9 +41,9 @@ const IDS = `
   getBandFile getClusterUsage getCollection getCollectionQueryables getConformance getDocsPage getHealth getItem getJob
   getJobEvents getJobFile getJobLog getJobResults getLandingPage getMapPage getMapTile getMapTileByFormat getMetrics getModel
   getModelFile getModelItem getModelVersion getModelVersionFile getModelVersionItem getPlacement getPreview getPreviewByFormat
-  getProcess getQueryables getReady getScene getSpectra getTileFile getTileJson getTimeSeries
+  getProcess getQueryables getReady getScene getSpectra getSubscription getTileFile getTileJson getTimeSeries
   getTrainingPlace ingest listAggregations listCollectionAggregations listCollections listItems listJobs
-  listModelVersions listModels listNodes listProcesses listScenes locateCell rebalance rejoinNode retryJob
+  listModelVersions listModels listNodes listProcesses listScenes listSubscriptions locateCell rebalance rejoinNode removeSubscription retryJob runSubscription
   searchItems searchItemsByPost
 `;
 

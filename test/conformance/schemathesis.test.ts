@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,6 +54,8 @@ const UNLIKELY = new Set([
 ]);
 
 let folder: string;
+/** A STAC document without Items, which subscriptions search. */
+let archive: Server;
 let server: ChildProcess;
 let log: Promise<string>;
 let url: string;
@@ -88,11 +92,22 @@ async function serveSamples(data: string): Promise<void> {
   const [one, other] = (await tilesOf(node)).filter(({ collection }) => collection === 'doomed');
   for (const tile of [one!, other!, other!]) await putModel(node.storage, [tile]);
   await node.close();
-  server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--max-upload', '1MB']);
+  archive = createServer((_request, answer) => answer.end('{"type":"FeatureCollection","features":[]}'));
+  await once(archive.listen(0, '127.0.0.1'), 'listening');
+  const limits = ['--max-upload', '1MB', '--allow-host', archiveHost()];
+  server = start(['serve', '--data', data, '--port', '0', '--format', 'json', ...limits]);
   log = finished(server).then(({ stderr }) => stderr);
   const [first] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [string];
   url = JSON.parse(first).url;
+  for (const name of ['kept', 'doomed']) {
+    const body = JSON.stringify({ name, every: '1d', inputs: { stac: { url: archiveUrl() } } });
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    assert.equal((await fetch(`${url}/subscriptions`, request)).status, 201);
+  }
 }
+
+const archiveHost = () => `127.0.0.1:${(archive.address() as AddressInfo).port}`;
+const archiveUrl = () => `http://${archiveHost()}/items.json`;
 
 async function job(node: TilewrightNode, process: string, inputs: object): Promise<void> {
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
@@ -112,6 +127,8 @@ async function job(node: TilewrightNode, process: string, inputs: object): Promi
 after(async () => {
   server.kill('SIGTERM');
   await log;
+  archive.closeAllConnections();
+  archive.close();
   for (const work of cleanUp) await work();
 });
 
@@ -134,7 +151,10 @@ async function withRealNames(): Promise<Document> {
   const [x, y] = [4438, 2846];
   const names: Record<string, Record<string, string[]>> = {
     '/collections': { id: ['test'], itemId: [features[0]!.id], sceneId: ['s0'] },
-    '/jobs': { id: [jobs[0]!.jobID], name: ['gu2d8j.npy', 'gu2d8j.json'] },
+    '/jobs': {
+      id: [jobs.find(({ processID }) => processID === 'tensor')!.jobID],
+      name: ['gu2d8j.npy', 'gu2d8j.json'],
+    },
     '/models': {
       id: [model!.id],
       version: ['latest', 'best', model!.version],
@@ -144,9 +164,11 @@ async function withRealNames(): Promise<Document> {
     '/preview': { itemId: [features[0]!.id], format: ['png', 'webp'] },
     '/xyz': { collection: ['test'], z: ['13'], x: [`${x}`], y: [`${y}`, `${y}@2x`], format: ['png'] },
     '/processes': { id: ['fill', 'ingest'] },
+    '/subscriptions': { id: ['kept'] },
     '/cluster': { id: ['none'], grid: ['geohash'] },
   };
   const doomedNames: Record<string, Record<string, string[]>> = {
+    '/subscriptions/{id}': { id: ['doomed'] },
     '/models/{id}': { id: [doomedModel!.id] },
     '/models/{id}/versions/{version}': { id: [doomedVersion!.id], version: [doomedVersion!.version] },
   };
@@ -163,6 +185,10 @@ async function withRealNames(): Promise<Document> {
   const bodyOf = (path: string) =>
     document.paths[path]!['post']!.requestBody!.content['application/json']!.schema.properties;
   bodyOf('/similar')['tile'] = { type: 'string', enum: [features[0]!.id] };
+  // A random name could equal the name in a request for a missing subscription.
+  bodyOf('/subscriptions')['name'] = { type: 'string', enum: ['made-by-post'] };
+  const { inputs } = bodyOf('/subscriptions') as { inputs: { properties: { stac: { properties: object } } } };
+  Object.assign(inputs.properties.stac.properties, { url: { type: 'string', enum: [archiveUrl()] } });
   bodyOf('/spectra')['geometry'] = { enum: [{ type: 'Point', coordinates: [15.03, 51.02] }] };
   return document;
 }

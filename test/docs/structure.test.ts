@@ -12,7 +12,7 @@ const source = fileURLToPath(new URL('../../../src/', import.meta.url));
 
 /** The parts from the bottom to the top. */
 const PARTS =
-  'async metrics html grid raster storage coordination dht query remote expressions imagery jobs ingest derive engines training hyperspectral api client demo-report cli'.split(
+  'async metrics html grid raster storage coordination dht query remote expressions imagery jobs ingest subscriptions derive engines training hyperspectral api client demo-report cli'.split(
     ' ',
   );
 /** Files that every part may import. */

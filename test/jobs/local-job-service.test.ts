@@ -257,3 +257,12 @@ test('partial results are kept if a job is cancelled or fails', async (t) => {
   const failed = await jobs.wait(broken.id);
   assert.deepEqual([failed.error?.message, failed.results], ['it broke', undefined]);
 });
+
+test('requests with the same key at the same time start one job', async (t) => {
+  const { jobs } = await openJobs(t);
+  const work = process(async () => ({}));
+  const request = { key: 'once', digest: 'a' };
+  const started = await Promise.all([1, 2, 3].map(() => jobs.startIdempotent(work, {}, { request })));
+  assert.equal(new Set(started.map(({ job }) => job.id)).size, 1);
+  assert.deepEqual(started.map(({ repeated }) => repeated).sort(), [false, true, true]);
+});

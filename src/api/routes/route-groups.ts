@@ -11,6 +11,7 @@ import { processRoutes } from './processes/index.js';
 import { sceneRoutes } from './scenes/index.js';
 import { similarRoutes } from './similar/index.js';
 import { stacRoutes } from './stac/index.js';
+import { subscriptionRoutes } from './subscriptions/index.js';
 import { tileRoutes } from './tiles/index.js';
 import { trainingRoutes } from './training/index.js';
 
@@ -24,6 +25,7 @@ export const ROUTE_GROUPS: RouteGroup[] = [
   ingestRoutes,
   sceneRoutes,
   processRoutes,
+  subscriptionRoutes,
   trainingRoutes,
   modelRoutes,
   similarRoutes,

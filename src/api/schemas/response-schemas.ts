@@ -4,6 +4,7 @@ import { clusterSchemas } from './cluster-schemas.js';
 import { jobSchemas } from './job-schemas.js';
 import { stacSchemas } from './stac-schemas.js';
 import { storeSchemas } from './store-schemas.js';
+import { subscriptionSchemas } from './subscription-schemas.js';
 
 const JSON_TYPE = 'application/json';
 export const GEOJSON = 'application/geo+json';
@@ -39,7 +40,7 @@ const problem = jsonResponse('Problem', 'The error, with its code', 'application
 
 /** Registers the shared schemas, and the problem that every route may answer. Call this before the routes are registered. */
 export function registerResponseSchemas(server: FastifyInstance): void {
-  for (const schemas of [stacSchemas, jobSchemas, storeSchemas, clusterSchemas])
+  for (const schemas of [stacSchemas, jobSchemas, storeSchemas, clusterSchemas, subscriptionSchemas])
     for (const [$id, schema] of Object.entries(schemas)) server.addSchema({ $id, ...schema });
   server.addHook('onRoute', (route) => {
     if (!route.schema || route.schema.hide) return;

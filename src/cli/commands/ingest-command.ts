@@ -83,7 +83,7 @@ function readText(path: string): string {
 }
 
 /** The options of the process. */
-function ingestOptions(): Option[] {
+export function ingestOptions(): Option[] {
   return [
     createOption(
       '--collection <id>',

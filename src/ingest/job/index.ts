@@ -7,3 +7,4 @@
 export { PLAN_PREFIX } from './ingest-job.js';
 export type { IngestInputs, IngestResults } from './ingest-job-inputs.js';
 export { ingestProcess } from './ingest-process.js';
+export { checkStacSource, type StacSource } from './remote-scenes.js';

@@ -36,13 +36,13 @@ import {
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 import { UserNames } from './ingest-user-names.js';
-import { type OpenScene, RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { NO_HOSTS, type OpenScene, RemoteScenes, remoteDigests } from './remote-scenes.js';
 import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
 
-const NO_ACCESS: RemoteAccess = { policy: { hosts: [], anyPublic: false } };
+const NO_ACCESS: RemoteAccess = { policy: NO_HOSTS };
 
 /** Number of failures that the error of a job lists if all scenes failed. */
 const MAX_REASONS_IN_ERROR = 3;

@@ -2,8 +2,11 @@
 import { rm } from 'node:fs/promises';
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
+import { parseDatetime } from '../../query/index.js';
 import {
+  checkUrl,
   findItems,
+  type HostPolicy,
   openRemoteClient,
   type RemoteAccess,
   type RemoteClient,
@@ -36,6 +39,14 @@ export interface StacSource extends Omit<StacQuery, 'bbox'> {
   items?: Record<string, unknown>[];
   /** Keys or bands of the assets that are read; all with data if absent. */
   assets?: string[];
+}
+
+export const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
+
+/** Throws the errors of `checkUrl` and `parseDatetime` for a search that can never succeed. */
+export function checkStacSource({ url, datetime }: StacSource, hosts: HostPolicy = NO_HOSTS): void {
+  if (url !== undefined) checkUrl(url, hosts);
+  if (datetime !== undefined) parseDatetime(datetime, { dates: 'periods' });
 }
 
 /** A scene whose files are open. */

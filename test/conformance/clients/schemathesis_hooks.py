@@ -46,6 +46,8 @@ STATE = {
     "TW_IMAGERY_ZOOM": "the lowest zoom depends on the cells of the collection",
     "TW_TRAIN_NOTHING": "tiles that match the filter",
     "TW_TRAIN_ONE_PLACE": "places that match the filter",
+    "TW_SUBSCRIPTION_EXISTS": "earlier subscriptions",
+    "TW_SUBSCRIPTION_RUNNING": "the last round may still run",
     "TW_QUERY_NO_COLLECTION": "existing collections",
 }
 

@@ -23,6 +23,7 @@ export async function prometheusMetrics(services: Services, dependencies: Depend
   );
   await addDependencies(snapshot, services, dependencies);
   addJobs(snapshot, services);
+  addSubscriptions(snapshot, services);
   if (cluster) await addCluster(snapshot, cluster, dependencies);
   addCache(snapshot, services);
   return (await snapshot.text()) + (await metrics.text());
@@ -68,6 +69,17 @@ function addJobs(snapshot: Snapshot, { jobs, processes }: Services): void {
     'jobs_oldest_queued_seconds',
     'Seconds since the oldest waiting job of this node was queued; 0 if no job waits.',
     (Date.now() - oldest) / 1e3,
+  );
+}
+
+/** Nodes that do not run the scheduler, and those without active subscriptions, have no such figure. */
+function addSubscriptions(snapshot: Snapshot, { subscriptions }: Services): void {
+  const { oldestSuccessAt } = subscriptions;
+  if (oldestSuccessAt === undefined) return;
+  snapshot.gauge(
+    'subscription_oldest_success_seconds',
+    'Of all active subscriptions the longest time since the last complete round, or since the creation, in seconds.',
+    Math.max(0, Date.now() - oldestSuccessAt) / 1e3,
   );
 }
 

@@ -4,7 +4,7 @@
  * and `storage` (types).
  */
 export { type ExecuteRequest, wantedResultOptions } from './execute-process-request.js';
-export type { StatusInfo } from './job-status-response.js';
+export { formatOptionalTime, type StatusInfo } from './job-status-response.js';
 export { processRoutes } from './process-routes.js';
 export {
   executionRoute,

@@ -1,0 +1,61 @@
+import { Command } from 'commander';
+import type { IngestOptions } from '../../../ingest/index.js';
+import { isRemoteAddress } from '../../../utils/remote-address.js';
+import { withConnection } from '../../cli-connection.js';
+import {
+  addOptions,
+  createOption,
+  optionValues,
+  type TargetOptions,
+  withTarget,
+} from '../../options/index.js';
+import { ingestOptions } from '../ingest-command.js';
+import { type RemoteFlags, remoteInputs, remoteOptions } from '../ingest-remote-options.js';
+import { printSubscription } from './subscriptions-command.js';
+
+type SubscribeFlags = TargetOptions & IngestOptions & RemoteFlags & { every: string; name?: string };
+
+/** The flags of `ingest` that describe a repeated search. */
+const SEARCH_FLAGS = [
+  ...['collection', 'grid', 'precision', 'bbox', 'datetime', 'bands', 'cloudTest', 'compress'],
+];
+
+export function subscribeCommand(): Command {
+  const inputs = ingestOptions().filter((option) => SEARCH_FLAGS.includes(option.attributeName()));
+  // Servers read with credentials of their own.
+  const remote = remoteOptions()
+    .filter((option) => option.attributeName() !== 'remoteCredentials')
+    .map((option) => (option.attributeName() === 'fromStac' ? option.makeOptionMandatory() : option));
+  const command = addOptions(
+    new Command('subscribe').description(
+      'repeat "ingest --from-stac" at intervals while a server runs; "tilewright subscriptions" shows the results',
+    ),
+    [
+      ...remote,
+      createOption(
+        '--every <time>',
+        'time between two rounds, from 1m to 30d, such as 30m, 6h or 1d',
+      ).makeOptionMandatory(),
+      createOption(
+        '--name <name>',
+        'id of the subscription (small letters, digits and -); by default it follows from the search',
+      ),
+      ...inputs,
+    ],
+  );
+  return withTarget(command).action(async (flags: SubscribeFlags) => {
+    const { every, name } = flags;
+    const fail = (text: string): never => command.error(text);
+    if (!isRemoteAddress(flags.fromStac!))
+      fail('error: --from-stac needs a URL, because it is searched again');
+    const search = await remoteInputs(flags, optionValues(inputs, flags), fail);
+    await withConnection(
+      flags,
+      async ({ client }) => {
+        const request = { ...(name !== undefined && { name }), every, inputs: search };
+        printSubscription(await client.subscribe(request), flags.format);
+      },
+      { create: true },
+    );
+  });
+}

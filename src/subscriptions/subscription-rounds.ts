@@ -1,0 +1,177 @@
+/** The rounds of subscriptions: jobs of the process `ingest`. */
+import type { TilewrightError } from '../errors.js';
+import type { IngestResults } from '../ingest/index.js';
+import { hasEnded, type JobService, jobNotFound, type Process } from '../jobs/index.js';
+import type { JobRecord, JobStatus } from '../storage/index.js';
+import { roundRunning } from './errors.js';
+import { nextRunTime, roundDatetime } from './round-times.js';
+import {
+  isRunning,
+  type Round,
+  type RoundResult,
+  type SubscriptionInputs,
+  type SubscriptionRecord,
+} from './subscription-record.js';
+import type { StoredSubscription, SubscriptionStore } from './subscription-store.js';
+
+/** Longer messages are truncated. */
+const MAX_MESSAGE_LENGTH = 500;
+
+export interface RoundsOptions {
+  store: SubscriptionStore;
+  jobs: JobService;
+  ingest: Process;
+  now: () => number;
+  /** Called when the end of a round is recorded. */
+  onEnd?: (status: JobStatus) => void;
+}
+
+/**
+ * Invariants: a round starts only if the last one has ended, by a compare-and-set of the record, which names the round before its job
+ * exists. The idempotency key of the job contains the id of the subscription and the planned time, so a round has one job, even if
+ * several nodes submit it, or if a node submits it again after a crash.
+ */
+export class SubscriptionRounds {
+  constructor(private readonly options: RoundsOptions) {}
+
+  /** The record with the state of the job of its last round, which may not be stored yet. */
+  async current(record: SubscriptionRecord): Promise<SubscriptionRecord> {
+    const { round } = record;
+    if (!isRunning(round) || round.job === undefined) return record;
+    const job = await this.jobOf(round.job);
+    if (!job) return failedRound(record, round, jobNotFound(round.job), this.options.now());
+    if (!hasEnded(job))
+      return job.status === round.status ? record : { ...record, round: { ...round, status: job.status } };
+    return endedRound(record, round, job);
+  }
+
+  /** Stores the end of the last round, if its job has ended. Returns undefined if the record has changed in the meantime. */
+  async settle(stored: StoredSubscription): Promise<StoredSubscription | undefined> {
+    const record = await this.current(stored.record);
+    if (!isRunning(stored.record.round) || isRunning(record.round)) return stored;
+    const replaced = await this.options.store.replace(record, stored.revision);
+    if (replaced) this.options.onEnd?.(record.round!.status);
+    return replaced;
+  }
+
+  /** Starts a round now. Throws TW_SUBSCRIPTION_NOT_FOUND, TW_SUBSCRIPTION_RUNNING and the errors of `submit`. */
+  async startNow(id: string): Promise<JobRecord> {
+    for (;;) {
+      const stored = await this.settle(await this.options.store.get(id));
+      if (stored && isRunning(stored.record.round)) throw roundRunning(id, stored.record.round.job);
+      const claimed = stored && (await this.claim(stored, this.options.now()));
+      if (claimed) return this.submit(claimed.record);
+    }
+  }
+
+  /**
+   * Does what is due for a subscription: records the end of its last round, submits a round again whose node stopped before its job
+   * was known, and starts the next one. Does nothing if another node changes the record at the same time. Throws the errors of `submit`.
+   */
+  async advance(stored: StoredSubscription): Promise<void> {
+    const { round } = stored.record;
+    if (isRunning(round) && round.job === undefined) {
+      await this.submit(stored.record);
+      return;
+    }
+    const settled = await this.settle(stored);
+    if (!settled || isRunning(settled.record.round)) return;
+    const { state, nextRunAt } = settled.record;
+    if (state === 'paused' || nextRunAt > this.options.now()) return;
+    const claimed = await this.claim(settled, nextRunAt);
+    if (claimed) await this.submit(claimed.record);
+  }
+
+  /** Records that a round begins. Returns undefined if the record has changed in the meantime. */
+  private claim(
+    { record, revision }: StoredSubscription,
+    planned: number,
+  ): Promise<StoredSubscription | undefined> {
+    const now = this.options.now();
+    const { every, nextRunAt } = record;
+    const next = nextRunAt > now ? nextRunAt : nextRunTime(nextRunAt, every, now);
+    const round: Round = { planned, startedAt: now, status: 'accepted' };
+    return this.options.store.replace({ ...record, round, nextRunAt: next }, revision);
+  }
+
+  /**
+   * Starts the job of a claimed round, or finds the job that was started before. An error leaves the round to the next check. Throws
+   * the errors of `JobService.startIdempotent`.
+   */
+  private async submit(record: SubscriptionRecord): Promise<JobRecord> {
+    const { jobs, ingest, store } = this.options;
+    const { id, round } = record;
+    const { planned } = round!;
+    // A header of a request cannot have a space, so no client has this key.
+    const request = { key: `subscription ${id} ${planned}`, digest: id };
+    const { job } = await jobs.startIdempotent(ingest, roundInputs(record), { request });
+    await store.update(id, (latest) =>
+      latest.round?.planned === planned && latest.round.job === undefined
+        ? { ...latest, round: { ...latest.round, job: job.id, status: job.status } }
+        : latest,
+    );
+    return job;
+  }
+
+  /** Undefined if the job has expired. */
+  private async jobOf(id: string): Promise<JobRecord | undefined> {
+    try {
+      return await this.options.jobs.get(id);
+    } catch (error) {
+      if (!jobNotFound.is(error)) throw error;
+      return undefined;
+    }
+  }
+}
+
+/** The inputs of the job of a round. */
+function roundInputs({ inputs, succeededAt }: SubscriptionRecord): SubscriptionInputs {
+  const datetime = roundDatetime(inputs.stac.datetime, succeededAt);
+  return { ...inputs, stac: { ...inputs.stac, ...(datetime !== undefined && { datetime }) } };
+}
+
+function endedRound(record: SubscriptionRecord, round: Round, job: JobRecord): SubscriptionRecord {
+  const results = job.results as IngestResults | undefined | null;
+  const { status, error, finished = job.updated } = job;
+  const ended: Round = {
+    ...round,
+    status,
+    finishedAt: finished,
+    ...(results && { result: resultOf(results) }),
+    ...(error && { error: truncated(error) }),
+  };
+  const isComplete = status === 'successful' && results && hasAllScenes(results, record.inputs.stac.limit);
+  return { ...record, round: ended, ...(isComplete && { succeededAt: round.startedAt }) };
+}
+
+function failedRound(
+  record: SubscriptionRecord,
+  round: Round,
+  { code, message }: TilewrightError,
+  finishedAt: number,
+): SubscriptionRecord {
+  return {
+    ...record,
+    round: { ...round, status: 'failed', finishedAt, error: truncated({ code, message }) },
+  };
+}
+
+const truncated = ({ code, message }: { code: string; message: string }) => ({
+  code,
+  message: message.slice(0, MAX_MESSAGE_LENGTH),
+});
+
+function resultOf({ scenes, failed }: IngestResults): RoundResult {
+  const ingested = scenes.filter(({ unchanged }) => !unchanged);
+  return {
+    ingested: ingested.length,
+    unchanged: scenes.length - ingested.length,
+    failed: failed.length,
+    tiles: ingested.reduce((sum, { tiles }) => sum + tiles, 0),
+  };
+}
+
+/** False if scenes have failed, or if the limit may have cut off others: the next round must search for them again. */
+function hasAllScenes({ scenes, failed, skipped = [] }: IngestResults, limit = Infinity): boolean {
+  return failed.length === 0 && scenes.length + skipped.length < limit;
+}

@@ -1,0 +1,98 @@
+/** The records of all subscriptions in the coordination store, one key for each. */
+import {
+  type CoordinationStore,
+  compareAndSet,
+  documentDamaged,
+  parseJsonValue,
+  readKey,
+  type StoredValue,
+  scanPrefix,
+} from '../coordination/index.js';
+import { TilewrightError } from '../errors.js';
+import { subscriptionExists, subscriptionLimit, subscriptionNotFound } from './errors.js';
+import { checkRecord, type SubscriptionRecord } from './subscription-record.js';
+
+const PREFIX = 'subscriptions/records/';
+const PAGE_RECORDS = 100;
+export const MAX_SUBSCRIPTIONS = 1000;
+
+export interface StoredSubscription {
+  record: SubscriptionRecord;
+  /** Revision of the key. */
+  revision: number;
+}
+
+/** Invariant: a record is replaced only in the state that its writer has read. */
+export class SubscriptionStore {
+  constructor(private readonly open: () => Promise<CoordinationStore>) {}
+
+  /** All subscriptions in the order of their ids. `onDamaged` gets TW_DHT_DOCUMENT_DAMAGED; by default it is thrown. */
+  async all(onDamaged: (error: TilewrightError) => void = rethrow): Promise<StoredSubscription[]> {
+    const found: StoredSubscription[] = [];
+    for await (const kvs of scanPrefix(await this.open(), PREFIX, PAGE_RECORDS))
+      for (const kv of kvs) {
+        try {
+          found.push(parse(kv));
+        } catch (error) {
+          if (!(error instanceof TilewrightError)) throw error;
+          onDamaged(error);
+        }
+      }
+    return found;
+  }
+
+  /** Throws TW_SUBSCRIPTION_NOT_FOUND. */
+  async get(id: string): Promise<StoredSubscription> {
+    const kv = await readKey(await this.open(), PREFIX + id);
+    if (!kv) throw subscriptionNotFound(id);
+    return parse(kv);
+  }
+
+  /** Throws TW_SUBSCRIPTION_EXISTS, TW_SUBSCRIPTION_LIMIT. */
+  async create(record: SubscriptionRecord): Promise<void> {
+    const ids = (await this.all()).map(({ record }) => record.id);
+    if (!ids.includes(record.id) && ids.length >= MAX_SUBSCRIPTIONS)
+      throw subscriptionLimit(MAX_SUBSCRIPTIONS);
+    if (!(await this.replace(record, 0))) throw subscriptionExists(record.id);
+  }
+
+  /** Returns the stored record, or undefined if it no longer has `revision`. */
+  async replace(record: SubscriptionRecord, revision: number): Promise<StoredSubscription | undefined> {
+    const key = PREFIX + record.id;
+    const value = JSON.stringify(record);
+    const { set, current } = await compareAndSet(await this.open(), { key, value, revision });
+    return set ? { record, revision: current!.modRevision } : undefined;
+  }
+
+  /** Changes a record as it is when the change is written. Throws TW_SUBSCRIPTION_NOT_FOUND. */
+  async update(
+    id: string,
+    change: (record: SubscriptionRecord) => SubscriptionRecord,
+  ): Promise<StoredSubscription> {
+    for (;;) {
+      const { record, revision } = await this.get(id);
+      const replaced = await this.replace(change(record), revision);
+      if (replaced) return replaced;
+    }
+  }
+
+  /** Throws TW_SUBSCRIPTION_NOT_FOUND. */
+  async remove(id: string): Promise<void> {
+    for (;;) {
+      const { revision } = await this.get(id);
+      const key = PREFIX + id;
+      if ((await compareAndSet(await this.open(), { key, value: undefined, revision })).set) return;
+    }
+  }
+}
+
+function rethrow(error: TilewrightError): never {
+  throw error;
+}
+
+/** Throws TW_DHT_DOCUMENT_DAMAGED. */
+function parse(kv: StoredValue): StoredSubscription {
+  const record = parseJsonValue<SubscriptionRecord>(kv, ['id', 'every']);
+  if (checkRecord(record) !== undefined || kv.key !== PREFIX + record.id) throw documentDamaged(kv.key);
+  return { record, revision: kv.modRevision };
+}
