@@ -82,7 +82,7 @@ test('a login of .netrc answers for its machine alone, and its session is used f
   };
   const file = await RemoteFile.open(client, `${data.url}/scene.tif`);
   assert.equal(file.start.toString(), 'the pixels');
-  await file.readRanges([{ offset: 4, bytes: 6 }], async (_at, bytes) => {
+  await file.readRanges([{ offset: 4, bytes: 6 }], async (bytes) => {
     assert.equal(bytes.toString(), 'pixels');
   });
   assert.equal(login.requests.length, 1);
@@ -185,7 +185,7 @@ test('objects of S3 are read with the keys of their bucket', { skip: s3SkipReaso
     const client = await clientOf(t, { s3 }, [{ host: `127.0.0.1:${server.port}` }]);
     const file = await RemoteFile.open(client, `s3://tiles/${key}`);
     let rest = '';
-    await file.readRanges([{ offset: 4, bytes: 6 }], async (_at, bytes) => {
+    await file.readRanges([{ offset: 4, bytes: 6 }], async (bytes) => {
       rest = bytes.toString();
     });
     return [file.start.toString(), rest];

@@ -25,7 +25,7 @@ async function served(t: TestContext) {
 
 async function readAll(file: RemoteFile, ranges: { offset: number; bytes: number }[]) {
   const parts: { offset: number; data: Buffer }[] = [];
-  await file.readRanges(mergeRanges(ranges), async ({ offset }, data) => {
+  await file.readRanges(mergeRanges(ranges), async (data, offset) => {
     parts.push({ offset, data });
   });
   return parts.sort((a, b) => a.offset - b.offset);

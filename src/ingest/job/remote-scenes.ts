@@ -180,7 +180,8 @@ export class RemoteScenes {
       this.job.message(
         `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
       );
-      onShare(bytes / parts.bytes);
+      // Bytes of a repeated request count twice.
+      onShare(Math.min(1, bytes / parts.bytes));
     });
     return { ...plan, scene: withFetchedBlocks(plan.scene, parts) };
   }

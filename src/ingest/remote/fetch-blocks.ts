@@ -59,7 +59,7 @@ export function planFetch({ scene, grid }: ScenePlan, cells: string[], files: Re
   return { needed, ranges, requests: all.length, bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
-/** Reads the parts of a plan into the copies. `onBytes` gets the number of bytes of each part. Throws TW_REMOTE_... */
+/** Reads the parts of a plan into the copies. `onBytes` gets the number of bytes of each piece. Throws TW_REMOTE_... */
 export async function fetchRanges(
   { ranges }: Pick<FetchPlan, 'ranges'>,
   files: RemoteFiles,
@@ -69,8 +69,8 @@ export async function fetchRanges(
     [...ranges].map(async ([path, parts]) => {
       const copy = await open(path, 'r+');
       try {
-        await files.get(path)!.readRanges(parts, async ({ offset }, bytes) => {
-          await writeFully(copy, bytes, offset);
+        await files.get(path)!.readRanges(parts, async (bytes, position) => {
+          await writeFully(copy, bytes, position);
           onBytes(bytes.length);
         });
       } finally {

@@ -57,8 +57,9 @@ async function download({ client, checkSpace, signal }: CopyContext, url: string
     maxBytes: MAX_WHOLE_BYTES,
     isFile: true,
     sink: {
-      async start(bytes) {
-        if (bytes !== undefined) await checkSpace(bytes);
+      async start({ headers }) {
+        const bytes = Number(headers['content-length']);
+        if (bytes > 0) await checkSpace(bytes);
         await copy.truncate(0);
         position = 0;
       },

@@ -48,15 +48,15 @@ export interface RemoteRequest {
   accept?: readonly number[];
   /** True for files: a web page is refused with TW_REMOTE_LOGIN. */
   isFile?: boolean;
-  /** Gets the bytes of an answer with status 200, whose `body` is then empty. */
+  /** Gets the bytes of an answer with status 200 or 206, whose `body` is then empty. */
   sink?: BodySink;
   signal?: AbortSignal;
 }
 
 /** Takes a long answer piece by piece. */
 export interface BodySink {
-  /** Called before the first byte of each attempt. `bytes`: the announced length. */
-  start(bytes: number | undefined): Promise<void>;
+  /** Called before the first byte of each attempt. An error ends the request. */
+  start(head: Omit<RemoteResponse, 'body'>): Promise<void> | void;
   write(chunk: Buffer): Promise<void>;
 }
 
@@ -214,15 +214,15 @@ async function readBody(
   url: string,
   { maxBytes, isFile, sink }: RemoteRequest,
 ): Promise<Buffer> {
-  const { statusCode, headers } = answer;
-  if (isFile && statusCode === 200 && headers['content-type']?.startsWith('text/html')) {
+  const { statusCode: status = 0, headers } = answer;
+  if (isFile && status === 200 && headers['content-type']?.startsWith('text/html')) {
     answer.destroy();
     throw loginPage(url);
   }
   const wanted = Number(headers['content-length'] ?? Number.NaN);
   const chunks: Buffer[] = [];
-  const into = statusCode === 200 ? sink : undefined;
-  await into?.start(Number.isFinite(wanted) ? wanted : undefined);
+  const into = status === 200 || status === 206 ? sink : undefined;
+  await into?.start({ status, headers });
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;

@@ -2,7 +2,7 @@
 
 import { badRemoteRange, noRanges, remoteChanged } from '../errors.js';
 import { withoutSecrets } from './host-policy.js';
-import type { HttpClient } from './http-client.js';
+import type { HttpClient, RemoteResponse } from './http-client.js';
 import type { ByteRange } from './merge-ranges.js';
 
 /** The first request reads this much. It holds the header of most Cloud Optimized GeoTIFFs. */
@@ -49,7 +49,10 @@ export class RemoteFile {
       });
     const { status, headers, body } = answer;
     if (status !== PARTS) throw noRanges(withoutSecrets(url));
-    const { size } = checkRange(url, { offset: 0, bytes: START_BYTES }, answer);
+    const size = sizeOfRange(url, { offset: 0, bytes: START_BYTES }, headers);
+    const wanted = Math.min(START_BYTES, size);
+    if (body.length !== wanted)
+      throw badRemoteRange(withoutSecrets(url), `it sent ${body.length} of ${wanted} bytes`);
     const { etag, 'last-modified': changed } = headers;
     return new RemoteFile(client, url, size, etag ?? changed, body, signal);
   }
@@ -63,46 +66,72 @@ export class RemoteFile {
     }));
   }
 
-  /** Reads parts, with a request for each, and gives their bytes to `take` in any order. `mergeRanges` makes them few. */
+  /**
+   * Reads parts, with a request for each, and gives their bytes to `write` as they arrive, in any order; some twice if a request is
+   * repeated. `mergeRanges` makes the requests few.
+   */
   async readRanges(
     ranges: readonly ByteRange[],
-    take: (at: ByteRange, bytes: Buffer) => Promise<void>,
+    write: (bytes: Buffer, position: number) => Promise<void>,
   ): Promise<void> {
-    await Promise.all(ranges.map(async (range) => take(range, await this.readRange(range))));
+    await Promise.all(ranges.map((range) => this.readRange(range, write)));
   }
 
   /** Reads at least the given range, and more of a header behind it. */
   async readAhead({ offset, bytes }: ByteRange): Promise<{ offset: number; data: Buffer }> {
     const more = Math.min(Math.max(bytes, READ_AHEAD_BYTES), this.size - offset);
-    return { offset, data: await this.readRange({ offset, bytes: more }) };
+    const data = Buffer.alloc(more);
+    await this.readRange({ offset, bytes: more }, async (chunk, position) => {
+      chunk.copy(data, position - offset);
+    });
+    return { offset, data };
   }
 
-  private async readRange(range: ByteRange): Promise<Buffer> {
+  private async readRange(
+    range: ByteRange,
+    write: (bytes: Buffer, position: number) => Promise<void>,
+  ): Promise<void> {
+    const { url, version, signal } = this;
     const { offset, bytes } = range;
-    const { version } = this;
     const isStrong = version !== undefined && /^"/.test(version);
-    const answer = await this.client.request(this.url, {
+    let position = offset;
+    const { status } = await this.client.request(url, {
       headers: { range: `bytes=${offset}-${offset + bytes - 1}`, ...(isStrong && { 'if-match': version }) },
       maxBytes: bytes,
       accept: [PARTS, FAILED_PRECONDITION, NOT_SATISFIABLE],
-      signal: this.signal,
+      sink: {
+        start: (head) => {
+          this.checkHead(range, head);
+          position = offset;
+        },
+        write: async (chunk) => {
+          await write(chunk, position);
+          position += chunk.length;
+        },
+      },
+      signal,
     });
-    const { status, headers, body } = answer;
-    const isOther = (headers.etag ?? headers['last-modified']) !== version;
-    if (status === FAILED_PRECONDITION || status === NOT_SATISFIABLE || isOther)
-      throw remoteChanged(withoutSecrets(this.url));
-    if (status !== PARTS) throw badRemoteRange(withoutSecrets(this.url), `it answered ${status}`);
-    if (checkRange(this.url, range, answer).size !== this.size) throw remoteChanged(withoutSecrets(this.url));
-    return body;
+    if (status === FAILED_PRECONDITION || status === NOT_SATISFIABLE)
+      throw remoteChanged(withoutSecrets(url));
+    if (position !== offset + bytes)
+      throw badRemoteRange(withoutSecrets(url), `it sent ${position - offset} of ${bytes} bytes`);
+  }
+
+  /** Throws if an answer is not the requested part of this version of the file. */
+  private checkHead(range: ByteRange, { status, headers }: Pick<RemoteResponse, 'status' | 'headers'>): void {
+    const { url, version, size } = this;
+    if ((headers.etag ?? headers['last-modified']) !== version) throw remoteChanged(withoutSecrets(url));
+    if (status !== PARTS) throw badRemoteRange(withoutSecrets(url), `it answered ${status}`);
+    if (sizeOfRange(url, range, headers) !== size) throw remoteChanged(withoutSecrets(url));
   }
 }
 
 /** Checks that an answer holds the requested bytes of a file, or its end. Returns the size of the file. */
-function checkRange(
+function sizeOfRange(
   url: string,
   { offset, bytes }: ByteRange,
-  { headers, body }: { headers: Record<string, unknown>; body: Buffer },
-): { size: number } {
+  headers: Pick<RemoteResponse, 'headers'>['headers'],
+): number {
   const fail = (reason: string) => badRemoteRange(withoutSecrets(url), reason);
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') throw fail(`it is sent with the encoding ${encoding}`);
@@ -110,10 +139,8 @@ function checkRange(
   const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(said);
   if (!match) throw fail(`its Content-Range is "${said.slice(0, 100)}"`);
   const [first, last, size] = match.slice(1).map(Number) as [number, number, number];
-  const wanted = Math.min(bytes, size - offset);
-  if (first !== offset || last !== offset + wanted - 1 || body.length !== wanted)
-    throw fail(
-      `bytes ${offset} to ${offset + wanted - 1} were requested, and "${said}" with ${body.length} bytes came`,
-    );
-  return { size };
+  const end = offset + Math.min(bytes, size - offset) - 1;
+  if (first !== offset || last !== end)
+    throw fail(`bytes ${offset} to ${end} were requested, and "${said}" came`);
+  return size;
 }
