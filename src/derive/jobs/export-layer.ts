@@ -47,7 +47,7 @@ const REGION: Condition[] = ['bbox', 'intersects', 'geocode', 'recurse'];
 
 /**
  * Returns the error of a selection without tiles that the models of the layer have made: it says which condition excludes them, or that
- * there are none.
+ * the models have made no tiles.
  */
 export async function noTileOfLayer(
   finder: TileFinder,
