@@ -23,6 +23,8 @@ export interface TrainResults {
   /** For `stale`: numbers of places by the state of their models, and the places that were not trained again. */
   checked?: { fresh: number; drifted: number; unknown: number };
   leftOut?: LeftOut[];
+  /** For `stale`: estimated sum of the durations of the trainings of the chosen places, the part of the budget that is used. */
+  estimatedSeconds?: number;
   /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;
 }
