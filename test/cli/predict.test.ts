@@ -35,6 +35,12 @@ test('predict reports errors and bad models', async (t) => {
   await told(1, cloud, 'ndvi', '--datetime', '1999', '--max-cloud', '5');
   const none = await told(1, /^nothing to do: \d+ tiles?, their places have no model ndvi$/m, 'ndvi');
   assert.doesNotMatch(none.stdout, /have no model/);
+  const hint = /^run "tilewright train ndvi" with the same filter, to train models for places without one$/m;
+  assert.match(none.stderr, hint);
+  const unchecked = await tilewright('check', 'ndvi', ...data);
+  assert.equal(unchecked.code, 1);
+  assert.match(unchecked.stderr, /^nothing to check: \d+ places without a model ndvi of their own$/m);
+  assert.match(unchecked.stderr, hint);
 
   const storage = await Storage.open(join(folder, 'data'));
   const tiles = (await toArray(storage.catalogue.tiles.values())).sort((a, b) => b.coverage - a.coverage);
@@ -63,7 +69,7 @@ test('predict reports errors and bad models', async (t) => {
     /^error: no selected place has a version "nosuch" of its model ndvi.*\[TW_TRAIN_NO_VERSION\]$/m;
   await told(1, unknown, 'ndvi', '--version', 'nosuch');
   // The other place has no such version, but its tile is not the only one.
-  await told(0, /^/, 'ndvi', '--version', poor.version);
+  await told(0, hint, 'ndvi', '--version', poor.version);
   const best = await predict(id, '--version', 'best');
   assert.deepEqual(
     [best.code, /^1 tile made/m.test(best.stdout), best.stderr.includes('warning')],

@@ -36,7 +36,9 @@ export function predictCommand(): Command {
     const { version, engine, onlyOwn, halo } = flags;
     const inputs = { model, version, filter: toFilterParams(flags), engine, onlyOwn, ...(!halo && { halo }) };
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
-    const { tiles, unchanged, failures, worse = [], uses, partialHalos } = results;
+    const { tiles, unchanged, failures, skipped, worse = [], uses, partialHalos } = results;
+    if (Object.keys(skipped).some((reason) => reason.endsWith(`have no model ${model}`)))
+      logToStderr(trainHint(model));
     if (flags.format !== 'json' && uses && uses.cluster + uses.base > 0) print(describeUses(uses));
     if (partialHalos)
       logToStderr(
@@ -47,6 +49,9 @@ export function predictCommand(): Command {
     if (tiles + unchanged + failures === 0) process.exitCode = 1;
   });
 }
+
+export const trainHint = (model: string): string =>
+  `run "tilewright train ${model}" with the same filter, to train models for places without one`;
 
 /** Lists the names of models itself, so that help does not load src/training. */
 function parseModel(value: string): string {
