@@ -29,6 +29,8 @@ test('predict reports errors and bad models', async (t) => {
     '--collection',
     'absent',
   );
+  const wrong = await tilewright('check', 'nosuch', ...data);
+  assert.match(wrong.stderr, /^error: the value 'nosuch' of <model> is invalid\. Allowed choices are ndvi,/);
   await told(1, /^nothing to do: no tile matches the filter\.$/m, 'ndvi', '--datetime', '1999');
   const cloud =
     /^nothing to do: no tile matches the filter\. Tiles with unknown cloud cover match no cloud limit\.$/m;
@@ -77,4 +79,16 @@ test('predict reports errors and bad models', async (t) => {
   );
   const { stderr } = await predict(poor.id, '--version', 'best');
   assert.match(stderr, /^warning: 1 model .*mean 2\.00e-1\); train again/m);
+
+  const again = await Storage.open(join(folder, 'data'));
+  const region = geocode.slice(0, 3);
+  const base = await putModel(again, tiles.slice(0, 1), { geocode: region, mode: 'distributed' });
+  await again.close();
+  const third = tiles[2]!.geocode;
+  const { stdout } = await told(0, /^/, 'ndvi', '--geocode', third);
+  assert.match(stdout, /^1 tile: 1 by the model of the region$/m);
+  const served = `^${third} mapped by ${base.id} of the region: it has no model ndvi$`;
+  assert.match(stdout, new RegExp(served, 'm'));
+  const listed = (await tilewright('models', ...data)).stdout;
+  assert.match(listed, new RegExp(`^${base.id} +base +${region} +20`, 'm'));
 });

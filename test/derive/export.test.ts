@@ -163,7 +163,10 @@ test('the layer of an index has its bands, and says why it is empty', async (t) 
   const { data, run, output } = await twoDates(t);
   const layer = ['export', '--layer', 'ndvi', '--output', output];
   const node = await testNode(t, data);
-  const [first] = (await tilesOf(node)).sort((a, b) => b.coverage - a.coverage);
+  const tiles = (await tilesOf(node)).sort((a, b) => b.coverage - a.coverage);
+  const [first] = tiles.filter(({ cloudCover }) => cloudCover === 0);
+  const covered = tiles.find(({ cloudCover }) => cloudCover === 100)!;
+  const other = await putModel(node.storage, [covered]);
   const { id } = await putModel(node.storage, [first!]);
   const inputs = { layer: 'ndvi', filter: { geocode: first!.geocode } };
   assert.deepEqual(await runProcess(node, 'export', inputs), { failed: 'TW_WRANGLE_EXPORT_NOTHING' });
@@ -172,6 +175,11 @@ test('the layer of an index has its bands, and says why it is empty', async (t) 
   const exported = await runProcess<ExportResults>(node, 'export', inputs);
   assert.deepEqual([exported.tiles, exported.dates, exported.bands], [2, 2, ['ndvi']]);
   await node.close();
+  const none = await run('predict', other.id, '--datetime', '2024-06-02');
+  assert.match(
+    none.stderr,
+    new RegExp(`: 1 tile \\(such as ${covered.id}\\), they have no readable pixel$`, 'm'),
+  );
   const both = await run(...layer);
   assert.match(both.stderr, /^warning: the image mixes 2 dates: .*--datetime$/m);
   const one = await run(...layer, '--datetime', '2024-06-01');
