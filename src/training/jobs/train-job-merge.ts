@@ -47,6 +47,7 @@ export const TRAIN_PART = objectOf(
   {
     bytesFetched: COUNT,
     base: MODEL,
+    basePlaces: COUNT,
     checked: objectOf({ fresh: COUNT, drifted: COUNT, unknown: COUNT }),
     leftOut: listOf(
       objectOf(
@@ -55,6 +56,7 @@ export const TRAIN_PART = objectOf(
       ),
     ),
     estimatedSeconds: NUMBER,
+    since: TEXT,
   },
 );
 
@@ -100,16 +102,18 @@ const MAX_LEFT_OUT = 1000;
 
 function mergeStale(
   parts: PartialTrainResults[],
-): Pick<TrainResults, 'checked' | 'leftOut' | 'estimatedSeconds'> {
+): Pick<TrainResults, 'checked' | 'leftOut' | 'estimatedSeconds' | 'since'> {
   const counts = parts.flatMap(({ checked }) => checked ?? []);
   if (counts.length === 0) return {};
   const sum = (of: keyof (typeof counts)[number]) => counts.reduce((total, one) => total + one[of], 0);
   const leftOut = parts.flatMap((part) => part.leftOut ?? []);
+  const since = parts.find((part) => part.since !== undefined)?.since;
   return {
     checked: { fresh: sum('fresh'), drifted: sum('drifted'), unknown: sum('unknown') },
     leftOut: leftOut.sort(byBudget).slice(0, MAX_LEFT_OUT),
     // All nodes choose the same places.
     estimatedSeconds: parts.find((part) => part.estimatedSeconds !== undefined)?.estimatedSeconds ?? 0,
+    ...(since !== undefined && { since }),
   };
 }
 
@@ -121,9 +125,10 @@ const byBudget = (a: Excluded, b: Excluded): number => {
   return one - other || compareText(a.geocode, b.geocode);
 };
 
-function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base'> {
+function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base' | 'basePlaces'> {
   const base = parts.find((part) => part.base)?.base;
-  return base ? { base } : {};
+  const basePlaces = parts.find((part) => part.basePlaces !== undefined)?.basePlaces;
+  return { ...(base && { base }), ...(basePlaces !== undefined && { basePlaces }) };
 }
 
 type Keys = Record<'geocode' | 'model', string>;

@@ -88,6 +88,7 @@ export async function trainStale(
     checked: { fresh: count('fresh'), drifted: count('drifted'), unknown: count('unknown') },
     leftOut: leftOut.filter(({ collection, geocode }) => isMine.has(`${collection} ${geocode}`)),
     estimatedSeconds: seconds,
+    ...(chosen.length > 0 && { since: chosen.map((place) => place.firstDrifted!).sort()[0] }),
   };
   for (const { geocode, reason } of found.leftOut)
     job.log('info', `${geocode} is not trained again: ${reason}`);

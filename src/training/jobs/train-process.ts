@@ -53,6 +53,14 @@ const OUTPUTS = {
   base: { title: 'Base model that a regional training has trained', schema: { type: 'object' } },
   checked: { title: 'With stale: places by the state of their models', schema: { type: 'object' } },
   leftOut: { title: 'With stale: places that were not trained again, with reasons', schema: OBJECTS },
+  basePlaces: {
+    title: 'Number of places on which the base model of the regional mode was trained',
+    schema: { type: 'integer' },
+  },
+  since: {
+    title: 'With stale: the first date of the changes of the trained places',
+    schema: { type: 'string' },
+  },
   estimatedSeconds: {
     title: 'With stale: estimated duration of the trainings, the part of the budget that is used',
     schema: { type: 'number' },

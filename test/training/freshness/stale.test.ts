@@ -127,7 +127,7 @@ test('the commands check after an ingest, and train the changed place in any mod
   assert.match((await run(2, 'train', 'ndvi', '--budget', '3')).stderr, /--budget goes with --stale/);
   assert.match(
     (await run(2, 'train', 'ndvi', '--stale', '--mode', 'distributed')).stderr,
-    /--stale trains one/,
+    /--mode distributed trains one model for all places, .* use --stale with the mode regional/,
   );
   const none = await run(0, 'train', 'ndvi', '--stale', '--epochs', '2', '--budget', '0');
   assert.match(
@@ -139,4 +139,15 @@ test('the commands check after an ingest, and train the changed place in any mod
   assert.match(trained.stdout, new RegExp(`^${CHANGED} +\\d`, 'm'));
   assert.match(trained.stdout, new RegExp(`^${SAME} not trained again: the model is fresh$`, 'm'));
   assert.match(trained.stdout, /^checked: 1 fresh, 1 drifted, 0 unknown$/m);
+  const keeps = new RegExp(
+    `--datetime ${FIRST_CHANGED.slice(0, 10)}/\\.\\. keeps those from before the change$`,
+    'm',
+  );
+  assert.match(trained.stderr, keeps);
+  const one = await run(
+    0,
+    ...['train', 'ndvi', '--mode', 'regional', '--no-fresh', '--epochs', '1', '--geocode', SAME],
+  );
+  assert.match(one.stderr, /^warning: the base model knows only one place, so it may not fit others: /m);
+  assert.match((await run(0, 'models', `ndvi_s_g${SAME}`)).stdout, / base of 1 place +20/);
 });

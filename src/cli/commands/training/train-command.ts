@@ -123,9 +123,13 @@ export function trainCommand(): Command {
         'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
       );
     if (flags.budget !== undefined && !flags.stale) command.error('error: --budget goes with --stale');
-    if (flags.stale && (flags.mode === 'distributed' || here || listed || asked.length > 1))
+    if (flags.stale && flags.mode === 'distributed')
       command.error(
-        'error: --stale trains one model, on the server, in the mode partitioned, contained or regional',
+        'error: --mode distributed trains one model for all places, so it cannot train only the drifted ones: use --stale with the mode regional, partitioned or contained',
+      );
+    if (flags.stale && (here || listed || asked.length > 1))
+      command.error(
+        'error: --stale trains one model, on the server: name one, without --here and --manifests',
       );
     if (listed && server === undefined)
       command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
@@ -171,6 +175,14 @@ export function trainCommand(): Command {
       if (trained.length > 0)
         logToStderr(
           `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
+        );
+      if (trained.length > 0 && results.since !== undefined)
+        logToStderr(
+          `"tilewright predict" also makes the maps of older dates again with the new models; --datetime ${results.since.slice(0, 10)}/.. keeps those from before the change`,
+        );
+      if (results.models.length > 0 && results.basePlaces === 1)
+        logToStderr(
+          'warning: the base model knows only one place, so it may not fit others: select more places, or name another model with --base',
         );
     });
   });
