@@ -24,6 +24,7 @@ async function buildProgram(argv: string[]): Promise<Command> {
     .version(version)
     // This lets commands have their own --version.
     .enablePositionalOptions()
+    .configureOutput({ outputError: (text, write) => write(withoutJargon(text)) })
     .showHelpAfterError('(add --help for the flags)')
     .exitOverride();
   const asked = ['-V', '--version'].includes(argv[0]) ? [] : Object.values(COMMANDS);
@@ -35,6 +36,13 @@ async function buildProgram(argv: string[]): Promise<Command> {
   }
   return program;
 }
+
+/** Rewrites the parser's message of a wrong argument. */
+const withoutJargon = (text: string): string =>
+  text.replace(
+    /command-argument value ('.*') is invalid for argument '(.*?)'\./s,
+    'the value $1 of <$2> is invalid.',
+  );
 
 /** Copies settings to a command and its subcommands, so that wrong usage exits with the same code everywhere. */
 function inherit(command: Command, from: Command): Command {

@@ -111,6 +111,9 @@ export interface ListedVersion {
   version: string;
   createdAt: string;
   epochs: number;
+  /** How it was trained; `distributed` for the base of a region, whose `places` are counted. Absent for classifiers. */
+  mode?: string;
+  places?: number;
   metrics: { validation: { mse: number; r2: number } };
   /** The model from which its weights started. */
   parent: string | null;

@@ -80,9 +80,8 @@ export const tilesOutOfReach = defineError(
 export const nothingToExport = defineError(
   'TW_WRANGLE_EXPORT_NOTHING',
   404,
-  'No tile matches the filter of an export. For the layer of a model, run `tilewright predict` first.',
-  () =>
-    'no tile matches the filter, so there is nothing to export; for the layer of a model, run "tilewright predict" first',
+  'No tile matches the filter of an export, or no selected tile was made by a model of the layer. The message says which; a layer has tiles after `tilewright train` and `tilewright predict`.',
+  (reason: string) => `there is nothing to export: ${reason}`,
 );
 
 export const exportGrids = defineError(

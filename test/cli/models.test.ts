@@ -64,9 +64,9 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match(shown, /^start +with the weights of ndvi_test_g9$/m);
   assert.match(
     shown,
-    new RegExp(`^${latest.version} +20\\S+ +4\\.56e-2 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),
+    new RegExp(`^${latest.version} +own +20\\S+ +4\\.56e-2 +0\\.954 +ndvi_test_g9 +latest$`, 'm'),
   );
-  assert.match(shown, new RegExp(`^${best.version} +20\\S+ +1\\.23e-2 +0\\.988 +- +best$`, 'm'));
+  assert.match(shown, new RegExp(`^${best.version} +own +20\\S+ +1\\.23e-2 +0\\.988 +- +best$`, 'm'));
   const json = JSON.parse(
     (await tilewright('models', id, '--version', 'best', '--format', 'json', ...data)).stdout,
   );

@@ -29,12 +29,20 @@ test('predict reports errors and bad models', async (t) => {
     '--collection',
     'absent',
   );
+  const wrong = await tilewright('check', 'nosuch', ...data);
+  assert.match(wrong.stderr, /^error: the value 'nosuch' of <model> is invalid\. Allowed choices are ndvi,/);
   await told(1, /^nothing to do: no tile matches the filter\.$/m, 'ndvi', '--datetime', '1999');
   const cloud =
     /^nothing to do: no tile matches the filter\. Tiles with unknown cloud cover match no cloud limit\.$/m;
   await told(1, cloud, 'ndvi', '--datetime', '1999', '--max-cloud', '5');
   const none = await told(1, /^nothing to do: \d+ tiles?, their places have no model ndvi$/m, 'ndvi');
   assert.doesNotMatch(none.stdout, /have no model/);
+  const hint = /^run "tilewright train ndvi" with the same filter, to train models for places without one$/m;
+  assert.match(none.stderr, hint);
+  const unchecked = await tilewright('check', 'ndvi', ...data);
+  assert.equal(unchecked.code, 1);
+  assert.match(unchecked.stderr, /^nothing to check: \d+ places without a model ndvi of their own$/m);
+  assert.match(unchecked.stderr, hint);
 
   const storage = await Storage.open(join(folder, 'data'));
   const tiles = (await toArray(storage.catalogue.tiles.values())).sort((a, b) => b.coverage - a.coverage);
@@ -63,7 +71,7 @@ test('predict reports errors and bad models', async (t) => {
     /^error: no selected place has a version "nosuch" of its model ndvi.*\[TW_TRAIN_NO_VERSION\]$/m;
   await told(1, unknown, 'ndvi', '--version', 'nosuch');
   // The other place has no such version, but its tile is not the only one.
-  await told(0, /^/, 'ndvi', '--version', poor.version);
+  await told(0, hint, 'ndvi', '--version', poor.version);
   const best = await predict(id, '--version', 'best');
   assert.deepEqual(
     [best.code, /^1 tile made/m.test(best.stdout), best.stderr.includes('warning')],
@@ -71,4 +79,16 @@ test('predict reports errors and bad models', async (t) => {
   );
   const { stderr } = await predict(poor.id, '--version', 'best');
   assert.match(stderr, /^warning: 1 model .*mean 2\.00e-1\); train again/m);
+
+  const again = await Storage.open(join(folder, 'data'));
+  const region = geocode.slice(0, 3);
+  const base = await putModel(again, tiles.slice(0, 1), { geocode: region, mode: 'distributed' });
+  await again.close();
+  const third = tiles[2]!.geocode;
+  const { stdout } = await told(0, /^/, 'ndvi', '--geocode', third);
+  assert.match(stdout, /^1 tile: 1 by the model of the region$/m);
+  const served = `^${third} mapped by ${base.id} of the region: it has no model ndvi$`;
+  assert.match(stdout, new RegExp(served, 'm'));
+  const listed = (await tilewright('models', ...data)).stdout;
+  assert.match(listed, new RegExp(`^${base.id} +base +${region} +20`, 'm'));
 });

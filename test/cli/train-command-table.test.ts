@@ -21,6 +21,24 @@ test('models that are worse than the mean are marked, and collections are named 
   assert.match(both, /b +u26xy +ndvi +3\.00e-1 \*.*\n\* worse than the mean of the training/);
 });
 
+test('adapted models that are clearly worse than their base are named', () => {
+  const adapted = (geocode: string, mse: number, base: number) => ({
+    ...model('a', geocode, mse),
+    adaptation: { errors: { base: { mse: base } } } as TrainResults['models'][number]['adaptation'],
+  });
+  const fine = [adapted('u26xy', 0.1, 0.2), adapted('u26xz', 0.105, 0.1)];
+  assert.doesNotMatch(trainingTable(fine, false, null).join('\n'), /warning/);
+  const lines = trainingTable(
+    [...fine, adapted('u26xw', 0.12, 0.1), adapted('u26xv', 0.3, 0.1)],
+    false,
+    null,
+  );
+  assert.match(
+    lines.at(-1)!,
+    /^warning: worse than the base .*: u26xv \(3\.00 times\), u26xw \(1\.20 times\);/,
+  );
+});
+
 const images = { psnr: 4, ssim: 4, msSsim: 4 };
 const scores = { mse: 0.01, r2: 0.5, psnr: 31.25, ssim: 0.912, msSsim: { value: 0.75, scales: 3 }, images };
 const tile = { ...scores, msSsim: { value: 0.8125, scales: 5 }, dates: ['2024-06-01T00:00:00.000Z'] };

@@ -5,12 +5,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { exportTooLarge } from '../../src/derive/errors.js';
+import type { ExportResults } from '../../src/derive/index.js';
 import { copyCell, mosaicGrid } from '../../src/derive/tensors/index.js';
 import { geohash } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { tilewright } from '../support/command.js';
 import { hasGdal } from '../support/gdal.js';
+import { putModel } from '../support/models.js';
 import { testNode, tilesOf } from '../support/node.js';
+import { runProcess } from '../support/process.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -117,24 +120,83 @@ test('an export of several collections needs their names', async (t) => {
   for (const names of [['one'], ['one', 'two']]) assert.equal((await exported(...names)).code, 0);
 });
 
-test('the layer of cloud removal contains the raw tiles without cloud', async (t) => {
+/** A data folder with a scene of each day, whose eastern part is cloud on the second day. */
+async function twoDates(t: Parameters<typeof tempFolder>[0]) {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
-  const output = join(folder, 'out.tif');
-  const scene = await writeTestScene(join(folder, 's.tif'), { seed: 1, cloud: 40 });
   const run = (...args: string[]) => tilewright(...args, '--data', data);
-  const when = ['--id', 's', '--datetime', '2024-06-01T10:00:00Z'];
-  assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  for (const [i, cloud] of [0, 40].entries()) {
+    const scene = await writeTestScene(join(folder, `s${i}.tif`), { seed: i + 1, cloud });
+    const when = ['--id', `s${i}`, '--datetime', `2024-06-0${i + 1}T10:00:00Z`];
+    assert.equal((await run('ingest', scene, ...when, ...SCENE_FLAGS)).code, 0);
+  }
+  return { data, run, output: join(folder, 'out.tif') };
+}
+
+test('the layer of cloud removal has filled tiles and the raw tiles without cloud', async (t) => {
+  const { data, run, output } = await twoDates(t);
+  const layer = ['export', '--layer', 'cloud-removal', '--output', output];
+  const untrained = await run(...layer);
+  assert.equal(untrained.code, 1);
+  assert.match(untrained.stderr, /cloud-removal has no tiles yet: .*"tilewright predict cloud-removal"/);
+  assert.ok(!existsSync(output));
   const node = await testNode(t, data);
-  const clear = (await tilesOf(node)).filter(({ cloudCover }) => cloudCover === 0);
+  const tiles = await tilesOf(node);
+  const cloudy = tiles.find(({ cloudCover }) => cloudCover! > 20 && cloudCover! < 80)!;
+  const clear = tiles.filter(({ cloudCover }) => cloudCover === 0).length;
+  await putModel(node.storage, [cloudy], { model: 'cloud-removal' });
   await node.close();
-  const layer = ['export', '--layer', 'cloud-removal', '--output', output, '--format', 'json'];
-  const { stdout, stderr } = await run(...layer);
-  assert.equal(JSON.parse(stdout || '{}').tiles, clear.length, stderr);
-  assert.ok(clear.length > 0);
-  const [{ geocode }] = clear as [(typeof clear)[number]];
-  const one = await run(...layer, '--filter', `geocode = '${geocode}' OR geocode = 'u0000'`);
-  assert.equal(JSON.parse(one.stdout).tiles, 1, one.stderr);
+  const predicted = await run('predict', 'cloud-removal', '--only-own', '--geocode', cloudy.geocode);
+  assert.equal(predicted.code, 0, predicted.stderr);
+  const { stdout, stderr } = await run(...layer, '--format', 'json');
+  const { tiles: exported, filled, withoutCloud } = JSON.parse(stdout || '{}');
+  assert.deepEqual([exported, filled, withoutCloud], [clear + 1, 1, clear], stderr);
+  const where = ['--filter', `geocode = '${cloudy.geocode}' OR geocode = 'u0000'`];
+  const one = await run(...layer, '--datetime', '2024-06-02', ...where);
+  assert.match(one.stdout, /out\.tif: 1 tile \(1 filled, 0 without cloud\),/);
+  // Without a tile that a model has filled, the image would be that of the raw tiles.
+  const raw = await run(...layer, '--datetime', '2024-06-01');
+  assert.match(raw.stderr, /cloud-removal has tiles, but none at this time .*EXPORT_NOTHING\]/);
+});
+
+test('the layer of an index has its bands, and says why it is empty', async (t) => {
+  const { data, run, output } = await twoDates(t);
+  const layer = ['export', '--layer', 'ndvi', '--output', output];
+  const node = await testNode(t, data);
+  const tiles = (await tilesOf(node)).sort((a, b) => b.coverage - a.coverage);
+  const [first] = tiles.filter(({ cloudCover }) => cloudCover === 0);
+  const covered = tiles.find(({ cloudCover }) => cloudCover === 100)!;
+  const other = await putModel(node.storage, [covered]);
+  const { id } = await putModel(node.storage, [first!]);
+  const inputs = { layer: 'ndvi', filter: { geocode: first!.geocode } };
+  assert.deepEqual(await runProcess(node, 'export', inputs), { failed: 'TW_WRANGLE_EXPORT_NOTHING' });
+  const made = await runProcess<{ tiles: number }>(node, 'predict', { model: id });
+  assert.equal(made.tiles, 2);
+  const exported = await runProcess<ExportResults>(node, 'export', inputs);
+  assert.deepEqual([exported.tiles, exported.dates, exported.bands], [2, 2, ['ndvi']]);
+  await node.close();
+  const none = await run('predict', other.id, '--datetime', '2024-06-02');
+  assert.match(
+    none.stderr,
+    new RegExp(`: 1 tile \\(such as ${covered.id}\\), they have no readable pixel$`, 'm'),
+  );
+  const both = await run(...layer);
+  assert.match(both.stderr, /^warning: the image mixes 2 dates: .*--datetime$/m);
+  const one = await run(...layer, '--datetime', '2024-06-01');
+  assert.deepEqual([one.code, one.stderr], [0, '']);
+  const { metadata } = (await readRaster(output)).header;
+  assert.equal(metadata!['LAYER'], 'ndvi');
+  assert.match(metadata!['MODEL']!, new RegExp(`^${id} [^,]+$`));
+  for (const [flags, reason] of [
+    [['--datetime', '1999'], /ndvi has tiles, but none at this time \(datetime\) \[TW_/],
+    [['--bbox', '1,1,2,2'], /ndvi has tiles, but none in this region \[TW_/],
+    [['--bbox', '1,1,2,2', '--datetime', '1999'], /none at this time \(datetime\) in this region \[TW_/],
+    [['--platform', 'other'], /ndvi has tiles, but none that match the filter \[TW_/],
+  ] as const)
+    assert.match((await run(...layer, ...flags)).stderr, reason);
+  const png = await run('export', '--layer', 'ndvi', '--output', 'b.png');
+  assert.equal(png.code, 2);
+  assert.match(png.stderr, /must end in \.tif or \.tiff/);
 });
 
 test('an image of both sides of the antimeridian would span the globe', () => {

@@ -43,6 +43,9 @@ const listedModel = {
   // Classifiers have no epochs.
   'epochs?': count,
   'classifier?': text,
+  /** The mode of the training, and for the base of a region the number of its places. */
+  'mode?': text,
+  'places?': count,
   metrics: { type: 'object' },
   baseline: { type: 'object' },
   seconds: number,

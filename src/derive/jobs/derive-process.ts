@@ -2,7 +2,7 @@
 import type { JobContext, Process } from '../../jobs/index.js';
 import { firstReasons, mergeCounts, sumOf, TILE_COUNTS_SCHEMA } from '../../jobs/index.js';
 import { checkFilter, filterSchema } from '../../query/index.js';
-import { COUNT, objectOf } from '../../utils/json-schema.js';
+import { COUNT, objectOf, TEXT } from '../../utils/json-schema.js';
 import { noTileDerived } from '../errors.js';
 import {
   type DeriveResults,
@@ -47,7 +47,7 @@ export function deriveProcess<Inputs>(
 /** JSON Schema of `DeriveResults`. */
 export const DERIVE_RESULTS = objectOf(
   { ...TILE_COUNTS_SCHEMA, unchanged: COUNT },
-  { removed: COUNT, bytesFetched: COUNT },
+  { removed: COUNT, bytesFetched: COUNT, examples: { type: 'object', additionalProperties: TEXT } },
 );
 
 /**
@@ -66,8 +66,10 @@ export const RESUMABLE_PROCESS = {
 
 function mergeResults(parts: DeriveResults[]): DeriveResults {
   const removed = sumOf(parts, ({ removed = 0 }) => removed);
+  const examples: DeriveResults['examples'] = Object.assign({}, ...parts.map((part) => part.examples));
   return {
     ...mergeCounts(parts),
+    ...(Object.keys(examples!).length > 0 && { examples }),
     unchanged: sumOf(parts, ({ unchanged }) => unchanged),
     ...(removed > 0 && { removed }),
   };

@@ -50,6 +50,8 @@ export interface DeriveResults extends TileCounts {
   unchanged: number;
   /** Former tiles that were removed because no tile can be made from their present inputs; absent if there were none. */
   removed?: number;
+  /** For reasons of `skipped` that depend on pixels: the id of one of the tiles. */
+  examples?: Record<string, string>;
 }
 
 /** The properties of a new tile that are known before its pixels. */
@@ -205,6 +207,8 @@ class DeriveRun<T> {
     if (!made) {
       // The former tile was made from other versions of the inputs.
       if (former) this.obsolete.push(former);
+      this.results.examples ??= {};
+      this.results.examples[this.reasonForNone] ??= inputs[0].id;
       return this.skip(this.reasonForNone);
     }
     const folder = await stage();

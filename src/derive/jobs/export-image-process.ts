@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Bbox, cellBbox, gridByName, type PixelGrid } from '../../grid/index.js';
 import { addFetched, type JobContext, type Process, type TileCounts } from '../../jobs/index.js';
 import {
+  and,
   checkFilter,
   defaultToRawSource,
   type FilterParams,
@@ -26,11 +27,14 @@ import {
 } from '../tensors/index.js';
 import { searchTilePages } from './derive-job-tiles.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
+import { type ExportLayer, exportLayer, LAYER_NAMES, noTileOfLayer } from './export-layer.js';
 
 interface ExportInputs {
   filter?: FilterParams;
-  /** Names or common names of bands, or expressions over them. */
-  bands: string[];
+  /** A kind of model: the tiles that its models have made. */
+  layer?: string;
+  /** Names or common names of bands, or expressions over them. Default: those of the layer. */
+  bands?: string[];
 }
 
 export interface ExportResults extends Pick<TileCounts, 'bytesFetched'> {
@@ -46,6 +50,11 @@ export interface ExportResults extends Pick<TileCounts, 'bytesFetched'> {
   bbox: Bbox;
   /** Tiles in the image. */
   tiles: number;
+  /** Days of these tiles, in UTC. */
+  dates: number;
+  /** For the layer of cloud removal: tiles whose clouds a model has filled, and raw tiles without cloud. */
+  filled?: number;
+  withoutCloud?: number;
 }
 
 /** The image is made in memory. */
@@ -57,14 +66,25 @@ export function exportProcess(context: TileProcessContext): Process {
     id: 'export',
     title: 'Export an image',
     description:
-      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. If tiles of several dates have data, the newest one counts.',
+      'Writes the tiles of a region as one Cloud Optimized GeoTIFF. Tiles are complete, and not clipped to the region. If tiles of several dates have data, the newest one counts.',
     inputs: {
       type: 'object',
-      required: ['bands'],
+      anyOf: [{ required: ['layer'] }, { required: ['bands'] }],
       additionalProperties: false,
       properties: {
         filter: filterSchema,
-        bands: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 100 },
+        layer: {
+          enum: LAYER_NAMES,
+          description:
+            'A kind of model: only the tiles that its models have made; for cloud-removal, also the raw tiles without cloud',
+        },
+        bands: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          minItems: 1,
+          maxItems: 100,
+          description: 'Names of bands, or expressions over them. Default: the bands of the layer',
+        },
       },
     },
     resumable: true,
@@ -83,20 +103,20 @@ interface ExportedTile {
 
 async function exportImage(
   { storage, finder, workers }: TileProcessContext,
-  { filter: params = {}, bands }: ExportInputs,
+  inputs: ExportInputs,
   job: JobContext,
 ): Promise<ExportResults> {
+  const { filter: params = {} } = inputs;
+  const layer = exportLayer(inputs.layer);
+  const bands = inputs.bands ?? layer?.bands ?? [];
   await requireCollections(storage, params);
-  const tiles: ExportedTile[] = [];
-  let found = 0;
-  // Page by page, because many bands of many tiles would block the node.
-  for await (const page of searchTilePages(finder, defaultToRawSource(parseFilter(params)))) {
-    job.signal.throwIfAborted();
-    found += page.length;
-    tiles.push(...page.flatMap((tile) => exportedTile(tile, bands) ?? []));
-  }
-  if (found === 0) throw nothingToExport();
-  if (tiles.length === 0) throw bandNotFound(bands);
+  const tiles = await exportedTiles(finder, params, bands, layer, job);
+  const dates = new Set(tiles.map(({ tile }) => new Date(tile.start).toISOString().slice(0, 10))).size;
+  if (layer && dates > 1)
+    job.log(
+      'warning',
+      `the image mixes ${dates} dates: the newest tile with data counts, so there can be seams at the edges of former clouds; name one date with datetime`,
+    );
   const collections = [...new Set(tiles.map(({ tile }) => tile.collection))].sort();
   if (collections.length > 1 && !params.collections) throw exportCollections(collections);
   const grids = [...new Set(tiles.map(({ tile }) => tile.grid))];
@@ -126,7 +146,7 @@ async function exportImage(
   }
   const file = await encodeImage(
     workers,
-    { grid, tiles, collections, bands, planes, coding, dataType, empty },
+    { grid, tiles, collections, layer, bands, planes, coding, dataType, empty },
     job,
   );
   const folder = await storage.results.makeFolder(job.id);
@@ -145,8 +165,44 @@ async function exportImage(
     crs: `EPSG:${epsg}`,
     bbox: bboxOf(tiles),
     tiles: tiles.length,
+    dates,
+    ...(layer?.made === 'cloud-free' && countFilled(tiles)),
     ...fetchedBytes,
   };
+}
+
+/** Throws TW_WRANGLE_EXPORT_NOTHING if no tile is selected, or none that a model of the layer has made, and TW_WRANGLE_NO_BAND. */
+async function exportedTiles(
+  finder: TileProcessContext['finder'],
+  params: FilterParams,
+  bands: string[],
+  layer: ExportLayer | undefined,
+  job: JobContext,
+): Promise<ExportedTile[]> {
+  const selected = parseFilter(params);
+  const filter = layer ? and([selected, layer.tiles]) : defaultToRawSource(selected);
+  const tiles: ExportedTile[] = [];
+  let found = 0;
+  let isMade = false;
+  // Page by page, because many bands of many tiles would block the node.
+  for await (const page of searchTilePages(finder, filter)) {
+    job.signal.throwIfAborted();
+    found += page.length;
+    // Another kind of model may have made tiles of the same source.
+    const ofLayer = layer ? page.filter((tile) => exportedTile(tile, layer.bands)) : page;
+    isMade ||= ofLayer.some(({ source }) => source === layer?.made);
+    tiles.push(...ofLayer.flatMap((tile) => exportedTile(tile, bands) ?? []));
+  }
+  if (layer && !isMade)
+    throw await noTileOfLayer(finder, layer, params, (tile) => !!exportedTile(tile, layer.bands));
+  if (found === 0) throw nothingToExport('no tile matches the filter');
+  if (tiles.length === 0) throw bandNotFound(bands);
+  return tiles;
+}
+
+function countFilled(tiles: ExportedTile[]): Pick<ExportResults, 'filled' | 'withoutCloud'> {
+  const filled = tiles.filter(({ tile }) => tile.source === 'cloud-free').length;
+  return { filled, withoutCloud: tiles.length - filled };
 }
 
 /** Returns undefined if the tile lacks a band. */
@@ -187,6 +243,7 @@ interface EncodedImage {
   grid: MosaicGrid;
   tiles: ExportedTile[];
   collections: string[];
+  layer?: ExportLayer;
   bands: string[];
   planes: ReturnType<typeof allocatePixels>[];
   coding: Coding | null;
@@ -196,7 +253,7 @@ interface EncodedImage {
 
 function encodeImage(
   workers: TileProcessContext['workers'],
-  { grid, tiles, collections, bands, planes, coding, dataType, empty }: EncodedImage,
+  { grid, tiles, collections, layer, bands, planes, coding, dataType, empty }: EncodedImage,
   job: JobContext,
 ): Promise<Uint8Array> {
   const { width, height, west: originX, north: originY, pixelWidth, pixelHeight } = grid;
@@ -215,11 +272,27 @@ function encodeImage(
       COLLECTION: collections.join(','),
       START_DATETIME: new Date(first).toISOString(),
       END_DATETIME: new Date(last).toISOString(),
+      ...(layer && { LAYER: layer.name }),
+      ...modelTag(tiles),
     },
     overviews: 'mean' as const,
   };
   const transfer = planes.map(({ buffer }) => buffer as ArrayBuffer);
   return workers.run({ kind: 'stack', image }, { signal: job.signal, transfer });
+}
+
+/** Maximum number of models in the tag of an image. */
+const MAX_NAMED_MODELS = 100;
+
+/** Returns the ids and versions of the models that have made the tiles, as in the tag of each tile. */
+function modelTag(tiles: ExportedTile[]): { MODEL?: string } {
+  const models = new Set(
+    tiles.flatMap(({ tile: { model } }) => (model ? `${model.id} ${model.version}` : [])),
+  );
+  if (models.size === 0) return {};
+  const named = [...models].sort().slice(0, MAX_NAMED_MODELS);
+  const others = models.size > named.length ? [`and ${models.size - named.length} others`] : [];
+  return { MODEL: [...named, ...others].join(', ') };
 }
 
 function bboxOf(tiles: ExportedTile[]): Bbox {

@@ -19,7 +19,7 @@ export const adaptationEpochs = (epochs: number): number => Math.max(1, Math.rou
 interface FineTuneOptions {
   epochs: number;
   seed: number;
-  /** Takes the steps of a fresh training, to learn ground that the base does not know. */
+  /** Takes steps as large as those of a fresh training, to learn ground that the base does not know. */
   fullSteps?: boolean;
   /** Called after each epoch with the mean loss of its steps and the current model. */
   onEpoch?: (epoch: number, loss: number, model: LayersModel) => void;

@@ -6,6 +6,7 @@
 export { adaptationEpochs, fineTuneBase } from './fine-tune-base.js';
 export { interpolateWeights } from './interpolate-weights.js';
 export {
+  adaptationPasses,
   encodeSample,
   keptFactor,
   readSampleMessages,

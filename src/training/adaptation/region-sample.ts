@@ -3,9 +3,11 @@
  * for land that the training ground of the cell does not show, although the base knows this land (rehearsal: Robins 1995, "Catastrophic
  * forgetting, rehearsal and pseudorehearsal").
  */
+
 import { readStateFile, writeStateFile } from '../learners/index.js';
 import type { ModelSpec } from '../models/index.js';
 import { concatPatches, type Patches, subsamplePatches } from '../patches/index.js';
+import { adaptationEpochs } from './fine-tune-base.js';
 
 /** Some training patches of one cell. */
 export interface CellSample {
@@ -18,6 +20,9 @@ export interface CellSample {
 const OTHERS_FRACTION = 1 / 2;
 /** Maximum number of cells that share patches, so that a region of any size exchanges a few megabytes. */
 const MAX_SHARING_CELLS = 24;
+
+/** Passes over the patches of a cell that an adaptation takes, if other cells share enough patches; those count as fractions of a pass. */
+export const adaptationPasses = (epochs: number): number => adaptationEpochs(epochs) * (1 + OTHERS_FRACTION);
 
 /** Returns the cells that share patches, spread evenly over the cells of a region, and how many patches each one shares. */
 export function sharingCells(

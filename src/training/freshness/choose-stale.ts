@@ -9,6 +9,9 @@ export interface LeftOut {
   reason: string;
   /** True if its model has drifted, but the budget is too small. */
   drifted?: true;
+  /** For such a place: its training takes about so many seconds, and the smallest budget that surely includes it. */
+  seconds?: number;
+  budget?: number;
 }
 
 /** Training never takes no time; models of older versions may say so. */
@@ -19,19 +22,30 @@ function expectedGain({ error = 0, promised = 0, pixels }: PlaceFreshness): numb
   return Math.max(0, error - promised) * pixels;
 }
 
+interface StaleChoice {
+  chosen: PlaceFreshness[];
+  /** Those that the budget excludes come first, in the order in which a larger budget would include them. */
+  leftOut: LeftOut[];
+  /** Estimated duration of the trainings of the chosen places. */
+  seconds: number;
+}
+
 /**
  * Returns the drifted places in the order of their gain for each second of training, as many as fit into `budget` seconds, and the reasons
  * why the others are left out. A place that does not fit does not exclude a cheaper one after it. The result does not depend on the order
- * of the places.
+ * of the places. `passes`: those that a new training takes over the patches of a place. A training is estimated to take the seconds of
+ * the last one, times the ratio of the passes.
  */
 export function chooseStale(
   places: readonly PlaceFreshness[],
   budget = Infinity,
-): { chosen: PlaceFreshness[]; leftOut: LeftOut[] } {
+  passes?: number,
+): StaleChoice {
   const leftOut: LeftOut[] = [];
-  const leave = ({ collection, geocode }: PlaceFreshness, reason: string, drifted?: true) =>
-    leftOut.push({ collection, geocode, reason, ...(drifted && { drifted }) });
-  const cost = ({ seconds }: PlaceFreshness) => Math.max(MIN_SECONDS, seconds);
+  const leave = ({ collection, geocode }: PlaceFreshness, reason: string, more: Partial<LeftOut> = {}) =>
+    leftOut.push({ collection, geocode, reason, ...more });
+  const cost = ({ seconds, passes: last }: PlaceFreshness) =>
+    Math.max(MIN_SECONDS, passes && last ? (seconds * passes) / last : seconds);
   const value = (place: PlaceFreshness) => expectedGain(place) / cost(place);
   const drifted: PlaceFreshness[] = [];
   for (const place of places) {
@@ -42,18 +56,24 @@ export function chooseStale(
   }
   drifted.sort((a, b) => value(b) - value(a) || comparePlaces(a, b));
   const chosen: PlaceFreshness[] = [];
-  let left = budget;
+  let [used, needed] = [0, 0];
   for (const place of drifted) {
-    if (cost(place) <= left) {
+    const seconds = cost(place);
+    needed += seconds;
+    if (used + seconds <= budget) {
       chosen.push(place);
-      left -= cost(place);
-    } else
-      leave(
-        place,
-        `the last training took ${place.seconds.toFixed(1)} s, and ${left.toFixed(1)} s of the budget of ${budget} s were left for it`,
-        true,
-      );
+      used += seconds;
+      continue;
+    }
+    const enough = Math.ceil(10 * needed) / 10;
+    leave(
+      place,
+      `its training takes about ${seconds.toFixed(1)} s, and ${(budget - used).toFixed(1)} s of the budget of ${budget} s were left for it; a budget of ${enough} s includes it`,
+      { drifted: true, seconds, budget: enough },
+    );
   }
-  leftOut.sort(comparePlaces);
-  return { chosen, leftOut };
+  leftOut.sort(
+    (a, b) => (a.budget ?? Number.MAX_VALUE) - (b.budget ?? Number.MAX_VALUE) || comparePlaces(a, b),
+  );
+  return { chosen, leftOut, seconds: used };
 }

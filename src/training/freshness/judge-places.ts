@@ -30,6 +30,8 @@ export interface PlaceFreshness extends CheckedPlace {
   /** Pixels of the place with data, and the duration of the training of its model in seconds. */
   pixels: number;
   seconds: number;
+  /** Passes of this training over the patches of the place. */
+  passes?: number;
 }
 
 /** Smallest error that counts: the square of the resolution of predicted tiles. Constant ground can have the error 0. */
@@ -73,8 +75,18 @@ function reasonUnknown({ unknown, known, fresh }: MeasuredPlace): string | undef
   return known.length > 0 ? undefined : 'no date of the training has enough clear ground';
 }
 
-const identityOf = ({ collection, grid, geocode, model, version, pixels, seconds }: MeasuredPlace) => ({
+const identityOf = ({
+  collection,
+  grid,
+  geocode,
+  model,
+  version,
+  pixels,
+  seconds,
+  passes,
+}: MeasuredPlace) => ({
   ...{ collection, grid, geocode, model, version, pixels, seconds },
+  ...(passes !== undefined && { passes }),
 });
 
 function judgeCollection(places: MeasuredPlace[]): { place: MeasuredPlace; freshness: PlaceFreshness }[] {

@@ -101,8 +101,9 @@ async function measurePlace(
     return summary.mode !== 'distributed' && summary.job !== job;
   });
   if (!model) return undefined;
-  const { pixelSize, seconds } = model.card as CardSummary;
-  const of = { ...place, version: model.version, seconds };
+  const { pixelSize, seconds, epochs, adaptation } = model.card as CardSummary;
+  const passes = epochs * (1 + (adaptation ? adaptation.others / adaptation.patches : 0));
+  const of = { ...place, version: model.version, seconds, passes };
   const plan = planCheck(storage, model, cell, now);
   if ('unknown' in plan) return { ...of, ...plan };
   const pixels = pixelsOf(plan.tiles.at(-1)!, pixelSize);

@@ -20,6 +20,11 @@ export interface MeasuredPlace extends CheckedPlace {
   pixels: number;
   /** Duration of the training of its model. */
   seconds: number;
+  /**
+   * Passes of this training over the patches of the place; patches of other places count as fractions of a pass. Nodes of older versions
+   * do not report it.
+   */
+  passes?: number;
   /** The reason why the place cannot be judged. */
   unknown?: string;
 }
@@ -49,5 +54,5 @@ export const MEASURED_PLACE = objectOf(
     pixels: NUMBER,
     seconds: NUMBER,
   },
-  { version: TEXT, unknown: TEXT },
+  { version: TEXT, unknown: TEXT, passes: NUMBER },
 );

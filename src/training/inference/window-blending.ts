@@ -43,7 +43,9 @@ export function latticeWindows(
 }
 
 /**
- * Averages overlapping windows; the weight of a pixel falls towards the edges of its window. Invariant: for each pixel, `sums` has the
+ * Averages overlapping windows. The weight of pixel x of a window of n pixels is min(x + 1/2, n - x - 1/2) along each axis: the distance
+ * of its centre from the nearest edge. The weights of windows that overlap by half sum to n / 2 everywhere, so that the average of
+ * windows with one value each is linear between the centres of the windows. Invariant: for each pixel, `sums` has the
  * weighted sum of all windows so far, and `weights` the sum of their weights.
  */
 export class WindowBlender {
@@ -66,7 +68,7 @@ export class WindowBlender {
     for (let y = Math.max(0, -row); y < bottom; y++) {
       for (let x = Math.max(0, -column); x < right; x++) {
         const at = (row + y) * this.width + column + x;
-        const weight = Math.min(y + 1, size - y) * Math.min(x + 1, size - x);
+        const weight = Math.min(y + 0.5, size - y - 0.5) * Math.min(x + 0.5, size - x - 0.5);
         weights[at] += weight;
         for (let p = 0; p < sums.length; p++) sums[p][at] += weight * valueAt(y * size + x, p);
       }

@@ -3,6 +3,7 @@
 import { compareText } from '../../utils/compare-text.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { pooledBaselines, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
+import type { LeftOut } from '../freshness/index.js';
 import type { StoredModel, TrainingMode } from '../registry/index.js';
 import type { PooledScores, TrainResults } from './train-job-results.js';
 
@@ -46,10 +47,16 @@ export const TRAIN_PART = objectOf(
   {
     bytesFetched: COUNT,
     base: MODEL,
+    basePlaces: COUNT,
     checked: objectOf({ fresh: COUNT, drifted: COUNT, unknown: COUNT }),
     leftOut: listOf(
-      objectOf({ collection: TEXT, geocode: TEXT, reason: TEXT }, { drifted: { const: true } }),
+      objectOf(
+        { collection: TEXT, geocode: TEXT, reason: TEXT },
+        { drifted: { const: true }, seconds: NUMBER, budget: NUMBER },
+      ),
     ),
+    estimatedSeconds: NUMBER,
+    since: TEXT,
   },
 );
 
@@ -93,20 +100,35 @@ function pooledScores(models: TrainResults['models'], spreads: PartialTrainResul
 /** Maximum number of places that were left out in the results. */
 const MAX_LEFT_OUT = 1000;
 
-function mergeStale(parts: PartialTrainResults[]): Pick<TrainResults, 'checked' | 'leftOut'> {
+function mergeStale(
+  parts: PartialTrainResults[],
+): Pick<TrainResults, 'checked' | 'leftOut' | 'estimatedSeconds' | 'since'> {
   const counts = parts.flatMap(({ checked }) => checked ?? []);
   if (counts.length === 0) return {};
   const sum = (of: keyof (typeof counts)[number]) => counts.reduce((total, one) => total + one[of], 0);
   const leftOut = parts.flatMap((part) => part.leftOut ?? []);
+  const since = parts.find((part) => part.since !== undefined)?.since;
   return {
     checked: { fresh: sum('fresh'), drifted: sum('drifted'), unknown: sum('unknown') },
-    leftOut: leftOut.sort((a, b) => compareText(a.geocode, b.geocode)).slice(0, MAX_LEFT_OUT),
+    leftOut: leftOut.sort(byBudget).slice(0, MAX_LEFT_OUT),
+    // All nodes choose the same places.
+    estimatedSeconds: parts.find((part) => part.estimatedSeconds !== undefined)?.estimatedSeconds ?? 0,
+    ...(since !== undefined && { since }),
   };
 }
 
-function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base'> {
+type Excluded = Pick<LeftOut, 'geocode' | 'budget'>;
+
+/** The order in which a larger budget includes places; then the others. */
+const byBudget = (a: Excluded, b: Excluded): number => {
+  const [one, other] = [a.budget ?? Number.MAX_VALUE, b.budget ?? Number.MAX_VALUE];
+  return one - other || compareText(a.geocode, b.geocode);
+};
+
+function baseOf(parts: PartialTrainResults[]): Pick<TrainResults, 'base' | 'basePlaces'> {
   const base = parts.find((part) => part.base)?.base;
-  return base ? { base } : {};
+  const basePlaces = parts.find((part) => part.basePlaces !== undefined)?.basePlaces;
+  return { ...(base && { base }), ...(basePlaces !== undefined && { basePlaces }) };
 }
 
 type Keys = Record<'geocode' | 'model', string>;

@@ -20,9 +20,15 @@ export interface TrainResults {
   pooled: PooledScores | null;
   /** The base model of the regional mode, if the job trained it. */
   base?: ModelResult;
+  /** Number of places on which the base model of the regional mode was trained. */
+  basePlaces?: number;
   /** For `stale`: numbers of places by the state of their models, and the places that were not trained again. */
   checked?: { fresh: number; drifted: number; unknown: number };
   leftOut?: LeftOut[];
+  /** For `stale`: estimated sum of the durations of the trainings of the chosen places, the part of the budget that is used. */
+  estimatedSeconds?: number;
+  /** For `stale`: the first date of the changes of the trained places, RFC 3339. */
+  since?: string;
   /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;
 }

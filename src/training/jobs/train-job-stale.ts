@@ -2,6 +2,7 @@
 import { TilewrightError } from '../../errors.js';
 import type { JobContext } from '../../jobs/index.js';
 import { type Storage, versionsOf } from '../../storage/index.js';
+import { adaptationPasses } from '../adaptation/index.js';
 import { type TrainingCell, trainingCellKey } from '../data/index.js';
 import { unusedStale } from '../errors.js';
 import {
@@ -11,6 +12,7 @@ import {
   measurePlaces,
   type PlaceFreshness,
 } from '../freshness/index.js';
+import { getModelSpec } from '../models/index.js';
 import type { CardSummary } from '../registry/index.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-job-inputs.js';
 import type { PartialTrainResults } from './train-job-merge.js';
@@ -78,13 +80,15 @@ export async function trainStale(
   const judged = judgePlaces((await job.allGather(own)).flat());
   if (judged.length === 0)
     throw unusedStale(`no selected place has a model ${model} of its own; train without stale first`);
-  const { chosen, leftOut } = chooseStale(judged, inputs.budget);
+  const { chosen, leftOut, seconds } = chooseStale(judged, inputs.budget, plannedPasses(model, inputs));
   const mine = judged.filter(job.isMine);
   const count = (status: PlaceFreshness['status']) => mine.filter((place) => place.status === status).length;
   const isMine = new Set(mine.map((place) => `${place.collection} ${place.geocode}`));
   const found = {
     checked: { fresh: count('fresh'), drifted: count('drifted'), unknown: count('unknown') },
     leftOut: leftOut.filter(({ collection, geocode }) => isMine.has(`${collection} ${geocode}`)),
+    estimatedSeconds: seconds,
+    ...(chosen.length > 0 && { since: chosen.map((place) => place.firstDrifted!).sort()[0] }),
   };
   for (const { geocode, reason } of found.leftOut)
     job.log('info', `${geocode} is not trained again: ${reason}`);
@@ -98,6 +102,12 @@ export async function trainStale(
     new StaleSelection(chosen, base),
   );
   return { ...results, ...found };
+}
+
+/** Passes over the patches of a place in a training with these inputs, of the fresh model for comparison too. */
+function plannedPasses(model: string, { mode, epochs, fresh = true }: TrainInputs): number {
+  const full = epochs ?? getModelSpec(model).epochs;
+  return mode === 'regional' ? adaptationPasses(full) + (fresh ? full : 0) : full;
 }
 
 /**

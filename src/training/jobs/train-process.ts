@@ -53,6 +53,18 @@ const OUTPUTS = {
   base: { title: 'Base model that a regional training has trained', schema: { type: 'object' } },
   checked: { title: 'With stale: places by the state of their models', schema: { type: 'object' } },
   leftOut: { title: 'With stale: places that were not trained again, with reasons', schema: OBJECTS },
+  basePlaces: {
+    title: 'Number of places on which the base model of the regional mode was trained',
+    schema: { type: 'integer' },
+  },
+  since: {
+    title: 'With stale: the first date of the changes of the trained places',
+    schema: { type: 'string' },
+  },
+  estimatedSeconds: {
+    title: 'With stale: estimated duration of the trainings, the part of the budget that is used',
+    schema: { type: 'number' },
+  },
   seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
@@ -138,7 +150,7 @@ export function trainProcess(context: TrainContext): Process {
           type: 'number',
           minimum: 0,
           description:
-            'With stale: limit of the sum of the seconds that the last trainings of the places took, over all nodes. The places with the largest gain for each second are trained. Default: no limit',
+            'With stale: limit of the sum of the seconds that the trainings of the places take, estimated from the last ones, over all nodes. The places with the largest gain for each second are trained. Default: no limit',
         },
         store: {
           type: 'boolean',

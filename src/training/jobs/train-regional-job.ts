@@ -61,6 +61,9 @@ export async function trainRegional(
   job.partial(() => results);
   const base = await baseModel(context, inputs, job, stale?.base);
   if (base.result) results.base = base.result;
+  if (base.files) results.basePlaces = base.cells.length;
+  if (base.files && base.cells.length === 1)
+    job.log('warning', 'the base model knows only one place: select more places, or another base');
   const planned = base.files ? await training.plan() : [];
   results.skipped.push(...(base.without?.skipped ?? []));
   results.failed.push(...(base.without?.failed ?? []));

@@ -57,16 +57,21 @@ export async function* planPrediction(
     neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior }));
   const others = readsPrior && !planned ? await priorTiles(storage, spec, tile) : [];
   const { facts } = derivation;
+  // The recipe distinguishes tiles of older versions, which also changed clear pixels, or had steps between the centres of patches.
+  const recipe = [
+    ...(spec.target.kind === 'mean' ? ['linear between the centres of patches'] : []),
+    ...(planned
+      ? [`with ${planned.isPartial ? 'a partial' : 'a'} halo, blended with\n${planned.models}`]
+      : isCloudRemoval
+        ? ['fills cloud and shadow']
+        : []),
+  ];
   yield {
     ...derivation,
     facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
     // A new or changed date of the prior, or neighbour, replaces the tile.
     around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
-    // The recipe distinguishes tiles of older versions, which also changed clear pixels.
-    ...(isCloudRemoval && { recipe: 'fills cloud and shadow' }),
-    ...(planned && {
-      recipe: `with ${planned.isPartial ? 'a partial' : 'a'} halo, blended with\n${planned.models}`,
-    }),
+    ...(recipe.length > 0 && { recipe: recipe.join('\n') }),
     task: async (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
       model: { name: model.model, ...(await modelFiles(storage, model)) },

@@ -130,6 +130,30 @@ test('the budget buys the largest gain for each second, and never more seconds',
     leftOut.map(({ geocode }) => geocode),
     ['dear', 'odd', 'same'],
   );
-  assert.match(leftOut[0]!.reason, /10\.0 s, and 0\.0 s of the budget of 3 s/);
+  assert.match(
+    leftOut[0]!.reason,
+    /about 10\.0 s, and 0\.0 s of the budget of 3 s .* budget of 13 s includes/,
+  );
   assert.match(leftOut[1]!.reason, /unknown: why/);
+});
+
+test('the budget counts the passes that the training will take', () => {
+  const adapted = { seconds: 1, passes: 15 };
+  const judged = judgePlaces([
+    place('a', 1e-3, [9, 9], adapted),
+    place('b', 3e-3, [9, 9], adapted),
+    place('c', 2e-3, [9, 9], { seconds: 1, passes: 30 }),
+    // An older node does not report the passes.
+    place('d', 9e-3, [9, 9], { seconds: 1 }),
+  ]);
+  const { chosen, leftOut, seconds } = chooseStale(judged, 3, 45);
+  assert.deepEqual([chosen.map(({ geocode }) => geocode), seconds], [['d', 'c'], 2.5]);
+  assert.deepEqual(
+    leftOut.map(({ geocode, seconds, budget }) => [geocode, seconds, budget]),
+    [
+      ['b', 3, 5.5],
+      ['a', 3, 8.5],
+    ],
+  );
+  assert.equal(chooseStale(judged, 5.5, 45).chosen.length, 3);
 });

@@ -24,9 +24,12 @@ test('only the changed place is trained again, from the same base, on the dates 
     const train = (more: object) =>
       runProcess<TrainResults>(node, 'train', { ...inputs, ...more, stale: true });
 
+    let enough = 0;
     await t.test('a budget that is too small trains nothing and says so', async () => {
       for (const budget of [0, 1e-3]) {
-        const { models: none, leftOut, checked, failed } = await train({ budget });
+        const { models: none, leftOut, checked, failed, estimatedSeconds } = await train({ budget });
+        assert.equal(estimatedSeconds, 0);
+        enough = leftOut![0]!.budget!;
         assert.deepEqual([none, failed], [[], []]);
         assert.deepEqual(checked, { fresh: 1, drifted: 1, unknown: 0 });
         const reasons = new Map(leftOut!.map(({ geocode, reason }) => [geocode, reason]));
@@ -41,7 +44,8 @@ test('only the changed place is trained again, from the same base, on the dates 
     });
 
     await t.test('the drifted place gets a new version, and keeps the old one', async () => {
-      const trained = await train({ budget: 1e6 });
+      const trained = await train({ budget: enough });
+      assert.ok(trained.estimatedSeconds! > 0 && trained.estimatedSeconds! <= enough);
       assert.deepEqual(
         trained.models.map(({ geocode, parent }) => [geocode, parent]),
         [[CHANGED, base!.id]],
@@ -123,10 +127,27 @@ test('the commands check after an ingest, and train the changed place in any mod
   assert.match((await run(2, 'train', 'ndvi', '--budget', '3')).stderr, /--budget goes with --stale/);
   assert.match(
     (await run(2, 'train', 'ndvi', '--stale', '--mode', 'distributed')).stderr,
-    /--stale trains one/,
+    /--mode distributed trains one model for all places, .* use --stale with the mode regional/,
   );
-  const trained = await run(0, 'train', 'ndvi', '--stale', '--epochs', '2');
+  const none = await run(0, 'train', 'ndvi', '--stale', '--epochs', '2', '--budget', '0');
+  assert.match(
+    none.stdout,
+    new RegExp(`^drifted, and not trained again within the budget: ${CHANGED} \\(--budget [\\d.]+\\)$`, 'm'),
+  );
+  const trained = await run(0, 'train', 'ndvi', '--stale', '--epochs', '2', '--budget', '1e6');
+  assert.match(trained.stdout, /^estimated duration of the trainings: [\d.]+ s of the budget of 1000000 s$/m);
   assert.match(trained.stdout, new RegExp(`^${CHANGED} +\\d`, 'm'));
   assert.match(trained.stdout, new RegExp(`^${SAME} not trained again: the model is fresh$`, 'm'));
   assert.match(trained.stdout, /^checked: 1 fresh, 1 drifted, 0 unknown$/m);
+  const keeps = new RegExp(
+    `--datetime ${FIRST_CHANGED.slice(0, 10)}/\\.\\. keeps those from before the change$`,
+    'm',
+  );
+  assert.match(trained.stderr, keeps);
+  const one = await run(
+    0,
+    ...['train', 'ndvi', '--mode', 'regional', '--no-fresh', '--epochs', '1', '--geocode', SAME],
+  );
+  assert.match(one.stderr, /^warning: the base model knows only one place, so it may not fit others: /m);
+  assert.match((await run(0, 'models', `ndvi_s_g${SAME}`)).stdout, / base of 1 place +20/);
 });

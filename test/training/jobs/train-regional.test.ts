@@ -59,6 +59,12 @@ test('a region gets a base model and a model of each cell that was also trained 
   assert.ok(base?.distributed && models.length >= 3);
   const placesOfBase = base.distributed.places;
   assert.equal(placesOfBase.length, models.length);
+  assert.equal(results.basePlaces, models.length);
+  const listed = (await node.server.inject('/models')).json().models;
+  assert.deepEqual(
+    listed.map(({ mode, places }: { mode: string; places?: number }) => [mode, places]).sort(),
+    [['distributed', models.length], ...models.map(() => ['regional', undefined])],
+  );
   for (const { id, geocode, parent, adaptation, metrics, baseline } of models) {
     assert.equal(parent, base.id);
     const { factor, errors, patches, others } = adaptation!;
@@ -125,7 +131,8 @@ test('a region gets a base model and a model of each cell that was also trained 
   await t.test('a region of a single cell has a base and an adapted version of one model', async () => {
     const { geocode, id } = models[0]!;
     const one = { ...INPUTS, epochs: 2, filter: { ...filter, geocode } };
-    const { base: own, models: adapted } = await runProcess<TrainResults>(node, 'train', one);
+    const { base: own, models: adapted, basePlaces } = await runProcess<TrainResults>(node, 'train', one);
+    assert.equal(basePlaces, 1);
     assert.deepEqual([own!.id, adapted[0]!.id], [id, id]);
     const { factor, patches, others } = adapted[0]!.adaptation!;
     assert.deepEqual([factor, others], [patches / 2 / (patches + 60), 0]);

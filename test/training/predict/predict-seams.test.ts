@@ -171,6 +171,39 @@ for (const kind of ['ndvi', 'ndmi'])
     }
   });
 
+test('the map of a model that returns the mean of a patch of sloping land has no steps', async () => {
+  const { tf } = await loadEngine('wasm');
+  const spec = getModelSpec('ndvi');
+  const side = 44;
+  const [east, south] = [0.003, -0.002];
+  const cells = (column: number, row: number): AcquisitionPixels => {
+    const plane = Float32Array.from(
+      { length: side ** 2 },
+      (_, at) => east * (column * side + (at % side)) + south * (row * side + Math.floor(at / side)),
+    );
+    const mask = new Uint8Array(side ** 2).fill(Mask.clear);
+    return {
+      time: 0,
+      ...{ width: side, height: side, mask },
+      bands: { red: plane, green: plane, blue: plane },
+    };
+  };
+  const input = tf.input({ shape: [null, null, 3] });
+  const means = tf.layers.globalAveragePooling2d({ dataFormat: 'channelsLast' }).apply(input);
+  const red = tf.layers.dense({ units: 1, weights: [tf.tensor2d([[1], [0], [0]]), tf.zeros([1])] });
+  const model = tf.model({ inputs: input, outputs: red.apply(means) as typeof input });
+  for (const [column, row] of [
+    [1, 1],
+    [2, 1],
+  ] as const) {
+    const image = await imageOf(cells, column, row, haloWidth(spec));
+    const map = boxPredictor(tf, spec, image)(model, image.tile);
+    const expected = cells(column, row).bands.red!;
+    for (const [at, value] of map.entries())
+      assert.ok(Math.abs(value - expected[at]!) < 1e-6, `${column} at ${at}: ${value} ${expected[at]}`);
+  }
+});
+
 /** Loads a model that predicts the number in its path everywhere. */
 const constantModels =
   (tf: Tf) =>

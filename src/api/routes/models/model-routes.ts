@@ -20,12 +20,14 @@ import { modelItem } from './model-item-response.js';
 /** A version, as lists show it. */
 function listedVersion({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
   const { metrics, baseline, seconds, parent } = card as CardSummary | ClassifierCard;
-  const { epochs, classifier } = card as { epochs?: number; classifier?: string };
+  const { epochs, classifier, mode, distributed } = card as Partial<CardSummary> & { classifier?: string };
   return {
     ...version,
     createdAt: isoTime(createdAt),
     epochs,
     classifier,
+    mode,
+    places: distributed?.places.length,
     metrics,
     baseline,
     seconds,

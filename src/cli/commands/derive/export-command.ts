@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { ExportResults } from '../../../derive/index.js';
 import { formatDuration } from '../../../html/index.js';
 import { plural } from '../../../utils/plural.js';
@@ -12,32 +12,26 @@ import {
   toFilterParams,
   withJobOptions,
 } from '../../options/index.js';
-import { print, printJson } from '../../output/index.js';
+import { logToStderr, print, printJson } from '../../output/index.js';
 
 type ExportFlags = JobOptions & { layer?: string; bands?: string; output: string };
-
-/** The tiles, as CQL2, and the bands that the models of a kind make. A raw tile without cloud has no cloud-free tile. */
-const LAYERS: Record<string, { tiles: string; bands: string[] }> = {
-  ndvi: { tiles: "source = 'predicted'", bands: ['ndvi'] },
-  ndmi: { tiles: "source = 'predicted'", bands: ['ndmi'] },
-  'cloud-removal': {
-    tiles: "source = 'cloud-free' OR (source = 'raw' AND eo:cloud_cover = 0)",
-    bands: ['red', 'green', 'blue'],
-  },
-};
 
 export function exportCommand(): Command {
   const command = addOptions(
     new Command('export').description(
-      'write the tiles of a region as one Cloud Optimized GeoTIFF; if tiles of several dates have data, the newest one counts',
+      'write the tiles of a region as one Cloud Optimized GeoTIFF; tiles are complete, not clipped to the region; if tiles of several dates have data, the newest one counts',
     ),
     [
       createOption(
         '--output <path>',
-        'the file to write; an existing file is replaced',
+        'the file to write, .tif or .tiff; an existing file is replaced',
+        parseTiffPath,
       ).makeOptionMandatory(),
-      createOption('--layer <model>', 'the tiles that the models of this kind have made')
-        .choices(Object.keys(LAYERS))
+      createOption(
+        '--layer <model>',
+        'the tiles that the models of this kind have made; for cloud-removal, also the raw tiles without cloud',
+      )
+        .choices(['ndvi', 'ndmi', 'cloud-removal'])
         .conflicts(['bands', 'source']),
       createOption('--bands <list>', 'names of bands, or expressions, such as red,nir or ndvi'),
     ],
@@ -45,21 +39,28 @@ export function exportCommand(): Command {
   return withJobOptions(command).action(async (flags: ExportFlags) => {
     if (flags.layer === undefined && flags.bands === undefined)
       command.error("error: required option '--layer <model>' or '--bands <list>' not specified");
-    const layer = flags.layer === undefined ? undefined : LAYERS[flags.layer];
-    const params = toFilterParams(flags);
-    const conditions = [flags.filter, layer?.tiles].flatMap((one) => (one === undefined ? [] : [`(${one})`]));
-    const filter = layer ? { ...params, filter: conditions.join(' AND ') } : params;
-    const inputs = { filter, bands: layer?.bands ?? splitBands(flags.bands!) };
+    const { layer, bands } = flags;
+    const inputs = { filter: toFilterParams(flags), layer, bands: bands && splitBands(bands) };
     return withConnection(flags, async ({ client }) => {
       const { job, results } = await runJob('tiles', (hooks) =>
         client.run<ExportResults>('export', inputs, hooks),
       );
       await client.download(job, results.file, flags.output);
       if (flags.format === 'json') return printJson({ job, ...results, file: flags.output });
-      const { width, height, dataType, crs, tiles, seconds } = results;
+      const { width, height, dataType, crs, tiles, dates, filled, withoutCloud, seconds } = results;
+      const kinds = filled === undefined ? '' : ` (${filled} filled, ${withoutCloud} without cloud)`;
       print(
-        `${flags.output}: ${plural(tiles, 'tile')}, ${width} x ${height} px, ${dataType}, ${crs}, ${formatDuration(seconds)}`,
+        `${flags.output}: ${plural(tiles, 'tile')}${kinds}, ${width} x ${height} px, ${dataType}, ${crs}, ${formatDuration(seconds)}`,
       );
+      if (layer !== undefined && dates > 1)
+        logToStderr(
+          `warning: the image mixes ${dates} dates: the newest tile with data counts, so there can be seams at the edges of former clouds; name one date with --datetime`,
+        );
     });
   });
+}
+
+function parseTiffPath(value: string): string {
+  if (/\.tiff?$/i.test(value)) return value;
+  throw new InvalidArgumentError('It must end in .tif or .tiff, because the file is a GeoTIFF.');
 }

@@ -25,22 +25,30 @@ export async function runDerive<Results extends DeriveResults = DeriveResults>(
     if (flags.format === 'json') printJson({ job, ...results });
     else printResults(results);
     if (results.tiles > 0) logToStderr(hint);
-    const { tiles, unchanged, removed = 0, skipped, failures } = results;
+    const { tiles, unchanged, removed = 0, failures } = results;
     if (error) {
       logToStderr(`error: ${error.message} [${error.code}]`);
       process.exitCode = 1;
     } else if (failures > 0) process.exitCode = 3;
-    else if (tiles + unchanged + removed === 0) logToStderr(`nothing to do: ${skipReasons(skipped, flags)}`);
+    else if (tiles + unchanged + removed === 0) logToStderr(`nothing to do: ${skipReasons(results, flags)}`);
     return results;
   });
 }
 
 /** The reasons why no tile was derived. */
-function skipReasons(skipped: DeriveResults['skipped'], flags: FilterOptions): string {
-  const reasons = Object.entries(skipped).map(([reason, number]) => `${plural(number, 'tile')}, ${reason}`);
+function skipReasons(results: DeriveResults, flags: FilterOptions): string {
+  const reasons = Object.entries(results.skipped).map(
+    ([reason, number]) => `${skippedTiles(results, reason, number)}, ${reason}`,
+  );
   return reasons.length > 0
     ? reasons.join('; ')
     : `no tile matches the filter. ${noMatchHint(flags)}`.trimEnd();
+}
+
+/** The number of tiles, with the id of one if it is known. */
+function skippedTiles({ examples = {} }: DeriveResults, reason: string, number: number): string {
+  const example = examples[reason];
+  return `${plural(number, 'tile')}${example === undefined ? '' : ` (such as ${example})`}`;
 }
 
 function printResults(results: Timed<DeriveResults>): void {
@@ -48,7 +56,7 @@ function printResults(results: Timed<DeriveResults>): void {
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   // If nothing was derived, `skipReasons` prints the reasons.
   for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
-    print(`${plural(number, 'tile')} skipped: ${reason}`);
+    print(`${skippedTiles(results, reason, number)} skipped: ${reason}`);
   const removing = removed > 0 ? `, ${removed} removed` : '';
   const failing = failures > 0 ? `, ${failures} failed` : '';
   print(

@@ -14,6 +14,7 @@ import {
 } from '../../options/index.js';
 import { logToStderr, noMatchHint, print, printJson, reportJobError } from '../../output/index.js';
 import { checkSummary } from './check-command-summary.js';
+import { trainHint } from './predict-command.js';
 
 type CheckFlags = JobOptions & { engine?: string };
 
@@ -45,12 +46,16 @@ export function checkCommand(): Command {
         logToStderr(
           `"tilewright train ${model} --mode regional --stale" trains the drifted places again; give it the same filter`,
         );
-      if (fresh + drifted + unknown > 0) return;
+      if (fresh + drifted + unknown > 0) {
+        if (without > 0) logToStderr(trainHint(model));
+        return;
+      }
       logToStderr(
         without > 0
           ? `nothing to check: ${plural(without, 'place')} without a model ${model} of their own`
           : `nothing to check: no tile matches the filter. ${noMatchHint(flags)}`.trimEnd(),
       );
+      if (without > 0) logToStderr(trainHint(model));
       // As for "predict".
       process.exitCode = 1;
     }),

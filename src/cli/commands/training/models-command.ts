@@ -46,8 +46,9 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   if (format === 'json') return printJson(listed);
   const models = listed.models as (ListedModel | ListedClassifier)[];
   const nets = models.filter((one): one is ListedModel => !isClassifier(one));
-  const rows = nets.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
+  const rows = nets.map(({ id, geocode, createdAt, metrics, baseline, versions, ...one }) => [
     id,
+    kindOf(one),
     geocode,
     createdAt,
     formatMse(metrics.validation.mse),
@@ -56,7 +57,7 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
     formatMse(baseline.mean.mse),
     versions,
   ]);
-  const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
+  const titles = ['model', 'kind', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) printTable([titles, ...rows]);
   printClassifiers(models.filter(isClassifier));
   print(plural(models.length, 'model'));
@@ -66,6 +67,17 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
     );
 }
 
+interface Trained {
+  mode?: string;
+  places?: number;
+}
+
+/** A base and its adaptation are versions of one id if the region has a single place. */
+function kindOf({ mode, places }: Trained): string {
+  if (mode === 'distributed') return places === undefined ? 'base' : `base of ${plural(places, 'place')}`;
+  return mode === 'regional' ? 'adapted' : 'own';
+}
+
 async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
   const model = await client.model<ModelCard | ClassifierCard>(id, version);
   if (format === 'json') return printJson(model);
@@ -73,15 +85,16 @@ async function showModel(client: Client, id: string, { format, version }: ModelF
   if (isClassifierDocument(model)) return printClassifier(model, versions);
   printModel(model as ModelDocument<ModelCard>);
   print();
-  const rows = versions.map(({ version, createdAt, metrics, parent }) => [
+  const rows = versions.map(({ version, createdAt, metrics, parent, ...one }) => [
     version,
+    kindOf(one),
     createdAt,
     formatMse(metrics.validation.mse),
     metrics.validation.r2.toFixed(3),
     parent ?? '-',
     [version === model.latest ? 'latest' : [], version === model.best ? 'best' : []].flat().join(', '),
   ]);
-  printTable([['version', 'trained', 'MSE', 'R2', 'parent', ''], ...rows]);
+  printTable([['version', 'kind', 'trained', 'MSE', 'R2', 'parent', ''], ...rows]);
 }
 
 /** The files of a model that the server stores or creates on request. */
@@ -104,7 +117,7 @@ async function exportModel(client: Client, id: string, path: string, flags: Mode
   else print(`wrote version ${version} of ${id}: ${written.join(', ')}`);
 }
 
-interface ListedModel extends Listed {
+interface ListedModel extends Listed, Trained {
   metrics: { validation: { mse: number; r2: number } };
   baseline: Record<'linear' | 'mean', { mse: number }>;
 }

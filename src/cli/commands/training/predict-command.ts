@@ -36,8 +36,13 @@ export function predictCommand(): Command {
     const { version, engine, onlyOwn, halo } = flags;
     const inputs = { model, version, filter: toFilterParams(flags), engine, onlyOwn, ...(!halo && { halo }) };
     const results = await runDerive<PredictResults>('predict', source, inputs, flags);
-    const { tiles, unchanged, failures, worse = [], uses, partialHalos } = results;
-    if (flags.format !== 'json' && uses && uses.cluster + uses.base > 0) print(describeUses(uses));
+    const { tiles, unchanged, failures, skipped, worse = [], uses, partialHalos } = results;
+    if (Object.keys(skipped).some((reason) => reason.endsWith(`have no model ${model}`)))
+      logToStderr(trainHint(model));
+    if (flags.format !== 'json' && uses && uses.cluster + uses.base > 0) {
+      print(describeUses(uses));
+      for (const line of describeFallbacks(results.fallbacks)) print(line);
+    }
     if (partialHalos)
       logToStderr(
         `warning: ${plural(partialHalos, 'tile')} could not be blended with all neighbours, because nodes did not answer or models are damaged; run it again later`,
@@ -47,6 +52,9 @@ export function predictCommand(): Command {
     if (tiles + unchanged + failures === 0) process.exitCode = 1;
   });
 }
+
+export const trainHint = (model: string): string =>
+  `run "tilewright train ${model}" with the same filter, to train models for places without one`;
 
 /** Lists the names of models itself, so that help does not load src/training. */
 function parseModel(value: string): string {
@@ -60,6 +68,27 @@ function describeUses({ own, cluster, base }: NonNullable<PredictResults['uses']
   const by = (count: number, whose: string) => (count > 0 ? [`${count} by the model of ${whose}`] : []);
   const parts = [...by(own, 'their place'), ...by(cluster, 'a similar place'), ...by(base, 'the region')];
   return `${plural(own + cluster + base, 'tile')}: ${parts.join(', ')}`;
+}
+
+const MAX_LISTED_FALLBACKS = 5;
+
+/** Lists the places without a model of their own by the model that maps them and the reason, the most frequent first. */
+function describeFallbacks(fallbacks: PredictResults['fallbacks'] = []): string[] {
+  const groups = new Map<string, { count: number; first: (typeof fallbacks)[number] }>();
+  for (const one of fallbacks) {
+    const key = `${one.model} ${one.reason}`;
+    const known = groups.get(key);
+    if (known) known.count++;
+    else groups.set(key, { count: 1, first: one });
+  }
+  const sorted = [...groups.values()].sort((a, b) => b.count - a.count);
+  const lines = sorted.slice(0, MAX_LISTED_FALLBACKS).map(({ count, first }) => {
+    const { geocode, model, use, reason } = first;
+    const places = count === 1 ? geocode : `${count} places (such as ${geocode})`;
+    return `${places} mapped by ${model} of ${use === 'base' ? 'the region' : 'a similar place'}: ${reason}`;
+  });
+  const others = sorted.slice(MAX_LISTED_FALLBACKS).reduce((sum, { count }) => sum + count, 0);
+  return others > 0 ? [...lines, plural(others, 'other place')] : lines;
 }
 
 const MAX_NAMED_MODELS = 5;

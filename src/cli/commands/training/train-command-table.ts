@@ -65,17 +65,32 @@ export function trainingTable(
   return [...lines, ...adaptationSummary(models)];
 }
 
+/** An adapted model is named if its error is larger than that of its base times this factor. */
+const WORSE_THAN_BASE = 1.1;
+const MAX_NAMED = 5;
+
 /** Compares the models that were adapted from a base with it. */
 function adaptationSummary(models: readonly Trained[]): string[] {
-  const ratios = models.flatMap(({ metrics, adaptation }) =>
+  const compared = models.flatMap(({ geocode, metrics, adaptation }) =>
     adaptation && adaptation.errors.base.mse > 0 && metrics.validation.mse > 0
-      ? [metrics.validation.mse / adaptation.errors.base.mse]
+      ? [{ geocode, ratio: metrics.validation.mse / adaptation.errors.base.mse }]
       : [],
   );
-  if (ratios.length === 0) return [];
+  if (compared.length === 0) return [];
+  const ratios = compared.map(({ ratio }) => ratio);
+  const worse = compared.filter(({ ratio }) => ratio > WORSE_THAN_BASE).sort((a, b) => b.ratio - a.ratio);
+  const named = worse
+    .slice(0, MAX_NAMED)
+    .map(({ geocode, ratio }) => `${geocode} (${ratio.toFixed(2)} times)`);
+  const others = worse.length > MAX_NAMED ? ` and ${plural(worse.length - MAX_NAMED, 'other')}` : '';
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
   const better = ratios.filter((ratio) => ratio < 1).length;
   return [
     `adapted models: ${mean.toFixed(2)} of the error of the base (geometric mean), better at ${better} of ${plural(ratios.length, 'place')}`,
+    ...(worse.length > 0
+      ? [
+          `warning: worse than the base on the validation patches: ${named.join(', ')}${others}; if such a model is deleted, "tilewright predict" maps its place with the base`,
+        ]
+      : []),
   ];
 }

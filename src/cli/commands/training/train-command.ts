@@ -87,7 +87,7 @@ export function trainCommand(): Command {
       ),
       createOption(
         '--budget <seconds>',
-        'with --stale: limit of the sum of the seconds that the last trainings of the places took; the places with the largest gain for each second are trained; default: no limit',
+        'with --stale: limit of the sum of the seconds that the trainings of the places take, estimated from the last ones; the places with the largest gain for each second are trained; default: no limit',
         parseBudget,
       ),
       createOption(
@@ -123,9 +123,13 @@ export function trainCommand(): Command {
         'error: --representatives-first and --fine-tuning go with --transfer similar, probe or random',
       );
     if (flags.budget !== undefined && !flags.stale) command.error('error: --budget goes with --stale');
-    if (flags.stale && (flags.mode === 'distributed' || here || listed || asked.length > 1))
+    if (flags.stale && flags.mode === 'distributed')
       command.error(
-        'error: --stale trains one model, on the server, in the mode partitioned, contained or regional',
+        'error: --mode distributed trains one model for all places, so it cannot train only the drifted ones: use --stale with the mode regional, partitioned or contained',
+      );
+    if (flags.stale && (here || listed || asked.length > 1))
+      command.error(
+        'error: --stale trains one model, on the server: name one, without --here and --manifests',
       );
     if (listed && server === undefined)
       command.error('error: --manifests needs --server, the address at which the Jobs reach a node');
@@ -161,7 +165,8 @@ export function trainCommand(): Command {
       const { job, results, error } = await outcomeOf<TrainResults>(runJob(unit, train));
       if (flags.format === 'json') printJson({ job, ...results });
       // If the job failed without a model, the error says everything.
-      else if (!error || results.models.length > 0 || results.checked) await printResults(results, asked);
+      else if (!error || results.models.length > 0 || results.checked)
+        await printResults(results, asked, flags.budget);
       if (error) reportJobError(error, flags);
       else if (results.failed.length > 0) process.exitCode = 3;
       // A distributed model has no place, so it is applied by its id.
@@ -170,6 +175,14 @@ export function trainCommand(): Command {
       if (trained.length > 0)
         logToStderr(
           `"tilewright models" lists the models, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,
+        );
+      if (trained.length > 0 && results.since !== undefined)
+        logToStderr(
+          `"tilewright predict" also makes the maps of older dates again with the new models; --datetime ${results.since.slice(0, 10)}/.. keeps those from before the change`,
+        );
+      if (results.models.length > 0 && results.basePlaces === 1)
+        logToStderr(
+          'warning: the base model knows only one place, so it may not fit others: select more places, or name another model with --base',
         );
     });
   });
@@ -252,8 +265,19 @@ async function manifests({ client, name }: Connection, models: string[], command
 }
 
 async function printResults(
-  { engine, models, skipped, failed, pooled, checked, leftOut = [], seconds }: Timed<TrainResults>,
+  {
+    engine,
+    models,
+    skipped,
+    failed,
+    pooled,
+    checked,
+    leftOut = [],
+    estimatedSeconds,
+    seconds,
+  }: Timed<TrainResults>,
   asked: string[],
+  budget?: number,
 ): Promise<void> {
   const { summariseReasons, describeTraffic } = await import('../../../training/index.js');
   for (const line of trainingTable(models, asked.length > 1, pooled)) print(line);
@@ -269,7 +293,9 @@ async function printResults(
   );
   for (const line of summariseReasons({ skipped: refused, failed: [] }, asked, 'skipped a source model'))
     print(line);
-  const overBudget = leftOut.filter(({ drifted }) => drifted).map(({ geocode }) => geocode);
+  const overBudget = leftOut
+    .filter(({ drifted }) => drifted)
+    .map(({ geocode, budget }) => (budget === undefined ? geocode : `${geocode} (--budget ${budget})`));
   if (overBudget.length > 0) {
     const names = overBudget.slice(0, MAX_NAMED).join(', ');
     const more = overBudget.length > MAX_NAMED ? ` and ${overBudget.length - MAX_NAMED} others` : '';
@@ -278,6 +304,10 @@ async function printResults(
   const others = leftOut.filter(({ drifted }) => !drifted);
   const kept = others.map(({ geocode, reason }) => ({ geocode, model: asked[0], reason }));
   for (const line of summariseReasons({ skipped: kept, failed: [] }, asked, 'not trained again')) print(line);
+  if (estimatedSeconds) {
+    const limit = budget === undefined ? '' : ` of the budget of ${budget} s`;
+    print(`estimated duration of the trainings: ${estimatedSeconds.toFixed(1)} s${limit}`);
+  }
   if (checked)
     print(`checked: ${checked.fresh} fresh, ${checked.drifted} drifted, ${checked.unknown} unknown`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
