@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Bbox } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
@@ -192,4 +193,102 @@ test('an offset that leaves land below zero is doubted', async (t) => {
   };
   assert.match(await warnings(false), /100 % of the clear pixels.*TW_INGEST_OFFSET_DOUBT/);
   assert.doesNotMatch(await warnings(true), /OFFSET_DOUBT/);
+});
+
+/** Faults of a host during the requests for blocks. With a code, the scene fails and no tile is stored; otherwise the tiles are the same. */
+const FAULTS: Record<string, { fault: (count: number) => Fault; code?: string }> = {
+  'answers 503 and 429': {
+    fault: (count) => (_request, response) => {
+      if (count % 3 === 2) return false;
+      response.writeHead(count % 3 ? 429 : 503, { 'retry-after': '0' }).end();
+      return true;
+    },
+  },
+  'cuts connections': {
+    fault: (count) => (_request, response) => {
+      if (count % 2) return false;
+      response.destroy();
+      return true;
+    },
+  },
+  'is slow': {
+    fault: () => async () => {
+      await sleep(300);
+      return false;
+    },
+  },
+  'announces more bytes than it sends': {
+    fault: (count) => (_request, response, seen) => {
+      if (count > 1) return false;
+      const [start, end] = rangeOf(seen);
+      response.writeHead(206, {
+        ...{ 'content-range': `bytes ${start}-${end}/1000000`, 'content-length': 1 + end - start },
+        etag: 'other',
+      });
+      response.write('some', () => response.destroy());
+      return true;
+    },
+    code: 'TW_REMOTE_CHANGED',
+  },
+  'sends another range': {
+    fault: () => (_request, response) => {
+      response.writeHead(206, { 'content-range': 'bytes 0-3/1000', etag: ETAG }).end('abcd');
+      return true;
+    },
+    code: 'TW_REMOTE_CHANGED',
+  },
+  'compresses ranges': {
+    fault: () => (_request, response, seen) => {
+      const [start, end] = rangeOf(seen);
+      response.writeHead(206, {
+        ...{ 'content-range': `bytes ${start}-${end}/*`, 'content-encoding': 'gzip' },
+        etag: seen.headers['if-match'] as string,
+      });
+      response.end('x');
+      return true;
+    },
+    code: 'TW_REMOTE_BAD_RANGE',
+  },
+  'answers with a web page': {
+    fault: () => (_request, response, seen) => {
+      response.writeHead(200, { 'content-type': 'text/html', etag: seen.headers['if-match'] as string });
+      response.end('<html>');
+      return true;
+    },
+    code: 'TW_REMOTE_BAD_RANGE',
+  },
+  'refuses an expired token': {
+    fault: () => (_request, response) => {
+      response.writeHead(403).end();
+      return true;
+    },
+    code: 'TW_REMOTE_REFUSED',
+  },
+};
+const ETAG = '"another"';
+
+const rangeOf = ({ range = '' }: { range: string | undefined }) =>
+  /(\d+)-(\d+)/.exec(range)!.slice(1).map(Number) as [number, number];
+
+test('a host that fails in the middle of a scene changes no pixel', async (t) => {
+  const { local, server, folder, api } = await setUp(t);
+  await ingest(local, { href: join(folder, 'a'), ...OPTIONS });
+  for (const [name, { fault, code }] of Object.entries(FAULTS))
+    await t.test(`it ${name}`, async (t) => {
+      const hosts = { hosts: [server.host], anyPublic: false };
+      const node = await testNode(t, join(await tempFolder(t), 'data'), { hosts });
+      let count = 0;
+      server.fault = (request, response, seen) => {
+        const isBlock = seen.path.endsWith('.tif') && !seen.range?.startsWith('bytes=0-');
+        return isBlock ? fault(count++)(request, response, seen) : false;
+      };
+      const job = await runRequest(node, '/ingest', { stac: { url: api }, ...OPTIONS });
+      server.fault = undefined;
+      if (code === undefined) return isSame(node, local);
+      const { failed } = job.results as { failed: { code: string }[] };
+      assert.deepEqual([failed.map((one) => one.code), await tilesOf(node)], [[code], []]);
+      // A later run needs nothing of the failed one.
+      await ingest(node, { stac: { url: api }, ...OPTIONS });
+      await isSame(node, local);
+    });
 });

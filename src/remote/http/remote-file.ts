@@ -91,7 +91,7 @@ export class RemoteFile {
     range: ByteRange,
     write: (bytes: Buffer, position: number) => Promise<void>,
   ): Promise<void> {
-    const { url, version, signal } = this;
+    const { url, version } = this;
     const { offset, bytes } = range;
     const isStrong = version !== undefined && /^"/.test(version);
     let position = offset;
@@ -109,7 +109,7 @@ export class RemoteFile {
           position += chunk.length;
         },
       },
-      signal,
+      signal: this.signal,
     });
     if (status === FAILED_PRECONDITION || status === NOT_SATISFIABLE)
       throw remoteChanged(withoutSecrets(url));
