@@ -195,7 +195,7 @@ test('an offset that leaves land below zero is doubted', async (t) => {
   assert.doesNotMatch(await warnings(true), /OFFSET_DOUBT/);
 });
 
-/** Faults of a host during the requests for blocks. With a code, the scene fails and no tile is stored; otherwise the tiles are the same. */
+/** Faults of a host during the requests for blocks. With a code, the scene fails without a tile; otherwise the tiles are the same. */
 const FAULTS: Record<string, { fault: (count: number) => Fault; code?: string }> = {
   'answers 503 and 429': {
     fault: (count) => (_request, response) => {
