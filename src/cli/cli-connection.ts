@@ -7,6 +7,7 @@ import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
 import { defaultResources, type TargetOptions } from './options/index.js';
+import { logToStderr } from './output/index.js';
 
 export interface Connection {
   client: Client;
@@ -35,7 +36,10 @@ async function connect(
   { create = false, resume = false } = {},
 ): Promise<Connection> {
   const { data, server, token } = options;
-  if (server) return connectToServer(server, token);
+  if (server) {
+    warnUnusedAccess(server, options);
+    return connectToServer(server, token);
+  }
   if (!create && !hasDataFolder(data)) throw noDataFolder(data);
   try {
     // This import is slow, and a command that uses a server does not need it.
@@ -46,9 +50,17 @@ async function connect(
     return { client: new Client(inProcessTransport(node)), name: data, close: () => node.close() };
   } catch (error) {
     const lock = storageLocked.is(error) ? await readLock(data) : null;
-    if (lock?.url) return connectToServer(lock.url, lock.secret);
-    throw error;
+    if (!lock?.url) throw error;
+    warnUnusedAccess(lock.url, options);
+    return connectToServer(lock.url, lock.secret);
   }
+}
+
+function warnUnusedAccess(server: string, { allowHost, remoteCredentials }: ConnectionOptions): void {
+  const flags = [allowHost && '--allow-host', remoteCredentials !== undefined && '--remote-credentials'];
+  const unused = flags.filter(Boolean).join(' and ');
+  if (unused !== '')
+    logToStderr(`warning: ${unused} has no effect: the server at ${server} fetches, by its own flags`);
 }
 
 /** Connects, runs `work`, and closes the connection even if `work` fails. The settings are those of `connect`. */

@@ -104,4 +104,6 @@ test('flags that do not fit together are refused', async (t) => {
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /not public|not encrypted/);
   assert.deepEqual(server.requests, []);
+  const unused = await tilewright(...stac, '--allow-host', server.host, '--server', 'http://127.0.0.1:9');
+  assert.match(unused.stderr, /^warning: --allow-host has no effect: the server at http:\/\/127.0.0.1:9/);
 });
