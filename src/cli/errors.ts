@@ -125,6 +125,6 @@ export const noOutFolder = defineError(
 export const notItems = defineError(
   'TW_CLI_NOT_ITEMS',
   400,
-  'The file of `--from-stac` cannot be read, or is neither a STAC Item nor an ItemCollection.',
-  (path: string, why: string) => `${path} holds no STAC Items: ${why}`,
+  'The file of `--from-stac` cannot be read, is neither a STAC Item nor an ItemCollection, or has no Items or too many that match.',
+  (path: string, why: string) => `${path} gives no STAC Items: ${why}`,
 );

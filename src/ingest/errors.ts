@@ -158,7 +158,7 @@ export const tileTooLarge = defineError(
   400,
   'One tile would need more pixels than can be cut at once. Use a higher precision, so that tiles get smaller.',
   (path: string, geocode: string, width: number, height: number) =>
-    `${path}: the tile ${geocode} would be ${width} x ${height} pixels; use a higher --precision. A collection keeps the precision of its first scene: if it has scenes, name another --collection as well`,
+    `${path}: the tile ${geocode} would be ${width} x ${height} pixels; use a higher --precision. A collection keeps the precision of its first scene: if it has scenes, name another --collection (with --from-stac: --into) as well`,
 );
 
 export const badSidecar = defineError(

@@ -34,3 +34,4 @@ export {
   PLAN_PREFIX,
   type StacSource,
 } from './job/index.js';
+export { selectItems } from './remote/index.js';

@@ -95,6 +95,14 @@ export const badStacDocument = defineError(
   (url: string, reason: string) => `${url} is not a STAC document that can be used: ${reason}`,
 );
 
+export const filterNotSupported = defineError(
+  'TW_STAC_NO_FILTER',
+  422,
+  'Only the search of a STAC API that conforms to its Filter extension evaluates `--filter`. Use `--max-cloud`, `--datetime` and `--bbox`.',
+  (url: string) =>
+    `${url} cannot be searched with a filter: it is not a STAC API with the Filter extension; use --max-cloud, --datetime and --bbox`,
+);
+
 export const tooManyItems = defineError(
   'TW_STAC_TOO_MANY_ITEMS',
   422,

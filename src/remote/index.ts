@@ -3,7 +3,7 @@
  * from an address that the operator has not allowed. Imports the parts `async`, `grid` (types) and `query`.
  */
 export { type CredentialRules, readCredentialRules } from './credentials/index.js';
-export { noRanges } from './errors.js';
+export { badStacDocument, noRanges } from './errors.js';
 export {
   type ByteRange,
   checkUrl,
@@ -14,4 +14,12 @@ export {
   withoutSecrets,
 } from './http/index.js';
 export { openRemoteClient, type RemoteAccess, type RemoteClient } from './remote-access.js';
-export { findItems, linksOf, type RemoteItem, type StacQuery } from './stac/index.js';
+export {
+  findItems,
+  itemMatcher,
+  itemOf,
+  linksOf,
+  type RemoteItem,
+  readDocument,
+  type StacQuery,
+} from './stac/index.js';

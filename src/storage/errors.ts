@@ -166,7 +166,7 @@ export const collectionFixed = defineError(
   409,
   'The grid and the precision of a collection are fixed by its first ingest. Use another collection for another grid or precision.',
   (id: string, fixed: string, wanted: string) =>
-    `collection ${id} is fixed to ${fixed}, so ${wanted} cannot be added; name another collection with --collection`,
+    `collection ${id} is fixed to ${fixed}, so ${wanted} cannot be added; name another collection with --collection (with --from-stac: --into)`,
 );
 
 export const storeBadUrl = defineError(

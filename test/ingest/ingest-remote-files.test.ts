@@ -292,3 +292,46 @@ test('a host that fails in the middle of a scene changes no pixel', async (t) =>
       await isSame(node, local);
     });
 });
+
+test('a filter is refused where nothing evaluates it', async (t) => {
+  const { node, server, api } = await setUp(t);
+  const search = { filter: 'eo:cloud_cover < 8' };
+  for (const url of [api, `${server.url}/a/item.json`]) {
+    const { error } = await runRequest(node, '/ingest', { stac: { url, ...search }, ...OPTIONS });
+    assert.equal(error?.code, 'TW_STAC_NO_FILTER');
+  }
+});
+
+test('the licence of a collection is that of its tiles, and requested once', async (t) => {
+  const { server, items, api, node } = await setUp(t);
+  server.documents.set('/collection', { type: 'Collection', id: 'c', license: 'PDDL-1.0', links: [] });
+  items[0]!.links = [{ rel: 'collection', href: `${server.url}/collection` }];
+  items.push({ ...items[0], id: 'b' });
+  await ingest(node, { stac: { url: api }, ...OPTIONS });
+  assert.equal(server.requests.filter(({ path }) => path === '/collection').length, 1);
+  const collection = await node.storage.catalogue.collections.get('sentinel-2-l2a');
+  assert.equal(collection?.license, 'PDDL-1.0');
+});
+
+test('an Item without a time fails alone, by its id', async (t) => {
+  const { node, items } = await setUp(t);
+  const timeless = { ...items[0], id: 'timeless', properties: {} };
+  const { failed, scenes } = await ingest(node, { stac: { items: [timeless, items[0]] }, ...OPTIONS });
+  assert.deepEqual(
+    failed.map(({ path, code }) => [path, code]),
+    [['timeless', 'TW_STAC_BAD_DOCUMENT']],
+  );
+  assert.equal(scenes.length, 1);
+});
+
+test('an address with a password is refused before a job stores it', async (t) => {
+  const { node, server } = await setUp(t);
+  const response = await node.server.inject({
+    method: 'POST',
+    url: '/ingest',
+    headers: { authorization: `Bearer ${node.ownerSecret}` },
+    payload: { href: `http://ann:hush@${server.host}/a/red.tif` },
+  });
+  assert.equal(response.statusCode, 400, response.body);
+  assert.doesNotMatch(response.body, /hush/);
+});

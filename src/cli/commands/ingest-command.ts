@@ -379,7 +379,7 @@ async function ingestPaths(
   return results;
 }
 
-function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: string): void {
+function printResults({ scenes, tiles, failed, seconds }: Timed<IngestResults>, where: string): void {
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [], fetch } of scenes) {
     if (geocodes) {
       const read = fetch
@@ -398,9 +398,19 @@ function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: s
     const what = unchanged ? 'already ingested, unchanged' : plural(made, 'tile');
     print(`${collection}  ${id}  ${what}${replaced ? ', replacing the earlier tiles' : ''}`);
   }
-  if (scenes.length > 0 && !scenes[0].geocodes) {
+  const reads = scenes.flatMap(({ fetch }) => fetch ?? []);
+  if (reads.length > 0) {
+    const [requests, bytes] = (['requests', 'bytes'] as const).map((of) =>
+      reads.reduce((sum, read) => sum + read[of], 0),
+    );
     print(
-      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
+      `${plural(scenes.length, 'scene')}: ${plural(requests!, 'request')}, ${(bytes! / 1e6).toFixed(1)} MB`,
+    );
+  }
+  if (scenes.length > 0 && !scenes[0].geocodes) {
+    const lost = failed.length > 0 ? `, ${failed.length} failed` : '';
+    print(
+      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}${lost}, ${formatDuration(seconds)}`,
     );
   }
 }

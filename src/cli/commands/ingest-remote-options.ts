@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Option } from 'commander';
 import { messageOf } from '../../errors.js';
+import type { Bbox } from '../../grid/index.js';
 import type { IngestInputs } from '../../ingest/index.js';
 import { parseJson } from '../../utils/json-text.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
@@ -77,18 +78,35 @@ export async function remoteInputs(
   if (bands !== undefined && !Array.isArray(bands))
     fail('error: with --from-stac, option --bands is a list of names, such as red,nir,scl');
   const { collection, datetime, bands: _, ...others } = options;
-  return {
-    ...others,
-    collection: into,
-    stac: {
-      ...(isRemoteAddress(fromStac) ? { url: fromStac } : { items: await readItems(fromStac) }),
-      ...(collection !== undefined && { collections: String(collection).split(',') }),
-      ...(datetime !== undefined && { datetime: String(datetime) }),
-      ...(bands !== undefined && { assets: bands as string[] }),
-      ...{ filter, maxCloud, limit },
-    },
+  const query = {
+    ...(collection !== undefined && { collections: String(collection).split(',') }),
+    ...(datetime !== undefined && { datetime: String(datetime) }),
+    ...{ maxCloud, limit },
   };
+  const assets = bands as string[] | undefined;
+  if (isRemoteAddress(fromStac))
+    return {
+      ...others,
+      collection: into,
+      stac: { url: fromStac, ...query, filter, ...(assets && { assets }) },
+    };
+  if (filter !== undefined)
+    fail('error: --filter needs the URL of a STAC API; use --max-cloud, --datetime and --bbox for a file');
+  const { selectItems } = await import('../../ingest/index.js');
+  const selected = { ...query, bbox: options.bbox as Bbox | undefined };
+  const items = selectItems(await readItems(fromStac), selected, assets);
+  const bytes = Buffer.byteLength(JSON.stringify(items));
+  if (items.length === 0) throw notItems(fromStac, 'no Item in it matches the search');
+  if (bytes > MAX_ITEMS_BYTES)
+    throw notItems(
+      fromStac,
+      `${items.length} Items match, which are ${(bytes / 1e6).toFixed(1)} MB, and ${MAX_ITEMS_BYTES / 1e6} MB can be sent; select fewer Items or --bands, or name the file by a URL`,
+    );
+  return { ...others, collection: into, stac: { items, ...query, ...(assets && { assets }) } };
 }
+
+/** A request has 1 MB at most. */
+const MAX_ITEMS_BYTES = 900_000;
 
 /** Reads the Items of a file with an Item or an ItemCollection. */
 async function readItems(path: string): Promise<Record<string, unknown>[]> {

@@ -111,7 +111,8 @@ export function progressLine(unit: string): ProgressLine {
       // Skipped tiles take almost no time.
       const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
       const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
-      const text = message ? `${message}: ${counts}` : counts;
+      // A terminal cuts off the end.
+      const text = message ? `${counts}: ${message}` : counts;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
       else logToStderr(text);
       drawn = true;

@@ -2,6 +2,7 @@
 import type { IngestMetrics } from '../../metrics/index.js';
 import type { RemoteAccess } from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import type { IngestPool } from '../cut/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import type { SkippedFile } from '../inputs/index.js';
@@ -54,4 +55,10 @@ export function describeOptions({
   ...options
 }: IngestInputs): IngestOptions {
   return options;
+}
+
+/** One line that summarises the job. */
+export function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
+  const done = `${plural(scenes, 'scene')} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
+  return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

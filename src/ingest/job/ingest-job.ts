@@ -8,7 +8,6 @@ import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
 import { type RemoteAccess, withoutSecrets } from '../../remote/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
-import { plural } from '../../utils/plural.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
 import type { SharedMemory } from '../cut/index.js';
 import { allInputsFailed, ingestFailed, outsideRegion } from '../errors.js';
@@ -32,11 +31,12 @@ import {
   type IngestInputs,
   type IngestProcessContext,
   type IngestResults,
+  jobSummary,
 } from './ingest-job-inputs.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 import { UserNames } from './ingest-user-names.js';
-import { NO_HOSTS, type OpenScene, RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { itemLabel, NO_HOSTS, type OpenScene, RemoteScenes, remoteDigests } from './remote-scenes.js';
 import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
@@ -57,14 +57,6 @@ interface FoundScene {
   remote?: RemoteSource;
   /** Folder that is removed when its last scene has ended. */
   scratch: ScratchFolder | undefined;
-}
-
-/** A remote file or Item. */
-interface RemoteInput {
-  /** As the user names it. */
-  path: string;
-  /** Opens it, unless it is stored and unchanged. */
-  describe(): Promise<SceneResult | Omit<FoundScene, 'index'>>;
 }
 
 /** The files of an archive or of a remote scene while its scenes are in progress. */
@@ -219,8 +211,10 @@ export class IngestJob {
     }
   }
 
-  /** The single files and the Items of the search. */
-  private async remoteInputs(): Promise<RemoteInput[]> {
+  /** The single files and the Items of the search. `describe` opens one, unless it is stored and unchanged. */
+  private async remoteInputs(): Promise<
+    { path: string; describe(): Promise<SceneResult | Omit<FoundScene, 'index'>> }[]
+  > {
     const { paths = [], stac } = this.options;
     if (!stac && !paths.some(isRemoteAddress)) return [];
     const { storage } = this.context;
@@ -240,10 +234,10 @@ export class IngestJob {
         describe: async () => this.describeRemote(remote, withoutSecrets(path), await remote.openFile(path)),
       })),
       ...items.map((item) => ({
-        path: item.url,
+        path: itemLabel(item),
         describe: async () =>
           (await remote.unchanged(item)) ??
-          this.describeRemote(remote, item.url, await remote.openItem(item)),
+          this.describeRemote(remote, itemLabel(item), await remote.openItem(item)),
       })),
     ];
   }
@@ -449,10 +443,4 @@ export class IngestJob {
       return null;
     }
   }
-}
-
-/** One line that summarises the job. */
-function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
-  const done = `${plural(scenes, 'scene')} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
-  return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
-import { withoutSecrets } from '../../remote/index.js';
+import { checkUrl, withoutSecrets } from '../../remote/index.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
 import { SharedMemory } from '../cut/index.js';
 import { notRecognised, pathNotAllowed } from '../errors.js';
@@ -11,6 +11,7 @@ import { FirstSceneLock } from './first-scene-lock.js';
 import { IdleTimer } from './ingest-idle-timer.js';
 import { IngestJob } from './ingest-job.js';
 import type { IngestInputs, IngestProcessContext, IngestResults } from './ingest-job-inputs.js';
+import { checkStacSource, NO_HOSTS } from './remote-scenes.js';
 
 const INPUTS = {
   type: 'object',
@@ -121,6 +122,12 @@ export function ingestProcess(context: IngestProcessContext): Process {
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
     outputs: OUTPUTS,
+    check: (inputs) => {
+      const { paths = [], stac } = inputs as IngestInputs;
+      const policy = context.remote?.policy;
+      if (stac) checkStacSource(stac, policy);
+      for (const path of paths) if (/^https?:/i.test(path)) checkUrl(path, policy ?? NO_HOSTS);
+    },
     // A scene that already exists is skipped.
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
@@ -150,11 +157,12 @@ async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Pr
   const { paths: given = [], stac, ...options } = inputs;
   const urls = new Map(given.filter(isRemoteAddress).map((path) => [withoutSecrets(path), path]));
   const paths = new Set<string>();
+  const ids = new Set(stac?.items?.map(({ id }) => id));
   let hasItems = false;
   for (const { path } of failed) {
     const url = urls.get(path);
     if (url !== undefined) paths.add(url);
-    else if (URL.canParse(path)) hasItems = true;
+    else if (URL.canParse(path) || ids.has(path)) hasItems = true;
     else paths.add(await archiveOf(path));
   }
   if (paths.size === 0 && !hasItems) return null;

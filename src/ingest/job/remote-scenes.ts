@@ -1,9 +1,11 @@
 /** The scenes that a job ingests from hosts on the internet: those of a STAC catalog, and single files. */
 import { rm } from 'node:fs/promises';
+import { messageOf } from '../../errors.js';
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { parseDatetime } from '../../query/index.js';
 import {
+  badStacDocument,
   checkUrl,
   findItems,
   type HostPolicy,
@@ -15,10 +17,12 @@ import {
   withoutSecrets,
 } from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
+import { plural } from '../../utils/plural.js';
 import { slugify } from '../formats/shared/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { isRegionKnown, regionFilter, type ScenePlan } from '../plan/index.js';
 import {
+  CollectionLicences,
   type CopyContext,
   type FetchedFiles,
   fetchFile,
@@ -61,13 +65,17 @@ export interface OpenScene extends FetchedFiles {
 }
 
 export class RemoteScenes {
+  private readonly licences: CollectionLicences;
+
   private constructor(
     private readonly remote: RemoteClient,
     private readonly storage: Storage,
     private readonly source: StacSource | undefined,
     private readonly options: IngestOptions,
-    private readonly job: Pick<JobContext, 'signal' | 'message'>,
-  ) {}
+    private readonly job: Pick<JobContext, 'signal' | 'message' | 'log'>,
+  ) {
+    this.licences = new CollectionLicences(remote.client, job.signal);
+  }
 
   /** Throws TW_REMOTE_CREDENTIALS. */
   static async open(
@@ -75,7 +83,7 @@ export class RemoteScenes {
     storage: Storage,
     source: StacSource | undefined,
     options: IngestOptions,
-    job: Pick<JobContext, 'signal' | 'message'>,
+    job: Pick<JobContext, 'signal' | 'message' | 'log'>,
   ): Promise<RemoteScenes> {
     return new RemoteScenes(await openRemoteClient(access, source?.url), storage, source, options, job);
   }
@@ -88,13 +96,13 @@ export class RemoteScenes {
   async find(): Promise<RemoteItem[]> {
     if (!this.source) return [];
     const { url, items = [], assets: _, ...query } = this.source;
-    if (url !== undefined) this.job.message(`searching ${withoutSecrets(url)}`);
-    return findItems(
-      this.remote.client,
-      url ?? items,
-      { ...query, bbox: this.options.bbox },
-      this.job.signal,
-    );
+    const { bbox } = this.options;
+    const where = url === undefined ? plural(items.length, 'Item') : withoutSecrets(url);
+    this.job.message(`searching ${where}`);
+    const found = await findItems(this.remote.client, url ?? items, { ...query, bbox }, this.job.signal);
+    const conditions = JSON.stringify({ ...query, bbox });
+    this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);
+    return found;
   }
 
   /** Returns the result of an Item that is already stored with the same options, without a request; undefined for others. */
@@ -116,12 +124,19 @@ export class RemoteScenes {
 
   /** Reads the headers of an Item's files into a scratch folder. Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_... */
   async openItem(item: RemoteItem): Promise<OpenScene> {
-    const { options, source, remote } = this;
+    const { options, source, remote, job } = this;
+    if (options.datetime === undefined && !hasTime(item))
+      throw badStacDocument(itemLabel(item), 'it has no datetime');
+    const licence = await this.licences.of(item).catch((error) => {
+      job.signal.throwIfAborted();
+      job.log('warning', `the licence of ${item.id} is not known: ${messageOf(error)}`);
+      return { links: [] };
+    });
     const digest = itemDigest(item, options, source?.assets);
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
     const via = item.self === undefined ? undefined : withoutSecrets(item.self);
     return this.open({ name: item.id, via, digest }, (context, folder) =>
-      fetchItem(context, item, folder, choice),
+      fetchItem(context, item, folder, choice, licence),
     );
   }
 
@@ -153,10 +168,13 @@ export class RemoteScenes {
     }
   }
 
-  /** Requests and bytes that `fetch` needs. */
-  plan({ files }: OpenScene, plan: ScenePlan, cells: string[]): { requests: number; bytes: number } {
+  /** Requests and bytes of the pixels: those that `fetch` needs, and those of files that are here as a whole. */
+  plan({ files, downloaded }: OpenScene, plan: ScenePlan, cells: string[]) {
     const { requests, bytes } = planFetch(plan, cells, files);
-    return { requests, bytes };
+    return {
+      requests: requests + downloaded.length,
+      bytes: downloaded.reduce((sum, size) => sum + size, bytes),
+    };
   }
 
   /**
@@ -185,6 +203,14 @@ export class RemoteScenes {
     });
     return { ...plan, scene: withFetchedBlocks(plan.scene, parts) };
   }
+}
+
+/** The name of an Item in messages: its address, or its id if it has no address. */
+export const itemLabel = ({ id, url }: RemoteItem): string => (url.startsWith('file:') ? id : url);
+
+function hasTime({ document }: RemoteItem): boolean {
+  const { datetime, start_datetime: start } = (document.properties ?? {}) as Record<string, unknown>;
+  return typeof datetime === 'string' || typeof start === 'string';
 }
 
 /** Identifies the version of a remote file, in place of a digest of its bytes. */

@@ -2,8 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import { linksOf, type RemoteFile, type RemoteItem } from '../../remote/index.js';
+import type { RemoteFile, RemoteItem } from '../../remote/index.js';
 import { type AssetChoice, chooseAssets } from './choose-item-assets.js';
+import type { Licence } from './collection-licence.js';
 import { type CopyContext, openRemoteCopy } from './open-remote-copy.js';
 
 /** Files whose parts are still to be read, by the path of their copies. */
@@ -17,6 +18,8 @@ export interface FetchedFiles {
   files: RemoteFiles;
   /** Addresses of all files by the path of their copies. */
   urls: Map<string, string>;
+  /** Bytes of the files that were downloaded as a whole. */
+  downloaded: number[];
 }
 
 /** Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_MISSING_ASSET. */
@@ -25,37 +28,46 @@ export async function fetchItem(
   item: RemoteItem,
   folder: string,
   choice: AssetChoice,
+  licence: Licence,
 ): Promise<FetchedFiles> {
   const chosen = chooseAssets(item, choice);
   const urls = new Map(chosen.map(({ url, extension }, i) => [join(folder, localName(i, extension)), url]));
-  const files = await fetchAll(context, urls);
+  const fetched = await fetchAll(context, urls);
   const local = chosen.map(({ key, asset, extension }, i) => [
     key,
     { ...asset, href: `./${localName(i, extension)}` },
   ]);
+  const { properties } = item.document;
+  const { license, links } = licence;
   const document = {
     ...{ type: 'Feature', stac_version: '1.0.0', ...item.document },
-    links: linksOf(item.document, item.url).filter(({ rel }) => rel === 'license'),
+    ...(license !== undefined && { properties: { license, ...(properties as object | undefined) } }),
+    links,
     assets: Object.fromEntries(local),
   };
   await writeFile(join(folder, 'item.json'), JSON.stringify(document));
-  return { input: folder, files, urls };
+  return { input: folder, urls, ...fetched };
 }
 
 /** Fetches a file that no Item describes. Its name stays, because formats are recognised by it. Throws as `fetchItem` does. */
 export async function fetchFile(context: CopyContext, url: string, folder: string): Promise<FetchedFiles> {
   const input = join(folder, fileName(url));
   const urls = new Map([[input, url]]);
-  return { input, files: await fetchAll(context, urls), urls };
+  return { input, urls, ...(await fetchAll(context, urls)) };
 }
 
-async function fetchAll(context: CopyContext, urls: Map<string, string>): Promise<RemoteFiles> {
+async function fetchAll(
+  context: CopyContext,
+  urls: Map<string, string>,
+): Promise<Pick<FetchedFiles, 'files' | 'downloaded'>> {
   const files: RemoteFiles = new Map();
+  const downloaded: number[] = [];
   await mapConcurrent([...urls], CONCURRENCY, async ([path, url]) => {
     const file = await openRemoteCopy(context, url, path);
-    if (file) files.set(path, file);
+    if (typeof file === 'number') downloaded.push(file);
+    else files.set(path, file);
   });
-  return files;
+  return { files, downloaded };
 }
 
 /** Products are recognised by the names of their files, which must not happen to the assets of an Item. */

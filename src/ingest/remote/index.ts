@@ -4,8 +4,10 @@
  * Imports files of a folder above, the folder `plan` and the parts `async`, `raster` and `remote`.
  */
 
+export { CollectionLicences } from './collection-licence.js';
 export { fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';
 export { type FetchedFiles, fetchFile, fetchItem, type RemoteFiles } from './fetch-item.js';
 export { itemDigest } from './item-digest.js';
 export type { CopyContext } from './open-remote-copy.js';
 export type { RemoteSource } from './remote-source.js';
+export { selectItems } from './select-items.js';

@@ -5,6 +5,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { readTiffFrom } from '../../raster/index.js';
 import { type HttpClient, noRanges, RemoteFile, withoutSecrets } from '../../remote/index.js';
+import { asStorageError } from '../../storage/index.js';
 
 /** Limit of a file that is downloaded as a whole. The largest scenes in JPEG 2000 have 1 GB. */
 const MAX_WHOLE_BYTES = 8e9;
@@ -16,22 +17,19 @@ export interface CopyContext {
   signal?: AbortSignal;
 }
 
-/** Returns the file whose parts are still to be read; undefined if the copy is complete. Throws TW_REMOTE_... and TW_RASTER_... */
+/** Returns the file whose parts are still to be read; the number of its bytes if the copy is complete. Throws TW_REMOTE_... and TW_RASTER_... */
 export async function openRemoteCopy(
   context: CopyContext,
   url: string,
   path: string,
-): Promise<RemoteFile | undefined> {
+): Promise<RemoteFile | number> {
   const { client, signal } = context;
   const copy = await open(path, 'wx');
   try {
     const file = await RemoteFile.open(client, url, signal).catch((error) => {
       if (!noRanges.is(error)) throw error;
     });
-    if (!file) {
-      await download(context, url, copy);
-      return undefined;
-    }
+    if (!file) return await download(context, url, copy);
     await copy.truncate(file.size);
     await writeFully(copy, file.start, 0);
     // GDAL finds what it needs to open other formats in the first bytes.
@@ -51,7 +49,11 @@ const TIFF_STARTS = ['49492a00', '4d4d002a', '49492b00', '4d4d002b'];
 
 export const isTiffStart = (bytes: Buffer) => TIFF_STARTS.includes(bytes.toString('hex', 0, 4));
 
-async function download({ client, checkSpace, signal }: CopyContext, url: string, copy: FileHandle) {
+async function download(
+  { client, checkSpace, signal }: CopyContext,
+  url: string,
+  copy: FileHandle,
+): Promise<number> {
   let position = 0;
   await client.request(url, {
     maxBytes: MAX_WHOLE_BYTES,
@@ -70,6 +72,7 @@ async function download({ client, checkSpace, signal }: CopyContext, url: string
     },
     signal,
   });
+  return position;
 }
 
 /** Reads parts of a remote file that lie in a header, a few of them ahead, and copies them. */
@@ -91,9 +94,14 @@ function headerReader(file: RemoteFile, copy: FileHandle) {
   };
 }
 
+/** Throws TW_STORAGE_FULL and other errors of the disk, which are not those of the host. */
 export async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-    done += bytesWritten;
+  try {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+      done += bytesWritten;
+    }
+  } catch (error) {
+    throw asStorageError(error, 'the folder of remote files');
   }
 }

@@ -119,11 +119,7 @@ export async function readCredentialRules(
     sas: [...(given.sas ?? []), PLANETARY_COMPUTER],
     s3: [...(given.s3 ?? []), ...(environment ? [s3Of(environment)] : [])],
     logins:
-      netrc !== undefined
-        ? parseNetrc(await readSecret(netrc))
-        : environment
-          ? await homeLogins()
-          : new Map(),
+      netrc !== undefined ? parseNetrc(await readText(netrc)) : environment ? await homeLogins() : new Map(),
   };
 }
 
@@ -141,13 +137,18 @@ const OTHERS = 0o077;
 
 /** Reads a file that only its owner can read. Messages never hold its text. */
 async function readSecret(path: string): Promise<string> {
+  const text = await readText(path);
+  const { mode } = await stat(path);
+  if (process.platform !== 'win32' && mode & OTHERS)
+    throw badCredentials(path, 'other users can read it; run chmod 600 on it');
+  return text;
+}
+
+async function readText(path: string): Promise<string> {
   try {
-    const { mode } = await stat(path);
-    if (process.platform !== 'win32' && mode & OTHERS)
-      throw badCredentials(path, 'other users can read it; run chmod 600 on it');
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw badCredentials.is(error) ? error : badCredentials.because(error, path, messageOf(error));
+    throw badCredentials.because(error, path, messageOf(error));
   }
 }
 
@@ -158,7 +159,7 @@ async function homeLogins(): Promise<Map<string, Login>> {
     () => true,
     () => false,
   );
-  return exists ? parseNetrc(await readSecret(path)) : new Map();
+  return exists ? parseNetrc(await readText(path)) : new Map();
 }
 
 const bearerOf = (environment?: NodeJS.ProcessEnv): BearerRule[] =>

@@ -1,5 +1,5 @@
 /** Finds the Items that a query selects below an address: a STAC API, a static catalog, an ItemCollection or an Item. */
-import { badStacDocument, tooManyItems } from '../errors.js';
+import { badStacDocument, filterNotSupported, tooManyItems } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
 import { itemMatcher } from './match-stac-item.js';
 import { collectionItems, type ItemPage, pagesFrom, searchApi } from './search-stac-api.js';
@@ -50,11 +50,8 @@ export async function findItems(
   return [...found.values()].slice(0, limit);
 }
 
-/** Relative addresses in these Items lead to files that cannot be fetched. */
-const NO_ADDRESS = 'file:///';
-
 function givenItems(items: readonly JsonObject[]): ItemPage[] {
-  return [{ items: items.map((item) => itemOf(item, NO_ADDRESS)) }];
+  return [{ items: items.map((item) => itemOf(item)) }];
 }
 
 async function* pagesOf(
@@ -65,6 +62,8 @@ async function* pagesOf(
 ): AsyncGenerator<ItemPage> {
   const document = await readDocument(client, url, { signal });
   const hasSearch = document && linksOf(document, url).some(({ rel }) => rel === 'search');
+  if (query.filter !== undefined && !(document?.type === 'Catalog' && hasSearch))
+    throw filterNotSupported(withoutSecrets(url));
   if (document?.type === 'Feature') yield { items: [itemOf(document, url)] };
   else if (document?.type === 'FeatureCollection') yield* itemCollection(client, document, url, signal);
   else if (document?.type === 'Catalog' && hasSearch)

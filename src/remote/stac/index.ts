@@ -4,5 +4,6 @@
  */
 
 export { findItems } from './find-stac-items.js';
-export { linksOf, type RemoteItem } from './stac-documents.js';
+export { itemMatcher } from './match-stac-item.js';
+export { itemOf, linksOf, type RemoteItem, readDocument } from './stac-documents.js';
 export type { StacQuery } from './stac-query.js';

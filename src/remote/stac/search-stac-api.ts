@@ -1,6 +1,6 @@
 /** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
 import { parseDatetime, writeDatetime } from '../../query/index.js';
-import { badStacDocument } from '../errors.js';
+import { badStacDocument, filterNotSupported } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
 import {
   isObject,
@@ -37,6 +37,9 @@ export async function* searchApi(
   const post = links.find(({ method }) => method === 'POST');
   const get = links.find(({ method }) => method !== 'POST');
   const conformance = Array.isArray(document.conformsTo) ? document.conformsTo.map(String) : [];
+  // A server that does not know the parameter would ignore it.
+  if (query.filter !== undefined && !conformance.some((uri) => uri.includes('filter')))
+    throw filterNotSupported(withoutSecrets(url));
   const body = searchBody(query, conformance);
   const searched = post ?? get!;
   const first = post ? { ...searched, body } : { ...searched, href: withParameters(searched.href, body) };

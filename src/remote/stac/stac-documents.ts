@@ -103,8 +103,11 @@ export function linksOf({ links }: JsonObject, url: string): StacLink[] {
   });
 }
 
-/** Returns an Item of a document. `url`: where the document came from. Throws TW_STAC_BAD_DOCUMENT if it has no id. */
-export function itemOf(document: JsonObject, url: string): RemoteItem {
+/** Relative addresses in an Item without an address lead to files that cannot be fetched. */
+const NO_ADDRESS = 'file:///';
+
+/** Returns an Item of a document. `url`: address of the document, if it has one. Throws TW_STAC_BAD_DOCUMENT if it has no id. */
+export function itemOf(document: JsonObject, url = NO_ADDRESS): RemoteItem {
   const id = textOf(document.id);
   if (id === undefined || id === '') throw badStacDocument(withoutSecrets(url), 'an Item in it has no id');
   const self = linksOf(document, url).find(({ rel }) => rel === 'self')?.href;

@@ -9,6 +9,7 @@ import {
   type TargetOptions,
   withTarget,
 } from '../../options/index.js';
+import { logToStderr } from '../../output/index.js';
 import { ingestOptions } from '../ingest-command.js';
 import { type RemoteFlags, remoteInputs, remoteOptions } from '../ingest-remote-options.js';
 import { printSubscription } from './subscriptions-command.js';
@@ -51,9 +52,13 @@ export function subscribeCommand(): Command {
     const search = await remoteInputs(flags, optionValues(inputs, flags), fail);
     await withConnection(
       flags,
-      async ({ client }) => {
+      async ({ client, name: where }) => {
         const request = { ...(name !== undefined && { name }), every, inputs: search };
         printSubscription(await client.subscribe(request), flags.format);
+        if (where === flags.data)
+          logToStderr(
+            `no server has ${where} open: rounds start when "tilewright serve --allow-host HOST" runs, with the hosts of the catalog and of its files`,
+          );
       },
       { create: true },
     );
