@@ -44,7 +44,7 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
   try {
     let searchSeconds = 0;
     const fetched = await spend(async () => {
-      const search = await spend(() => remote.find());
+      const search = await spend(() => remote.search(() => undefined));
       searchSeconds = search.wallSeconds;
       const opened = await remote.openItem(search.value[0]!);
       const [scene] = await describeScenes(opened.input, {});

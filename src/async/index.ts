@@ -8,6 +8,7 @@ export { copyToSharedMemory } from './copy-to-shared-memory.js';
 export { mapConcurrent } from './map-concurrent.js';
 export { PeriodicTask } from './periodic-task.js';
 export { raceAbort } from './race-abort.js';
+export { runAllOrAbort } from './run-all-or-abort.js';
 export { Semaphore } from './semaphore.js';
 export { SerialQueue } from './serial-queue.js';
 export { handleTasksByKind, TaskPool } from './task-pool.js';

@@ -3,7 +3,7 @@ import type { TilewrightError } from '../errors.js';
 import type { IngestResults } from '../ingest/index.js';
 import { hasEnded, type JobService, jobNotFound, type Process } from '../jobs/index.js';
 import type { JobRecord, JobStatus } from '../storage/index.js';
-import { roundRunning } from './errors.js';
+import { roundRunning, subscriptionNotFound } from './errors.js';
 import { nextRunTime, roundDatetime } from './round-times.js';
 import {
   isRunning,
@@ -76,9 +76,12 @@ export class SubscriptionRounds {
     }
     const settled = await this.settle(stored);
     if (!settled || isRunning(settled.record.round)) return;
-    const { state, nextRunAt } = settled.record;
-    if (state === 'paused' || nextRunAt > this.options.now()) return;
-    const claimed = await this.claim(settled, nextRunAt);
+    const { state, every, nextRunAt } = settled.record;
+    const now = this.options.now();
+    // A time beyond the next interval was planned while a clock was wrong.
+    const isDue = nextRunAt <= now || nextRunAt > now + every;
+    if (state === 'paused' || !isDue) return;
+    const claimed = await this.claim(settled, Math.min(nextRunAt, now));
     if (claimed) await this.submit(claimed.record);
   }
 
@@ -89,7 +92,8 @@ export class SubscriptionRounds {
   ): Promise<StoredSubscription | undefined> {
     const now = this.options.now();
     const { every, nextRunAt } = record;
-    const next = nextRunAt > now ? nextRunAt : nextRunTime(nextRunAt, every, now);
+    const isAhead = nextRunAt > now && nextRunAt <= now + every;
+    const next = isAhead ? nextRunAt : nextRunTime(Math.min(nextRunAt, now), every, now);
     const round: Round = { planned, startedAt: now, status: 'accepted' };
     return this.options.store.replace({ ...record, round, nextRunAt: next }, revision);
   }
@@ -104,12 +108,15 @@ export class SubscriptionRounds {
     const { planned } = round!;
     // A header of a request cannot have a space, so no client has this key.
     const request = { key: `subscription ${id} ${planned}`, digest: id };
-    const { job } = await jobs.startIdempotent(ingest, roundInputs(record), { request });
-    await store.update(id, (latest) =>
+    const { job } = await jobs.startIdempotent(ingest, roundInputs(record, round!.startedAt), { request });
+    const withJob = (latest: SubscriptionRecord) =>
       latest.round?.planned === planned && latest.round.job === undefined
         ? { ...latest, round: { ...latest.round, job: job.id, status: job.status } }
-        : latest,
-    );
+        : latest;
+    await store.update(id, withJob).catch((error) => {
+      // It was removed in the meantime, and its job continues.
+      if (!subscriptionNotFound.is(error)) throw error;
+    });
     return job;
   }
 
@@ -125,8 +132,9 @@ export class SubscriptionRounds {
 }
 
 /** The inputs of the job of a round. */
-function roundInputs({ inputs, succeededAt }: SubscriptionRecord): SubscriptionInputs {
-  const datetime = roundDatetime(inputs.stac.datetime, succeededAt);
+function roundInputs({ inputs, succeededAt }: SubscriptionRecord, now: number): SubscriptionInputs {
+  const last = succeededAt === undefined ? undefined : Math.min(succeededAt, now);
+  const datetime = roundDatetime(inputs.stac.datetime, last);
   return { ...inputs, stac: { ...inputs.stac, ...(datetime !== undefined && { datetime }) } };
 }
 
@@ -140,7 +148,12 @@ function endedRound(record: SubscriptionRecord, round: Round, job: JobRecord): S
     ...(results && { result: resultOf(results) }),
     ...(error && { error: truncated(error) }),
   };
-  const isComplete = status === 'successful' && results && hasAllScenes(results, record.inputs.stac.limit);
+  const isComplete =
+    status === 'successful' &&
+    results &&
+    hasAllScenes(results, record.inputs.stac.limit) &&
+    // An archive that has found nothing so far may be wrong, or not filled yet.
+    (record.succeededAt !== undefined || results.scenes.length > 0);
   return { ...record, round: ended, ...(isComplete && { succeededAt: round.startedAt }) };
 }
 

@@ -335,3 +335,50 @@ test('an address with a password is refused before a job stores it', async (t) =
   assert.equal(response.statusCode, 400, response.body);
   assert.doesNotMatch(response.body, /hush/);
 });
+
+test('an Item whose calibration is corrected replaces its tiles', async (t) => {
+  const { node, items, api } = await setUp(t);
+  const { collection: _, ...item } = items[0]!;
+  items[0] = { ...item, collection: 'other' };
+  const inputs = { stac: { url: api, assets: ['red'] }, ...OPTIONS };
+  await ingest(node, inputs);
+  const { red } = items[0].assets as { red: { 'raster:bands': { offset: number }[] } };
+  red['raster:bands'][0]!.offset = 0;
+  const { scenes } = await ingest(node, inputs);
+  assert.deepEqual([scenes[0]!.unchanged, scenes[0]!.replaced], [false, true]);
+});
+
+test('secrets of the address of a catalog occur in no result', async (t) => {
+  const { node, server, items } = await setUp(t);
+  server.documents.set('/items.json?token=hush', { type: 'FeatureCollection', features: items });
+  const stac = { url: `${server.url}/items.json?token=hush`, assets: ['nothing'] };
+  const job = await runRequest(node, '/ingest', { stac, ...OPTIONS });
+  assert.equal(job.status, 'failed');
+  const { inputs: _, ...record } = job as { inputs?: unknown };
+  assert.doesNotMatch(JSON.stringify(record), /hush/);
+});
+
+test('an address that is none fails alone', async (t) => {
+  const { node, server } = await setUp(t);
+  const href = ['s3://a', `${server.url}/a/red.tif`];
+  const results = await ingest(node, { href, ...OPTIONS, datetime: '2024', collection: 'mine' });
+  assert.deepEqual(
+    [results.failed.map(({ code }) => code), results.scenes.length],
+    [['TW_REMOTE_BAD_URL'], 1],
+  );
+});
+
+test('a host that sends no version of a file is asked again when the Item changes', async (t) => {
+  const { node, server, items, api, folder } = await setUp(t);
+  server.fault = (_request, response) => {
+    const send = response.setHeader.bind(response);
+    response.setHeader = (name, value) => (name === 'etag' ? response : send(name, value));
+    return false;
+  };
+  const inputs = { stac: { url: api, assets: ['red'] }, ...OPTIONS };
+  await ingest(node, inputs);
+  const dark = Uint16Array.from({ length: SIDE * SIDE }, () => 700);
+  await writeRaster(join(folder, 'a', 'red.tif'), { width: SIDE, height: SIDE, bands: [dark], nodata: 0 });
+  Object.assign(items[0]!.properties as object, { updated: '2024-09-01T00:00:00Z' });
+  assert.equal((await ingest(node, inputs)).scenes[0]!.replaced, true);
+});

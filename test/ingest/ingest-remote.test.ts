@@ -194,7 +194,7 @@ test('a file that changes between its header and its blocks fails its scene', as
 
 test('a server refuses hosts that are not listed, in the request and in Items', async (t) => {
   const { fetchAll, failure, items, server } = await setUp(t);
-  assert.equal(await failure({ stac: { url: 'https://example.com/stac' } }), 'TW_REMOTE_HOST_NOT_ALLOWED');
+  await assert.rejects(failure({ stac: { url: 'https://example.com/stac' } }), /TW_REMOTE_HOST_NOT_ALLOWED/);
   const { red } = items[0]!.assets as Record<string, { href: string }>;
   red!.href = red!.href.replace(server.host, 'localhost:1');
   assert.equal((await fetchAll()).failed[0]!.code, 'TW_REMOTE_HOST_NOT_ALLOWED');

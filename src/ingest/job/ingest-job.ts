@@ -215,6 +215,7 @@ export class IngestJob {
   private async remoteInputs(): Promise<
     { path: string; describe(): Promise<SceneResult | Omit<FoundScene, 'index'>> }[]
   > {
+    const { job } = this;
     const { paths = [], stac } = this.options;
     if (!stac && !paths.some(isRemoteAddress)) return [];
     const { storage } = this.context;
@@ -226,7 +227,15 @@ export class IngestJob {
       this.job,
     );
     this.remote = remote;
-    const items = await remote.find();
+    const search = () =>
+      remote.search((url, error) => {
+        if (!job.signal.aborted) this.addFailure(url, error);
+      });
+    // A search that fails does not keep the job from the files.
+    const items =
+      paths.length > 0
+        ? ((await this.recordFailure(withoutSecrets(stac?.url ?? ''), search)) ?? [])
+        : await search();
     if (stac && items.length === 0) this.job.log('warning', 'no Item matches the search');
     return [
       ...paths.filter(isRemoteAddress).map((path) => ({
@@ -253,7 +262,7 @@ export class IngestJob {
     this.userNames.add(opened.folder, path);
     try {
       const [scene] = await this.scenesOf(opened.input, [opened.input]);
-      for (const [copy, digest] of remoteDigests(opened.files)) this.context.digests.set(copy, digest);
+      for (const [copy, digest] of remoteDigests(opened)) this.context.digests.set(copy, digest);
       return {
         scene: { ...this.named(scene!, path), ...(opened.via !== undefined && { via: opened.via }) },
         scratch,
@@ -433,14 +442,17 @@ export class IngestJob {
         this.skip(path, 'it has no valid pixel in the region');
         return null;
       }
-      const { code, message } =
-        error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
-      const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };
-      this.failed.push(failure);
-      this.metrics?.failures.inc();
-      const named = failure.message.includes(failure.path) ? '' : `${failure.path}: `;
-      this.job.log('error', `${named}${failure.message} [${code}]`);
+      this.addFailure(path, error);
       return null;
     }
+  }
+
+  private addFailure(path: string, error: unknown): void {
+    const { code, message } = error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
+    const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };
+    this.failed.push(failure);
+    this.metrics?.failures.inc();
+    const named = failure.message.includes(failure.path) ? '' : `${failure.path}: `;
+    this.job.log('error', `${named}${failure.message} [${code}]`);
   }
 }

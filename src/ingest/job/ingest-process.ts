@@ -155,14 +155,16 @@ async function isAllowedToRead(
 /** The inputs of a job that retries the failures of another one; null if there are none. */
 async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
   const { paths: given = [], stac, ...options } = inputs;
-  const urls = new Map(given.filter(isRemoteAddress).map((path) => [withoutSecrets(path), path]));
+  const remote = given.filter(isRemoteAddress);
   const paths = new Set<string>();
   const ids = new Set(stac?.items?.map(({ id }) => id));
   let hasItems = false;
   for (const { path } of failed) {
-    const url = urls.get(path);
-    if (url !== undefined) paths.add(url);
-    else if (URL.canParse(path) || ids.has(path)) hasItems = true;
+    // Several addresses can differ only in secrets.
+    const urls = remote.filter((one) => withoutSecrets(one) === path);
+    for (const url of urls) paths.add(url);
+    if (urls.length > 0) continue;
+    if (URL.canParse(path) || ids.has(path)) hasItems = true;
     else paths.add(await archiveOf(path));
   }
   if (paths.size === 0 && !hasItems) return null;

@@ -15,9 +15,11 @@ import {
   type RemoteItem,
   type StacQuery,
   withoutSecrets,
+  withoutSignature,
 } from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
+import { isRemoteAddress } from '../../utils/remote-address.js';
 import { slugify } from '../formats/shared/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { isRegionKnown, regionFilter, type ScenePlan } from '../plan/index.js';
@@ -30,7 +32,6 @@ import {
   fetchRanges,
   itemDigest,
   planFetch,
-  type RemoteFiles,
   withFetchedBlocks,
 } from '../remote/index.js';
 import type { SceneResult } from './ingest-scene.js';
@@ -92,14 +93,22 @@ export class RemoteScenes {
     this.remote.client.close();
   }
 
-  /** Returns the Items of the search; none without one. */
-  async find(): Promise<RemoteItem[]> {
+  /** Returns the Items of the search; none without one. `onFailure` gets documents that cannot be used. */
+  async search(onFailure: (url: string, error: unknown) => void): Promise<RemoteItem[]> {
     if (!this.source) return [];
     const { url, items = [], assets: _, ...query } = this.source;
     const { bbox } = this.options;
     const where = url === undefined ? plural(items.length, 'Item') : withoutSecrets(url);
     this.job.message(`searching ${where}`);
-    const found = await findItems(this.remote.client, url ?? items, { ...query, bbox }, this.job.signal);
+    const found = await findItems(
+      this.remote.client,
+      url ?? items,
+      { ...query, bbox },
+      {
+        signal: this.job.signal,
+        onFailure,
+      },
+    );
     const conditions = JSON.stringify({ ...query, bbox });
     this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);
     return found;
@@ -134,7 +143,7 @@ export class RemoteScenes {
     });
     const digest = itemDigest(item, options, source?.assets);
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
-    const via = item.self === undefined ? undefined : withoutSecrets(item.self);
+    const via = item.self !== undefined && isRemoteAddress(item.self) ? withoutSecrets(item.self) : undefined;
     return this.open({ name: item.id, via, digest }, (context, folder) =>
       fetchItem(context, item, folder, choice, licence),
     );
@@ -192,28 +201,40 @@ export class RemoteScenes {
     const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
     const started = performance.now();
     let bytes = 0;
-    await fetchRanges(parts, files, (more) => {
-      bytes += more;
-      const perSecond = (1000 * bytes) / Math.max(1, performance.now() - started);
-      this.job.message(
-        `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
-      );
-      // Bytes of a repeated request count twice.
-      onShare(Math.min(1, bytes / parts.bytes));
-    });
+    await fetchRanges(
+      parts,
+      files,
+      (more) => {
+        bytes += more;
+        const perSecond = (1000 * bytes) / Math.max(1, performance.now() - started);
+        this.job.message(
+          `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
+        );
+        // Bytes of a repeated request count twice.
+        onShare(Math.min(1, bytes / parts.bytes));
+      },
+      this.job.signal,
+    );
     return { ...plan, scene: withFetchedBlocks(plan.scene, parts) };
   }
 }
 
 /** The name of an Item in messages: its address, or its id if it has no address. */
-export const itemLabel = ({ id, url }: RemoteItem): string => (url.startsWith('file:') ? id : url);
+export const itemLabel = ({ id, url }: RemoteItem): string =>
+  url.startsWith('file:') ? id : withoutSecrets(url);
 
 function hasTime({ document }: RemoteItem): boolean {
   const { datetime, start_datetime: start } = (document.properties ?? {}) as Record<string, unknown>;
   return typeof datetime === 'string' || typeof start === 'string';
 }
 
-/** Identifies the version of a remote file, in place of a digest of its bytes. */
-export function remoteDigests(files: RemoteFiles): [path: string, digest: string][] {
-  return [...files].map(([path, { url, size, version }]) => [path, JSON.stringify([version ?? url, size])]);
+/**
+ * Identifies the versions of remote files, in place of digests of their bytes. A host without ETag and Last-Modified does not tell if a file
+ * has changed: then a new Item means new files, and a single file is new each time.
+ */
+export function remoteDigests({ files, digest }: OpenScene): [path: string, digest: string][] {
+  return [...files].map(([path, { url, size, version }]) => {
+    const identity = version ?? [withoutSignature(url), digest ?? Date.now()];
+    return [path, JSON.stringify([identity, size])];
+  });
 }

@@ -1,5 +1,5 @@
 /** Chooses the assets of a STAC Item that are read. */
-import type { RemoteItem } from '../../remote/index.js';
+import { type RemoteItem, withoutSecrets } from '../../remote/index.js';
 import { missingAsset, noReadableAsset } from '../errors.js';
 
 export interface ChosenAsset {
@@ -44,35 +44,38 @@ export function chooseAssets(item: RemoteItem, { names, prefersS3 }: AssetChoice
   const [tiffs, others] = [assets.filter(isTiff), assets.filter((one) => !isTiff(one))];
   if (names) {
     const chosen = names.map((name) => {
-      const found = [...tiffs, ...others].find((one) =>
-        namesOf(one).some((own) => own.toLowerCase() === name.toLowerCase()),
-      );
+      const found = assetNamed([...tiffs, ...others], name.toLowerCase());
       if (found) return found;
-      throw missingAsset(url, id, name, [...new Set(assets.map(({ key }) => key))]);
+      throw missingAsset(withoutSecrets(url), id, name, [...new Set(assets.map(({ key }) => key))]);
     });
     return [...new Set(chosen)];
   }
   const data = tiffs.filter(isData);
   const found = data.length > 0 ? data : others.filter(isData);
-  if (found.length === 0) throw noReadableAsset(url, id);
+  if (found.length === 0) throw noReadableAsset(withoutSecrets(url), id);
   return found;
 }
 
 const isTiff = ({ extension }: ChosenAsset) => extension === 'tif';
 
-/** The key first, then the bands in the forms of STAC 1.1 and 1.0. */
-function namesOf({ key, asset }: ChosenAsset): string[] {
+/** The asset whose key, or else whose band has this name, or else this common name; of several bands those with data first. */
+function assetNamed(assets: ChosenAsset[], name: string): ChosenAsset | undefined {
+  const data = [...assets.filter(isData), ...assets.filter((one) => !isData(one))];
+  return (
+    assets.find(({ key }) => key.toLowerCase() === name) ??
+    data.find((one) => bandNames(one, ['name']).includes(name)) ??
+    data.find((one) => bandNames(one, ['common_name', 'eo:common_name']).includes(name))
+  );
+}
+
+/** Names of the only band of an asset, in the forms of STAC 1.1 and 1.0, in lower case. */
+function bandNames({ asset }: ChosenAsset, members: string[]): string[] {
   const bands = [asset.bands, asset['eo:bands']].flatMap((list) =>
     Array.isArray(list) ? list.filter(isObject) : [],
   );
   // An asset of several bands is not one of them.
   const one = new Set(bands.map(({ name }) => name)).size > 1 ? [] : bands;
-  return [
-    key,
-    ...one
-      .flatMap((band) => [band.name, band.common_name, band['eo:common_name']])
-      .flatMap((name) => textOf(name) ?? []),
-  ];
+  return one.flatMap((band) => members.flatMap((member) => textOf(band[member])?.toLowerCase() ?? []));
 }
 
 function isData({ asset: { roles } }: ChosenAsset): boolean {

@@ -1,5 +1,6 @@
 /** Fetches the blocks of remote files that the cells of a scene need. */
 import { open } from 'node:fs/promises';
+import { runAllOrAbort } from '../../async/index.js';
 import { blocksOfWindow, isTiff, type RasterHeader, withOnlyBlocks } from '../../raster/index.js';
 import { type ByteRange, mergeRanges } from '../../remote/index.js';
 import type { Scene } from '../ingest-scene-description.js';
@@ -64,19 +65,22 @@ export async function fetchRanges(
   { ranges }: Pick<FetchPlan, 'ranges'>,
   files: RemoteFiles,
   onBytes: (bytes: number) => void,
+  signal?: AbortSignal,
 ): Promise<void> {
-  await Promise.all(
-    [...ranges].map(async ([path, parts]) => {
+  await runAllOrAbort(
+    [...ranges].map(([path, parts]) => async (own) => {
       const copy = await open(path, 'r+');
       try {
-        await files.get(path)!.readRanges(parts, async (bytes, position) => {
+        const write = async (bytes: Buffer, position: number) => {
           await writeFully(copy, bytes, position);
           onBytes(bytes.length);
-        });
+        };
+        await files.get(path)!.readRanges(parts, write, own);
       } finally {
         await copy.close();
       }
     }),
+    signal,
   );
 }
 

@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { readTiffFrom } from '../../raster/index.js';
-import { type HttpClient, noRanges, RemoteFile, withoutSecrets } from '../../remote/index.js';
+import { type HttpClient, noRanges, RemoteFile, remoteTooLarge, withoutSecrets } from '../../remote/index.js';
 import { asStorageError } from '../../storage/index.js';
 
 /** Limit of a file that is downloaded as a whole. The largest scenes in JPEG 2000 have 1 GB. */
@@ -17,7 +17,7 @@ export interface CopyContext {
   signal?: AbortSignal;
 }
 
-/** Returns the file whose parts are still to be read; the number of its bytes if the copy is complete. Throws TW_REMOTE_... and TW_RASTER_... */
+/** Returns the file whose parts are still to be read; its bytes if the copy is complete. Throws TW_REMOTE_... and TW_RASTER_... */
 export async function openRemoteCopy(
   context: CopyContext,
   url: string,
@@ -30,10 +30,13 @@ export async function openRemoteCopy(
       if (!noRanges.is(error)) throw error;
     });
     if (!file) return await download(context, url, copy);
+    const isTiff = isTiffStart(file.start);
+    // All of another format is read.
+    if (!isTiff && file.size > MAX_WHOLE_BYTES) throw remoteTooLarge(withoutSecrets(url), MAX_WHOLE_BYTES);
     await copy.truncate(file.size);
     await writeFully(copy, file.start, 0);
     // GDAL finds what it needs to open other formats in the first bytes.
-    if (isTiffStart(file.start))
+    if (isTiff)
       await readTiffFrom({
         ...{ path: withoutSecrets(url), size: file.size, start: file.start },
         handle: headerReader(file, copy),
@@ -60,12 +63,13 @@ async function download(
     isFile: true,
     sink: {
       async start({ headers }) {
-        const bytes = Number(headers['content-length']);
-        if (bytes > 0) await checkSpace(bytes);
+        await checkSpace(Number(headers['content-length']) || 0);
         await copy.truncate(0);
         position = 0;
       },
       async write(chunk) {
+        // A host need not announce the length.
+        await checkSpace(chunk.length);
         await writeFully(copy, chunk, position);
         position += chunk.length;
       },
@@ -75,16 +79,23 @@ async function download(
   return position;
 }
 
+/** Limit of the header of a GeoTIFF. That of 10,000 blocks has 0.2 MB. */
+const MAX_HEADER_BYTES = 64e6;
+
 /** Reads parts of a remote file that lie in a header, a few of them ahead, and copies them. */
 function headerReader(file: RemoteFile, copy: FileHandle) {
   const known: { offset: number; data: Buffer }[] = [{ offset: 0, data: file.start }];
+  let bytes = 0;
   const find = (from: number, length: number) =>
     known.find(({ offset, data }) => from >= offset && from + length <= offset + data.length);
   return {
     async read(into: Uint8Array, at: number, length: number, position: number) {
       let part = find(position, length);
       if (!part) {
+        if (bytes + length > MAX_HEADER_BYTES)
+          throw remoteTooLarge(withoutSecrets(file.url), MAX_HEADER_BYTES);
         part = await file.readAhead({ offset: position, bytes: length });
+        bytes += part.data.length;
         known.push(part);
         await writeFully(copy, part.data, part.offset);
       }

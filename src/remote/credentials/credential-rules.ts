@@ -129,7 +129,14 @@ async function readRules(path: string): Promise<CredentialsFile> {
   const ajv = new Ajv({ strict: false });
   if (!ajv.validate(SCHEMA, rules))
     throw badCredentials(path, ajv.errorsText(ajv.errors, { dataVar: 'the file' }));
-  return rules as CredentialsFile;
+  const file = rules as CredentialsFile;
+  const addresses = [
+    ...(file.sas ?? []).map(({ tokenUrl }) => tokenUrl),
+    ...(file.s3 ?? []).map(({ endpoint }) => endpoint),
+  ];
+  if (addresses.some((address) => address !== undefined && !URL.canParse(address)))
+    throw badCredentials(path, 'a tokenUrl or endpoint in it is not a URL');
+  return file;
 }
 
 /** Bits of the mode by which others than the owner can read or write a file. */

@@ -71,17 +71,24 @@ export class RemoteCredentials implements RequestCredentials {
   /** Addresses that are signed already stay as they are. */
   private sasFor(url: URL): SasRule | undefined {
     if (url.searchParams.has('sig')) return undefined;
-    return this.sas.find(({ hosts }) => hosts.some((host) => matchesHost(host, url)));
+    return this.sas.find(({ hosts }) => hosts.some((host) => belongsTo(host, url)));
   }
 
   private authorizationFor(url: URL): Record<string, string> {
-    const bearer = this.rules.bearer.find(({ hosts }) => hosts.some((host) => matchesHost(host, url)));
+    const bearer = this.rules.bearer.find(({ hosts }) => hosts.some((host) => belongsTo(host, url)));
     if (bearer) return { authorization: `Bearer ${bearer.token}` };
     const login = this.rules.logins.get(url.hostname);
-    if (!login) return {};
+    if (!login || (url.protocol === 'http:' && !LOOPBACK.test(url.hostname))) return {};
     const pair = Buffer.from(`${login.login}:${login.password}`).toString('base64');
     return { authorization: `Basic ${pair}` };
   }
 }
+
+/** Without TLS, only a rule with exactly this host and port applies, because others can read the request. */
+const belongsTo = (pattern: string, url: URL): boolean =>
+  url.protocol === 'http:' ? pattern === url.host : matchesHost(pattern, url);
+
+/** Entries of `.netrc` have no port. */
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 const isS3 = (address: string) => /^s3:\/\//i.test(address);

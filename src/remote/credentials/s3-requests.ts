@@ -24,7 +24,8 @@ export class S3Requests {
 
   /** The rule for an object; undefined if no rule names its bucket. */
   ruleForAddress(address: string): S3Rule | undefined {
-    return this.ruleFor(parseS3(address).bucket);
+    const [, bucket] = S3_ADDRESS.exec(address) ?? [];
+    return bucket === undefined ? undefined : this.ruleFor(bucket);
   }
 
   /** Returns the signed request for an object, or an unsigned one if no keys are known. Throws TW_REMOTE_BAD_URL. */
@@ -88,10 +89,19 @@ function keyProvider(rule: S3Rule): () => Promise<AwsKeys | undefined> {
   };
 }
 
+const S3_ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9._-]{1,62})\/([^?#]+)$/i;
+
 function parseS3(address: string): { bucket: string; key: string } {
-  const [, bucket, key] = /^s3:\/\/([a-z0-9][a-z0-9._-]{1,62})\/([^?#]+)$/i.exec(address) ?? [];
+  const [, bucket, key] = S3_ADDRESS.exec(address) ?? [];
   if (bucket === undefined || key === undefined)
     throw badRemoteUrl(address.slice(0, 200), 'an object in S3 is named s3://BUCKET/KEY');
+  // A URL would lead such a key to another bucket.
+  if (
+    decoded(key)
+      .split(/[\\/]/)
+      .some((part) => part === '.' || part === '..')
+  )
+    throw badRemoteUrl(address.slice(0, 200), 'its key has a part "." or ".."');
   return { bucket, key };
 }
 

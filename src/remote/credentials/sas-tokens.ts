@@ -1,7 +1,7 @@
 /** Tokens of services that sign addresses of Azure's object store, as that of Planetary Computer does. */
 import { parseJson } from '../../utils/json-text.js';
 import { badCredentials } from '../errors.js';
-import type { HttpClient } from '../http/index.js';
+import { type HttpClient, withoutSecrets } from '../http/index.js';
 
 /** A token is replaced this long before it expires, so that it is valid when a request arrives; a short one after half of its time. */
 const MARGIN_MS = 300_000;
@@ -62,9 +62,10 @@ export class SasTokens {
     try {
       answer = parseJson(body.toString('utf8')) as typeof answer;
     } catch (error) {
-      throw badCredentials.because(error, address, 'its answer is not JSON');
+      throw badCredentials.because(error, withoutSecrets(address), 'its answer is not JSON');
     }
-    if (typeof answer?.token !== 'string') throw badCredentials(address, 'its answer holds no token');
+    if (typeof answer?.token !== 'string')
+      throw badCredentials(withoutSecrets(address), 'its answer holds no token');
     const expires = Date.parse(String(answer['msft:expiry']));
     const lifetime = Number.isNaN(expires) ? DEFAULT_LIFETIME_MS : Math.max(0, expires - Date.now());
     return {
@@ -78,5 +79,7 @@ export class SasTokens {
 function tokenAddress({ hostname, pathname }: URL, tokenUrl: string): string {
   const [account] = hostname.split('.');
   const [, container = ''] = pathname.split('/');
-  return `${tokenUrl.replace(/\/$/, '')}/${account}/${container}`;
+  const url = new URL(tokenUrl);
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/${account}/${container}`;
+  return url.href;
 }

@@ -87,16 +87,31 @@ function isBelow(pattern: string, url: URL): boolean {
   return pattern.startsWith('*.') && url.port === '' && url.hostname.endsWith(pattern.slice(1).toLowerCase());
 }
 
-/** Parameters that hold signatures and tokens (Azure SAS, AWS Signature 4, Google). */
-const SECRET_PARAMETER =
-  /^(sig|se|sp|sv|sr|st|ske|sks|skt|skoid|sktid|skv|token|access_token|key|api_key|x-(amz|goog)-.*|awsaccesskeyid|signature|expires)$/i;
+/** Parameters of signatures (Azure SAS, AWS Signature 4, Google, CloudFront). They change while the file stays the same. */
+const SIGNATURE_PARAMETER =
+  /^(sig|se|sp|sv|sr|st|ske|sks|skt|skoid|sktid|skv|x-(amz|goog)-.*|awsaccesskeyid|signature|expires|key-pair-id|policy)$/i;
+/** Parameters that look like credentials. */
+const SECRET_PARAMETER = /key|token|secret|passw|sig|auth|jwt|policy|credential|code/i;
 
-/** An address for messages and records: without user, password, signatures and tokens. */
+/** An address for messages and records: without user, password, signatures, tokens and fragment. */
 export function withoutSecrets(given: URL | string): string {
+  if (!URL.canParse(String(given)))
+    return String(given)
+      .replace(/[?#@].*/s, '')
+      .slice(0, 200);
   const url = new URL(given);
   url.username = '';
   url.password = '';
+  url.hash = '';
   for (const name of [...url.searchParams.keys()])
-    if (SECRET_PARAMETER.test(name)) url.searchParams.delete(name);
+    if (SIGNATURE_PARAMETER.test(name) || SECRET_PARAMETER.test(name)) url.searchParams.delete(name);
+  return url.href;
+}
+
+/** An address that identifies a file, for digests: without signatures. It can hold secrets. */
+export function withoutSignature(given: string): string {
+  const url = new URL(given);
+  for (const name of [...url.searchParams.keys()])
+    if (SIGNATURE_PARAMETER.test(name)) url.searchParams.delete(name);
   return url.href;
 }

@@ -35,6 +35,9 @@ const SEE_OTHER = 303;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A connection that delivers no byte for this long is given up. */
 const IDLE_TIMEOUT_MS = 60_000;
+/** An answer that is slower than this after the grace period is given up, so that no host holds a job for ever. */
+const MIN_BYTES_PER_SECOND = 1000;
+const SLOW_GRACE_MS = 120_000;
 /** Bytes of the answer that an error message quotes. */
 const MAX_DETAIL_BYTES = 300;
 
@@ -68,13 +71,13 @@ export interface RemoteResponse {
 
 interface HostState {
   permits: Semaphore;
-  /** Time before which no request is sent, because the host has asked for a pause; ms since 1970. */
+  /** Time before which no request is sent, because the host has asked for a pause; ms of `performance.now`. */
   pausedUntil: number;
 }
 
 /**
- * Sends requests over connections that stay open; `close` ends them. Invariant: the policy allows each address that is requested, redirects
- * included.
+ * Sends requests over connections that stay open; `close` ends them, and no request is sent afterwards. Invariant: the policy allows each
+ * address that is requested, redirects included.
  */
 export class HttpClient {
   private readonly hosts = new Map<string, HostState>();
@@ -84,6 +87,7 @@ export class HttpClient {
   };
 
   private readonly cookies = new SessionCookies();
+  private isClosed = false;
 
   constructor(
     private readonly policy: HostPolicy,
@@ -91,6 +95,7 @@ export class HttpClient {
   ) {}
 
   close(): void {
+    this.isClosed = true;
     for (const agent of Object.values(this.agents)) agent.destroy();
     this.credentials.close();
   }
@@ -104,7 +109,7 @@ export class HttpClient {
     let at = address;
     let request = given;
     for (let redirects = 0; ; redirects++) {
-      const { url, ...response } = await this.requestOne(at, request);
+      const { url, isAuthorized, ...response } = await this.requestOne(at, request);
       const { status, headers, body } = response;
       const { location } = headers;
       if (status >= 300 && status < 400 && location !== undefined && !accept.includes(status)) {
@@ -116,15 +121,21 @@ export class HttpClient {
         continue;
       }
       if (status === 200 || accept.includes(status)) return response;
-      throw remoteRefused(withoutSecrets(at), status, excerptOf(headers, body));
+      // A host can repeat the credentials that it was sent.
+      const excerpt = isAuthorized ? s3ErrorCode(headers, body) : excerptOf(headers, body);
+      throw remoteRefused(withoutSecrets(at), status, excerpt);
     }
   }
 
-  private async requestOne(address: string, request: RemoteRequest): Promise<RemoteResponse & { url: URL }> {
+  private async requestOne(
+    address: string,
+    request: RemoteRequest,
+  ): Promise<RemoteResponse & { url: URL; isAuthorized: boolean }> {
     const { method = 'GET', signal } = request;
     let isRenewed = false;
     for (let attempt = 0; ; attempt++) {
       let delay = retryDelayMs(attempt, Math.random());
+      if (this.isClosed) throw remoteUnreachable(withoutSecrets(address), new Error('the job has ended'));
       try {
         const authorized = await this.credentials.authorize(address, method, signal);
         const { url, isNamed } = checkUrl(authorized.url, this.policy);
@@ -132,7 +143,10 @@ export class HttpClient {
         const response = await host.permits.run(async () => {
           await pauseUntil(host.pausedUntil, signal);
           const own = { ...request.headers, ...this.cookies.headersFor(url), ...authorized.headers };
-          return { url, ...(await this.send(url, isNamed, { ...request, headers: own })) };
+          const isAuthorized =
+            authorized.url !== address ||
+            Object.keys(own).some((name) => /^(authorization|cookie)$/i.test(name));
+          return { url, isAuthorized, ...(await this.send(url, isNamed, { ...request, headers: own })) };
         }, signal);
         const { status, headers } = response;
         if (!isRenewed && this.credentials.renew(address, response)) {
@@ -142,7 +156,7 @@ export class HttpClient {
         if (!isTransientStatus(status) || attempt + 1 >= MAX_ATTEMPTS) return response;
         const asked = parseRetryAfter(headers['retry-after'], Date.now());
         if (asked !== undefined && asked > MAX_RETRY_AFTER_MS) return response;
-        if (asked !== undefined) host.pausedUntil = Math.max(host.pausedUntil, Date.now() + asked);
+        if (asked !== undefined) host.pausedUntil = Math.max(host.pausedUntil, performance.now() + asked);
         delay = asked ?? delay;
       } catch (error) {
         signal?.throwIfAborted();
@@ -175,7 +189,9 @@ export class HttpClient {
           ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
         },
       };
+      let isAnswered = false;
       const sent = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
+        isAnswered = true;
         readBody(answer, withoutSecrets(url), given).then(
           (bytes) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes }),
           reject,
@@ -194,6 +210,13 @@ export class HttpClient {
         socket.once('close', stop);
       });
       sent.on('error', reject);
+      // An answer that changes the protocol ends the connection without an error.
+      sent.on('close', () => {
+        if (!isAnswered)
+          reject(
+            Object.assign(new Error('the connection was closed without an answer'), { code: 'ECONNRESET' }),
+          );
+      });
       sent.end(body);
     });
   }
@@ -205,7 +228,7 @@ function redirectTarget(location: string, url: URL): string {
 }
 
 async function pauseUntil(time: number, signal?: AbortSignal): Promise<void> {
-  const wait = time - Date.now();
+  const wait = time - performance.now();
   if (wait > 0) await sleep(wait, undefined, { signal });
 }
 
@@ -222,11 +245,22 @@ async function readBody(
   const wanted = Number(headers['content-length'] ?? Number.NaN);
   const chunks: Buffer[] = [];
   const into = status === 200 || status === 206 ? sink : undefined;
-  await into?.start({ status, headers });
+  try {
+    await into?.start({ status, headers });
+  } catch (error) {
+    answer.destroy();
+    throw error;
+  }
+  const started = performance.now();
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > maxBytes) throw remoteTooLarge(url, maxBytes);
+    const seconds = (performance.now() - started) / 1000;
+    if (seconds > SLOW_GRACE_MS / 1000 && bytes < MIN_BYTES_PER_SECOND * seconds)
+      throw Object.assign(new Error(`the answer has less than ${MIN_BYTES_PER_SECOND} bytes a second`), {
+        code: INCOMPLETE,
+      });
     if (into) await into.write(chunk);
     else chunks.push(chunk);
   }
@@ -237,16 +271,18 @@ async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** The start of an answer in text or JSON, on one line, or code and message of an error of S3, which also quotes keys. HTML is left out. */
+/** The start of an answer in text or JSON, on one line. HTML is left out. */
 function excerptOf(headers: IncomingHttpHeaders, body: Buffer): string {
-  const type = headers['content-type'] ?? '';
-  if (!/json|text\/plain|xml/.test(type)) return '';
-  const text = body
+  if (!/json|text\/plain/.test(headers['content-type'] ?? '')) return s3ErrorCode(headers, body);
+  return body
     .subarray(0, MAX_DETAIL_BYTES)
     .toString('utf8')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
-  if (!type.includes('xml')) return text;
-  const members = ['Code', 'Message'].map((name) => new RegExp(`<${name}>([^<]*)`).exec(text)?.[1]);
-  return members.filter(Boolean).join(': ');
+}
+
+/** The code of an error of S3, such as AccessDenied. */
+function s3ErrorCode(headers: IncomingHttpHeaders, body: Buffer): string {
+  if (!headers['content-type']?.includes('xml')) return '';
+  return /<Code>([A-Za-z]{1,60})<\/Code>/.exec(body.toString('utf8', 0, MAX_DETAIL_BYTES))?.[1] ?? '';
 }

@@ -1,5 +1,6 @@
 /** A file on a host, of which parts are read. */
 
+import { runAllOrAbort } from '../../async/index.js';
 import { badRemoteRange, noRanges, remoteChanged } from '../errors.js';
 import { withoutSecrets } from './host-policy.js';
 import type { HttpClient, RemoteResponse } from './http-client.js';
@@ -73,8 +74,12 @@ export class RemoteFile {
   async readRanges(
     ranges: readonly ByteRange[],
     write: (bytes: Buffer, position: number) => Promise<void>,
+    signal = this.signal,
   ): Promise<void> {
-    await Promise.all(ranges.map((range) => this.readRange(range, write)));
+    await runAllOrAbort(
+      ranges.map((range) => (own) => this.readRange(range, write, own)),
+      signal,
+    );
   }
 
   /** Reads at least the given range, and more of a header behind it. */
@@ -90,6 +95,7 @@ export class RemoteFile {
   private async readRange(
     range: ByteRange,
     write: (bytes: Buffer, position: number) => Promise<void>,
+    signal = this.signal,
   ): Promise<void> {
     const { url, version } = this;
     const { offset, bytes } = range;
@@ -109,7 +115,7 @@ export class RemoteFile {
           position += chunk.length;
         },
       },
-      signal: this.signal,
+      signal,
     });
     if (status === FAILED_PRECONDITION || status === NOT_SATISFIABLE)
       throw remoteChanged(withoutSecrets(url));

@@ -1,5 +1,5 @@
 /** Finds the Items that a query selects below an address: a STAC API, a static catalog, an ItemCollection or an Item. */
-import { badStacDocument, filterNotSupported, tooManyItems } from '../errors.js';
+import { badStacDocument, filterNotSupported, remoteTooLarge, tooManyItems } from '../errors.js';
 import { type HttpClient, withoutSecrets } from '../http/index.js';
 import { itemMatcher } from './match-stac-item.js';
 import { collectionItems, type ItemPage, pagesFrom, searchApi } from './search-stac-api.js';
@@ -9,7 +9,10 @@ import {
   linksOf,
   objectsOf,
   type RemoteItem,
+  type Requester,
   readDocument,
+  readItems,
+  type StacReader,
   textOf,
 } from './stac-documents.js';
 import type { StacQuery } from './stac-query.js';
@@ -17,6 +20,15 @@ import { walkCatalog } from './walk-stac-catalog.js';
 
 /** Without a limit, a search with more Items is probably a mistake. */
 export const MAX_ITEMS_WITHOUT_LIMIT = 1000;
+
+/** Bytes of all documents of a search. A page of 100 Items of Sentinel-2 has 3 MB. */
+const MAX_SEARCH_BYTES = 1e9;
+
+export interface FindOptions {
+  signal?: AbortSignal;
+  /** Gets documents that cannot be used; without it, they fail the search. */
+  onFailure?: (url: string, error: unknown) => void;
+}
 
 /**
  * `source`: an address, or Items.
@@ -28,14 +40,16 @@ export async function findItems(
   client: HttpClient,
   source: string | readonly JsonObject[],
   query: StacQuery,
-  signal?: AbortSignal,
+  { signal, onFailure = rethrow }: FindOptions = {},
 ): Promise<RemoteItem[]> {
   const matches = itemMatcher(query);
   const { limit } = query;
   const found = new Map<string, RemoteItem>();
-  for await (const { items, matched } of typeof source === 'string'
-    ? pagesOf(client, source, query, signal)
-    : givenItems(source)) {
+  const pages =
+    typeof source === 'string'
+      ? pagesOf({ client: limitedClient(client, source), signal, onFailure }, source, query)
+      : [{ items: readItems(source, undefined, onFailure) }];
+  for await (const { items, matched } of pages as AsyncIterable<ItemPage>) {
     if (limit === undefined && matched !== undefined && matched > MAX_ITEMS_WITHOUT_LIMIT)
       throw tooManyItems(matched, MAX_ITEMS_WITHOUT_LIMIT);
     for (const item of items.filter(matches)) {
@@ -50,28 +64,36 @@ export async function findItems(
   return [...found.values()].slice(0, limit);
 }
 
-function givenItems(items: readonly JsonObject[]): ItemPage[] {
-  return [{ items: items.map((item) => itemOf(item)) }];
+function rethrow(_url: string, error: unknown): never {
+  throw error;
 }
 
-async function* pagesOf(
-  client: HttpClient,
-  url: string,
-  query: StacQuery,
-  signal?: AbortSignal,
-): AsyncGenerator<ItemPage> {
+/** A client that gives up after MAX_SEARCH_BYTES. */
+function limitedClient(client: HttpClient, url: string): Requester {
+  let bytes = 0;
+  return {
+    async request(address, request) {
+      const answer = await client.request(address, request);
+      bytes += answer.body.length;
+      if (bytes > MAX_SEARCH_BYTES) throw remoteTooLarge(withoutSecrets(url), MAX_SEARCH_BYTES);
+      return answer;
+    },
+  };
+}
+
+async function* pagesOf(reader: StacReader, url: string, query: StacQuery): AsyncGenerator<ItemPage> {
+  const { client, signal } = reader;
   const document = await readDocument(client, url, { signal });
   const hasSearch = document && linksOf(document, url).some(({ rel }) => rel === 'search');
   if (query.filter !== undefined && !(document?.type === 'Catalog' && hasSearch))
     throw filterNotSupported(withoutSecrets(url));
   if (document?.type === 'Feature') yield { items: [itemOf(document, url)] };
-  else if (document?.type === 'FeatureCollection') yield* itemCollection(client, document, url, signal);
-  else if (document?.type === 'Catalog' && hasSearch)
-    yield* searchApi(client, { document, url }, query, signal);
+  else if (document?.type === 'FeatureCollection') yield* itemCollection(reader, document, url);
+  else if (document?.type === 'Catalog' && hasSearch) yield* searchApi(reader, { document, url }, query);
   else if (document?.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
-    yield* collectionItems(client, { document, url }, query, signal);
+    yield* collectionItems(reader, { document, url }, query);
   else if (document?.type === 'Catalog' || document?.type === 'Collection')
-    for await (const item of walkCatalog(client, { document, url }, wantsCollection(query), signal))
+    for await (const item of walkCatalog(reader, { document, url }, wantsCollection(query)))
       yield { items: [item] };
   else
     throw badStacDocument(
@@ -86,14 +108,13 @@ const wantsCollection =
     !collections || collections.includes(id);
 
 async function* itemCollection(
-  client: HttpClient,
+  reader: StacReader,
   document: JsonObject,
   url: string,
-  signal?: AbortSignal,
 ): AsyncGenerator<ItemPage> {
-  yield { items: objectsOf(document.features).map((item) => itemOf(item, url)) };
+  yield { items: readItems(objectsOf(document.features), url, reader.onFailure) };
   const next = linksOf(document, url).find(({ rel }) => rel === 'next');
-  if (next) yield* pagesFrom(client, next, undefined, signal);
+  if (next) yield* pagesFrom(reader, next);
 }
 
 function updatedAt({ document: { properties } }: RemoteItem): number {

@@ -1,16 +1,17 @@
 /** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
 import { parseDatetime, writeDatetime } from '../../query/index.js';
 import { badStacDocument, filterNotSupported } from '../errors.js';
-import { type HttpClient, withoutSecrets } from '../http/index.js';
+import { withoutSecrets } from '../http/index.js';
 import {
   isObject,
-  itemOf,
   type JsonObject,
   linksOf,
   objectsOf,
   type RemoteItem,
   readDocument,
+  readItems,
   type StacLink,
+  type StacReader,
 } from './stac-documents.js';
 import type { StacQuery } from './stac-query.js';
 
@@ -28,10 +29,9 @@ export interface ItemPage {
 
 /** Returns the pages of a search. `root`: the landing page of the API, which has a link to the search. */
 export async function* searchApi(
-  client: HttpClient,
+  reader: StacReader,
   { document, url }: { document: JsonObject; url: string },
   query: StacQuery,
-  signal?: AbortSignal,
 ): AsyncGenerator<ItemPage> {
   const links = linksOf(document, url).filter(({ rel }) => rel === 'search');
   const post = links.find(({ method }) => method === 'POST');
@@ -43,49 +43,50 @@ export async function* searchApi(
   const body = searchBody(query, conformance);
   const searched = post ?? get!;
   const first = post ? { ...searched, body } : { ...searched, href: withParameters(searched.href, body) };
-  yield* pagesFrom(client, first, get && { ...get, href: withParameters(get.href, body) }, signal);
+  yield* pagesFrom(reader, first, get && { ...get, href: withParameters(get.href, body) });
 }
 
 /** Returns the pages of the Items of a collection of an API (OGC API - Features). */
 export function collectionItems(
-  client: HttpClient,
+  reader: StacReader,
   { document, url }: { document: JsonObject; url: string },
   { bbox, datetime }: StacQuery,
-  signal?: AbortSignal,
 ): AsyncGenerator<ItemPage> {
   const items = linksOf(document, url).find(({ rel }) => rel === 'items')!;
   const { collections: _, ...parameters } = searchBody({ bbox, datetime }, []);
-  return pagesFrom(client, { ...items, href: withParameters(items.href, parameters) }, undefined, signal);
+  return pagesFrom(reader, { ...items, href: withParameters(items.href, parameters) });
 }
 
 /** Returns a page and the pages that its links lead to. `fallback`: a search by GET, if the server does not answer to POST. */
 export async function* pagesFrom(
-  client: HttpClient,
+  reader: StacReader,
   first: StacLink,
   fallback?: StacLink,
-  signal?: AbortSignal,
 ): AsyncGenerator<ItemPage> {
   const seen = new Set<string>();
   let link = first;
   for (let page = 0; page < MAX_PAGES; page++) {
-    let document = await readPage(client, link, page === 0 && fallback !== undefined, signal);
+    let document = await readPage(reader, link, page === 0 && fallback !== undefined);
     if (!document && fallback) {
       link = fallback;
-      document = await readPage(client, link, false, signal);
+      document = await readPage(reader, link, false);
     }
     if (!document || !Array.isArray(document.features))
       throw badStacDocument(withoutSecrets(link.href), 'the answer of the search has no features');
     yield {
-      items: objectsOf(document.features).map((item) => itemOf(item, link.href)),
+      items: readItems(objectsOf(document.features), link.href, reader.onFailure),
       matched: matchedOf(document),
     };
     const next = linksOf(document, link.href).find(({ rel }) => rel === 'next');
     if (!next) return;
     const { method, body = {}, merge } = next;
-    link =
-      method === 'POST'
-        ? { ...next, body: merge ? { ...link.body, ...body } : body }
-        : { ...next, body: undefined };
+    // Another host gets no request that this one has composed.
+    if (new URL(next.href).origin !== new URL(link.href).origin) link = { rel: 'next', href: next.href };
+    else
+      link =
+        method === 'POST'
+          ? { ...next, body: merge ? { ...link.body, ...body } : body }
+          : { ...next, body: undefined };
     const key = JSON.stringify([link.href, link.body]);
     if (seen.has(key)) throw badStacDocument(withoutSecrets(link.href), 'its pages lead in a circle');
     seen.add(key);
@@ -93,12 +94,7 @@ export async function* pagesFrom(
   throw badStacDocument(withoutSecrets(link.href), `it has more than ${MAX_PAGES} pages`);
 }
 
-const readPage = (
-  client: HttpClient,
-  { href, body, headers }: StacLink,
-  mayBeAbsent: boolean,
-  signal?: AbortSignal,
-) =>
+const readPage = ({ client, signal }: StacReader, { href, body, headers }: StacLink, mayBeAbsent: boolean) =>
   readDocument(client, href, {
     method: body ? 'POST' : 'GET',
     ...{ body, headers, signal },

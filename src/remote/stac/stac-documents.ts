@@ -12,6 +12,16 @@ const MAX_DOCUMENT_BYTES = 20e6;
 const CONNECTION_HEADER =
   /^(host|connection|cookie|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/i;
 
+export type Requester = Pick<HttpClient, 'request'>;
+
+/** How the documents of a search are read. */
+export interface StacReader {
+  client: Requester;
+  signal?: AbortSignal;
+  /** Gets documents that cannot be used. */
+  onFailure(url: string, error: unknown): void;
+}
+
 export interface StacLink {
   rel: string;
   href: string;
@@ -52,7 +62,7 @@ interface DocumentRequest {
 
 /** Reads a JSON document. Throws TW_STAC_BAD_DOCUMENT if it is none. */
 export async function readDocument(
-  client: HttpClient,
+  client: Requester,
   url: string,
   request: DocumentRequest = {},
 ): Promise<JsonObject | undefined> {
@@ -111,5 +121,23 @@ export function itemOf(document: JsonObject, url = NO_ADDRESS): RemoteItem {
   const id = textOf(document.id);
   if (id === undefined || id === '') throw badStacDocument(withoutSecrets(url), 'an Item in it has no id');
   const self = linksOf(document, url).find(({ rel }) => rel === 'self')?.href;
-  return { id, collection: textOf(document.collection), url: self ?? url, self, document };
+  // Geometries can be large, and cells are planned by the files.
+  const { geometry: _, ...kept } = document;
+  return { id, collection: textOf(document.collection), url: self ?? url, self, document: kept };
+}
+
+/** Returns the Items of a list of documents without those that are none. `url` as for `itemOf`. */
+export function readItems(
+  documents: readonly JsonObject[],
+  url: string | undefined,
+  onFailure: StacReader['onFailure'],
+): RemoteItem[] {
+  return documents.flatMap((document) => {
+    try {
+      return [itemOf(document, url)];
+    } catch (error) {
+      onFailure(withoutSecrets(url ?? ''), error);
+      return [];
+    }
+  });
 }

@@ -1,7 +1,14 @@
 /** Reads all Items of a static catalog by its links. */
 import { badStacDocument } from '../errors.js';
-import { type HttpClient, withoutSecrets } from '../http/index.js';
-import { itemOf, type JsonObject, linksOf, type RemoteItem, readDocument } from './stac-documents.js';
+import { withoutSecrets } from '../http/index.js';
+import {
+  type JsonObject,
+  linksOf,
+  type RemoteItem,
+  readDocument,
+  readItems,
+  type StacReader,
+} from './stac-documents.js';
 
 const MAX_DOCUMENTS = 20_000;
 /** Documents that are requested ahead. */
@@ -9,11 +16,15 @@ const CONCURRENCY = 8;
 
 /** Returns the Items below a catalog or collection, each document once. Skips collections that `wants` refuses. */
 export async function* walkCatalog(
-  client: HttpClient,
+  { client, signal, onFailure }: StacReader,
   root: { document: JsonObject; url: string },
   wants: (collection: string) => boolean,
-  signal?: AbortSignal,
 ): AsyncGenerator<RemoteItem> {
+  const read = (href: string) =>
+    readDocument(client, href, { signal }).catch((error) => {
+      signal?.throwIfAborted();
+      onFailure(withoutSecrets(href), error);
+    });
   const seen = new Set([root.url]);
   let open = [root];
   while (open.length > 0) {
@@ -29,11 +40,11 @@ export async function* walkCatalog(
     open = [];
     for (let at = 0; at < hrefs.length; at += CONCURRENCY) {
       const some = hrefs.slice(at, at + CONCURRENCY);
-      const documents = await Promise.all(some.map((href) => readDocument(client, href, { signal })));
+      const documents = await Promise.all(some.map(read));
       for (const [i, document] of documents.entries()) {
         const url = some[i]!;
         if (!document) continue;
-        if (document.type === 'Feature') yield itemOf(document, url);
+        if (document.type === 'Feature') yield* readItems([document], url, onFailure);
         else if (document.type !== 'Collection' || wants(String(document.id))) open.push({ document, url });
       }
     }
