@@ -229,7 +229,7 @@ function hasTime({ document }: RemoteItem): boolean {
 }
 
 /**
- * Identifies the versions of remote files, in place of digests of their bytes. A host without ETag and Last-Modified does not tell if a file
+ * Identifies the versions of remote files, in place of digests of their bytes. A host without ETag and Last-Modified does not say if a file
  * has changed: then a new Item means new files, and a single file is new each time.
  */
 export function remoteDigests({ files, digest }: OpenScene): [path: string, digest: string][] {
