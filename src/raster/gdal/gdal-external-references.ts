@@ -31,7 +31,10 @@ const MAX_DESCRIPTORS = 1_000_000;
  */
 async function rejectExternalElements(file: FileHandle, path: string): Promise<void> {
   let seen = 0;
+  const blocks = new Set<number>();
   for (let block = 4; block !== 0; ) {
+    if (blocks.has(block)) throw corrupt(path, 'the blocks of its directory lead in a circle');
+    blocks.add(block);
     const header = await bytesAt(file, block, BLOCK_HEADER);
     // GDAL reports the error of a file that ends here.
     if (header.length < BLOCK_HEADER) return;
