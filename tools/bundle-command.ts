@@ -16,7 +16,9 @@ const outdir = join(dist, 'command');
  */
 const NOT_BUNDLED = [
   '@aws-sdk/client-s3',
+  '@aws-sdk/credential-provider-node',
   '@fastify/swagger-ui',
+  '@smithy/signature-v4',
   '@tensorflow/*',
   'h5wasm',
   'leaflet',

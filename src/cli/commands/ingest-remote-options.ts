@@ -1,12 +1,8 @@
 /** Options of `ingest` for scenes of remote STAC catalogs. */
-import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Option } from 'commander';
-import { messageOf } from '../../errors.js';
 import type { Bbox } from '../../grid/index.js';
 import type { IngestInputs } from '../../ingest/index.js';
-import { parseJson } from '../../utils/json-text.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
-import { notItems } from '../errors.js';
 import { createOption, parseNumberOption, parsePositiveIntegerOption } from '../options/index.js';
 
 export interface RemoteFlags {
@@ -58,7 +54,7 @@ export const remoteCredentialsOption = (): Option =>
 
 /**
  * The inputs of the job: with `--from-stac`, some flags describe the search. Calls `fail` for flags that do not fit together. Throws
- * TW_CLI_BAD_ITEM for a file without Items.
+ * TW_CLI_NOT_ITEMS for a file without Items that match.
  */
 export async function remoteInputs(
   flags: RemoteFlags,
@@ -92,30 +88,8 @@ export async function remoteInputs(
     };
   if (filter !== undefined)
     fail('error: --filter needs the URL of a STAC API; use --max-cloud, --datetime and --bbox for a file');
-  const { selectItems } = await import('../../ingest/index.js');
-  const selected = { ...query, bbox: options.bbox as Bbox | undefined };
-  const items = selectItems(await readItems(fromStac), selected, assets);
-  const bytes = Buffer.byteLength(JSON.stringify(items));
-  if (items.length === 0) throw notItems(fromStac, 'no Item in it matches the search');
-  if (bytes > MAX_ITEMS_BYTES)
-    throw notItems(
-      fromStac,
-      `${items.length} Items match, which are ${(bytes / 1e6).toFixed(1)} MB, and ${MAX_ITEMS_BYTES / 1e6} MB can be sent; select fewer Items or --bands, or name the file by a URL`,
-    );
+  // Few commands read such a file.
+  const { readStacItems } = await import('./read-stac-items.js');
+  const items = await readStacItems(fromStac, { ...query, bbox: options.bbox as Bbox | undefined }, assets);
   return { ...others, collection: into, stac: { items, ...query, ...(assets && { assets }) } };
-}
-
-/** A request has 1 MB at most. */
-const MAX_ITEMS_BYTES = 900_000;
-
-/** Reads the Items of a file with an Item or an ItemCollection. */
-async function readItems(path: string): Promise<Record<string, unknown>[]> {
-  try {
-    const document = parseJson(await readFile(path, 'utf8')) as Record<string, unknown> | null;
-    if (document?.type === 'Feature') return [document];
-    if (document?.type === 'FeatureCollection' && Array.isArray(document.features)) return document.features;
-  } catch (error) {
-    throw notItems.because(error, path, messageOf(error));
-  }
-  throw notItems(path, 'it is neither a STAC Item nor an ItemCollection');
 }
