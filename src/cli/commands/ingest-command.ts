@@ -266,7 +266,9 @@ async function ingest(
   });
   printWarnings(results);
   if (options.stac && results.scenes.length + results.failed.length === 0 && !results.skipped?.length)
-    logToStderr('warning: no Item matches the search');
+    logToStderr(
+      'warning: no Item matches the search; check the collection, the dates, and that --bbox is west,south,east,north',
+    );
   return results;
 }
 
