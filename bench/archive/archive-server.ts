@@ -1,7 +1,9 @@
 /** A process that serves an Item as an archive does: a STAC API and files with ranges, with latency, faults and counts. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import { statSync } from 'node:fs';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { rangeServer } from '../../test/support/range-server.js';
@@ -96,7 +98,7 @@ async function serve(folder: string, side: number): Promise<void> {
   let counts = noCounts();
   let requests = 0;
   const isEach = (every: number | undefined) => every !== undefined && requests % every === 0;
-  server.fault = async ({ method, url = '' }, response) => {
+  server.fault = async ({ method, url = '', headers }, response) => {
     requests++;
     if (url.startsWith(API)) counts.searches++;
     else counts.files[url.slice(1)] = (counts.files[url.slice(1)] ?? 0) + 1;
@@ -111,7 +113,7 @@ async function serve(folder: string, side: number): Promise<void> {
     await sleep(LATENCY_MS);
     if (isReset) {
       counts.resets++;
-      breakOff(response);
+      breakOff(response, headers, join(folder, url));
     } else if (isUnavailable) {
       counts.unavailable++;
       response.writeHead(503).end();
@@ -125,10 +127,18 @@ async function serve(folder: string, side: number): Promise<void> {
   process.send!(server.host);
 }
 
-/** Sends a part of an answer with wrong bytes, and then resets the connection. */
-function breakOff(response: ServerResponse): void {
-  response.writeHead(206, { 'content-length': 100_000 });
-  response.write(Buffer.alloc(10_000), () => response.socket?.resetAndDestroy());
+/** Sends the start of the requested range with wrong bytes, and then resets the connection. */
+function breakOff(response: ServerResponse, headers: IncomingHttpHeaders, path: string): void {
+  const [, first, last] = /(\d+)-(\d+)/.exec(headers.range ?? '') ?? [];
+  if (headers['if-match'] === undefined || first === undefined || last === undefined) {
+    response.socket?.resetAndDestroy();
+    return;
+  }
+  response.writeHead(206, {
+    ...{ etag: headers['if-match'], 'content-range': `bytes ${first}-${last}/${statSync(path).size}` },
+    'content-length': Number(last) - Number(first) + 1,
+  });
+  response.write(Buffer.alloc(100), () => response.socket?.resetAndDestroy());
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
