@@ -36,7 +36,7 @@ import { IngestPool, ingestProcess } from './ingest/index.js';
 import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';
 import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
-import { type HostPolicy, type RemoteAccess, readCredentialRules } from './remote/index.js';
+import { type HostPolicy, NO_HOSTS, type RemoteAccess, readCredentialRules } from './remote/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
 import { Subscriptions } from './subscriptions/index.js';
 import {
@@ -126,8 +126,6 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
     throw error;
   }
 }
-
-const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
 
 /** The credentials are read again for each job, so that a server sees a new token. Throws TW_REMOTE_CREDENTIALS for a server. */
 async function remoteAccess({ hosts = NO_HOSTS, remoteCredentials }: NodeConfig): Promise<RemoteAccess> {

@@ -10,6 +10,7 @@ export {
   type HostPolicy,
   HttpClient,
   mergeRanges,
+  NO_HOSTS,
   RemoteFile,
   withoutSecrets,
   withoutSignature,

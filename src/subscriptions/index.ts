@@ -1,7 +1,7 @@
 /**
- * Searches in remote catalogs that are repeated, so that a region stays up to date. Invariants: a round is an ordinary job of `ingest`, and
- * has one job, whatever node or process dies; a subscription ends only when it is removed. Imports the parts `async`, `coordination`,
- * `ingest`, `jobs`, `query`, `remote` (types) and `storage` (types).
+ * Searches in remote catalogs that are repeated, so that a region stays up to date. Invariants: a round is an ordinary job of `ingest`;
+ * each round has one job, also after a node or a process dies; a subscription ends only when it is removed. Imports the parts `async`,
+ * `coordination`, `ingest`, `jobs`, `query`, `remote` (types) and `storage` (types).
  */
 export { EVERY_PATTERN, formatEvery } from './round-times.js';
 export type { Round, SubscriptionRecord, SubscriptionState } from './subscription-record.js';

@@ -48,7 +48,7 @@ const ON_DEMAND = [
 const OF_A_SERVER = ['fastify', 'prom-client'];
 
 /** The bundle has about 30 files for `search`, the kernels of pixels are loaded once for each data type, and `level` is not bundled. */
-const MAX_MODULES = 115;
+const MAX_MODULES = 110;
 
 async function assertLoads(t: TestContext, args: string[], forbidden: string[]): Promise<void> {
   const urls = await modulesOf(t, ...args);

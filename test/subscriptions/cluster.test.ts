@@ -43,7 +43,7 @@ test('another node runs the rounds when the leading one is killed, and no round 
     const { status } = await fetch(`${url}/subscriptions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ name, every: '1m', inputs }),
+      body: JSON.stringify({ name, every: '1h', inputs }),
     });
     assert.equal(status, 201);
   };

@@ -3,7 +3,13 @@ import { InvalidArgumentError, type Option } from 'commander';
 import type { Bbox } from '../../grid/index.js';
 import type { IngestInputs } from '../../ingest/index.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
-import { createOption, parseNumberOption, parsePositiveIntegerOption } from '../options/index.js';
+import {
+  appendList,
+  createOption,
+  parseNumberOption,
+  parsePositiveIntegerOption,
+  remoteCredentialsOption,
+} from '../options/index.js';
 
 export interface RemoteFlags {
   fromStac?: string;
@@ -14,12 +20,6 @@ export interface RemoteFlags {
   allowHost?: string[];
   remoteCredentials?: string;
 }
-
-/** Parses a comma-separated list, appended to those of earlier flags. */
-export const appendList = (value: string, all: string[] | undefined): string[] => [
-  ...(all ?? []),
-  ...value.split(',').map((part) => part.trim()),
-];
 
 function percentOption(value: string): number {
   const percent = parseNumberOption(value);
@@ -48,9 +48,6 @@ export function remoteOptions(): Option[] {
     remoteCredentialsOption(),
   ];
 }
-
-export const remoteCredentialsOption = (): Option =>
-  createOption('--remote-credentials <file>', 'JSON file with credentials for the hosts of scenes');
 
 /**
  * The inputs of the job: with `--from-stac`, some flags describe the search. Calls `fail` for flags that do not fit together. Throws

@@ -7,12 +7,14 @@ import type { NodeConfig } from '../../node.js';
 import { stopSignal } from '../cli-signals.js';
 import {
   addOptions,
+  appendList,
   type CommonOptions,
   createOption,
   parseBytesOption,
   parseNumberOption,
   parsePortOption,
   parsePositiveIntegerOption,
+  remoteCredentialsOption,
   splitList,
   withCloudModel,
   withCommon,
@@ -20,7 +22,6 @@ import {
   withResources,
 } from '../options/index.js';
 import { logToStderr, printJson } from '../output/index.js';
-import { appendList, remoteCredentialsOption } from './ingest-remote-options.js';
 
 interface ServeFlags extends CommonOptions, Omit<NodeConfig, 'cluster'> {
   host: string;

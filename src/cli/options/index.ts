@@ -32,6 +32,7 @@ export {
   withResources,
   withTarget,
 } from './option-groups.js';
+export { appendList, remoteCredentialsOption } from './remote-access-options.js';
 export {
   engineOption,
   TRAINING_MODE_NAMES,

@@ -6,7 +6,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
-import { type RemoteAccess, withoutSecrets } from '../../remote/index.js';
+import { NO_HOSTS, type RemoteAccess, withoutSecrets } from '../../remote/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
 import type { SharedMemory } from '../cut/index.js';
@@ -36,7 +36,7 @@ import {
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 import { UserNames } from './ingest-user-names.js';
-import { itemLabel, NO_HOSTS, type OpenScene, RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { type OpenScene, type RemoteInput, RemoteScenes, remoteDigests } from './remote-scenes.js';
 import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
@@ -201,9 +201,9 @@ export class IngestJob {
       const indexes = scenes.map(() => this.sceneProgress.add());
       for (const [i, scene] of scenes.entries()) yield { index: indexes[i]!, scene, scratch };
     }
-    for (const { path, describe } of remote) {
+    for (const { path, open } of remote) {
       this.job.signal.throwIfAborted();
-      const found = await this.recordFailure(path, describe);
+      const found = await this.recordFailure(path, async () => this.describeRemote(path, await open()));
       this.inputsDescribed++;
       const index = this.sceneProgress.add();
       if (found && 'unchanged' in found) this.addResult(index, found);
@@ -211,51 +211,20 @@ export class IngestJob {
     }
   }
 
-  /** The single files and the Items of the search. `describe` opens one, unless it is stored and unchanged. */
-  private async remoteInputs(): Promise<
-    { path: string; describe(): Promise<SceneResult | Omit<FoundScene, 'index'>> }[]
-  > {
-    const { job } = this;
-    const { paths = [], stac } = this.options;
+  private async remoteInputs(): Promise<RemoteInput[]> {
+    const { options, context, job } = this;
+    const { paths = [], stac } = options;
     if (!stac && !paths.some(isRemoteAddress)) return [];
-    const { storage } = this.context;
-    const remote = await RemoteScenes.open(
-      this.access,
-      storage,
-      stac,
-      describeOptions(this.options),
-      this.job,
-    );
-    this.remote = remote;
-    const search = () =>
-      remote.search((url, error) => {
-        if (!job.signal.aborted) this.addFailure(url, error);
-      });
-    // A search that fails does not keep the job from the files.
-    const items =
-      paths.length > 0
-        ? ((await this.recordFailure(withoutSecrets(stac?.url ?? ''), search)) ?? [])
-        : await search();
-    if (stac && items.length === 0) this.job.log('warning', 'no Item matches the search');
-    return [
-      ...paths.filter(isRemoteAddress).map((path) => ({
-        path: withoutSecrets(path),
-        describe: async () => this.describeRemote(remote, withoutSecrets(path), await remote.openFile(path)),
-      })),
-      ...items.map((item) => ({
-        path: itemLabel(item),
-        describe: async () =>
-          (await remote.unchanged(item)) ??
-          this.describeRemote(remote, itemLabel(item), await remote.openItem(item)),
-      })),
-    ];
+    this.remote = await RemoteScenes.open(this.access, context.storage, stac, describeOptions(options), job);
+    return this.remote.inputs(paths, (url, error) => this.addFailure(url, error));
   }
 
   private async describeRemote(
-    remote: RemoteScenes,
     path: string,
-    opened: OpenScene,
-  ): Promise<Omit<FoundScene, 'index'>> {
+    opened: OpenScene | SceneResult,
+  ): Promise<SceneResult | Omit<FoundScene, 'index'>> {
+    if ('unchanged' in opened) return opened;
+    const remote = this.remote!;
     const scratch = { folder: opened.folder, scenes: 1 };
     this.unpacked.add(scratch);
     for (const [copy, url] of opened.urls) this.userNames.add(copy, withoutSecrets(url));

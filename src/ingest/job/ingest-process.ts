@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
-import { checkUrl, withoutSecrets } from '../../remote/index.js';
+import { checkUrl, NO_HOSTS, withoutSecrets } from '../../remote/index.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
 import { SharedMemory } from '../cut/index.js';
 import { notRecognised, pathNotAllowed } from '../errors.js';
@@ -11,7 +11,7 @@ import { FirstSceneLock } from './first-scene-lock.js';
 import { IdleTimer } from './ingest-idle-timer.js';
 import { IngestJob } from './ingest-job.js';
 import type { IngestInputs, IngestProcessContext, IngestResults } from './ingest-job-inputs.js';
-import { checkStacSource, NO_HOSTS } from './remote-scenes.js';
+import { checkStacSource } from './remote-scenes.js';
 
 const INPUTS = {
   type: 'object',

@@ -9,6 +9,7 @@ import {
   checkUrl,
   findItems,
   type HostPolicy,
+  NO_HOSTS,
   openRemoteClient,
   type RemoteAccess,
   type RemoteClient,
@@ -46,8 +47,6 @@ export interface StacSource extends Omit<StacQuery, 'bbox'> {
   assets?: string[];
 }
 
-export const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
-
 /** Throws the errors of `checkUrl` and `parseDatetime` for a search that can never succeed. */
 export function checkStacSource({ url, datetime }: StacSource, hosts: HostPolicy = NO_HOSTS): void {
   if (url !== undefined) checkUrl(url, hosts);
@@ -63,6 +62,14 @@ export interface OpenScene extends FetchedFiles {
   via: string | undefined;
   /** Digest of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
   digest: string | undefined;
+}
+
+/** A file or an Item. */
+export interface RemoteInput {
+  /** As messages name it. */
+  path: string;
+  /** Opens its files in a scratch folder, or returns its result if it is stored and unchanged. */
+  open(): Promise<OpenScene | SceneResult>;
 }
 
 export class RemoteScenes {
@@ -93,7 +100,33 @@ export class RemoteScenes {
     this.remote.client.close();
   }
 
-  /** Returns the Items of the search; none without one. `onFailure` gets documents that cannot be used. */
+  /**
+   * Returns the single files among the paths, and the Items of the search. `onFailure` gets documents that cannot be used, and a search
+   * that fails if the job has paths, too.
+   */
+  async inputs(
+    paths: readonly string[],
+    onFailure: (url: string, error: unknown) => void,
+  ): Promise<RemoteInput[]> {
+    const items = await this.search(onFailure).catch((error) => {
+      this.job.signal.throwIfAborted();
+      if (paths.length === 0) throw error;
+      onFailure(withoutSecrets(this.source?.url ?? ''), error);
+      return [];
+    });
+    return [
+      ...paths.filter(isRemoteAddress).map((path) => ({
+        path: withoutSecrets(path),
+        open: () => this.openFile(path),
+      })),
+      ...items.map((item) => ({
+        path: itemLabel(item),
+        open: async () => (await this.unchanged(item)) ?? this.openItem(item),
+      })),
+    ];
+  }
+
+  /** Returns the Items of the search; none without one. */
   async search(onFailure: (url: string, error: unknown) => void): Promise<RemoteItem[]> {
     if (!this.source) return [];
     const { url, items = [], assets: _, ...query } = this.source;
@@ -111,11 +144,12 @@ export class RemoteScenes {
     );
     const conditions = JSON.stringify({ ...query, bbox });
     this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);
+    if (found.length === 0) this.job.log('warning', 'no Item matches the search');
     return found;
   }
 
   /** Returns the result of an Item that is already stored with the same options, without a request; undefined for others. */
-  async unchanged(item: RemoteItem): Promise<SceneResult | undefined> {
+  private async unchanged(item: RemoteItem): Promise<SceneResult | undefined> {
     const { storage, options } = this;
     const id = options.id ?? slugify(item.id);
     const collection = options.collection ?? item.collection;
@@ -150,7 +184,7 @@ export class RemoteScenes {
   }
 
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
-  openFile(url: string): Promise<OpenScene> {
+  private openFile(url: string): Promise<OpenScene> {
     const via = withoutSecrets(url);
     return this.open({ name: via, via, digest: undefined }, (context, folder) =>
       fetchFile(context, url, folder),
@@ -220,8 +254,7 @@ export class RemoteScenes {
 }
 
 /** The name of an Item in messages: its address, or its id if it has no address. */
-export const itemLabel = ({ id, url }: RemoteItem): string =>
-  url.startsWith('file:') ? id : withoutSecrets(url);
+const itemLabel = ({ id, url }: RemoteItem): string => (url.startsWith('file:') ? id : withoutSecrets(url));
 
 function hasTime({ document }: RemoteItem): boolean {
   const { datetime, start_datetime: start } = (document.properties ?? {}) as Record<string, unknown>;

@@ -56,28 +56,23 @@ const EARTHDATA_HOSTS = ['*.earthdata.nasa.gov', '*.earthdatacloud.nasa.gov'];
 
 const text = { type: 'string', minLength: 1, maxLength: 10_000 };
 const names = { type: 'array', items: text, minItems: 1 };
+/** A list of rules with hosts and another member. */
+const hostRules = (member: string) => ({
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['hosts', member],
+    additionalProperties: false,
+    properties: { hosts: names, [member]: text },
+  },
+});
+
 const SCHEMA = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    bearer: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['hosts', 'token'],
-        additionalProperties: false,
-        properties: { hosts: names, token: text },
-      },
-    },
-    sas: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['hosts', 'tokenUrl'],
-        additionalProperties: false,
-        properties: { hosts: names, tokenUrl: text },
-      },
-    },
+    bearer: hostRules('token'),
+    sas: hostRules('tokenUrl'),
     s3: {
       type: 'array',
       items: {

@@ -15,6 +15,8 @@ export interface HostPolicy {
   anyPublic: boolean;
 }
 
+export const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
+
 const DEFAULT_PORTS: Record<string, string> = { 'https:': '443', 'http:': '80' };
 
 /** An address that may be fetched. */

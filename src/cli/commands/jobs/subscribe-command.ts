@@ -10,7 +10,7 @@ import {
   withTarget,
 } from '../../options/index.js';
 import { logToStderr } from '../../output/index.js';
-import { ingestOptions } from '../ingest-command.js';
+import { ingestOptions } from '../ingest-options.js';
 import { type RemoteFlags, remoteInputs, remoteOptions } from '../ingest-remote-options.js';
 import { printSubscription } from './subscriptions-command.js';
 

@@ -4,13 +4,13 @@ import { plural } from '../../../utils/plural.js';
 import { withConnection } from '../../cli-connection.js';
 import {
   addOptions,
+  appendList,
   createOption,
   type TargetOptions,
   withResources,
   withTarget,
 } from '../../options/index.js';
 import { logToStderr, print, printJson, printTable } from '../../output/index.js';
-import { appendList } from '../ingest-remote-options.js';
 import { followAndPrint } from './follow-job.js';
 
 type SubscriptionsFlags = TargetOptions & {
