@@ -183,7 +183,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     () => imagery.close(),
   );
   const ingest = ingestProcess({
-    ...{ storage, workers, memory, cloudModel, allowedFolders, remote },
+    ...{ storage, workers, memory, cloudModel, allowedFolders, remote, cluster },
     metrics: metrics.ingest,
   });
   const processes = [
@@ -243,7 +243,10 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
   const own = new FolderCoordination(storage.dir);
   closes.unshift(() => own.close());
-  closes.unshift(() => jobs.close());
+  closes.unshift(() => {
+    ingest.parts.close();
+    return jobs.close();
+  });
   signal?.throwIfAborted();
   const { id } = storage.folder.node;
   const subscriptions = new Subscriptions({
@@ -259,7 +262,10 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       nodeId: id,
       storage,
       finder,
-      cluster: cluster && clusterJobs && rendezvous && { ...cluster, tasks: clusterJobs.tasks, rendezvous },
+      cluster:
+        cluster && clusterJobs && rendezvous
+          ? { ...cluster, tasks: clusterJobs.tasks, sceneParts: ingest.parts, rendezvous }
+          : undefined,
       imagery,
       textures,
       jobs,

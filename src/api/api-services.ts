@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster, PeerClient, ScatterGather } from '../dht/index.js';
 import type { ImageService } from '../imagery/index.js';
+import type { ScenePartService } from '../ingest/index.js';
 import type { JobService, Process, TaskExecutor } from '../jobs/index.js';
 import type { NodeMetrics } from '../metrics/index.js';
 import type { TileFinder } from '../query/index.js';
@@ -21,6 +22,8 @@ export interface ClusterService {
   secret: string;
   /** Runs tasks of jobs that any node leads. */
   tasks: TaskExecutor;
+  /** Makes parts of scenes that other nodes ingest. */
+  sceneParts: ScenePartService;
   /** Accepts connections of nodes that train one model together with this node. */
   rendezvous: Rendezvous;
 }

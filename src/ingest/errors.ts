@@ -300,3 +300,11 @@ export const noReadableAsset = defineError(
   (url: string, item: string) =>
     `${item} (${url}) has no asset that is a GeoTIFF with data; download the scene, and ingest it from the disk`,
 );
+
+export const scenePartDiffers = defineError(
+  'TW_INGEST_PART_DIFFERS',
+  409,
+  'A node of the cluster reads a scene differently from the node that ingests it: the files have changed, or the nodes have different versions of the program or different cloud models. The node that ingests the scene makes all of its tiles.',
+  (name: string) =>
+    `${name}: this node reads it differently; run the same version with the same --cloud-model on all nodes`,
+);

@@ -32,6 +32,13 @@ export {
   type IngestResults,
   ingestProcess,
   PLAN_PREFIX,
+  type ScenePartService,
   type StacSource,
 } from './job/index.js';
 export { selectItems } from './remote/index.js';
+export {
+  SCENE_PART_PATH,
+  SCENE_PART_SCHEMA,
+  type ScenePartEvent,
+  type ScenePartRequest,
+} from './scene-parts/index.js';

@@ -107,6 +107,7 @@ export {
   modelRecordOf,
   type ObsoleteTile,
   requireSameCells,
+  type ScenePart,
   SceneWrite,
   versionNamed,
   versionsOf,

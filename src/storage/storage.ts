@@ -12,6 +12,7 @@ import {
   type LockManager,
 } from './commit/index.js';
 import { DataFolder, Results, Scratch, VersionGc } from './data-folder/index.js';
+import { sceneWriteMisuse } from './errors.js';
 import { checkedName, DiskReserve, type TileVersion, tileFile, tileFolder, tileId } from './files/index.js';
 import type { ObjectStore } from './object-store/index.js';
 import {
@@ -80,6 +81,7 @@ export class Storage {
   private readonly versionGc: VersionGc;
   private readonly commitApplier: CommitApplier;
   private locks: LockManager;
+  private clusterLocks: CountedLockManager | undefined;
   private tileCache: TileCache | undefined;
 
   private constructor(
@@ -214,6 +216,29 @@ export class Storage {
   }
 
   /**
+   * Begins to write some tiles of a scene for another node of the cluster, whose write of the scene has the given version. The caller ends
+   * it by `handOver` or `abort`.
+   */
+  async beginScenePart(
+    collection: CollectionRecord,
+    scene: string,
+    geocodes: Iterable<string>,
+    version: string,
+  ): Promise<SceneWrite> {
+    const { dir, catalogue, reserve } = this;
+    const lock = this.clusterLocks?.joinLock(version);
+    if (!lock) throw sceneWriteMisuse(scene, 'this node belongs to no cluster');
+    try {
+      const write = new SceneWrite(dir, catalogue, lock, reserve, collection, scene, geocodes, () => true);
+      await write.begin();
+      return write;
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  /**
    * Returns those of the given cells whose tiles of a scene are complete and undamaged. Reads all bytes of the tiles; with an object store,
    * it only compares the sizes of the objects of this node's tiles.
    */
@@ -288,6 +313,7 @@ export class Storage {
     onFailure: (error: unknown) => void = () => {},
   ): void {
     this.locks = locks;
+    this.clusterLocks = locks;
     const isWriting = () => locks.heldCount > 0;
     this.tileCache = new TileCache(this, objects, this.options.cache, isWriting, onFailure);
   }

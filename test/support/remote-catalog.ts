@@ -24,20 +24,22 @@ export interface CatalogOptions {
   /** Items of a page. */
   page?: number;
   conformsTo?: string[];
+  /** Size of the pixels of red and nir, metres; default 10. */
+  pixel?: number;
 }
 
 const PAGED = 'token';
 
-/** Starts the server. Each Item has red, nir and scl of the same ground at another date, about 14 x 14 km in EPSG:32633. */
+/** Starts the server. Each Item has red, nir and scl of the same 1400 x 1400 pixels at another date, in EPSG:32633. */
 export async function remoteCatalog(
   t: TestContext,
-  { ids = ['a'], page = 10, conformsTo = [] }: CatalogOptions = {},
+  { ids = ['a'], page = 10, conformsTo = [], pixel = 10 }: CatalogOptions = {},
 ): Promise<RemoteCatalog> {
   const folder = await tempFolder(t);
   const server = await rangeServer(t, folder);
   const items: Record<string, unknown>[] = [];
   for (const [i, id] of ids.entries()) {
-    await writeProduct(join(folder, id), i);
+    await writeProduct(join(folder, id), i, pixel);
     items.push(describe(id, i, (file) => `${server.url}/${id}/${file}`));
     await writeFile(join(folder, id, 'item.json'), JSON.stringify(describe(id, i, (file) => `./${file}`)));
   }
@@ -68,7 +70,7 @@ export async function remoteCatalog(
   return { api, server, folder, items };
 }
 
-async function writeProduct(folder: string, index: number): Promise<void> {
+async function writeProduct(folder: string, index: number, pixel: number): Promise<void> {
   await mkdir(folder, { recursive: true });
   const random = randomStream(index + 1);
   const noisy = (side: number, base: number) =>
@@ -78,6 +80,7 @@ async function writeProduct(folder: string, index: number): Promise<void> {
       width: SIDE,
       height: SIDE,
       bands: [noisy(SIDE, base)],
+      pixel,
       nodata: 0,
     });
   const half = SIDE / 2;
@@ -87,7 +90,7 @@ async function writeProduct(folder: string, index: number): Promise<void> {
     height: half,
     dataType: 'uint8',
     bands: [classes],
-    pixel: 20,
+    pixel: 2 * pixel,
     nodata: 0,
   });
 }

@@ -128,7 +128,31 @@ export class ClusterLockManager implements CountedLockManager {
     };
   }
 
-  private async upload(folders: string[], signal: AbortSignal): Promise<void> {
+  joinLock(version: string): WriteLock {
+    const { storage } = this.options;
+    const stored: string[] = [];
+    let isReleased = false;
+    this.heldCount++;
+    return {
+      version: siblingVersion(version),
+      requiresFsync: false,
+      isUncertain: false,
+      upload: async (folders) => {
+        await this.upload(folders);
+        stored.push(...folders);
+      },
+      commit: async (_, also = []) => {
+        await storage.catalogue.write(also);
+        await storage.addToCache(stored);
+      },
+      release: async () => {
+        if (!isReleased) this.heldCount--;
+        isReleased = true;
+      },
+    };
+  }
+
+  private async upload(folders: string[], signal?: AbortSignal): Promise<void> {
     const { storage, objects } = this.options;
     const { dir } = storage;
     const files: string[] = [];
@@ -149,7 +173,14 @@ export class ClusterLockManager implements CountedLockManager {
   }
 }
 
-/** 11 digits, so that versions sort like their numbers. */
+/** Digits of the number in a version, so that versions sort like their numbers. */
+const NUMBER_DIGITS = 11;
+
 function versionOf(first: number): string {
-  return `${first.toString(36).padStart(11, '0')}${randomUUID().replaceAll('-', '').slice(0, 6)}`;
+  return withRandomEnd(first.toString(36).padStart(NUMBER_DIGITS, '0'));
 }
+
+/** Another version with the same number, so that garbage collection keeps its objects under the same lock. */
+const siblingVersion = (version: string): string => withRandomEnd(version.slice(0, NUMBER_DIGITS));
+
+const withRandomEnd = (digits: string) => `${digits}${randomUUID().replaceAll('-', '').slice(0, 6)}`;

@@ -33,7 +33,7 @@ import {
   type WarpTask,
 } from './cut-tasks.js';
 import { validityBands } from './cut-validity-bands.js';
-import { type NegativeCount, offsetWarning } from './negative-reflectances.js';
+import type { NegativeCount } from './negative-reflectances.js';
 
 /** State of a cell while its groups are cut. */
 interface CellState {
@@ -60,6 +60,19 @@ export interface CutResources {
   memory: SharedMemory;
 }
 
+/** Options that affect the tiles, in addition to the scene itself. */
+export interface CutSettings {
+  test: CloudDetector | null;
+  /** Only for cubes; other groups are always compressed. */
+  compress?: IngestOptions['compress'];
+}
+
+/** The tiles of a cut, published but not committed, and the count of their pixels below zero. */
+export interface CutTiles {
+  tiles: TileRecord[];
+  negative: NegativeCount;
+}
+
 /** Everything that cutting one scene needs. */
 interface CutContext extends CutResources {
   scene: Scene;
@@ -75,19 +88,15 @@ interface CutContext extends CutResources {
   step(): void;
 }
 
-/**
- * Cuts the tiles of the scene; they are published but not committed. Cells without a valid pixel in any data band have no
- * tile. Adds a warning to the scene if the offset of its reflectances is in doubt.
- */
+/** Cuts the tiles of the scene. Cells without a valid pixel in any data band have no tile. */
 export async function cutScene(
   { pool, memory }: CutResources,
   plan: ScenePlan,
   geocodes: string[],
   write: SceneWrite,
-  test: CloudDetector | null,
-  compress: IngestOptions['compress'],
+  { test, compress }: CutSettings,
   hooks: IngestHooks,
-): Promise<TileRecord[]> {
+): Promise<CutTiles> {
   const { scene, grid } = plan;
   const cells = new Map<string, CellState>();
   for (const geocode of geocodes) {
@@ -117,9 +126,7 @@ export async function cutScene(
   }
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
-  const doubt = offsetWarning(negative);
-  if (doubt && !scene.warnings.includes(doubt)) scene.warnings.push(doubt);
-  return kept.map((cell) => tileRecord(scene, write, cell));
+  return { tiles: kept.map((cell) => tileRecord(scene, write, cell)), negative };
 }
 
 /** Cuts the groups of one pass out of all cells. */

@@ -6,7 +6,8 @@
 
 export type { WarpedGroup } from './cut-band-group.js';
 export { IngestPool } from './cut-pool.js';
-export { type CutResources, cutScene } from './cut-scene.js';
+export { type CutResources, type CutSettings, type CutTiles, cutScene } from './cut-scene.js';
 export { SharedMemory } from './cut-shared-memory.js';
 export type { CellFile, CellGroup, MaskResult } from './cut-tasks.js';
 export { cubeImage, encodeMaskFile, encodeTile, groupRecord } from './encode-cut-tile.js';
+export { type NegativeCount, offsetWarning } from './negative-reflectances.js';

@@ -1,11 +1,13 @@
 /** Inputs, results and context of the ingest process. */
 import type { IngestMetrics } from '../../metrics/index.js';
-import type { RemoteAccess } from '../../remote/index.js';
+import { NO_HOSTS, type RemoteAccess } from '../../remote/index.js';
 import type { Storage } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { IngestPool } from '../cut/index.js';
 import type { IngestOptions } from '../ingest-options.js';
+import type { Scene } from '../ingest-scene-description.js';
 import type { SkippedFile } from '../inputs/index.js';
+import type { ScenePartCluster } from '../scene-parts/index.js';
 import type { SceneResult } from './ingest-scene.js';
 import type { StacSource } from './remote-scenes.js';
 
@@ -44,7 +46,12 @@ export interface IngestProcessContext {
   allowedFolders?: string[];
   /** Hosts that scenes may be fetched from, none by default, and credentials for them. */
   remote?: RemoteAccess;
+  /** The cluster of the node, whose nodes read the remote scenes together. */
+  cluster?: ScenePartCluster | undefined;
 }
+
+/** Access to no host. */
+export const NO_ACCESS: RemoteAccess = { policy: NO_HOSTS };
 
 /** Options that affect the tiles, without the inputs. */
 export function describeOptions({
@@ -55,6 +62,18 @@ export function describeOptions({
   ...options
 }: IngestInputs): IngestOptions {
   return options;
+}
+
+/** Describes the scenes of an input, which consists of `files`. Throws TW_INGEST_... and TW_RASTER_... */
+export function describeScenes(
+  pool: IngestPool,
+  { nodata, ...options }: IngestOptions,
+  path: string,
+  files: string[],
+  signal: AbortSignal,
+): Promise<Scene[]> {
+  const described = nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
+  return pool.describe(path, described, files, signal);
 }
 
 /** One line that summarises the job. */

@@ -6,7 +6,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { IngestMetrics } from '../../metrics/index.js';
 import { checkBbox } from '../../query/index.js';
-import { NO_HOSTS, type RemoteAccess, withoutSecrets } from '../../remote/index.js';
+import type { RemoteAccess } from '../../remote/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
 import type { SharedMemory } from '../cut/index.js';
@@ -24,25 +24,32 @@ import {
 } from '../inputs/index.js';
 import { planSceneTiles, type ScenePlan } from '../plan/index.js';
 import type { RemoteSource } from '../remote/index.js';
+import { ScenePartClient } from '../scene-parts/index.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
 import { DuplicateSceneGuard } from './ingest-duplicate-scenes.js';
 import {
   describeOptions,
+  describeScenes,
   type IngestInputs,
   type IngestProcessContext,
   type IngestResults,
   jobSummary,
+  NO_ACCESS,
 } from './ingest-job-inputs.js';
 import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './ingest-scene-shares.js';
 import { UserNames } from './ingest-user-names.js';
-import { type OpenScene, type RemoteInput, RemoteScenes, remoteDigests } from './remote-scenes.js';
+import {
+  nameRemoteFiles,
+  type OpenScene,
+  type RemoteInput,
+  RemoteScenes,
+  remoteDigests,
+} from './remote-scenes.js';
 import { retryWhileEtcdIsDown } from './retry-while-etcd-is-down.js';
 
 /** Prefix of the log lines about a scene that is about to be cut. */
 export const PLAN_PREFIX = 'plan: ';
-
-const NO_ACCESS: RemoteAccess = { policy: NO_HOSTS };
 
 /** Number of failures that the error of a job lists if all scenes failed. */
 const MAX_REASONS_IN_ERROR = 3;
@@ -85,6 +92,7 @@ export class IngestJob {
   private readonly guard: PathGuard | undefined;
   private remote: RemoteScenes | undefined;
   private readonly access: RemoteAccess;
+  private readonly parts: ScenePartClient | undefined;
   private readonly userNames = new UserNames();
   private inputs = 0;
   private readonly sceneProgress = new SceneShares();
@@ -99,6 +107,7 @@ export class IngestJob {
       metrics,
       allowedFolders = [],
       remote = NO_ACCESS,
+      cluster,
     }: IngestProcessContext,
     memory: SharedMemory,
     firstSceneLock: FirstSceneLock,
@@ -108,6 +117,7 @@ export class IngestJob {
     this.context = { storage, pool, memory, cloudModel, digests: new Map() };
     this.metrics = metrics;
     this.access = remote;
+    this.parts = cluster && new ScenePartClient(cluster, job, describeOptions(options));
     this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
     const { fenced, sentAs, paths = [] } = options;
     checkNamePattern(options);
@@ -140,6 +150,7 @@ export class IngestJob {
     const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, ingestScenes));
     for (const scratch of this.unpacked) await this.remove(scratch);
     this.remote?.close();
+    this.parts?.logSummary();
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
     this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
@@ -227,8 +238,8 @@ export class IngestJob {
     const remote = this.remote!;
     const scratch = { folder: opened.folder, scenes: 1 };
     this.unpacked.add(scratch);
-    for (const [copy, url] of opened.urls) this.userNames.add(copy, withoutSecrets(url));
-    this.userNames.add(opened.folder, path);
+    nameRemoteFiles(this.userNames, opened, path);
+    const source = remote.sourceOf(opened);
     try {
       const [scene] = await this.scenesOf(opened.input, [opened.input]);
       for (const [copy, digest] of remoteDigests(opened)) this.context.digests.set(copy, digest);
@@ -239,6 +250,7 @@ export class IngestJob {
           digest: opened.digest,
           plan: (plan, cells) => remote.plan(opened, plan, cells),
           fetch: (plan, cells, onShare) => remote.fetch(opened, plan, cells, onShare),
+          owners: source && this.parts?.ownersFor(source, path),
         },
       };
     } catch (error) {
@@ -310,11 +322,8 @@ export class IngestJob {
   }
 
   private async scenesOf(path: string, files?: string[]): Promise<Scene[]> {
-    const { nodata, ...options } = describeOptions(this.options);
-    const described =
-      nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
     const own = files ?? (await this.finder.filesOf(path));
-    return this.context.pool.describe(path, described, own, this.job.signal);
+    return describeScenes(this.context.pool, describeOptions(this.options), path, own, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */

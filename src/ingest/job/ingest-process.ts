@@ -10,8 +10,14 @@ import { PathGuard } from '../inputs/index.js';
 import { FirstSceneLock } from './first-scene-lock.js';
 import { IdleTimer } from './ingest-idle-timer.js';
 import { IngestJob } from './ingest-job.js';
-import type { IngestInputs, IngestProcessContext, IngestResults } from './ingest-job-inputs.js';
+import {
+  type IngestInputs,
+  type IngestProcessContext,
+  type IngestResults,
+  NO_ACCESS,
+} from './ingest-job-inputs.js';
 import { checkStacSource } from './remote-scenes.js';
+import { ScenePartService } from './scene-part-service.js';
 
 const INPUTS = {
   type: 'object',
@@ -104,11 +110,16 @@ const SOURCE_ROWS_MEMORY_FRACTION = 0.6;
 /** The memory of rows and threads is returned to the system if nothing is ingested for this long. */
 const IDLE_TIMEOUT_MS = 30_000;
 
+export interface IngestProcess extends Process {
+  /** Makes parts of the scenes that other nodes of the cluster ingest. */
+  parts: ScenePartService;
+}
+
 /**
  * Ingests every scene below the given paths. A scene that fails is reported with its reason; the others continue. The job
  * fails if all scenes do.
  */
-export function ingestProcess(context: IngestProcessContext): Process {
+export function ingestProcess(context: IngestProcessContext): IngestProcess {
   const memory = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
   const firstSceneLock = new FirstSceneLock(context.storage);
   const idle = new IdleTimer(IDLE_TIMEOUT_MS, async () => {
@@ -116,7 +127,12 @@ export function ingestProcess(context: IngestProcessContext): Process {
     await context.workers.endThreads();
     memory.releaseBuffer();
   });
+  const { storage, workers: pool, cloudModel, remote = NO_ACCESS } = context;
+  const parts = new ScenePartService({ storage, pool, memory, cloudModel }, remote, (work) =>
+    idle.runBusy(work),
+  );
   return {
+    parts,
     id: 'ingest',
     title: 'Ingest scenes',
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',

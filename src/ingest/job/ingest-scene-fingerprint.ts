@@ -3,8 +3,11 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import { type CloudDetector, readCloudModelFile } from '../cloud/index.js';
+import { type CloudDetector, chooseDetector, readCloudModelFile } from '../cloud/index.js';
+import type { CutSettings } from '../cut/index.js';
+import type { IngestOptions } from '../ingest-options.js';
 import { type Scene, sourceFiles } from '../ingest-scene-description.js';
+import { isCubeGroup, type ScenePlan } from '../plan/index.js';
 
 /** Increment it if the same input would result in other tiles. */
 const PIPELINE = 4;
@@ -13,11 +16,24 @@ const PIPELINE = 4;
 export type FileDigests = Map<string, string>;
 
 /** Settings that affect the tiles of a scene, in addition to the scene itself. */
-export interface CutSettings {
+export interface SceneSettings extends CutSettings {
   grid: GridName;
   precision: number;
-  test: CloudDetector | null;
-  compress?: 'deflate' | undefined;
+}
+
+/** `cloudModel`: path of the operator's model, if there is one. Adds a warning to the scene if cloud cannot be detected. */
+export function sceneSettings(
+  { scene, collection, grid }: ScenePlan,
+  { cloudTest = false, compress }: IngestOptions,
+  cloudModel: string | undefined,
+): SceneSettings {
+  return {
+    grid: grid.name,
+    precision: collection.precision,
+    test: chooseDetector(scene, cloudModel, cloudTest),
+    // The option does not affect other groups, which are always compressed.
+    compress: scene.groups.some(isCubeGroup) ? compress : undefined,
+  };
 }
 
 /**
@@ -26,7 +42,7 @@ export interface CutSettings {
  */
 export async function computeFingerprint(
   scene: Scene,
-  { grid, precision, test, compress }: CutSettings,
+  { grid, precision, test, compress }: SceneSettings,
   digests: FileDigests,
   signal?: AbortSignal,
 ): Promise<string> {

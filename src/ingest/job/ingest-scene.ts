@@ -6,14 +6,14 @@
 import type { Bbox } from '../../grid/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { Storage } from '../../storage/index.js';
-import { chooseDetector } from '../cloud/index.js';
-import { type CutResources, cutScene } from '../cut/index.js';
+import { type CutResources, offsetWarning } from '../cut/index.js';
 import { noValidPixels, outsideRegion, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../ingest-options.js';
 import { type FileNameFacts, referenceGroup } from '../ingest-scene-description.js';
 import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
 import type { RemoteSource } from '../remote/index.js';
-import { computeFingerprint, type FileDigests } from './ingest-scene-fingerprint.js';
+import { prepareTiles } from '../scene-parts/index.js';
+import { computeFingerprint, type FileDigests, sceneSettings } from './ingest-scene-fingerprint.js';
 import { pendingCells } from './pending-cells.js';
 
 export interface IngestContext extends CutResources {
@@ -48,17 +48,14 @@ export interface SceneResult {
 export async function ingestScene(
   context: IngestContext,
   plan: ScenePlan,
-  { dryRun = false, cloudTest = false, compress: compressCubes, bbox: region }: IngestOptions,
+  options: IngestOptions,
   hooks: IngestHooks = {},
   remote?: RemoteSource,
 ): Promise<SceneResult> {
   const { storage } = context;
+  const { dryRun = false, bbox: region } = options;
   const { scene, collection, grid } = plan;
-  const { precision } = collection;
-  const test = chooseDetector(scene, context.cloudModel, cloudTest);
-  // The option does not affect other groups, which are always compressed.
-  const compress = scene.groups.some(isCubeGroup) ? compressCubes : undefined;
-  const settings = { grid: grid.name, precision, test, compress };
+  const settings = sceneSettings(plan, options, context.cloudModel);
   const fingerprint = await computeFingerprint(scene, settings, context.digests, hooks.signal);
   let covered: string[] | undefined;
   const cover = () => {
@@ -66,8 +63,6 @@ export async function ingestScene(
     return covered;
   };
   const { start, end, platform, warnings } = scene;
-  const onFetched = (share: number) => hooks.onProgress?.(FETCH_SHARE * share);
-  const cutHooks = remote ? afterFetch(hooks) : hooks;
   for (;;) {
     const known = await storage.getScene(collection.id, scene.id);
     const wanted = { storage, collection, grid, known, fingerprint, region, cover };
@@ -88,7 +83,7 @@ export async function ingestScene(
       };
     }
     hooks.onCells?.(cells.length);
-    const source = unchanged || !remote ? plan : await remote.fetch(plan, cells, onFetched);
+    const make = await prepareTiles(context, { plan, settings, fingerprint }, cells, hooks, remote);
     const write = await storage.beginScene(collection, scene.id, cells, keep);
     try {
       // Another job may have ingested it in the meantime.
@@ -97,27 +92,22 @@ export async function ingestScene(
         await write.abort();
         continue;
       }
-      const tiles = unchanged ? [] : await cutScene(context, source, cells, write, test, compress, cutHooks);
+      const { tiles, parts, negative } = await make(write);
       await hooks.onRead?.();
-      if (!unchanged && tiles.length + present === 0)
+      const made = parts.reduce((sum, part) => sum + part.tiles.length, tiles.length);
+      if (!unchanged && made + present === 0)
         throw region ? outsideRegion(scene.path) : noValidPixels(scene.path);
+      const doubt = offsetWarning(negative);
+      if (doubt !== undefined && !warnings.includes(doubt)) warnings.push(doubt);
       const item = remote?.digest;
-      await write.commit({ fingerprint, start, end, platform, warnings, regions, item }, tiles);
-      return { ...result, tiles: present + tiles.length };
+      await write.commit({ fingerprint, start, end, platform, warnings, regions, item }, tiles, parts);
+      return { ...result, tiles: present + made };
     } catch (error) {
       await write.abort();
       throw error;
     }
   }
 }
-
-/** Part of the progress of a remote scene that its fetch counts for; the network usually is slower than the cutting. */
-const FETCH_SHARE = 0.7;
-
-const afterFetch = (hooks: IngestHooks): IngestHooks => ({
-  ...hooks,
-  onProgress: (share) => hooks.onProgress?.(FETCH_SHARE + (1 - FETCH_SHARE) * share),
-});
 
 function coverRegion(plan: ScenePlan, region: Bbox | undefined): string[] {
   const { scene, collection, grid } = plan;

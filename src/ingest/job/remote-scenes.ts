@@ -35,7 +35,9 @@ import {
   planFetch,
   withFetchedBlocks,
 } from '../remote/index.js';
+import type { ScenePartSource } from '../scene-parts/index.js';
 import type { SceneResult } from './ingest-scene.js';
+import type { UserNames } from './ingest-user-names.js';
 
 /** A search in a STAC catalog. */
 export interface StacSource extends Omit<StacQuery, 'bbox'> {
@@ -62,6 +64,7 @@ export interface OpenScene extends FetchedFiles {
   via: string | undefined;
   /** Digest of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
   digest: string | undefined;
+  origin: { item: RemoteItem } | { file: string };
 }
 
 /** A file or an Item. */
@@ -72,18 +75,18 @@ export interface RemoteInput {
   open(): Promise<OpenScene | SceneResult>;
 }
 
-export class RemoteScenes {
-  private readonly licences: CollectionLicences;
+/** The interface of the job for which scenes are read. */
+type SceneReader = Pick<JobContext, 'signal' | 'message' | 'log'>;
 
+export class RemoteScenes {
   private constructor(
     private readonly remote: RemoteClient,
     private readonly storage: Storage,
     private readonly source: StacSource | undefined,
     private readonly options: IngestOptions,
-    private readonly job: Pick<JobContext, 'signal' | 'message' | 'log'>,
-  ) {
-    this.licences = new CollectionLicences(remote.client, job.signal);
-  }
+    private readonly job: SceneReader,
+    private readonly licences = new CollectionLicences(remote.client, job.signal),
+  ) {}
 
   /** Throws TW_REMOTE_CREDENTIALS. */
   static async open(
@@ -91,9 +94,14 @@ export class RemoteScenes {
     storage: Storage,
     source: StacSource | undefined,
     options: IngestOptions,
-    job: Pick<JobContext, 'signal' | 'message' | 'log'>,
+    job: SceneReader,
   ): Promise<RemoteScenes> {
     return new RemoteScenes(await openRemoteClient(access, source?.url), storage, source, options, job);
+  }
+
+  /** Returns an object that shares the connections of this one, and whose reads end with the signal of `job`. */
+  withReader(job: SceneReader): RemoteScenes {
+    return new RemoteScenes(this.remote, this.storage, this.source, this.options, job, this.licences);
   }
 
   close(): void {
@@ -178,21 +186,32 @@ export class RemoteScenes {
     const digest = itemDigest(item, options, source?.assets);
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
     const via = item.self !== undefined && isRemoteAddress(item.self) ? withoutSecrets(item.self) : undefined;
-    return this.open({ name: item.id, via, digest }, (context, folder) =>
+    return this.open({ name: item.id, via, digest, origin: { item } }, (context, folder) =>
       fetchItem(context, item, folder, choice, licence),
     );
   }
 
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
-  private openFile(url: string): Promise<OpenScene> {
+  openFile(url: string): Promise<OpenScene> {
     const via = withoutSecrets(url);
-    return this.open({ name: via, via, digest: undefined }, (context, folder) =>
+    return this.open({ name: via, via, digest: undefined, origin: { file: url } }, (context, folder) =>
       fetchFile(context, url, folder),
     );
   }
 
+  /**
+   * Returns the source by which other nodes open the same files. Undefined for files that were downloaded as a whole, and for a file of a
+   * host that does not say if it has changed.
+   */
+  sourceOf({ origin, files, downloaded, digest }: OpenScene): ScenePartSource | undefined {
+    const isKnown = digest !== undefined || [...files.values()].every(({ version }) => version !== undefined);
+    if (downloaded.length > 0 || !isKnown) return undefined;
+    const { url: catalog, assets } = this.source ?? {};
+    return { ...origin, ...(catalog !== undefined && { catalog }), ...(assets && { assets }) };
+  }
+
   private async open(
-    facts: Pick<OpenScene, 'name' | 'via' | 'digest'>,
+    facts: Pick<OpenScene, 'name' | 'via' | 'digest' | 'origin'>,
     fetch: (context: CopyContext, folder: string) => Promise<FetchedFiles>,
   ): Promise<OpenScene> {
     const { storage, job } = this;
@@ -270,4 +289,10 @@ export function remoteDigests({ files, digest }: OpenScene): [path: string, dige
     const identity = version ?? [withoutSignature(url), digest ?? Date.now()];
     return [path, JSON.stringify([identity, size])];
   });
+}
+
+/** Adds the names of the files of a scene that users know. `path`: name of the scene. */
+export function nameRemoteFiles(names: UserNames, { urls, folder }: OpenScene, path: string): void {
+  for (const [copy, url] of urls) names.add(copy, withoutSecrets(url));
+  names.add(folder, path);
 }

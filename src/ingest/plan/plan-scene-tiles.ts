@@ -63,6 +63,12 @@ export async function planSceneTiles(
   return { scene, collection, grid, notes: [first, ...planNotes(scene, collection, grid)] };
 }
 
+/** Plans a scene in a collection that has its pixel sizes already. */
+export function planInCollection(given: Scene, collection: CollectionRecord): ScenePlan {
+  const scene = matchScenePixelSizes(given, collection);
+  return { scene, collection, grid: gridByName(collection.grid), notes: [] };
+}
+
 /** Pixel grids of each group of a planned scene in a cell. */
 export function groupPixelGrids({ scene, collection, grid }: ScenePlan, geocode: string): PixelGrid[] {
   return pixelGridsFor(collection.pixelSizes ?? [], grid, geocode, resolutionsOf(scene));

@@ -1,13 +1,15 @@
 /**
  * Reads the scenes of remote archives: chooses the assets of a STAC Item, and fetches the headers of their files and the blocks of the
  * wanted cells into sparse copies. Invariant: a copy is read like the file itself, except that blocks which were not fetched are nodata.
- * Imports files of a folder above, the folder `plan` and the parts `async`, `raster` and `remote`.
+ * Imports files of a folder above, the folders `cut` (types) and `plan` and the parts `async`, `grid` (types), `raster`, `remote` and
+ * `storage` (types).
  */
 
 export { CollectionLicences } from './collection-licence.js';
 export { fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';
 export { type FetchedFiles, fetchFile, fetchItem, type RemoteFiles } from './fetch-item.js';
+export { fetchProgress } from './fetch-progress.js';
 export { itemDigest } from './item-digest.js';
 export type { CopyContext } from './open-remote-copy.js';
-export type { RemoteSource } from './remote-source.js';
+export type { CellOwners, MadePart, RemoteSource, WantedPart } from './remote-source.js';
 export { selectItems } from './select-items.js';

@@ -281,7 +281,7 @@ export class TaskExecutor {
 export const newTaskId = newVersion;
 
 /** The event that reports an error to the leader of the job. */
-export function taskErrorEvent(error: unknown): TaskEvent {
+export function taskErrorEvent(error: unknown): { error: ErrorDocument } {
   const known = error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
   return { error: toErrorDocument(known) };
 }

@@ -33,8 +33,13 @@ export interface LockManager {
 }
 
 export interface CountedLockManager extends LockManager {
-  /** Number of locks that this node holds. */
+  /** Number of locks that this node holds or has joined. */
   readonly heldCount: number;
+  /**
+   * Joins a lock that another node holds, with the version of that lock. Files that are written under the joined lock are kept as long as
+   * the other node holds its lock. The other node commits them; `commit` here only applies `also`.
+   */
+  joinLock(version: string): WriteLock;
 }
 
 /** Runs `work` under a lock and releases the lock. */

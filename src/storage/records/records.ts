@@ -58,7 +58,7 @@ export interface SceneRecord extends SceneDelivery {
   regions?: Bbox[];
   /** Digest of the remote STAC Item and the options of the latest delivery, by which the Item is skipped without a request. */
   item?: string;
-  /** The tiles that earlier deliveries have made and later ones, of other regions, have kept. */
+  /** The tiles that other nodes have made for the latest delivery, and those that later deliveries, of other regions, have kept. */
   earlier?: SceneDelivery[];
   start: number;
   end: number;

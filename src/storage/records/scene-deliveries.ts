@@ -10,7 +10,9 @@ export function sceneDeliveries({
 }: SceneRecord): SceneDelivery[] {
   if (earlier.length === 0) return [{ version, fingerprint, geocodes }];
   const kept = new Set(earlier.flatMap((delivery) => delivery.geocodes));
-  return [{ version, fingerprint, geocodes: geocodes.filter((cell) => !kept.has(cell)) }, ...earlier];
+  const latest = { version, fingerprint, geocodes: geocodes.filter((cell) => !kept.has(cell)) };
+  // Other nodes may have made all of its tiles.
+  return latest.geocodes.length > 0 ? [latest, ...earlier] : earlier;
 }
 
 /** Returns the version of each tile of a scene by geocode. */

@@ -5,7 +5,7 @@
  */
 
 export * from './collection-write.js';
-export { type KeepCell, SceneWrite } from './scene-write.js';
+export { type KeepCell, type ScenePart, SceneWrite } from './scene-write.js';
 export { intactCellsInStore, intactCellsOnDisk } from './scene-write-integrity.js';
 export { DerivedWrite, type ObsoleteTile } from './storage-write-derived.js';
 export { ModelStore, type NewModel } from './storage-write-model.js';

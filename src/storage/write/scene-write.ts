@@ -19,6 +19,12 @@ export type SceneMetadata = Pick<
   'fingerprint' | 'start' | 'end' | 'platform' | 'warnings' | 'regions' | 'item'
 >;
 
+/** Tiles of a scene that another node has made for a write, see `Storage.beginScenePart`. */
+export interface ScenePart {
+  version: string;
+  tiles: TileRecord[];
+}
+
 /** Selects the cells outside of a write whose tiles it keeps. */
 export type KeepCell = (geocode: string) => boolean;
 
@@ -93,15 +99,12 @@ export class SceneWrite {
 
   /**
    * Makes the scene visible in one synced batch: its record and its tiles replace the former tiles, also those of cells without a new
-   * tile, except those that `keep` selects among the cells that were not begun. `tiles` are exactly the published ones. The first scene of
-   * a collection adds the collection's record.
+   * tile, except those that `keep` selects among the cells that were not begun. `tiles` are exactly the published ones, `parts` those that
+   * other nodes have handed over. The first scene of a collection adds the collection's record.
    */
-  async commit(facts: SceneMetadata, tiles: TileRecord[]): Promise<SceneRecord> {
+  async commit(facts: SceneMetadata, tiles: TileRecord[], parts: ScenePart[] = []): Promise<SceneRecord> {
     this.requireOpen();
-    for (const tile of tiles) this.checkTile(tile);
-    const published = this.versions.inState('published').length;
-    if (tiles.length !== published || new Set(tiles.map((tile) => tile.id)).size !== tiles.length)
-      throw this.misuse(`${published} tiles are published, but ${tiles.length} committed`);
+    this.checkTiles(tiles, parts);
     const made = {
       id: this.scene,
       collection: this.collection.id,
@@ -111,20 +114,31 @@ export class SceneWrite {
       committedAt: Date.now(),
     };
     let scene: SceneRecord = made;
+    const added = [...tiles, ...parts.flatMap((part) => part.tiles)];
+    await this.end(async () => {
+      const former = await this.formerTiles();
+      scene = withKept(made, [...deliveriesOf(parts, facts), ...former.kept]);
+      return this.replacement(scene, added, former.replaced);
+    });
+    return scene;
+  }
+
+  /** Ends a write that `Storage.beginScenePart` began: another node commits its published tiles. */
+  async handOver(): Promise<void> {
+    this.requireOpen();
+    await this.end(async () => ({}));
+  }
+
+  private async end(build: () => Promise<Commit>): Promise<void> {
     this.ended = true;
     try {
       await this.versions.remove(this.versions.inState('staged'));
-      await this.versions.commit([...this.folders.values()], async () => {
-        const former = await this.formerTiles();
-        scene = withKept(made, former.kept);
-        return this.replacement(scene, tiles, former.replaced);
-      });
+      await this.versions.commit([...this.folders.values()], build);
     } catch (error) {
       this.ended = false;
       throw error;
     }
     await this.lock.release();
-    return scene;
   }
 
   /** Removes the files and pending records of an uncommitted write. Does nothing after a commit. All writers must have stopped before. */
@@ -175,17 +189,26 @@ export class SceneWrite {
     return this.versions.stateOf(this.folders.get(geocode)!);
   }
 
-  private checkTile(tile: TileRecord): void {
-    const { collection, scene, version } = this;
+  private checkTiles(tiles: TileRecord[], parts: ScenePart[]): void {
+    const published = this.versions.inState('published').length;
+    if (tiles.length !== published)
+      throw this.misuse(`${published} tiles are published, but ${tiles.length} committed`);
+    for (const tile of tiles) this.checkTile(tile, this.version, 'published');
+    for (const part of parts) for (const tile of part.tiles) this.checkTile(tile, part.version, 'planned');
+    const all = [...tiles, ...parts.flatMap((part) => part.tiles)];
+    if (new Set(all.map(({ id }) => id)).size !== all.length) throw this.misuse('a tile is committed twice');
+  }
+
+  private checkTile(tile: TileRecord, version: string, state: 'published' | 'planned'): void {
+    const { collection, scene } = this;
     const fits =
-      this.stateOf(tile.geocode) === 'published' &&
+      this.stateOf(tile.geocode) === state &&
       tile.id === this.tileId(tile.geocode) &&
       tile.collection === collection.id &&
       tile.scene === scene &&
       tile.grid === collection.grid &&
       tile.version === version;
-    if (!fits)
-      throw this.misuse(`tile ${tile.id} of version ${tile.version} is not one of its published tiles`);
+    if (!fits) throw this.misuse(`tile ${tile.id} of version ${tile.version} is not one of its tiles`);
   }
 
   private requireOpen(): void {
@@ -204,6 +227,11 @@ function byVersion(tiles: TileVersion[]): SceneDelivery[] {
     geocodes: tiles.filter((tile) => tile.version === version).map(({ geocode }) => geocode),
   }));
 }
+
+const deliveriesOf = (parts: ScenePart[], { fingerprint }: SceneMetadata): SceneDelivery[] =>
+  parts
+    .filter(({ tiles }) => tiles.length > 0)
+    .map(({ version, tiles }) => ({ version, fingerprint, geocodes: tiles.map(({ geocode }) => geocode) }));
 
 function withKept(scene: SceneRecord, earlier: SceneDelivery[]): SceneRecord {
   const geocodes = [...scene.geocodes, ...earlier.flatMap((delivery) => delivery.geocodes)].sort();

@@ -17,6 +17,7 @@ import type { ClusterService } from '../../api-services.js';
 import { badRequest } from '../../errors.js';
 import { onDisconnect } from '../../http/index.js';
 import { replyWithChecksum } from './cluster-message-reply.js';
+import { scenePartRoutes } from './cluster-scene-part-routes.js';
 import { taskRoutes } from './cluster-task-routes.js';
 import { nodeUsage, USAGE_PATH } from './cluster-usage-response.js';
 
@@ -37,7 +38,7 @@ const querySchema = {
 
 export async function messageRoutes(
   server: FastifyInstance,
-  { cluster, owners, secret, tasks }: ClusterService,
+  { cluster, owners, secret, tasks, sceneParts }: ClusterService,
 ): Promise<void> {
   // Also on refusals, so that the sender learns how far the clocks are apart.
   server.addHook('onSend', async (_request, reply) => {
@@ -74,4 +75,5 @@ export async function messageRoutes(
   );
   server.post(USAGE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, nodeUsage()));
   await taskRoutes(server, { tasks });
+  await scenePartRoutes(server, { sceneParts });
 }

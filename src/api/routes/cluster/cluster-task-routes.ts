@@ -1,11 +1,8 @@
 /** Tasks of jobs that other nodes lead. */
-import { PassThrough } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { encodeLine, NDJSON_TYPE } from '../../../dht/index.js';
 import {
   ALL_GATHER_PATH,
   CANCEL_TASK_PATH,
-  jobInterrupted,
   TASK_PATH,
   type TaskEvent,
   type TaskExecutor,
@@ -13,13 +10,11 @@ import {
   taskErrorEvent,
 } from '../../../jobs/index.js';
 import { VERSION_SCHEMA } from '../../../storage/index.js';
-import { onDisconnect } from '../../http/index.js';
+import { replyWithEvents } from './cluster-event-stream.js';
 import { replyWithChecksum } from './cluster-message-reply.js';
 
 /** Limit of messages between the runs of a job, as of answers of nodes: exact sums over hundreds of bands take megabytes. */
 const MAX_ALL_GATHER_BYTES = 2 ** 28;
-/** Interval of the messages by which a task shows that it is alive. */
-const HEARTBEAT_MS = 1000;
 
 /** The ids of jobs and runs become folder names, so they are checked. Nodes of other versions may send more members. */
 const messageSchema = (required: string[]) => ({
@@ -45,31 +40,17 @@ export async function taskRoutes(server: FastifyInstance, { tasks }: { tasks: Ta
   server.post<{ Body: TaskRequest }>(TASK_PATH, task, async (request, reply) => {
     const { body } = request;
     const { job, process } = body;
-    const stopped = new AbortController();
-    const lines = new PassThrough();
-    const send = (line: TaskEvent) => {
-      if (!lines.destroyed && !lines.writableEnded) lines.write(encodeLine(line));
-    };
-    const heartbeat = setInterval(() => send({ beat: true }), HEARTBEAT_MS);
-    // The leader of the job is gone, or cancels the task.
-    onDisconnect(reply, () => stopped.abort(jobInterrupted(job)));
     server.log.info({ reqId: request.id, job, process }, 'task of a job accepted');
-    void tasks
-      .run(body, send, stopped.signal)
-      .then(
+    return replyWithEvents<TaskEvent>(reply, job, async (send, stopped) => {
+      await tasks.run(body, send, stopped).then(
         (result) => send({ result }),
         (error) => {
           request.log.info({ job, process, err: error }, 'task of a job failed');
           send(taskErrorEvent(error));
         },
-      )
-      .finally(() => {
-        clearInterval(heartbeat);
-        request.log.info({ job, process }, 'task of a job ended');
-        lines.end();
-      });
-    send({ beat: true });
-    return reply.type(NDJSON_TYPE).send(lines);
+      );
+      request.log.info({ job, process }, 'task of a job ended');
+    });
   });
 
   const cancel = message('job', 'run');
