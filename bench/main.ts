@@ -6,6 +6,7 @@ import { type BenchOptions, type BenchResult, machine } from './support/bench.js
 const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
   ingest: async () => (await import('./ingest/ingest.js')).benchIngest,
   archive: async () => (await import('./archive/archive.js')).benchArchive,
+  'archive-nodes': async () => (await import('./archive/archive-nodes.js')).benchArchiveNodes,
   fill: async () => (await import('./ingest/fill.js')).benchFill,
   xyz: async () => (await import('./imagery/xyz.js')).benchXyz,
   analysis: async () => (await import('./hyperspectral/analysis.js')).benchAnalysis,

@@ -79,7 +79,7 @@ async function ingest(place: Place, { short, log }: BenchOptions): Promise<Bench
   const other: Place = { folder, etcd: await startEtcd(folder) };
   const nodes = await startNodes(place);
   const one = await startNode(other, 'one', workers);
-  const stored = await startSingle(join(place.folder, 'stored'), 'data', workers, true);
+  const stored = await startSingle(join(place.folder, 'stored'), 'data', workers, { withStore: true });
   const single = await startSingle(place.folder, 'single', workers);
   try {
     await settled(nodes, OWNERS);

@@ -66,6 +66,8 @@ export interface Place {
   etcd: Etcd;
   /** The program of the nodes. Default: this checkout. */
   program?: string;
+  /** More flags of the nodes. */
+  flags?: string[];
 }
 
 /** The object store of a cluster. Creates its folder. */
@@ -78,12 +80,17 @@ export function storeOf({ folder }: Pick<Place, 'folder'>): string {
 /** Starts a node of a cluster on loopback, or at a spot of another network. It may not answer yet. */
 export async function startNode(place: Place, name: string, cores: number, spot?: Spot): Promise<Server> {
   const cluster = ['--etcd', place.etcd.urls.join(), '--store', storeOf(place), '--secret', SECRET];
-  return startServer(place.folder, name, cores, [...cluster, '--zone', name], spot, place.program);
+  const flags = [...cluster, '--zone', name, ...(place.flags ?? [])];
+  return startServer(place.folder, name, cores, flags, spot, place.program);
 }
 
 /** Starts a node without a cluster, optionally with an object store. */
-export const startSingle = (folder: string, name: string, cores: number, withStore = false) =>
-  startServer(folder, name, cores, withStore ? ['--store', storeOf({ folder })] : []);
+export const startSingle = (
+  folder: string,
+  name: string,
+  cores: number,
+  { withStore = false, flags = [] }: { withStore?: boolean; flags?: string[] } = {},
+) => startServer(folder, name, cores, [...(withStore ? ['--store', storeOf({ folder })] : []), ...flags]);
 
 async function startServer(
   folder: string,

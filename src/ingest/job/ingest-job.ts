@@ -250,7 +250,13 @@ export class IngestJob {
           digest: opened.digest,
           plan: (plan, cells) => remote.plan(opened, plan, cells),
           fetch: (plan, cells, onShare) => remote.fetch(opened, plan, cells, onShare),
-          owners: source && this.parts?.ownersFor(source, path),
+          owners:
+            source &&
+            this.parts?.ownersFor({
+              source,
+              name: path,
+              blocksOf: (plan, cells) => remote.blocks(opened, plan, cells),
+            }),
         },
       };
     } catch (error) {

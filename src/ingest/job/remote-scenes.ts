@@ -25,6 +25,7 @@ import { slugify } from '../formats/shared/index.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { isRegionKnown, regionFilter, type ScenePlan } from '../plan/index.js';
 import {
+  bytesOfBlocks,
   CollectionLicences,
   type CopyContext,
   type FetchedFiles,
@@ -237,6 +238,11 @@ export class RemoteScenes {
       requests: requests + downloaded.length,
       bytes: downloaded.reduce((sum, size) => sum + size, bytes),
     };
+  }
+
+  /** Bytes of the blocks that cells need, by block. */
+  blocks({ files }: OpenScene, plan: ScenePlan, cells: string[]): Map<string, number> {
+    return bytesOfBlocks(planFetch(plan, cells, files));
   }
 
   /**

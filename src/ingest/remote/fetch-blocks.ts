@@ -60,6 +60,17 @@ export function planFetch({ scene, grid }: ScenePlan, cells: string[], files: Re
   return { needed, ranges, requests: all.length, bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
+/** Returns the bytes of the needed blocks of a plan, by file and offset. */
+export function bytesOfBlocks({ needed }: Pick<FetchPlan, 'needed'>): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const { header, blocks } of needed.values()) {
+    if (!isTiff(header)) continue;
+    const { offsets, byteCounts } = header.blocks;
+    for (const i of blocks) bytes.set(`${header.path}\n${offsets[i]}`, byteCounts[i]!);
+  }
+  return bytes;
+}
+
 /** Reads the parts of a plan into the copies. `onBytes` gets the number of bytes of each piece. Throws TW_REMOTE_... */
 export async function fetchRanges(
   { ranges }: Pick<FetchPlan, 'ranges'>,

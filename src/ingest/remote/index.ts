@@ -6,7 +6,7 @@
  */
 
 export { CollectionLicences } from './collection-licence.js';
-export { fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';
+export { bytesOfBlocks, fetchRanges, planFetch, withFetchedBlocks } from './fetch-blocks.js';
 export { type FetchedFiles, fetchFile, fetchItem, type RemoteFiles } from './fetch-item.js';
 export { fetchProgress } from './fetch-progress.js';
 export { itemDigest } from './item-digest.js';

@@ -1,5 +1,4 @@
 /** The remote files of a scene, as an ingest uses them. */
-import type { GridName } from '../../grid/index.js';
 import type { ScenePart, SceneWrite } from '../../storage/index.js';
 import type { NegativeCount } from '../cut/index.js';
 import type { ScenePlan } from '../plan/index.js';
@@ -17,8 +16,8 @@ export interface RemoteSource {
 
 /** Nodes of a cluster that make the tiles of the cells that they own. */
 export interface CellOwners {
-  /** Divides cells by the running node that owns them. */
-  divide(grid: GridName, cells: string[]): { own: string[]; others: Map<string, string[]> };
+  /** Divides the cells of a scene by the running nodes that own them. */
+  divide(plan: ScenePlan, cells: string[]): { own: string[]; others: Map<string, string[]> };
   /** Lets a node make tiles for a write. Returns undefined if it cannot, for whatever reason. Throws the reason of `signal`. */
   make(
     node: string,

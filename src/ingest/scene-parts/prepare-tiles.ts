@@ -18,7 +18,7 @@ export async function prepareTiles(
   if (cells.length === 0) return async () => ({ tiles: [], parts: [], negative: { clear: 0, negative: 0 } });
   const { plan, settings } = task;
   const { owners } = remote ?? {};
-  const shares = owners?.divide(plan.grid.name, cells);
+  const shares = owners?.divide(plan, cells);
   if (remote && owners && shares && shares.others.size > 0)
     return (write) => makeOnOwners(resources, { ...task, write }, { ...remote, owners }, shares, hooks);
   const { onFetched, cutHooks } = fetchProgress(hooks);

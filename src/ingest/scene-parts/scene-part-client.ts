@@ -8,11 +8,12 @@ import {
   streamLines,
 } from '../../dht/index.js';
 import { fromErrorDocument, messageOf, TilewrightError } from '../../errors.js';
-import type { GridName } from '../../grid/index.js';
 import { decodeTiles, type LogLevel } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { IngestOptions } from '../ingest-options.js';
+import type { ScenePlan } from '../plan/index.js';
 import type { CellOwners, MadePart, WantedPart } from '../remote/index.js';
+import { assignSlots } from './assign-slots.js';
 import {
   checkScenePartEvent,
   SCENE_PART_PATH,
@@ -32,6 +33,15 @@ export interface ScenePartCluster {
   peers: PeerClient;
 }
 
+/** A scene that several nodes can read. */
+export interface PartedScene {
+  source: ScenePartSource;
+  /** In messages. */
+  name: string;
+  /** Returns the bytes of the blocks that cells need, by block. */
+  blocksOf(plan: ScenePlan, cells: string[]): Map<string, number>;
+}
+
 /** The nodes that make parts of the scenes of one job. Invariant: a node that failed gets no part for AVOID_MS. */
 export class ScenePartClient {
   private readonly avoidedUntil = new Map<string, number>();
@@ -43,11 +53,11 @@ export class ScenePartClient {
     private readonly options: IngestOptions,
   ) {}
 
-  /** Returns the owners of the cells of a scene. `name`: the scene in messages. */
-  ownersFor(source: ScenePartSource, name: string): CellOwners {
+  /** Returns the owners of the cells of a scene. */
+  ownersFor(scene: PartedScene): CellOwners {
     return {
-      divide: (grid, cells) => this.divide(grid, cells),
-      make: (node, wanted, onShare, signal) => this.make(node, { source, name, wanted }, onShare, signal),
+      divide: (plan, cells) => this.divide(plan, cells, scene),
+      make: (node, wanted, onShare, signal) => this.make(node, { ...scene, wanted }, onShare, signal),
     };
   }
 
@@ -57,27 +67,40 @@ export class ScenePartClient {
     if (nodes.length > 0) this.job.log('info', `read by other nodes: ${nodes.join(', ')}`);
   }
 
-  private divide(grid: GridName, cells: string[]): ReturnType<CellOwners['divide']> {
+  private divide(
+    plan: ScenePlan,
+    cells: string[],
+    { blocksOf }: PartedScene,
+  ): ReturnType<CellOwners['divide']> {
     const { self, nodes, placement, prefixLengths } = this.nodes.cluster;
     const now = performance.now();
     const isAble = (node: string) =>
       node === self || (nodes.some(({ id }) => id === node) && now >= (this.avoidedUntil.get(node) ?? 0));
     const slotOfCell = cellSlotLookup(prefixLengths);
-    const own: string[] = [];
-    const others = new Map<string, string[]>();
+    const cellsOf = new Map<number, string[]>();
     for (const geocode of cells) {
-      const owners = readableOwners(placement.slots[slotOfCell({ grid, geocode })]!);
-      const node = owners.find((owner) => isAble(owner.node))?.node ?? self;
-      if (node === self) own.push(geocode);
-      else if (others.has(node)) others.get(node)!.push(geocode);
-      else others.set(node, [geocode]);
+      const slot = slotOfCell({ grid: plan.grid.name, geocode });
+      cellsOf.set(slot, [...(cellsOf.get(slot) ?? []), geocode]);
     }
+    const slots = [...cellsOf].map(([slot, own]) => {
+      const able = readableOwners(placement.slots[slot]!)
+        .map(({ node }) => node)
+        .filter(isAble);
+      const nodes = able.length > 0 ? able : [self];
+      return { own, nodes, blocks: blocksOf(plan, own), cells: own.length };
+    });
+    const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
+    const others = new Map<string, string[]>();
+    for (const [i, node] of assignSlots(slots, (id) => weights.get(id) ?? 1).entries())
+      others.set(node, [...(others.get(node) ?? []), ...slots[i]!.own]);
+    const own = others.get(self) ?? [];
+    others.delete(self);
     return { own, others };
   }
 
   private async make(
     node: string,
-    { source, name, wanted }: { source: ScenePartSource; name: string; wanted: WantedPart },
+    { source, name, wanted }: PartedScene & { wanted: WantedPart },
     onShare: (share: number) => void,
     signal: AbortSignal,
   ): Promise<MadePart | undefined> {
