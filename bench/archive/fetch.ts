@@ -38,7 +38,7 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
   const { signal } = new AbortController();
   // As the worker pool does in a job: each request listens.
   setMaxListeners(0, signal);
-  const job = { signal, message: () => undefined, log: () => undefined };
+  const job = { id: 'bench', signal, message: () => undefined, log: () => undefined };
   const policy = { hosts: [host], anyPublic: false };
   const remote = await RemoteScenes.open({ policy }, node.storage, source, options, job);
   try {
@@ -74,7 +74,7 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
       neededBytes: needed.reduce((sum, bytes) => sum + bytes, 0),
     };
   } finally {
-    remote.close();
+    await remote.close();
     await node.close();
     rmSync(data, { recursive: true });
   }

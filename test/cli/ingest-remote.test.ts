@@ -65,8 +65,10 @@ test('a killed ingest continues with the scenes that are not stored', async (t) 
 
 /** Waits until only one scene is in progress: the folder of a scene is removed when it is stored. */
 async function onlyOneOpen(data: string, isRunning: () => boolean): Promise<void> {
-  const open = async () =>
-    (await readdir(join(data, 'scratch'))).filter((name) => name.startsWith('remote-'));
+  const open = async () => {
+    const [job] = await readdir(join(data, 'scratch'));
+    return (await readdir(join(data, 'scratch', job!))).filter((name) => name.startsWith('remote-'));
+  };
   while (isRunning() && (await open()).length > 1) await sleep(50);
 }
 

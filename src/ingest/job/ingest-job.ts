@@ -139,7 +139,7 @@ export class IngestJob {
     const concurrency = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
     const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, ingestScenes));
     for (const scratch of this.unpacked) await this.remove(scratch);
-    this.remote?.close();
+    await this.remote?.close();
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
     this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
@@ -341,6 +341,7 @@ export class IngestJob {
 
   private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
+    if (this.remote?.keeps(scratch.folder)) return;
     await rm(scratch.folder, { recursive: true, force: true });
   }
 

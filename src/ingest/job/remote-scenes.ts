@@ -1,8 +1,10 @@
 /** The scenes that a job ingests from hosts on the internet: those of a STAC catalog, and single files. */
-import { rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { messageOf } from '../../errors.js';
 import { gridByName } from '../../grid/index.js';
-import type { JobContext } from '../../jobs/index.js';
+import { type JobContext, jobInterrupted } from '../../jobs/index.js';
 import { parseDatetime } from '../../query/index.js';
 import {
   badStacDocument,
@@ -33,6 +35,7 @@ import {
   fetchRanges,
   itemDigest,
   planFetch,
+  WholeFiles,
   withFetchedBlocks,
 } from '../remote/index.js';
 import type { SceneResult } from './ingest-scene.js';
@@ -55,8 +58,9 @@ export function checkStacSource({ url, datetime }: StacSource, hosts: HostPolicy
 
 /** A scene whose files are open. */
 export interface OpenScene extends FetchedFiles {
-  /** Scratch folder of the files, which the caller removes. */
+  /** Scratch folder of the files, which the caller removes, unless `keeps` returns true for it. */
   folder: string;
+  whole: WholeFiles;
   name: string;
   /** Address of the Item or file, without secrets; undefined for an Item that names none. */
   via: string | undefined;
@@ -72,15 +76,21 @@ export interface RemoteInput {
   open(): Promise<OpenScene | SceneResult>;
 }
 
+type Job = Pick<JobContext, 'id' | 'signal' | 'message' | 'log'>;
+
+/** The folders of the scenes are in the scratch folder of the job, by names that a resumed job uses again. */
 export class RemoteScenes {
   private readonly licences: CollectionLicences;
+  private readonly folders = new Set<string>();
 
   private constructor(
     private readonly remote: RemoteClient,
     private readonly storage: Storage,
     private readonly source: StacSource | undefined,
     private readonly options: IngestOptions,
-    private readonly job: Pick<JobContext, 'signal' | 'message' | 'log'>,
+    private readonly job: Job,
+    /** Scratch folder of the job. */
+    private readonly folder: string,
   ) {
     this.licences = new CollectionLicences(remote.client, job.signal);
   }
@@ -91,13 +101,22 @@ export class RemoteScenes {
     storage: Storage,
     source: StacSource | undefined,
     options: IngestOptions,
-    job: Pick<JobContext, 'signal' | 'message' | 'log'>,
+    job: Job,
   ): Promise<RemoteScenes> {
-    return new RemoteScenes(await openRemoteClient(access, source?.url), storage, source, options, job);
+    const remote = await openRemoteClient(access, source?.url);
+    const folder = await storage.scratch.makeForJob(job.id);
+    return new RemoteScenes(remote, storage, source, options, job, folder);
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.remote.client.close();
+    // It contains the scenes of an interrupted job. The end of the job removes it with them.
+    await rmdir(this.folder).catch(() => undefined);
+  }
+
+  /** True if a folder of a scene stays for the job when it is resumed. If it is not, its end removes the folder. */
+  keeps(folder: string): boolean {
+    return this.folders.has(folder) && jobInterrupted.is(this.job.signal.reason);
   }
 
   /**
@@ -178,7 +197,8 @@ export class RemoteScenes {
     const digest = itemDigest(item, options, source?.assets);
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
     const via = item.self !== undefined && isRemoteAddress(item.self) ? withoutSecrets(item.self) : undefined;
-    return this.open({ name: item.id, via, digest }, (context, folder) =>
+    const identity = JSON.stringify([item.url, item.collection, item.id]);
+    return this.open({ name: item.id, via, digest }, identity, (context, folder) =>
       fetchItem(context, item, folder, choice, licence),
     );
   }
@@ -186,28 +206,42 @@ export class RemoteScenes {
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
   private openFile(url: string): Promise<OpenScene> {
     const via = withoutSecrets(url);
-    return this.open({ name: via, via, digest: undefined }, (context, folder) =>
+    return this.open({ name: via, via, digest: undefined }, withoutSignature(url), (context, folder) =>
       fetchFile(context, url, folder),
     );
   }
 
   private async open(
     facts: Pick<OpenScene, 'name' | 'via' | 'digest'>,
+    identity: string,
     fetch: (context: CopyContext, folder: string) => Promise<FetchedFiles>,
   ): Promise<OpenScene> {
     const { storage, job } = this;
     job.message(`opening ${facts.name}`);
-    const folder = await storage.scratch.make('remote');
+    const folder = this.folderOf(identity);
+    const whole = await WholeFiles.open(folder);
     const context = {
+      whole,
       client: this.remote.client,
       checkSpace: (bytes: number) => storage.reserve.check(bytes),
       signal: job.signal,
     };
     try {
-      return { ...facts, folder, ...(await fetch(context, folder)) };
+      return { ...facts, folder, whole, ...(await fetch(context, folder)) };
     } catch (error) {
-      await rm(folder, { recursive: true, force: true });
+      if (!this.keeps(folder)) await rm(folder, { recursive: true, force: true });
       throw error;
+    }
+  }
+
+  /** A new folder for each scene: inputs can name a file twice. */
+  private folderOf(identity: string): string {
+    const name = createHash('sha256').update(identity).digest('hex').slice(0, 32);
+    for (let i = 0; ; i++) {
+      const folder = join(this.folder, `remote-${name}-${i}`);
+      if (this.folders.has(folder)) continue;
+      this.folders.add(folder);
+      return folder;
     }
   }
 
@@ -225,7 +259,7 @@ export class RemoteScenes {
    * TW_STORAGE_DISK_LOW and TW_REMOTE_...
    */
   async fetch(
-    { name, files }: OpenScene,
+    { name, files, whole }: OpenScene,
     plan: ScenePlan,
     cells: string[],
     onShare: (share: number) => void,
@@ -238,13 +272,14 @@ export class RemoteScenes {
     await fetchRanges(
       parts,
       files,
+      whole,
       (more) => {
         bytes += more;
         const perSecond = (1000 * bytes) / Math.max(1, performance.now() - started);
         this.job.message(
           `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
         );
-        // Bytes of a repeated request count twice.
+        // A repeated request can send a byte twice.
         onShare(Math.min(1, bytes / parts.bytes));
       },
       this.job.signal,

@@ -11,3 +11,4 @@ export { itemDigest } from './item-digest.js';
 export type { CopyContext } from './open-remote-copy.js';
 export type { RemoteSource } from './remote-source.js';
 export { selectItems } from './select-items.js';
+export { WholeFiles } from './whole-files.js';

@@ -58,8 +58,10 @@ export interface RemoteRequest {
 
 /** Takes a long answer piece by piece. */
 export interface BodySink {
-  /** Called before the first byte of each attempt. An error ends the request. */
-  start(head: Omit<RemoteResponse, 'body'>): Promise<void> | void;
+  /** Headers of the next attempt, so that it can request only the bytes that are missing. */
+  headers?(): Record<string, string>;
+  /** Called before the first byte of each attempt. An error ends the request; false ends it without the bytes. */
+  start(head: Omit<RemoteResponse, 'body'>): Promise<boolean> | boolean;
   write(chunk: Buffer): Promise<void>;
 }
 
@@ -142,7 +144,10 @@ export class HttpClient {
         const host = this.hostOf(url);
         const response = await host.permits.run(async () => {
           await pauseUntil(host.pausedUntil, signal);
-          const own = { ...request.headers, ...this.cookies.headersFor(url), ...authorized.headers };
+          const own = {
+            ...{ ...request.headers, ...request.sink?.headers?.() },
+            ...{ ...this.cookies.headersFor(url), ...authorized.headers },
+          };
           const isAuthorized =
             authorized.url !== address ||
             Object.keys(own).some((name) => /^(authorization|cookie)$/i.test(name));
@@ -246,7 +251,10 @@ async function readBody(
   const chunks: Buffer[] = [];
   const into = status === 200 || status === 206 ? sink : undefined;
   try {
-    await into?.start({ status, headers });
+    if ((await into?.start({ status, headers })) === false) {
+      answer.destroy();
+      return Buffer.alloc(0);
+    }
   } catch (error) {
     answer.destroy();
     throw error;
