@@ -46,7 +46,7 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
     const fetched = await spend(async () => {
       const search = await spend(() => remote.search(() => undefined));
       searchSeconds = search.wallSeconds;
-      const opened = await remote.openItem(search.value[0]!);
+      const opened = await remote.openItem(await search.value[0]!.read());
       const [scene] = await describeScenes(opened.input, {});
       const plan = await planSceneTiles(node.storage, scene!, options);
       const cells = coverScene(plan.scene, plan.grid, PRECISION, bbox);

@@ -95,6 +95,8 @@ test('flags that do not fit together are refused', async (t) => {
     [['ingest', 'x.tif', '--max-cloud', '20', '--data', data], /--max-cloud needs --from-stac/],
     [['ingest', 'x.tif', '--bands', 'red,nir', '--data', data], /needs numbers/],
     [[...stac, '--max-cloud', '120'], /percentage/],
+    [[...stac, '--yes', '--limit', '5'], /cannot be used with/],
+    [['ingest', 'x.tif', '--yes', '--data', data], /--yes needs --from-stac/],
     [[...stac, '--bbox', '1,2,3'], /has 3 numbers/],
   ];
   for (const [words, expected] of cases) {

@@ -88,7 +88,7 @@ async function stopsAndResumes(
   const { jobID } = (await started.json()) as { jobID: string };
   const job = join(data, 'scratch', jobID);
   await until('red is kept', async () => {
-    const [scene] = await readdir(job);
+    const scene = (await readdir(job)).find((name) => name.startsWith('remote-'));
     return (await readdir(join(job, scene!, 'whole'))).length === 1;
   });
   await ended(server.process, signal);

@@ -35,6 +35,8 @@ import {
   fetchRanges,
   itemDigest,
   planFetch,
+  type StoredItem,
+  StoredItems,
   WholeFiles,
   withFetchedBlocks,
 } from '../remote/index.js';
@@ -82,6 +84,7 @@ type Job = Pick<JobContext, 'id' | 'signal' | 'message' | 'log'>;
 export class RemoteScenes {
   private readonly licences: CollectionLicences;
   private readonly folders = new Set<string>();
+  private items: StoredItems | undefined;
 
   private constructor(
     private readonly remote: RemoteClient,
@@ -110,6 +113,7 @@ export class RemoteScenes {
 
   async close(): Promise<void> {
     this.remote.client.close();
+    await this.items?.remove();
     // It contains the scenes of an interrupted job. The end of the job removes it with them.
     await rmdir(this.folder).catch(() => undefined);
   }
@@ -139,28 +143,31 @@ export class RemoteScenes {
         open: () => this.openFile(path),
       })),
       ...items.map((item) => ({
-        path: itemLabel(item),
-        open: async () => (await this.unchanged(item)) ?? this.openItem(item),
+        path: item.label,
+        open: async () => this.openStored(item),
       })),
     ];
   }
 
+  private async openStored(stored: StoredItem): Promise<OpenScene | SceneResult> {
+    const item = await stored.read();
+    return (await this.unchanged(item)) ?? this.openItem(item);
+  }
+
   /** Returns the Items of the search; none without one. */
-  async search(onFailure: (url: string, error: unknown) => void): Promise<RemoteItem[]> {
+  async search(onFailure: (url: string, error: unknown) => void): Promise<StoredItem[]> {
     if (!this.source) return [];
     const { url, items = [], assets: _, ...query } = this.source;
     const { bbox } = this.options;
     const where = url === undefined ? plural(items.length, 'Item') : withoutSecrets(url);
     this.job.message(`searching ${where}`);
-    const found = await findItems(
-      this.remote.client,
-      url ?? items,
-      { ...query, bbox },
-      {
-        signal: this.job.signal,
-        onFailure,
-      },
+    this.items = await StoredItems.create(join(this.folder, 'items'), (bytes) =>
+      this.storage.reserve.check(bytes),
     );
+    const keep = (item: RemoteItem) => this.items!.add(item, itemLabel(item));
+    const { signal } = this.job;
+    const conditioned = { ...query, bbox };
+    const found = await findItems(this.remote.client, url ?? items, conditioned, { signal, onFailure, keep });
     const conditions = JSON.stringify({ ...query, bbox });
     this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);
     if (found.length === 0) this.job.log('warning', 'no Item matches the search');

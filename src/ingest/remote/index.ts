@@ -11,4 +11,5 @@ export { itemDigest } from './item-digest.js';
 export type { CopyContext } from './open-remote-copy.js';
 export type { RemoteSource } from './remote-source.js';
 export { selectItems } from './select-items.js';
+export { type StoredItem, StoredItems } from './stored-items.js';
 export { WholeFiles } from './whole-files.js';
