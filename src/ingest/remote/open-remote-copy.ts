@@ -109,12 +109,16 @@ function headerReader(file: RemoteFile, copy: FileHandle) {
   let bytes = 0;
   const find = (from: number, length: number) =>
     known.find(({ offset, data }) => from >= offset && from + length <= offset + data.length);
+  const checkPart = (position: number, length: number) => {
+    if (!find(position, length) && bytes + length > MAX_HEADER_BYTES)
+      throw remoteTooLarge(withoutSecrets(file.url), MAX_HEADER_BYTES);
+  };
   return {
+    checkPart,
     async read(into: Uint8Array, at: number, length: number, position: number) {
+      checkPart(position, length);
       let part = find(position, length);
       if (!part) {
-        if (bytes + length > MAX_HEADER_BYTES)
-          throw remoteTooLarge(withoutSecrets(file.url), MAX_HEADER_BYTES);
         part = await file.readAhead({ offset: position, bytes: length });
         bytes += part.data.length;
         known.push(part);
