@@ -30,6 +30,14 @@ export const remoteUnreachable = defineError(
   (url: string, cause: unknown) => `${url} cannot be fetched: ${messageOf(cause)}`,
 );
 
+export const hostDown = defineError(
+  'TW_REMOTE_HOST_DOWN',
+  502,
+  'A host has not answered several requests in a row, so the job sends it no request for a minute. Run the job again when the host answers; scenes that are stored are skipped.',
+  (url: string, host: string, failures: number, seconds: number) =>
+    `${url} is not requested, because ${failures} requests to ${host} in a row had no answer; the job sends none for ${seconds} s, so run it again when the host answers`,
+);
+
 export const remoteRefused = defineError(
   'TW_REMOTE_REFUSED',
   502,

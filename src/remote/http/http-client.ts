@@ -14,6 +14,7 @@ import { Semaphore } from '../../async/index.js';
 import { TilewrightError } from '../../errors.js';
 import { version } from '../../version.js';
 import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
+import { HostBreaker } from './host-breaker.js';
 import { checkUrl, type HostPolicy, publicLookup, withoutSecrets } from './host-policy.js';
 import { NO_CREDENTIALS, type RequestCredentials } from './request-credentials.js';
 import {
@@ -72,6 +73,7 @@ export interface RemoteResponse {
 }
 
 interface HostState {
+  breaker: HostBreaker;
   permits: Semaphore;
   /** Time before which no request is sent, because the host has asked for a pause; ms of `performance.now`. */
   pausedUntil: number;
@@ -137,13 +139,16 @@ export class HttpClient {
     let isRenewed = false;
     for (let attempt = 0; ; attempt++) {
       let delay = retryDelayMs(attempt, Math.random());
+      let host: HostState | undefined;
       if (this.isClosed) throw remoteUnreachable(withoutSecrets(address), new Error('the job has ended'));
       try {
         const authorized = await this.credentials.authorize(address, method, signal);
         const { url, isNamed } = checkUrl(authorized.url, this.policy);
-        const host = this.hostOf(url);
-        const response = await host.permits.run(async () => {
-          await pauseUntil(host.pausedUntil, signal);
+        const state = this.hostOf(url);
+        host = state;
+        const response = await state.permits.run(async () => {
+          state.breaker.check(withoutSecrets(address), url.host);
+          await pauseUntil(state.pausedUntil, signal);
           const own = {
             ...{ ...request.headers, ...request.sink?.headers?.() },
             ...{ ...this.cookies.headersFor(url), ...authorized.headers },
@@ -153,6 +158,7 @@ export class HttpClient {
             Object.keys(own).some((name) => /^(authorization|cookie)$/i.test(name));
           return { url, isAuthorized, ...(await this.send(url, isNamed, { ...request, headers: own })) };
         }, signal);
+        host.breaker.answered();
         const { status, headers } = response;
         if (!isRenewed && this.credentials.renew(address, response)) {
           isRenewed = true;
@@ -166,7 +172,9 @@ export class HttpClient {
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof TilewrightError) throw error;
-        if (!isTransientError(error) || attempt + 1 >= MAX_ATTEMPTS)
+        const isLast = attempt + 1 >= MAX_ATTEMPTS;
+        if (isTransientError(error) && isLast) host?.breaker.failed();
+        if (!isTransientError(error) || isLast)
           throw remoteUnreachable.because(error, withoutSecrets(address), error);
       }
       await sleep(delay, undefined, { signal });
@@ -174,7 +182,11 @@ export class HttpClient {
   }
 
   private hostOf({ host }: URL): HostState {
-    const known = this.hosts.get(host) ?? { permits: new Semaphore(MAX_REQUESTS_PER_HOST), pausedUntil: 0 };
+    const known = this.hosts.get(host) ?? {
+      breaker: new HostBreaker(),
+      permits: new Semaphore(MAX_REQUESTS_PER_HOST),
+      pausedUntil: 0,
+    };
     this.hosts.set(host, known);
     return known;
   }
