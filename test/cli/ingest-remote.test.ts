@@ -72,6 +72,64 @@ async function onlyOneOpen(data: string, isRunning: () => boolean): Promise<void
   while (isRunning() && (await open()).length > 1) await sleep(50);
 }
 
+const REGION = ['--bbox', '15.06,47.75,15.12,47.8', '--precision', '5'];
+
+test('an address that is not what the command expects is answered with the right one', async (t) => {
+  const { api, server } = await remoteCatalog(t);
+  const data = join(await tempFolder(t), 'data');
+  const flags = ['--allow-host', server.host, '--data', data, ...REGION];
+  const named = await tilewright('ingest', api, ...flags);
+  assert.equal(named.code, 1);
+  assert.ok(named.stderr.includes(`use --from-stac ${api} [TW_INGEST_CATALOG]`), named.stderr);
+  const wrong = await tilewright('ingest', '--from-stac', `${api}/serach`, ...flags);
+  assert.equal(wrong.code, 1);
+  assert.match(
+    wrong.stderr,
+    /serach .*answered 404; name the address of the landing page.*TW_STAC_BAD_DOCUMENT/,
+  );
+});
+
+test('the summary says which scenes are unchanged', async (t) => {
+  const { api, server, items } = await remoteCatalog(t, { ids: ['a', 'b'] });
+  const second = items.pop()!;
+  const data = join(await tempFolder(t), 'data');
+  const summary = async () => {
+    const { code, stdout, stderr } = await tilewright(
+      ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, '--bands', 'red'],
+      ...REGION,
+    );
+    assert.equal(code, 0, stderr);
+    return stdout.trim().split('\n').at(-1)!;
+  };
+  assert.match(await summary(), /^6 tiles of 1 scene in \S+data, [\d.]+ s$/);
+  assert.match(await summary(), /^6 tiles of 1 scene in \S+data, unchanged, /);
+  items.push(second);
+  assert.match(await summary(), /^12 tiles of 2 scenes in \S+data, 1 scene unchanged, /);
+});
+
+test('Ctrl-C says how to continue, and leaves no files', async (t) => {
+  const { api, server } = await remoteCatalog(t);
+  const data = join(await tempFolder(t), 'data');
+  const reached = new Promise<void>((resolve) => {
+    server.fault = ({ url = '' }) => {
+      if (!url.endsWith('nir.tif')) return false;
+      resolve();
+      return true;
+    };
+  });
+  const child = start([
+    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, ...REGION],
+  ]);
+  const end = finished(child);
+  await reached;
+  child.kill('SIGINT');
+  const { signal, stderr } = await end;
+  // A shell shows the signal as exit code 130.
+  assert.equal(signal, 'SIGINT');
+  assert.match(stderr, /run the command again to complete it/);
+  assert.deepEqual(await readdir(join(data, 'scratch')), []);
+});
+
 test('a dry run prints what would be read', async (t) => {
   const { api, server } = await remoteCatalog(t);
   const data = join(await tempFolder(t), 'data');

@@ -54,6 +54,27 @@ test('a server that does not count its Items is stopped at the limit', async (t)
   assert.equal(server.requests.length, 12);
 });
 
+test('Items that come twice are counted', async (t) => {
+  const { client } = await searched(t, 1, 1);
+  const item = (id: string, updated: string) => ({ type: 'Feature', id, properties: { updated }, links: [] });
+  const items = [
+    item('a', '2024-01-01'),
+    item('b', '2024-01-01'),
+    item('a', '2024-02-01'),
+    item('a', '2023-01-01'),
+  ];
+  const counts: number[] = [];
+  const found = await findItems(client, items, {}, { onDuplicates: (count) => counts.push(count) });
+  assert.deepEqual(
+    found.map(({ id, document }) => [id, (document.properties as { updated: string }).updated]),
+    [
+      ['a', '2024-02-01'],
+      ['b', '2024-01-01'],
+    ],
+  );
+  assert.deepEqual(counts, [2]);
+});
+
 test('even all Items have a limit', async (t) => {
   const { api, client } = await searched(t, 300, 100_001);
   await assert.rejects(

@@ -166,8 +166,18 @@ export class RemoteScenes {
     );
     const keep = (item: RemoteItem) => this.items!.add(item, itemLabel(item));
     const { signal } = this.job;
+    const onDuplicates = (count: number) =>
+      this.job.log(
+        'info',
+        `${plural(count, 'Item')} left out, because others have the same collection and id`,
+      );
     const conditioned = { ...query, bbox };
-    const found = await findItems(this.remote.client, url ?? items, conditioned, { signal, onFailure, keep });
+    const found = await findItems(this.remote.client, url ?? items, conditioned, {
+      signal,
+      onFailure,
+      keep,
+      onDuplicates,
+    });
     const conditions = JSON.stringify({ ...query, bbox });
     this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);
     if (found.length === 0) this.job.log('warning', 'no Item matches the search');

@@ -26,12 +26,18 @@ const MAX_ITEMS = 100_000;
 /** Bytes of all documents of a search. A page of 100 Items of Sentinel-2 has 3 MB. */
 const MAX_SEARCH_BYTES = 5e9;
 
+const NOT_FOUND = 404;
+const NAME_LANDING_PAGE =
+  'name the address of the landing page of the catalog, not of its search, or of an Item';
+
 export interface FindOptions<T> {
   signal?: AbortSignal;
   /** Gets documents that cannot be used; without it, they fail the search. */
   onFailure?: (url: string, error: unknown) => void;
   /** Stores an Item; by default it stays in memory. */
   keep?: (item: RemoteItem) => Promise<T>;
+  /** Gets the number of Items that were left out because another one has the same collection and id. */
+  onDuplicates?: (count: number) => void;
 }
 
 /**
@@ -44,11 +50,12 @@ export async function findItems<T = RemoteItem>(
   client: HttpClient,
   source: string | readonly JsonObject[],
   query: StacQuery,
-  { signal, onFailure = rethrow, keep = async (item) => item as T }: FindOptions<T> = {},
+  { signal, onFailure = rethrow, keep = async (item) => item as T, onDuplicates }: FindOptions<T> = {},
 ): Promise<T[]> {
   const matches = itemMatcher(query);
   const { limit, all = false } = query;
   const most = limit ?? (all ? MAX_ITEMS : MAX_ITEMS_WITHOUT_LIMIT);
+  let duplicates = 0;
   const found = new Map<string, { updated: number; kept: T }>();
   const pages =
     typeof source === 'string'
@@ -61,11 +68,13 @@ export async function findItems<T = RemoteItem>(
       const key = JSON.stringify([item.collection, item.id]);
       const other = found.get(key);
       const updated = updatedAt(item);
+      if (other) duplicates++;
       if (!other || updated > other.updated) found.set(key, { updated, kept: await keep(item) });
     }
     if (limit !== undefined && found.size >= limit) break;
     if (limit === undefined && found.size > most) throw tooManyItems(undefined, most, all);
   }
+  if (duplicates > 0) onDuplicates?.(duplicates);
   return [...found.values()].slice(0, limit).map(({ kept }) => kept);
 }
 
@@ -88,22 +97,23 @@ function limitedClient(client: HttpClient, url: string): Requester {
 
 async function* pagesOf(reader: StacReader, url: string, query: StacQuery): AsyncGenerator<ItemPage> {
   const { client, signal } = reader;
-  const document = await readDocument(client, url, { signal });
-  const hasSearch = document && linksOf(document, url).some(({ rel }) => rel === 'search');
-  if (query.filter !== undefined && !(document?.type === 'Catalog' && hasSearch))
+  const document = await readDocument(client, url, { signal, absent: [NOT_FOUND] });
+  if (!document) throw badStacDocument(withoutSecrets(url), `the host answered 404; ${NAME_LANDING_PAGE}`);
+  const hasSearch = linksOf(document, url).some(({ rel }) => rel === 'search');
+  if (query.filter !== undefined && !(document.type === 'Catalog' && hasSearch))
     throw filterNotSupported(withoutSecrets(url));
-  if (document?.type === 'Feature') yield { items: [itemOf(document, url)] };
-  else if (document?.type === 'FeatureCollection') yield* itemCollection(reader, document, url);
-  else if (document?.type === 'Catalog' && hasSearch) yield* searchApi(reader, { document, url }, query);
-  else if (document?.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
+  if (document.type === 'Feature') yield { items: [itemOf(document, url)] };
+  else if (document.type === 'FeatureCollection') yield* itemCollection(reader, document, url);
+  else if (document.type === 'Catalog' && hasSearch) yield* searchApi(reader, { document, url }, query);
+  else if (document.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
     yield* collectionItems(reader, { document, url }, query);
-  else if (document?.type === 'Catalog' || document?.type === 'Collection')
+  else if (document.type === 'Catalog' || document.type === 'Collection')
     for await (const item of walkCatalog(reader, { document, url }, wantsCollection(query)))
       yield { items: [item] };
   else
     throw badStacDocument(
       withoutSecrets(url),
-      `its type is ${JSON.stringify(document?.type ?? null)}, not Feature, FeatureCollection, Catalog or Collection`,
+      `its type is ${JSON.stringify(document.type ?? null)}, not Feature, FeatureCollection, Catalog or Collection; ${NAME_LANDING_PAGE}`,
     );
 }
 
