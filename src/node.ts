@@ -243,9 +243,8 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
   const own = new FolderCoordination(storage.dir);
   closes.unshift(() => own.close());
-  closes.unshift(() => {
-    ingest.parts.close();
-    return jobs.close();
+  closes.unshift(async () => {
+    await Promise.all([ingest.parts.close(), jobs.close()]);
   });
   signal?.throwIfAborted();
   const { id } = storage.folder.node;

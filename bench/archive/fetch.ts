@@ -40,13 +40,20 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
   setMaxListeners(0, signal);
   const job = { signal, message: () => undefined, log: () => undefined };
   const policy = { hosts: [host], anyPublic: false };
-  const remote = await RemoteScenes.open({ policy }, node.storage, source, options, job);
+  const remote = await RemoteScenes.open(
+    { policy },
+    node.storage,
+    source,
+    options,
+    job,
+    join(data, 'scratch'),
+  );
   try {
     let searchSeconds = 0;
     const fetched = await spend(async () => {
       const search = await spend(() => remote.search(() => undefined));
       searchSeconds = search.wallSeconds;
-      const opened = await remote.openItem(search.value[0]!);
+      const opened = await remote.openItem(await search.value[0]!.read());
       const [scene] = await describeScenes(opened.input, {});
       const plan = await planSceneTiles(node.storage, scene!, options);
       const cells = coverScene(plan.scene, plan.grid, PRECISION, bbox);
@@ -74,7 +81,7 @@ async function fetchRegion(api: string, host: string, bbox: Bbox): Promise<OwnFe
       neededBytes: needed.reduce((sum, bytes) => sum + bytes, 0),
     };
   } finally {
-    remote.close();
+    await remote.close();
     await node.close();
     rmSync(data, { recursive: true });
   }

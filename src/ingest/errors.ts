@@ -8,6 +8,14 @@ export const notRecognised = defineError(
     `${path}: ${reason}. Give a raster file, an archive, or the folder of a product as it was delivered.`,
 );
 
+export const catalogAsFile = defineError(
+  'TW_INGEST_CATALOG',
+  400,
+  'The address of a STAC API, catalog or Item was named as if it was a raster. Name it with `--from-stac` (`stac.url` over HTTP).',
+  (url: string) =>
+    `${url} is a JSON document and not a raster; for a STAC API, catalog or Item, use --from-stac ${url}`,
+);
+
 /** A reason for `notRecognised`. */
 export const NOTHING_THERE = 'this file or folder does not exist';
 

@@ -30,6 +30,14 @@ export const remoteUnreachable = defineError(
   (url: string, cause: unknown) => `${url} cannot be fetched: ${messageOf(cause)}`,
 );
 
+export const hostDown = defineError(
+  'TW_REMOTE_HOST_DOWN',
+  502,
+  'A host has not answered several requests in a row, so the job sends it no request for a minute. Run the job again when the host answers; scenes that are stored are skipped.',
+  (url: string, host: string, failures: number, seconds: number) =>
+    `${url} is not requested, because ${failures} requests to ${host} in a row had no answer; the job sends none for ${seconds} s, so run it again when the host answers`,
+);
+
 export const remoteRefused = defineError(
   'TW_REMOTE_REFUSED',
   502,
@@ -106,7 +114,11 @@ export const filterNotSupported = defineError(
 export const tooManyItems = defineError(
   'TW_STAC_TOO_MANY_ITEMS',
   422,
-  'More Items match than are ingested without being asked for. Narrow the search, or set the number with `--limit`.',
-  (matched: number | undefined, most: number) =>
-    `${matched === undefined ? `more than ${most}` : matched} Items match, and without a limit at most ${most} are ingested; narrow the search, or add --limit ${matched ?? 10 * most}`,
+  'More Items match than one run ingests without being asked for. Narrow the search, take its first Items with `--limit` (`stac.limit` over HTTP), or all with `--yes` (`stac.all`), which are 100,000 at most.',
+  (matched: number | undefined, most: number, isAll: boolean) => {
+    const count = `${matched ?? `more than ${most}`} Items match`;
+    return isAll
+      ? `${count}, and one run ingests at most ${most}; narrow the search by dates or --bbox`
+      : `${count}, and at most ${most} are ingested without --limit; narrow the search, add --limit N for the first ones, or --yes for all`;
+  },
 );

@@ -7,6 +7,9 @@ export { badStacDocument, noRanges, remoteTooLarge } from './errors.js';
 export {
   type ByteRange,
   checkUrl,
+  type DownloadTarget,
+  downloadFile,
+  type FileVersion,
   type HostPolicy,
   HttpClient,
   mergeRanges,

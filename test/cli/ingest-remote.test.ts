@@ -65,10 +65,70 @@ test('a killed ingest continues with the scenes that are not stored', async (t) 
 
 /** Waits until only one scene is in progress: the folder of a scene is removed when it is stored. */
 async function onlyOneOpen(data: string, isRunning: () => boolean): Promise<void> {
-  const open = async () =>
-    (await readdir(join(data, 'scratch'))).filter((name) => name.startsWith('remote-'));
+  const open = async () => {
+    const [job] = await readdir(join(data, 'scratch'));
+    return (await readdir(join(data, 'scratch', job!))).filter((name) => name.startsWith('remote-'));
+  };
   while (isRunning() && (await open()).length > 1) await sleep(50);
 }
+
+const REGION = ['--bbox', '15.06,47.75,15.12,47.8', '--precision', '5'];
+
+test('an address that is not what the command expects is answered with the right one', async (t) => {
+  const { api, server } = await remoteCatalog(t);
+  const data = join(await tempFolder(t), 'data');
+  const flags = ['--allow-host', server.host, '--data', data, ...REGION];
+  const named = await tilewright('ingest', api, ...flags);
+  assert.equal(named.code, 1);
+  assert.ok(named.stderr.includes(`use --from-stac ${api} [TW_INGEST_CATALOG]`), named.stderr);
+  const wrong = await tilewright('ingest', '--from-stac', `${api}/serach`, ...flags);
+  assert.equal(wrong.code, 1);
+  assert.match(
+    wrong.stderr,
+    /serach .*answered 404; name the address of the landing page.*TW_STAC_BAD_DOCUMENT/,
+  );
+});
+
+test('the summary says which scenes are unchanged', async (t) => {
+  const { api, server, items } = await remoteCatalog(t, { ids: ['a', 'b'] });
+  const second = items.pop()!;
+  const data = join(await tempFolder(t), 'data');
+  const summary = async () => {
+    const { code, stdout, stderr } = await tilewright(
+      ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, '--bands', 'red'],
+      ...REGION,
+    );
+    assert.equal(code, 0, stderr);
+    return stdout.trim().split('\n').at(-1)!;
+  };
+  assert.match(await summary(), /^6 tiles of 1 scene in \S+data, [\d.]+ s$/);
+  assert.match(await summary(), /^6 tiles of 1 scene in \S+data, unchanged, /);
+  items.push(second);
+  assert.match(await summary(), /^12 tiles of 2 scenes in \S+data, 1 scene unchanged, /);
+});
+
+test('Ctrl-C says how to continue, and leaves no files', async (t) => {
+  const { api, server } = await remoteCatalog(t);
+  const data = join(await tempFolder(t), 'data');
+  const reached = new Promise<void>((resolve) => {
+    server.fault = ({ url = '' }) => {
+      if (!url.endsWith('nir.tif')) return false;
+      resolve();
+      return true;
+    };
+  });
+  const child = start([
+    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, ...REGION],
+  ]);
+  const end = finished(child);
+  await reached;
+  child.kill('SIGINT');
+  const { signal, stderr } = await end;
+  // A shell shows the signal as exit code 130.
+  assert.equal(signal, 'SIGINT');
+  assert.match(stderr, /run the command again to complete it/);
+  assert.deepEqual(await readdir(join(data, 'scratch')), []);
+});
 
 test('a dry run prints what would be read', async (t) => {
   const { api, server } = await remoteCatalog(t);
@@ -93,6 +153,8 @@ test('flags that do not fit together are refused', async (t) => {
     [['ingest', 'x.tif', '--max-cloud', '20', '--data', data], /--max-cloud needs --from-stac/],
     [['ingest', 'x.tif', '--bands', 'red,nir', '--data', data], /needs numbers/],
     [[...stac, '--max-cloud', '120'], /percentage/],
+    [[...stac, '--yes', '--limit', '5'], /cannot be used with/],
+    [['ingest', 'x.tif', '--yes', '--data', data], /--yes needs --from-stac/],
     [[...stac, '--bbox', '1,2,3'], /has 3 numbers/],
   ];
   for (const [words, expected] of cases) {

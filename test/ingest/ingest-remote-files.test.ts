@@ -324,6 +324,18 @@ test('an Item without a time fails alone, by its id', async (t) => {
   assert.equal(scenes.length, 1);
 });
 
+test('an unknown member of a search is refused with the known ones', async (t) => {
+  const { node, api } = await setUp(t);
+  const response = await node.server.inject({
+    method: 'POST',
+    url: '/ingest',
+    headers: { authorization: `Bearer ${node.ownerSecret}` },
+    payload: { stac: { url: api, collection: 'c' } },
+  });
+  assert.equal(response.statusCode, 400);
+  assert.match(response.json().detail, /stac has no member "collection"; it has url, items, collections, /);
+});
+
 test('an address with a password is refused before a job stores it', async (t) => {
   const { node, server } = await setUp(t);
   const response = await node.server.inject({

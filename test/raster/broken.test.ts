@@ -90,6 +90,26 @@ test('a TIFF truncated at any byte is refused, with the reason', async (t) => {
   }
 });
 
+test('a field of small numbers takes no multiple of its bytes in memory', async (t) => {
+  const path = join(temporaryFolder(t), 'scene.tif');
+  const bytes = Buffer.alloc(26);
+  bytes.write('49492a0008000000', 'hex');
+  // One field: 60 million widths, each in a byte.
+  for (const [offset, value] of [
+    [8, 1],
+    [10, 256],
+    [12, 1],
+  ] as const)
+    bytes.writeUInt16LE(value, offset);
+  bytes.writeUInt32LE(60e6, 14);
+  bytes.writeUInt32LE(26, 18);
+  writeFileSync(path, bytes);
+  truncateSync(path, 61e6);
+  const { code, message } = await refusal(path);
+  assert.equal(code, 'TW_RASTER_CORRUPT');
+  assert.match(message, /tag 256 has 60000000 numbers/);
+});
+
 test('a block that changed on disk is named', async (t) => {
   const path = join(temporaryFolder(t), 'a.tif');
   const bytes = encodeCog(image('uint16', 100, 100));

@@ -4,7 +4,7 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parseRetryAfter, retryDelayMs } from '../../src/remote/http/retry-policy.js';
-import { HttpClient, mergeRanges, RemoteFile } from '../../src/remote/index.js';
+import { downloadFile, HttpClient, mergeRanges, RemoteFile } from '../../src/remote/index.js';
 import { randomStream } from '../../src/utils/random.js';
 import { rangeServer } from '../support/range-server.js';
 import { tempFolder } from '../support/temp.js';
@@ -129,6 +129,107 @@ test('a file that is replaced while it is read is refused', async (t) => {
     return false;
   };
   await assert.rejects(readAll(file, [{ offset: 100_000, bytes: 10 }]), isRejectedWith('TW_REMOTE_CHANGED'));
+});
+
+test('a part whose connection breaks is continued, not repeated', async (t) => {
+  const { server, client, bytes, url } = await served(t);
+  const file = await RemoteFile.open(client, url);
+  server.requests.length = 0;
+  let cuts = 0;
+  server.fault = (_, response, { range }) => {
+    if (cuts === 2) return false;
+    const [from, to] = /(\d+)-(\d+)/.exec(range!)!.slice(1).map(Number) as [number, number];
+    response.writeHead(206, {
+      ...{ 'content-range': `bytes ${from}-${to}/${SIZE}`, 'content-length': to - from + 1 },
+      etag: file.version,
+    });
+    // The second connection breaks after its last byte, at the end of the part.
+    const end = cuts++ === 0 ? from + 50_000 : to;
+    response.write(bytes.subarray(from, end), () => response.destroy());
+    return true;
+  };
+  const parts = await readAll(file, [{ offset: 100_000, bytes: 150_000 }]);
+  let position = 100_000;
+  for (const { offset, data } of parts) {
+    assert.ok(offset <= position);
+    assert.deepEqual(data, bytes.subarray(offset, offset + data.length));
+    position = offset + data.length;
+  }
+  assert.equal(position, 250_000);
+  const [first, second, third] = server.requests.map(({ range }) => Number(/\d+/.exec(range!)![0]));
+  assert.deepEqual([first, server.requests.length], [100_000, 3]);
+  assert.ok(second! > 100_000 && second! <= 150_000 && third! > second!, `${second}, ${third}`);
+});
+
+/** Downloads a file into memory. */
+async function download(client: HttpClient, url: string) {
+  const starts: (number | undefined)[] = [];
+  let data = Buffer.alloc(0);
+  const size = await downloadFile(
+    client,
+    url,
+    {
+      start: async (file) => {
+        starts.push(file.size);
+        return true;
+      },
+      write: async (chunk, position) => {
+        data = Buffer.concat([data.subarray(0, position), chunk]);
+      },
+    },
+    { maxBytes: 1e6 },
+  );
+  return { starts, data, size };
+}
+
+test('a broken download continues if the host can, and otherwise starts again', async (t) => {
+  const { server, client, bytes, url } = await served(t);
+  for (const [name, etag, cut, second] of [
+    ['strong ETag', '"1"', 200_000, 206],
+    ['all bytes, but no end', '"1"', SIZE, 206],
+    ['the host ignores ranges', '"1"', 200_000, 200],
+    ['weak ETag', 'W/"1"', 200_000, 200],
+  ] as const) {
+    const ranges: (string | undefined)[] = [];
+    server.fault = (_, response, { range, headers }) => {
+      ranges.push(range);
+      if (ranges.length === 1) {
+        // The length is not known, so an end of the connection is an error even after the last byte.
+        response.writeHead(200, { etag });
+        response.write(bytes.subarray(0, cut), () => response.destroy());
+        return true;
+      }
+      const from = second === 206 ? Number(/\d+/.exec(range!)![0]) : 0;
+      if (second === 206) {
+        assert.equal(headers['if-range'], etag);
+        response.setHeader('content-range', `bytes ${from}-${SIZE - 1}/${SIZE}`);
+      }
+      response.writeHead(second, { etag, 'content-length': SIZE - from }).end(bytes.subarray(from));
+      return true;
+    };
+    const { starts, data, size } = await download(client, url);
+    assert.deepEqual([size, data.equals(bytes)], [SIZE, true], name);
+    assert.deepEqual(starts, second === 206 ? [undefined] : [undefined, SIZE], name);
+    assert.equal(ranges[0], undefined);
+    assert.equal(ranges[1] === undefined, etag.startsWith('W'), name);
+  }
+});
+
+test('a download of which another version follows is refused', async (t) => {
+  const { server, client, bytes, url } = await served(t);
+  let requests = 0;
+  server.fault = (_, response, { range }) => {
+    if (requests++ === 0) {
+      response.writeHead(200, { etag: '"1"', 'content-length': SIZE });
+      response.write(bytes.subarray(0, 1000), () => response.destroy());
+    } else {
+      const from = Number(/\d+/.exec(range!)![0]);
+      response.setHeader('content-range', `bytes ${from}-${SIZE - 1}/${SIZE}`);
+      response.writeHead(206, { etag: '"2"' }).end(bytes.subarray(from));
+    }
+    return true;
+  };
+  await assert.rejects(download(client, url), isRejectedWith('TW_REMOTE_CHANGED'));
 });
 
 test('answers with other bytes than requested are refused', async (t) => {

@@ -1,10 +1,13 @@
 /** Subscriptions of a real server, whose archive is a STAC API of this test. */
 import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
 import { LOOKBACK_MS } from '../../src/subscriptions/round-times.js';
 import { ended, freePort, get, type Server, serve, until } from '../dht/server-processes.js';
-import { finished, start } from '../support/command.js';
+import { finished, MAIN, start } from '../support/command.js';
 import { COLLECTION, type RemoteCatalog, remoteCatalog } from '../support/remote-catalog.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -24,6 +27,8 @@ interface Subscription {
     error?: { code: string; message: string };
   };
 }
+
+const hasJq = spawnSync('jq', ['--version']).status === 0;
 
 /** About a quarter of the scenes. */
 const REGION = [15.03, 47.75, 15.12, 47.8];
@@ -171,6 +176,33 @@ test('subscriptions are paused, resumed, changed and removed, and a failed round
   assert.equal((await send(server, 'DELETE', `/subscriptions/${id}`)).status, 204);
   assert.equal((await send(server, 'DELETE', `/subscriptions/${id}`)).body.code, 'TW_SUBSCRIPTION_NOT_FOUND');
   assert.ok((await get<{ numberMatched: number }>(server, '/search?limit=1')).numberMatched > 0);
+});
+
+test('the documented commands create saved subscriptions again', { skip: !hasJq }, async (t) => {
+  const { startServer, inputs, catalog } = await setUp(t, []);
+  const server = await startServer();
+  const saved = [
+    { name: 'berlin', every: '6h', inputs: { ...inputs({ datetime: '2024-05/..' }), collection: 'berlin' } },
+    { name: 'all', every: '1d', inputs: { stac: { url: catalog.api, all: true } } },
+  ];
+  for (const one of saved) assert.equal((await send(server, 'POST', '/subscriptions', one)).status, 201);
+  const page = await readFile(
+    new URL('../../../docs/how-to/back-up-and-restore.md', import.meta.url),
+    'utf8',
+  );
+  const block = /```sh\n(tilewright subscriptions [^`]*)```/.exec(page)![1]!;
+  const commands = block.replaceAll('http://127.0.0.1:8080', server.url);
+  const [save, ...create] = commands.split('\n');
+  const folder = await tempFolder(t);
+  const run = (text: string) =>
+    promisify(execFile)('sh', ['-ec', `tilewright() { node ${MAIN} "$@"; }\n${text}`], { cwd: folder });
+  await run(save!);
+  for (const { name } of saved) await send(server, 'DELETE', `/subscriptions/${name}`);
+  await run(create.join('\n'));
+  for (const { name, every, inputs } of saved) {
+    const found = await read(server, name);
+    assert.deepEqual([found.id, found.every, found.inputs], [name, every, inputs]);
+  }
 });
 
 test('what can never be searched is refused at once, and stored addresses show no secrets', async (t) => {

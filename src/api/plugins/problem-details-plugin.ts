@@ -83,6 +83,8 @@ function textOf(fault: Fault, context: string): string {
       const known = Object.keys(parentSchema?.properties ?? {});
       return `the process has no input ${unknown}; it has ${known.length > 0 ? known.join(', ') : 'none'}`;
     }
+    if (context === 'body' && instancePath !== '')
+      return `${where} has no member ${unknown}; it has ${Object.keys(parentSchema?.properties ?? {}).join(', ')}`;
     return `${context === 'querystring' ? 'the query' : `the ${context}`} has the unknown parameter ${unknown}`;
   }
   if (keyword === 'pattern' && parentSchema?.description)

@@ -295,9 +295,12 @@ function printResults({ scenes, tiles, failed, seconds }: Timed<IngestResults>, 
     );
   }
   if (scenes.length > 0 && !scenes[0].geocodes) {
+    const same = scenes.filter(({ unchanged }) => unchanged).length;
+    const kept =
+      same === 0 ? '' : same === scenes.length ? ', unchanged' : `, ${plural(same, 'scene')} unchanged`;
     const lost = failed.length > 0 ? `, ${failed.length} failed` : '';
     print(
-      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}${lost}, ${formatDuration(seconds)}`,
+      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}${kept}${lost}, ${formatDuration(seconds)}`,
     );
   }
 }

@@ -17,6 +17,7 @@ export interface RemoteFlags {
   filter?: string;
   maxCloud?: number;
   limit?: number;
+  yes?: boolean;
   allowHost?: string[];
   remoteCredentials?: string;
 }
@@ -42,6 +43,10 @@ export function remoteOptions(): Option[] {
     ),
     createOption('--limit <n>', 'with --from-stac: number of Items at most', parsePositiveIntegerOption),
     createOption(
+      '--yes',
+      'with --from-stac: ingest all Items of a search, even if they are more than 1,000',
+    ).conflicts('limit'),
+    createOption(
       '--allow-host <host>',
       'host that may be fetched from although its address is private or it has no TLS; can be repeated',
     ).argParser(appendList),
@@ -58,10 +63,10 @@ export async function remoteInputs(
   options: Record<string, unknown>,
   fail: (text: string) => never,
 ): Promise<Partial<IngestInputs>> {
-  const { fromStac, into, filter, maxCloud, limit } = flags;
+  const { fromStac, into, filter, maxCloud, limit, yes } = flags;
   const { bands } = options;
   if (fromStac === undefined) {
-    const unused = Object.entries({ into, filter, 'max-cloud': maxCloud, limit }).find(
+    const unused = Object.entries({ into, filter, 'max-cloud': maxCloud, limit, yes }).find(
       ([, value]) => value !== undefined,
     );
     if (unused) fail(`error: option --${unused[0]} needs --from-stac`);
@@ -75,6 +80,7 @@ export async function remoteInputs(
     ...(collection !== undefined && { collections: String(collection).split(',') }),
     ...(datetime !== undefined && { datetime: String(datetime) }),
     ...{ maxCloud, limit },
+    ...(yes && { all: true }),
   };
   const assets = bands as string[] | undefined;
   if (isRemoteAddress(fromStac))

@@ -149,7 +149,7 @@ export class IngestJob {
     const concurrency = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
     const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, ingestScenes));
     for (const scratch of this.unpacked) await this.remove(scratch);
-    this.remote?.close();
+    await this.remote?.close();
     this.parts?.logSummary();
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
@@ -226,7 +226,9 @@ export class IngestJob {
     const { options, context, job } = this;
     const { paths = [], stac } = options;
     if (!stac && !paths.some(isRemoteAddress)) return [];
-    this.remote = await RemoteScenes.open(this.access, context.storage, stac, describeOptions(options), job);
+    const { storage } = context;
+    const folder = await storage.scratch.makeForJob(job.id);
+    this.remote = await RemoteScenes.open(this.access, storage, stac, describeOptions(options), job, folder);
     return this.remote.inputs(paths, (url, error) => this.addFailure(url, error));
   }
 
@@ -356,6 +358,7 @@ export class IngestJob {
 
   private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
+    if (this.remote?.keeps(scratch.folder)) return;
     await rm(scratch.folder, { recursive: true, force: true });
   }
 

@@ -43,6 +43,11 @@ const INPUTS = {
         maxCloud: { type: 'number', minimum: 0, maximum: 100 },
         assets: { type: 'array', items: { type: 'string', maxLength: 200 }, minItems: 1, maxItems: 200 },
         limit: { type: 'integer', minimum: 1, maximum: 10_000 },
+        all: {
+          type: 'boolean',
+          description:
+            'True for all Items of the search. Without it, a search with more than 1,000 is refused',
+        },
       },
     },
     collection: {

@@ -1,8 +1,10 @@
 /** The scenes that a job ingests from hosts on the internet: those of a STAC catalog, and single files. */
-import { rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { messageOf } from '../../errors.js';
 import { gridByName } from '../../grid/index.js';
-import type { JobContext } from '../../jobs/index.js';
+import { type JobContext, jobInterrupted } from '../../jobs/index.js';
 import { parseDatetime } from '../../query/index.js';
 import {
   badStacDocument,
@@ -13,6 +15,7 @@ import {
   openRemoteClient,
   type RemoteAccess,
   type RemoteClient,
+  type RemoteFile,
   type RemoteItem,
   type StacQuery,
   withoutSecrets,
@@ -32,8 +35,12 @@ import {
   fetchFile,
   fetchItem,
   fetchRanges,
+  isTiffStart,
   itemDigest,
   planFetch,
+  type StoredItem,
+  StoredItems,
+  WholeFiles,
   withFetchedBlocks,
 } from '../remote/index.js';
 import type { ScenePartSource } from '../scene-parts/index.js';
@@ -58,8 +65,9 @@ export function checkStacSource({ url, datetime }: StacSource, hosts: HostPolicy
 
 /** A scene whose files are open. */
 export interface OpenScene extends FetchedFiles {
-  /** Scratch folder of the files, which the caller removes. */
+  /** Scratch folder of the files, which the caller removes, unless `keeps` returns true for it. */
   folder: string;
+  whole: WholeFiles;
   name: string;
   /** Address of the Item or file, without secrets; undefined for an Item that names none. */
   via: string | undefined;
@@ -79,34 +87,58 @@ export interface RemoteInput {
 /** The interface of the job for which scenes are read. */
 type SceneReader = Pick<JobContext, 'signal' | 'message' | 'log'>;
 
+/** The part of a RemoteScenes that all of its readers share. */
+interface SharedReads {
+  remote: RemoteClient;
+  licences: CollectionLicences;
+  /** Contains the folders of the scenes. */
+  folder: string;
+  /** The folders of the scenes. */
+  folders: Set<string>;
+}
+
+/** The folders of the scenes have names that a resumed job uses again. */
 export class RemoteScenes {
+  private items: StoredItems | undefined;
+
   private constructor(
-    private readonly remote: RemoteClient,
+    private readonly shared: SharedReads,
     private readonly storage: Storage,
     private readonly source: StacSource | undefined,
     private readonly options: IngestOptions,
     private readonly job: SceneReader,
-    private readonly licences = new CollectionLicences(remote.client, job.signal),
   ) {}
 
-  /** Throws TW_REMOTE_CREDENTIALS. */
+  /** `folder`: scratch folder, which `close` removes if no scene is left in it. Throws TW_REMOTE_CREDENTIALS. */
   static async open(
     access: RemoteAccess,
     storage: Storage,
     source: StacSource | undefined,
     options: IngestOptions,
     job: SceneReader,
+    folder: string,
   ): Promise<RemoteScenes> {
-    return new RemoteScenes(await openRemoteClient(access, source?.url), storage, source, options, job);
+    const remote = await openRemoteClient(access, source?.url);
+    const licences = new CollectionLicences(remote.client, job.signal);
+    const shared = { remote, licences, folder, folders: new Set<string>() };
+    return new RemoteScenes(shared, storage, source, options, job);
   }
 
-  /** Returns an object that shares the connections of this one, and whose reads end with the signal of `job`. */
+  /** Returns an object that shares the connections and the folder of this one, and whose reads end with the signal of `job`. */
   withReader(job: SceneReader): RemoteScenes {
-    return new RemoteScenes(this.remote, this.storage, this.source, this.options, job, this.licences);
+    return new RemoteScenes(this.shared, this.storage, this.source, this.options, job);
   }
 
-  close(): void {
-    this.remote.client.close();
+  async close(): Promise<void> {
+    this.shared.remote.client.close();
+    await this.items?.remove();
+    // It contains the scenes of an interrupted job. The end of the job removes it with them.
+    await rmdir(this.shared.folder).catch(() => undefined);
+  }
+
+  /** True if a folder of a scene stays for the job when it is resumed. If it is not, its end removes the folder. */
+  keeps(folder: string): boolean {
+    return this.shared.folders.has(folder) && jobInterrupted.is(this.job.signal.reason);
   }
 
   /**
@@ -129,28 +161,41 @@ export class RemoteScenes {
         open: () => this.openFile(path),
       })),
       ...items.map((item) => ({
-        path: itemLabel(item),
-        open: async () => (await this.unchanged(item)) ?? this.openItem(item),
+        path: item.label,
+        open: async () => this.openStored(item),
       })),
     ];
   }
 
+  private async openStored(stored: StoredItem): Promise<OpenScene | SceneResult> {
+    const item = await stored.read();
+    return (await this.unchanged(item)) ?? this.openItem(item);
+  }
+
   /** Returns the Items of the search; none without one. */
-  async search(onFailure: (url: string, error: unknown) => void): Promise<RemoteItem[]> {
+  async search(onFailure: (url: string, error: unknown) => void): Promise<StoredItem[]> {
     if (!this.source) return [];
     const { url, items = [], assets: _, ...query } = this.source;
     const { bbox } = this.options;
     const where = url === undefined ? plural(items.length, 'Item') : withoutSecrets(url);
     this.job.message(`searching ${where}`);
-    const found = await findItems(
-      this.remote.client,
-      url ?? items,
-      { ...query, bbox },
-      {
-        signal: this.job.signal,
-        onFailure,
-      },
+    this.items = await StoredItems.create(join(this.shared.folder, 'items'), (bytes) =>
+      this.storage.reserve.check(bytes),
     );
+    const keep = (item: RemoteItem) => this.items!.add(item, itemLabel(item));
+    const { signal } = this.job;
+    const onDuplicates = (count: number) =>
+      this.job.log(
+        'info',
+        `${plural(count, 'Item')} left out, because others have the same collection and id`,
+      );
+    const conditioned = { ...query, bbox };
+    const found = await findItems(this.shared.remote.client, url ?? items, conditioned, {
+      signal,
+      onFailure,
+      keep,
+      onDuplicates,
+    });
     const conditions = JSON.stringify({ ...query, bbox });
     this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);
     if (found.length === 0) this.job.log('warning', 'no Item matches the search');
@@ -176,10 +221,11 @@ export class RemoteScenes {
 
   /** Reads the headers of an Item's files into a scratch folder. Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_... */
   async openItem(item: RemoteItem): Promise<OpenScene> {
-    const { options, source, remote, job } = this;
+    const { options, source, job } = this;
+    const { remote, licences } = this.shared;
     if (options.datetime === undefined && !hasTime(item))
       throw badStacDocument(itemLabel(item), 'it has no datetime');
-    const licence = await this.licences.of(item).catch((error) => {
+    const licence = await licences.of(item).catch((error) => {
       job.signal.throwIfAborted();
       job.log('warning', `the licence of ${item.id} is not known: ${messageOf(error)}`);
       return { links: [] };
@@ -187,7 +233,8 @@ export class RemoteScenes {
     const digest = itemDigest(item, options, source?.assets);
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
     const via = item.self !== undefined && isRemoteAddress(item.self) ? withoutSecrets(item.self) : undefined;
-    return this.open({ name: item.id, via, digest, origin: { item } }, (context, folder) =>
+    const identity = JSON.stringify([item.url, item.collection, item.id]);
+    return this.open({ name: item.id, via, digest, origin: { item } }, identity, (context, folder) =>
       fetchItem(context, item, folder, choice, licence),
     );
   }
@@ -195,39 +242,53 @@ export class RemoteScenes {
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
   openFile(url: string): Promise<OpenScene> {
     const via = withoutSecrets(url);
-    return this.open({ name: via, via, digest: undefined, origin: { file: url } }, (context, folder) =>
-      fetchFile(context, url, folder),
-    );
+    const facts = { name: via, via, digest: undefined, origin: { file: url } };
+    return this.open(facts, withoutSignature(url), (context, folder) => fetchFile(context, url, folder));
   }
 
   /**
-   * Returns the source by which other nodes open the same files. Undefined for files that were downloaded as a whole, and for a file of a
-   * host that does not say if it has changed.
+   * Returns the source by which other nodes open the same files. Undefined for files that are read as a whole, and for a file of a host
+   * that does not say if it has changed.
    */
   sourceOf({ origin, files, downloaded, digest }: OpenScene): ScenePartSource | undefined {
-    const isKnown = digest !== undefined || [...files.values()].every(({ version }) => version !== undefined);
-    if (downloaded.length > 0 || !isKnown) return undefined;
+    const isShareable = ({ version, start }: RemoteFile) =>
+      (digest !== undefined || version !== undefined) && isTiffStart(start);
+    if (downloaded.length > 0 || ![...files.values()].every(isShareable)) return undefined;
     const { url: catalog, assets } = this.source ?? {};
     return { ...origin, ...(catalog !== undefined && { catalog }), ...(assets && { assets }) };
   }
 
   private async open(
     facts: Pick<OpenScene, 'name' | 'via' | 'digest' | 'origin'>,
+    identity: string,
     fetch: (context: CopyContext, folder: string) => Promise<FetchedFiles>,
   ): Promise<OpenScene> {
     const { storage, job } = this;
     job.message(`opening ${facts.name}`);
-    const folder = await storage.scratch.make('remote');
+    const folder = this.folderOf(identity);
+    const whole = await WholeFiles.open(folder);
     const context = {
-      client: this.remote.client,
+      whole,
+      client: this.shared.remote.client,
       checkSpace: (bytes: number) => storage.reserve.check(bytes),
       signal: job.signal,
     };
     try {
-      return { ...facts, folder, ...(await fetch(context, folder)) };
+      return { ...facts, folder, whole, ...(await fetch(context, folder)) };
     } catch (error) {
-      await rm(folder, { recursive: true, force: true });
+      if (!this.keeps(folder)) await rm(folder, { recursive: true, force: true });
       throw error;
+    }
+  }
+
+  /** A new folder for each scene: inputs can name a file twice. */
+  private folderOf(identity: string): string {
+    const name = createHash('sha256').update(identity).digest('hex').slice(0, 32);
+    for (let i = 0; ; i++) {
+      const folder = join(this.shared.folder, `remote-${name}-${i}`);
+      if (this.shared.folders.has(folder)) continue;
+      this.shared.folders.add(folder);
+      return folder;
     }
   }
 
@@ -250,7 +311,7 @@ export class RemoteScenes {
    * TW_STORAGE_DISK_LOW and TW_REMOTE_...
    */
   async fetch(
-    { name, files }: OpenScene,
+    { name, files, whole }: OpenScene,
     plan: ScenePlan,
     cells: string[],
     onShare: (share: number) => void,
@@ -263,13 +324,14 @@ export class RemoteScenes {
     await fetchRanges(
       parts,
       files,
+      whole,
       (more) => {
         bytes += more;
         const perSecond = (1000 * bytes) / Math.max(1, performance.now() - started);
         this.job.message(
           `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
         );
-        // Bytes of a repeated request count twice.
+        // A repeated request can send a byte twice.
         onShare(Math.min(1, bytes / parts.bytes));
       },
       this.job.signal,

@@ -5,6 +5,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import { jobInterrupted } from '../../jobs/index.js';
 import { TileBatch } from '../../storage/index.js';
 import { ingestFailed, scenePartDiffers } from '../errors.js';
+import type { IngestOptions } from '../ingest-options.js';
 import { planInCollection } from '../plan/index.js';
 import type { RemoteSource } from '../remote/index.js';
 import { fetchAndCut, type ScenePartRequest, type ScenePartResult } from '../scene-parts/index.js';
@@ -12,7 +13,7 @@ import { describeScenes, type IngestProcessContext } from './ingest-job-inputs.j
 import type { IngestContext } from './ingest-scene.js';
 import { computeFingerprint, sceneSettings } from './ingest-scene-fingerprint.js';
 import { UserNames } from './ingest-user-names.js';
-import { nameRemoteFiles, RemoteScenes, remoteDigests } from './remote-scenes.js';
+import { nameRemoteFiles, RemoteScenes, remoteDigests, type StacSource } from './remote-scenes.js';
 
 /** Concurrent parts; the others wait. */
 const MAX_CONCURRENT_PARTS = 4;
@@ -21,7 +22,7 @@ const SESSION_IDLE_MS = 30_000;
 
 /** The connections to the hosts of a job. */
 interface Session {
-  scenes: Promise<RemoteScenes>;
+  opened: Promise<{ scenes: RemoteScenes; folder: string }>;
   running: number;
   timer?: NodeJS.Timeout;
 }
@@ -53,9 +54,9 @@ export class ScenePartService {
   }
 
   /** Ends all work because the node stops. */
-  close(): void {
+  async close(): Promise<void> {
     this.closing.abort(jobInterrupted('of another node'));
-    for (const job of [...this.sessions.keys()]) this.endSession(job);
+    await Promise.all([...this.sessions.keys()].map((job) => this.endSession(job)));
   }
 
   private async make(
@@ -107,32 +108,41 @@ export class ScenePartService {
   ): Promise<T> {
     let session = this.sessions.get(job);
     if (!session) {
-      const { storage } = this.context;
-      const reader = { signal: this.closing.signal, message: () => {}, log: () => {} };
-      const scenes = RemoteScenes.open(this.access, storage, { url: catalog, assets }, options, reader);
-      session = { scenes, running: 0 };
+      session = { opened: this.openSession({ url: catalog, assets }, options), running: 0 };
       this.sessions.set(job, session);
     }
     session.running++;
     clearTimeout(session.timer);
     try {
-      return await work(await session.scenes);
+      return await work((await session.opened).scenes);
     } finally {
       session.running--;
       if (session.running === 0)
-        session.timer = setTimeout(() => this.endSession(job), SESSION_IDLE_MS).unref();
+        session.timer = setTimeout(() => void this.endSession(job), SESSION_IDLE_MS).unref();
     }
   }
 
-  private endSession(job: string): void {
+  private async openSession(source: StacSource, options: IngestOptions) {
+    const { storage } = this.context;
+    const reader = { signal: this.closing.signal, message: () => {}, log: () => {} };
+    const folder = await storage.scratch.make('remote');
+    try {
+      const scenes = await RemoteScenes.open(this.access, storage, source, options, reader, folder);
+      return { scenes, folder };
+    } catch (error) {
+      await storage.scratch.remove(folder);
+      throw error;
+    }
+  }
+
+  private async endSession(job: string): Promise<void> {
     const session = this.sessions.get(job);
     this.sessions.delete(job);
     clearTimeout(session?.timer);
-    session?.scenes.then(
-      (scenes) => scenes.close(),
-      // Without credentials no connection was opened; the parts have failed with this error.
-      () => undefined,
-    );
+    // If it did not open, its parts have failed with the error.
+    const opened = await session?.opened.catch(() => undefined);
+    await opened?.scenes.close();
+    if (opened) await this.context.storage.scratch.remove(opened.folder);
   }
 }
 

@@ -7,6 +7,7 @@ import type { Scene } from '../ingest-scene-description.js';
 import { type ScenePlan, sourceWindowForCell } from '../plan/index.js';
 import type { RemoteFiles } from './fetch-item.js';
 import { writeFully } from './open-remote-copy.js';
+import type { WholeFiles } from './whole-files.js';
 
 /** The blocks that are needed of each raster. An image and the mask in the same file are two rasters. */
 type NeededBlocks = Map<RasterHeader['blocks'], { header: RasterHeader; blocks: Set<number> }>;
@@ -16,6 +17,8 @@ export interface FetchPlan {
   needed: NeededBlocks;
   /** By the path of the copy. */
   ranges: Map<string, ByteRange[]>;
+  /** Paths of the files that are read as a whole. */
+  whole: Set<string>;
   requests: number;
   bytes: number;
 }
@@ -46,7 +49,7 @@ export function planFetch({ scene, grid }: ScenePlan, cells: string[], files: Re
   const ranges = new Map<string, ByteRange[]>();
   for (const path of whole) {
     const file = files.get(path);
-    if (file) ranges.set(path, file.wholeRanges());
+    if (file && !file.isComplete) ranges.set(path, file.wholeRanges());
   }
   for (const { header, blocks } of needed.values()) {
     // Files without parts to be read are complete.
@@ -57,7 +60,8 @@ export function planFetch({ scene, grid }: ScenePlan, cells: string[], files: Re
   }
   for (const [path, parts] of ranges) ranges.set(path, mergeRanges(parts));
   const all = [...ranges.values()].flat();
-  return { needed, ranges, requests: all.length, bytes: all.reduce((sum, { bytes }) => sum + bytes, 0) };
+  const bytes = all.reduce((sum, one) => sum + one.bytes, 0);
+  return { needed, ranges, whole, requests: all.length, bytes };
 }
 
 /** Returns the bytes of the needed blocks of a plan, by file and offset. */
@@ -71,25 +75,30 @@ export function bytesOfBlocks({ needed }: Pick<FetchPlan, 'needed'>): Map<string
   return bytes;
 }
 
-/** Reads the parts of a plan into the copies. `onBytes` gets the number of bytes of each piece. Throws TW_REMOTE_... */
+/** Reads the parts of a plan into the copies, and keeps whole files. `onBytes` gets the bytes of each piece. Throws TW_REMOTE_... */
 export async function fetchRanges(
-  { ranges }: Pick<FetchPlan, 'ranges'>,
+  { ranges, whole }: Pick<FetchPlan, 'ranges' | 'whole'>,
   files: RemoteFiles,
+  kept: WholeFiles,
   onBytes: (bytes: number) => void,
   signal?: AbortSignal,
 ): Promise<void> {
   await runAllOrAbort(
     [...ranges].map(([path, parts]) => async (own) => {
+      const file = files.get(path)!;
       const copy = await open(path, 'r+');
       try {
         const write = async (bytes: Buffer, position: number) => {
           await writeFully(copy, bytes, position);
           onBytes(bytes.length);
         };
-        await files.get(path)!.readRanges(parts, write, own);
+        await file.readRanges(parts, write, own);
       } finally {
         await copy.close();
       }
+      if (!whole.has(path)) return;
+      await kept.keep(file, path);
+      file.isComplete = true;
     }),
     signal,
   );

@@ -1,8 +1,9 @@
 /** Makes copies of the files of a STAC Item, or of a single file, in a folder that ingest reads like one on the disk. */
-import { writeFile } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import type { RemoteFile, RemoteItem } from '../../remote/index.js';
+import { type RemoteFile, type RemoteItem, withoutSecrets } from '../../remote/index.js';
+import { catalogAsFile } from '../errors.js';
 import { type AssetChoice, chooseAssets } from './choose-item-assets.js';
 import type { Licence } from './collection-licence.js';
 import { type CopyContext, openRemoteCopy } from './open-remote-copy.js';
@@ -49,11 +50,27 @@ export async function fetchItem(
   return { input: folder, urls, ...fetched };
 }
 
-/** Fetches a file that no Item describes. Its name stays, because formats are recognised by it. Throws as `fetchItem` does. */
+/**
+ * Fetches a file that no Item describes. Its name stays, because formats are recognised by it. Throws TW_INGEST_CATALOG for a JSON
+ * document, and as `fetchItem` does.
+ */
 export async function fetchFile(context: CopyContext, url: string, folder: string): Promise<FetchedFiles> {
   const input = join(folder, fileName(url));
   const urls = new Map([[input, url]]);
-  return { input, urls, ...(await fetchAll(context, urls)) };
+  const fetched = await fetchAll(context, urls);
+  if (await isJson(input)) throw catalogAsFile(withoutSecrets(url));
+  return { input, urls, ...fetched };
+}
+
+/** True if a file begins like a JSON object. No raster does. */
+async function isJson(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0);
+    return /^\s*\{\s*("|$)/.test(buffer.toString('latin1', 0, bytesRead));
+  } finally {
+    await file.close();
+  }
 }
 
 async function fetchAll(

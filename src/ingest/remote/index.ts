@@ -10,6 +10,8 @@ export { bytesOfBlocks, fetchRanges, planFetch, withFetchedBlocks } from './fetc
 export { type FetchedFiles, fetchFile, fetchItem, type RemoteFiles } from './fetch-item.js';
 export { fetchProgress } from './fetch-progress.js';
 export { itemDigest } from './item-digest.js';
-export type { CopyContext } from './open-remote-copy.js';
+export { type CopyContext, isTiffStart } from './open-remote-copy.js';
 export type { CellOwners, MadePart, RemoteSource, WantedPart } from './remote-source.js';
 export { selectItems } from './select-items.js';
+export { type StoredItem, StoredItems } from './stored-items.js';
+export { WholeFiles } from './whole-files.js';

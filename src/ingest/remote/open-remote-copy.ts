@@ -4,8 +4,18 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { readTiffFrom } from '../../raster/index.js';
-import { type HttpClient, noRanges, RemoteFile, remoteTooLarge, withoutSecrets } from '../../remote/index.js';
+import {
+  type DownloadTarget,
+  downloadFile,
+  type FileVersion,
+  type HttpClient,
+  noRanges,
+  RemoteFile,
+  remoteTooLarge,
+  withoutSecrets,
+} from '../../remote/index.js';
 import { asStorageError } from '../../storage/index.js';
+import type { WholeFiles } from './whole-files.js';
 
 /** Limit of a file that is downloaded as a whole. The largest scenes in JPEG 2000 have 1 GB. */
 const MAX_WHOLE_BYTES = 8e9;
@@ -14,6 +24,8 @@ export interface CopyContext {
   client: HttpClient;
   /** Throws if the disk has too little space for so many bytes. */
   checkSpace(bytes: number): Promise<void>;
+  /** Files of the scene that are kept for a resumed job. */
+  whole: WholeFiles;
   signal?: AbortSignal;
 }
 
@@ -23,16 +35,20 @@ export async function openRemoteCopy(
   url: string,
   path: string,
 ): Promise<RemoteFile | number> {
-  const { client, signal } = context;
+  const { client, signal, whole } = context;
+  const file = await RemoteFile.open(client, url, signal).catch((error) => {
+    if (!noRanges.is(error)) throw error;
+  });
+  if (!file) return download(context, url, path);
+  const isTiff = isTiffStart(file.start);
+  // All of another format is read.
+  if (!isTiff && file.size > MAX_WHOLE_BYTES) throw remoteTooLarge(withoutSecrets(url), MAX_WHOLE_BYTES);
+  if (!isTiff && (await whole.take(file, path))) {
+    file.isComplete = true;
+    return file;
+  }
   const copy = await open(path, 'wx');
   try {
-    const file = await RemoteFile.open(client, url, signal).catch((error) => {
-      if (!noRanges.is(error)) throw error;
-    });
-    if (!file) return await download(context, url, copy);
-    const isTiff = isTiffStart(file.start);
-    // All of another format is read.
-    if (!isTiff && file.size > MAX_WHOLE_BYTES) throw remoteTooLarge(withoutSecrets(url), MAX_WHOLE_BYTES);
     await copy.truncate(file.size);
     await writeFully(copy, file.start, 0);
     // GDAL finds what it needs to open other formats in the first bytes.
@@ -53,30 +69,35 @@ const TIFF_STARTS = ['49492a00', '4d4d002a', '49492b00', '4d4d002b'];
 export const isTiffStart = (bytes: Buffer) => TIFF_STARTS.includes(bytes.toString('hex', 0, 4));
 
 async function download(
-  { client, checkSpace, signal }: CopyContext,
+  { client, checkSpace, signal, whole }: CopyContext,
   url: string,
-  copy: FileHandle,
+  path: string,
 ): Promise<number> {
-  let position = 0;
-  await client.request(url, {
-    maxBytes: MAX_WHOLE_BYTES,
-    isFile: true,
-    sink: {
-      async start({ headers }) {
-        await checkSpace(Number(headers['content-length']) || 0);
+  let copy: FileHandle | undefined;
+  let file: FileVersion = { url, version: undefined, size: undefined };
+  try {
+    const target: DownloadTarget = {
+      async start(found) {
+        file = found;
+        if (!copy && (await whole.take(file, path))) return false;
+        await checkSpace(file.size ?? 0);
+        copy ??= await open(path, 'wx');
         await copy.truncate(0);
-        position = 0;
+        return true;
       },
-      async write(chunk) {
+      async write(chunk, position) {
         // A host need not announce the length.
         await checkSpace(chunk.length);
-        await writeFully(copy, chunk, position);
-        position += chunk.length;
+        await writeFully(copy!, chunk, position);
       },
-    },
-    signal,
-  });
-  return position;
+    };
+    const bytes = await downloadFile(client, url, target, { maxBytes: MAX_WHOLE_BYTES, signal });
+    if (!copy) return file.size!;
+    await whole.keep(file, path);
+    return bytes;
+  } finally {
+    await copy?.close();
+  }
 }
 
 /** Limit of the header of a GeoTIFF. That of 10,000 blocks has 0.2 MB. */
@@ -88,12 +109,16 @@ function headerReader(file: RemoteFile, copy: FileHandle) {
   let bytes = 0;
   const find = (from: number, length: number) =>
     known.find(({ offset, data }) => from >= offset && from + length <= offset + data.length);
+  const checkPart = (position: number, length: number) => {
+    if (!find(position, length) && bytes + length > MAX_HEADER_BYTES)
+      throw remoteTooLarge(withoutSecrets(file.url), MAX_HEADER_BYTES);
+  };
   return {
+    checkPart,
     async read(into: Uint8Array, at: number, length: number, position: number) {
+      checkPart(position, length);
       let part = find(position, length);
       if (!part) {
-        if (bytes + length > MAX_HEADER_BYTES)
-          throw remoteTooLarge(withoutSecrets(file.url), MAX_HEADER_BYTES);
         part = await file.readAhead({ offset: position, bytes: length });
         bytes += part.data.length;
         known.push(part);

@@ -45,6 +45,8 @@ export async function readStart(file: FileHandle, most: number): Promise<Buffer>
 /** Reads parts of a file; a `FileHandle` is one. */
 export interface ByteReader {
   read(into: Uint8Array, offset: number, length: number, position: number): Promise<{ bytesRead: number }>;
+  /** Throws if the reader would not read a part. Called before memory for the part is allocated. */
+  checkPart?(position: number, length: number): void;
 }
 
 /** An open file, its size, and its first bytes, which hold the signature and mostly the directory. */

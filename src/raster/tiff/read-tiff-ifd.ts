@@ -44,6 +44,8 @@ const ASCII = 2;
 const MAX_ENTRIES = 4096;
 /** Limit of the bytes of one value: the offsets of 16 million blocks. */
 const MAX_VALUE_BYTES = 2 ** 27;
+/** Limit of the numbers of one value, which have 8 bytes each in memory, and can have 1 in the file. */
+const MAX_NUMBERS = 2 ** 25;
 
 /**
  * Reads the fields with the given tags from the directory at a byte offset of a TIFF, by default the first one, which is the
@@ -58,6 +60,7 @@ export async function readIfd(
     if (offset + length > size)
       throw truncated(path, `${what} ends at byte ${offset + length} of a file of ${size}`);
     if (offset + length <= ahead.length) return new DataView(ahead.buffer, ahead.byteOffset + offset, length);
+    handle.checkPart?.(offset, length);
     const buffer = new ArrayBuffer(length);
     const { bytesRead } = await handle.read(new Uint8Array(buffer), 0, length, offset);
     if (bytesRead < length) throw truncated(path, `${what} could not be read to its end`);
@@ -109,6 +112,7 @@ export async function readIfd(
     numbers(tag) {
       const field = fields.get(tag);
       if (!field || field.type === ASCII || field.bytes.byteLength === 0) return undefined;
+      if (field.count > MAX_NUMBERS) throw corrupt(path, `tag ${tag} has ${field.count} numbers`);
       // Several times as fast as `from`; files have thousands of these values.
       const numbers = new Float64Array(field.count);
       const read = READERS[field.type] ?? readByte;

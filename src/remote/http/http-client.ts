@@ -14,6 +14,7 @@ import { Semaphore } from '../../async/index.js';
 import { TilewrightError } from '../../errors.js';
 import { version } from '../../version.js';
 import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
+import { HostBreaker } from './host-breaker.js';
 import { checkUrl, type HostPolicy, publicLookup, withoutSecrets } from './host-policy.js';
 import { NO_CREDENTIALS, type RequestCredentials } from './request-credentials.js';
 import {
@@ -58,8 +59,10 @@ export interface RemoteRequest {
 
 /** Takes a long answer piece by piece. */
 export interface BodySink {
-  /** Called before the first byte of each attempt. An error ends the request. */
-  start(head: Omit<RemoteResponse, 'body'>): Promise<void> | void;
+  /** Headers of the next attempt, so that it can request only the bytes that are missing. */
+  headers?(): Record<string, string>;
+  /** Called before the first byte of each attempt. An error ends the request; false ends it without the bytes. */
+  start(head: Omit<RemoteResponse, 'body'>): Promise<boolean> | boolean;
   write(chunk: Buffer): Promise<void>;
 }
 
@@ -70,6 +73,7 @@ export interface RemoteResponse {
 }
 
 interface HostState {
+  breaker: HostBreaker;
   permits: Semaphore;
   /** Time before which no request is sent, because the host has asked for a pause; ms of `performance.now`. */
   pausedUntil: number;
@@ -135,19 +139,26 @@ export class HttpClient {
     let isRenewed = false;
     for (let attempt = 0; ; attempt++) {
       let delay = retryDelayMs(attempt, Math.random());
+      let host: HostState | undefined;
       if (this.isClosed) throw remoteUnreachable(withoutSecrets(address), new Error('the job has ended'));
       try {
         const authorized = await this.credentials.authorize(address, method, signal);
         const { url, isNamed } = checkUrl(authorized.url, this.policy);
-        const host = this.hostOf(url);
-        const response = await host.permits.run(async () => {
-          await pauseUntil(host.pausedUntil, signal);
-          const own = { ...request.headers, ...this.cookies.headersFor(url), ...authorized.headers };
+        const state = this.hostOf(url);
+        host = state;
+        const response = await state.permits.run(async () => {
+          state.breaker.check(withoutSecrets(address), url.host);
+          await pauseUntil(state.pausedUntil, signal);
+          const own = {
+            ...{ ...request.headers, ...request.sink?.headers?.() },
+            ...{ ...this.cookies.headersFor(url), ...authorized.headers },
+          };
           const isAuthorized =
             authorized.url !== address ||
             Object.keys(own).some((name) => /^(authorization|cookie)$/i.test(name));
           return { url, isAuthorized, ...(await this.send(url, isNamed, { ...request, headers: own })) };
         }, signal);
+        host.breaker.answered();
         const { status, headers } = response;
         if (!isRenewed && this.credentials.renew(address, response)) {
           isRenewed = true;
@@ -161,7 +172,9 @@ export class HttpClient {
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof TilewrightError) throw error;
-        if (!isTransientError(error) || attempt + 1 >= MAX_ATTEMPTS)
+        const isLast = attempt + 1 >= MAX_ATTEMPTS;
+        if (isTransientError(error) && isLast) host?.breaker.failed();
+        if (!isTransientError(error) || isLast)
           throw remoteUnreachable.because(error, withoutSecrets(address), error);
       }
       await sleep(delay, undefined, { signal });
@@ -169,7 +182,11 @@ export class HttpClient {
   }
 
   private hostOf({ host }: URL): HostState {
-    const known = this.hosts.get(host) ?? { permits: new Semaphore(MAX_REQUESTS_PER_HOST), pausedUntil: 0 };
+    const known = this.hosts.get(host) ?? {
+      breaker: new HostBreaker(),
+      permits: new Semaphore(MAX_REQUESTS_PER_HOST),
+      pausedUntil: 0,
+    };
     this.hosts.set(host, known);
     return known;
   }
@@ -246,7 +263,10 @@ async function readBody(
   const chunks: Buffer[] = [];
   const into = status === 200 || status === 206 ? sink : undefined;
   try {
-    await into?.start({ status, headers });
+    if ((await into?.start({ status, headers })) === false) {
+      answer.destroy();
+      return Buffer.alloc(0);
+    }
   } catch (error) {
     answer.destroy();
     throw error;

@@ -2,6 +2,7 @@
  * Requests to hosts: the policy of hosts and addresses, retries, and parts of files. Invariant: each address is checked before a connection
  * to it is opened, redirects included. Imports files of a folder above and the part `async`.
  */
+export { type DownloadTarget, downloadFile, type FileVersion } from './download-file.js';
 export {
   checkUrl,
   type HostPolicy,

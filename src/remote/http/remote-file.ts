@@ -23,6 +23,9 @@ const NOT_SATISFIABLE = 416;
  * ETag of each answer are compared with those of the first.
  */
 export class RemoteFile {
+  /** True if the copy on the disk is complete, so that nothing more is read. */
+  isComplete = false;
+
   private constructor(
     private readonly client: HttpClient,
     readonly url: string,
@@ -68,8 +71,8 @@ export class RemoteFile {
   }
 
   /**
-   * Reads parts, with a request for each, and gives their bytes to `write` as they arrive, in any order; some twice if a request is
-   * repeated. `mergeRanges` makes the requests few.
+   * Reads parts, with a request for each, and gives their bytes to `write` as they arrive, in any order. A repeated request asks only for
+   * the bytes that are missing. `mergeRanges` makes the requests few.
    */
   async readRanges(
     ranges: readonly ByteRange[],
@@ -100,17 +103,24 @@ export class RemoteFile {
     const { url, version } = this;
     const { offset, bytes } = range;
     const isStrong = version !== undefined && /^"/.test(version);
+    const end = offset + bytes;
     let position = offset;
     const { status } = await this.client.request(url, {
-      headers: { range: `bytes=${offset}-${offset + bytes - 1}`, ...(isStrong && { 'if-match': version }) },
       maxBytes: bytes,
       accept: [PARTS, FAILED_PRECONDITION, NOT_SATISFIABLE],
       sink: {
+        headers: () => {
+          // A connection can break after the last byte. A range has at least one byte.
+          position = Math.max(offset, Math.min(position, end - 1));
+          return { range: `bytes=${position}-${end - 1}`, ...(isStrong && { 'if-match': version }) };
+        },
         start: (head) => {
-          this.checkHead(range, head);
-          position = offset;
+          this.checkHead({ offset: position, bytes: end - position }, head);
+          return true;
         },
         write: async (chunk) => {
+          if (position + chunk.length > end)
+            throw badRemoteRange(withoutSecrets(url), `it sent more than ${bytes} bytes`);
           await write(chunk, position);
           position += chunk.length;
         },
@@ -119,7 +129,7 @@ export class RemoteFile {
     });
     if (status === FAILED_PRECONDITION || status === NOT_SATISFIABLE)
       throw remoteChanged(withoutSecrets(url));
-    if (position !== offset + bytes)
+    if (position !== end)
       throw badRemoteRange(withoutSecrets(url), `it sent ${position - offset} of ${bytes} bytes`);
   }
 
@@ -133,7 +143,7 @@ export class RemoteFile {
 }
 
 /** Checks that an answer holds the requested bytes of a file, or its end. Returns the size of the file. */
-function sizeOfRange(
+export function sizeOfRange(
   url: string,
   { offset, bytes }: ByteRange,
   headers: Pick<RemoteResponse, 'headers'>['headers'],

@@ -19,49 +19,63 @@ import type { StacQuery } from './stac-query.js';
 import { walkCatalog } from './walk-stac-catalog.js';
 
 /** Without a limit, a search with more Items is probably a mistake. */
-export const MAX_ITEMS_WITHOUT_LIMIT = 1000;
+const MAX_ITEMS_WITHOUT_LIMIT = 1000;
+/** Items of a search with `all`. Their results are a part of the job. */
+const MAX_ITEMS = 100_000;
 
 /** Bytes of all documents of a search. A page of 100 Items of Sentinel-2 has 3 MB. */
-const MAX_SEARCH_BYTES = 1e9;
+const MAX_SEARCH_BYTES = 5e9;
 
-export interface FindOptions {
+const NOT_FOUND = 404;
+const NAME_LANDING_PAGE =
+  'name the address of the landing page of the catalog, not of its search, or of an Item';
+
+export interface FindOptions<T> {
   signal?: AbortSignal;
   /** Gets documents that cannot be used; without it, they fail the search. */
   onFailure?: (url: string, error: unknown) => void;
+  /** Stores an Item; by default it stays in memory. */
+  keep?: (item: RemoteItem) => Promise<T>;
+  /** Gets the number of Items that were left out because another one has the same collection and id. */
+  onDuplicates?: (count: number) => void;
 }
 
 /**
  * `source`: an address, or Items.
  *
- * Returns the Items, each once: of those with the same collection and id, the latest by `updated`. Reads all pages before it returns,
- * because searches of archives expire. Throws TW_STAC_..., TW_REMOTE_... and the errors of `parseDatetime`.
+ * Returns the Items as `keep` does, each once: of those with the same collection and id, the latest by `updated`. Reads all pages before it
+ * returns, because searches of archives expire. Throws TW_STAC_..., TW_REMOTE_... and the errors of `parseDatetime`.
  */
-export async function findItems(
+export async function findItems<T = RemoteItem>(
   client: HttpClient,
   source: string | readonly JsonObject[],
   query: StacQuery,
-  { signal, onFailure = rethrow }: FindOptions = {},
-): Promise<RemoteItem[]> {
+  { signal, onFailure = rethrow, keep = async (item) => item as T, onDuplicates }: FindOptions<T> = {},
+): Promise<T[]> {
   const matches = itemMatcher(query);
-  const { limit } = query;
-  const found = new Map<string, RemoteItem>();
+  const { limit, all = false } = query;
+  const most = limit ?? (all ? MAX_ITEMS : MAX_ITEMS_WITHOUT_LIMIT);
+  let duplicates = 0;
+  const found = new Map<string, { updated: number; kept: T }>();
   const pages =
     typeof source === 'string'
       ? pagesOf({ client: limitedClient(client, source), signal, onFailure }, source, query)
       : [{ items: readItems(source, undefined, onFailure) }];
   for await (const { items, matched } of pages as AsyncIterable<ItemPage>) {
-    if (limit === undefined && matched !== undefined && matched > MAX_ITEMS_WITHOUT_LIMIT)
-      throw tooManyItems(matched, MAX_ITEMS_WITHOUT_LIMIT);
+    if (limit === undefined && matched !== undefined && matched > most)
+      throw tooManyItems(matched, most, all);
     for (const item of items.filter(matches)) {
       const key = JSON.stringify([item.collection, item.id]);
       const other = found.get(key);
-      if (!other || updatedAt(item) > updatedAt(other)) found.set(key, item);
+      const updated = updatedAt(item);
+      if (other) duplicates++;
+      if (!other || updated > other.updated) found.set(key, { updated, kept: await keep(item) });
     }
     if (limit !== undefined && found.size >= limit) break;
-    if (limit === undefined && found.size > MAX_ITEMS_WITHOUT_LIMIT)
-      throw tooManyItems(matched, MAX_ITEMS_WITHOUT_LIMIT);
+    if (limit === undefined && found.size > most) throw tooManyItems(undefined, most, all);
   }
-  return [...found.values()].slice(0, limit);
+  if (duplicates > 0) onDuplicates?.(duplicates);
+  return [...found.values()].slice(0, limit).map(({ kept }) => kept);
 }
 
 function rethrow(_url: string, error: unknown): never {
@@ -83,22 +97,23 @@ function limitedClient(client: HttpClient, url: string): Requester {
 
 async function* pagesOf(reader: StacReader, url: string, query: StacQuery): AsyncGenerator<ItemPage> {
   const { client, signal } = reader;
-  const document = await readDocument(client, url, { signal });
-  const hasSearch = document && linksOf(document, url).some(({ rel }) => rel === 'search');
-  if (query.filter !== undefined && !(document?.type === 'Catalog' && hasSearch))
+  const document = await readDocument(client, url, { signal, absent: [NOT_FOUND] });
+  if (!document) throw badStacDocument(withoutSecrets(url), `the host answered 404; ${NAME_LANDING_PAGE}`);
+  const hasSearch = linksOf(document, url).some(({ rel }) => rel === 'search');
+  if (query.filter !== undefined && !(document.type === 'Catalog' && hasSearch))
     throw filterNotSupported(withoutSecrets(url));
-  if (document?.type === 'Feature') yield { items: [itemOf(document, url)] };
-  else if (document?.type === 'FeatureCollection') yield* itemCollection(reader, document, url);
-  else if (document?.type === 'Catalog' && hasSearch) yield* searchApi(reader, { document, url }, query);
-  else if (document?.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
+  if (document.type === 'Feature') yield { items: [itemOf(document, url)] };
+  else if (document.type === 'FeatureCollection') yield* itemCollection(reader, document, url);
+  else if (document.type === 'Catalog' && hasSearch) yield* searchApi(reader, { document, url }, query);
+  else if (document.type === 'Collection' && linksOf(document, url).some(({ rel }) => rel === 'items'))
     yield* collectionItems(reader, { document, url }, query);
-  else if (document?.type === 'Catalog' || document?.type === 'Collection')
+  else if (document.type === 'Catalog' || document.type === 'Collection')
     for await (const item of walkCatalog(reader, { document, url }, wantsCollection(query)))
       yield { items: [item] };
   else
     throw badStacDocument(
       withoutSecrets(url),
-      `its type is ${JSON.stringify(document?.type ?? null)}, not Feature, FeatureCollection, Catalog or Collection`,
+      `its type is ${JSON.stringify(document.type ?? null)}, not Feature, FeatureCollection, Catalog or Collection; ${NAME_LANDING_PAGE}`,
     );
 }
 

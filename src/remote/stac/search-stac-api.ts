@@ -18,7 +18,7 @@ import type { StacQuery } from './stac-query.js';
 /** Items of a page. Earth Search answers larger pages with 502. */
 const PAGE_ITEMS = 100;
 /** Far more than the limit of Items needs; a server that never ends its pages is given up. */
-const MAX_PAGES = 1000;
+const MAX_PAGES = 10_000;
 const METHOD_NOT_ALLOWED = [404, 405];
 
 export interface ItemPage {

@@ -15,4 +15,6 @@ export interface StacQuery {
   maxCloud?: number;
   /** Number of Items at most, the first ones of the search. */
   limit?: number;
+  /** True if a search without a limit may have many Items. */
+  all?: boolean;
 }

@@ -157,6 +157,7 @@ test('by the command, into a real etcd', { skip: noEtcd }, async (t) => {
   const { code, stdout, stderr } = await tilewright('node', 'restore', ...flags);
   assert.equal(code, 0, stderr);
   assert.equal((JSON.parse(stdout) as { commits: number }).commits, 6);
+  assert.match(stderr, /subscriptions are not in the store: create them again/);
   const again = await tilewright('node', 'restore', ...flags);
   assert.notEqual(again.code, 0);
   assert.match(again.stderr, /TW_DHT_NOT_EMPTY/);

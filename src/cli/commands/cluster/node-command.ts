@@ -169,6 +169,9 @@ function restoreCommand(): Command {
         `nodes that did not report their stop: ${nodes.join(', ')}; waiting ${patience / 1000} s for a sign of life`,
       );
     const report = await restoreCluster({ store: flags.store, etcd, name: flags.clusterName, onWait });
+    logToStderr(
+      'subscriptions are not in the store: create them again when the nodes run, from the output of "tilewright subscriptions --format json" that was saved before',
+    );
     if (flags.format === 'json') return printJson(report);
     const { cluster, commits, checkpoint, collections } = report;
     print(

@@ -109,9 +109,9 @@ function roundText({ status, result, error }: NonNullable<SubscriptionDocument['
 
 function searchText({ inputs }: SubscriptionDocument): string {
   const { stac, bbox, collection } = inputs;
-  const { url, collections, datetime, filter, maxCloud, limit, assets } = stac;
+  const { url, collections, datetime, filter, maxCloud, limit, all, assets } = stac;
   const conditions = {
-    ...{ collections, bbox, datetime, 'max-cloud': maxCloud, limit, bands: assets, into: collection },
+    ...{ collections, bbox, datetime, 'max-cloud': maxCloud, limit, all, bands: assets, into: collection },
     filter: typeof filter === 'object' ? JSON.stringify(filter) : filter,
   };
   const given = Object.entries(conditions).filter(([, value]) => value !== undefined);
