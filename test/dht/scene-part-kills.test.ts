@@ -1,13 +1,22 @@
 /** Nodes that are killed while they read parts of a remote scene. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { remoteCatalog } from '../support/remote-catalog.js';
 import { tempFolder } from '../support/temp.js';
-import { ended, freePort, get, isSettled, type Server, serve, until } from './server-processes.js';
+import {
+  ended,
+  filesOfScenes,
+  freePort,
+  get,
+  isSettled,
+  type Server,
+  serve,
+  until,
+} from './server-processes.js';
 
 /** 20 x 13 cells of the region, all of which are in the scenes. */
 const CELLS = 260;
@@ -86,10 +95,7 @@ test('a scene becomes visible as a whole if an owner or the leader is killed', {
 
   assert.deepEqual([...counts].sort(), [0, CELLS]);
   for (const port of [ports[0]!, ports[2]!])
-    assert.deepEqual(
-      (await readdir(join(folder, `node-${port}`, 'scratch'))).filter((name) => name.startsWith('remote')),
-      [],
-    );
+    assert.deepEqual(await filesOfScenes(join(folder, `node-${port}`)), []);
 });
 
 const isReachable = async ({ url }: Server) => (await fetch(`${url}/health`)).ok;

@@ -1,6 +1,6 @@
 /** Nodes of one cluster that read a remote scene together, each the cells that it owns. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, utimes } from 'node:fs/promises';
+import { mkdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { ingest, testNode, tilesOf } from '../support/node.js';
 import { type RemoteCatalog, remoteCatalog } from '../support/remote-catalog.js';
 import { runJob, runRequest } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
-import { freePort } from './server-processes.js';
+import { filesOfScenes, freePort } from './server-processes.js';
 
 /** Most of a scene of 70 x 70 km, which lies in 12 slots. */
 const PIXEL = 50;
@@ -100,14 +100,8 @@ test('the nodes of a cluster read a remote scene together', { skip: noEtcd }, as
     for (const { id } of nodes) assert.match(summaries.join(), new RegExp(`node ${id}: \\d+ cells`));
     assert.equal(results.tiles, (await ingest(single, inputsOf(catalog))).tiles);
     assert.deepEqual(await contents(...nodes), await contents(single));
-    for (const node of nodes) {
-      assert.deepEqual((await runJob<VerifyReport>(node, 'verify', {})).results.problems, []);
-      const left = await readdir(join(node.storage.dir, 'scratch'));
-      assert.deepEqual(
-        left.filter((name) => name.startsWith('remote')),
-        [],
-      );
-    }
+    for (const node of nodes) assert.deepEqual(await filesOfScenes(node.storage.dir), []);
+    assert.deepEqual((await runJob<VerifyReport>(first, 'verify', {})).results.problems, []);
   });
 
   await t.test('they read what a store lacks, and nothing else', async () => {

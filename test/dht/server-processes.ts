@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -86,4 +87,10 @@ export async function json<T>(...args: string[]): Promise<T> {
   const { code, stdout, stderr } = await tilewright(...args, '--format', 'json');
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout) as T;
+}
+
+/** Files of remote scenes in a data folder. Only empty folders stay, for the next scene of a job. */
+export async function filesOfScenes(data: string): Promise<string[]> {
+  const files = await readdir(join(data, 'scratch'), { recursive: true });
+  return files.filter((name) => /(^|\/)remote-[^/]*\/./.test(name));
 }
