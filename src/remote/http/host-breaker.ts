@@ -8,23 +8,23 @@ const PAUSE_MS = 60_000;
 /** Counts connections that fail. An answer with an error shows that the host works. */
 export class HostBreaker {
   private failures = 0;
-  private closedUntil = Number.NEGATIVE_INFINITY;
+  private pausedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** Throws TW_REMOTE_HOST_DOWN while requests are stopped. After the pause, one more failure stops them again. */
   check(url: string, host: string): void {
-    if (this.now() < this.closedUntil) throw hostDown(url, host, MAX_FAILURES, PAUSE_MS / 1000);
+    if (this.now() < this.pausedUntil) throw hostDown(url, host, MAX_FAILURES, PAUSE_MS / 1000);
   }
 
   /** To be called if a request has failed after all its attempts. */
   failed(): void {
     this.failures++;
-    if (this.failures >= MAX_FAILURES) this.closedUntil = this.now() + PAUSE_MS;
+    if (this.failures >= MAX_FAILURES) this.pausedUntil = this.now() + PAUSE_MS;
   }
 
   answered(): void {
     this.failures = 0;
-    this.closedUntil = Number.NEGATIVE_INFINITY;
+    this.pausedUntil = Number.NEGATIVE_INFINITY;
   }
 }
