@@ -5,6 +5,7 @@
 export {
   checkUrl,
   type HostPolicy,
+  MAX_URL_CHARS,
   matchesHost,
   NO_HOSTS,
   withoutSecrets,
