@@ -22,7 +22,7 @@ import { walkCatalog } from './walk-stac-catalog.js';
 export const MAX_ITEMS_WITHOUT_LIMIT = 1000;
 
 /** Bytes of all documents of a search. A page of 100 Items of Sentinel-2 has 3 MB. */
-const MAX_SEARCH_BYTES = 1e9;
+const MAX_SEARCH_BYTES = 5e8;
 
 export interface FindOptions {
   signal?: AbortSignal;
@@ -44,7 +44,7 @@ export async function findItems(
 ): Promise<RemoteItem[]> {
   const matches = itemMatcher(query);
   const { limit } = query;
-  const found = new Map<string, RemoteItem>();
+  const found = new Map<string, { item: RemoteItem; updated: number }>();
   const pages =
     typeof source === 'string'
       ? pagesOf({ client: limitedClient(client, source), signal, onFailure }, source, query)
@@ -55,13 +55,14 @@ export async function findItems(
     for (const item of items.filter(matches)) {
       const key = JSON.stringify([item.collection, item.id]);
       const other = found.get(key);
-      if (!other || updatedAt(item) > updatedAt(other)) found.set(key, item);
+      const updated = updatedAt(item);
+      if (!other || updated > other.updated) found.set(key, { item, updated });
     }
     if (limit !== undefined && found.size >= limit) break;
     if (limit === undefined && found.size > MAX_ITEMS_WITHOUT_LIMIT)
       throw tooManyItems(matched, MAX_ITEMS_WITHOUT_LIMIT);
   }
-  return [...found.values()].slice(0, limit);
+  return [...found.values()].slice(0, limit).map(({ item }) => item);
 }
 
 function rethrow(_url: string, error: unknown): never {
@@ -98,7 +99,7 @@ async function* pagesOf(reader: StacReader, url: string, query: StacQuery): Asyn
   else
     throw badStacDocument(
       withoutSecrets(url),
-      `its type is ${JSON.stringify(document?.type ?? null)}, not Feature, FeatureCollection, Catalog or Collection`,
+      'its type is not Feature, FeatureCollection, Catalog or Collection',
     );
 }
 

@@ -5,5 +5,5 @@
 
 export { findItems } from './find-stac-items.js';
 export { itemMatcher } from './match-stac-item.js';
-export { itemOf, linksOf, type RemoteItem, readDocument } from './stac-documents.js';
+export { itemOf, linksOf, RemoteItem, readDocument } from './stac-documents.js';
 export type { StacQuery } from './stac-query.js';
