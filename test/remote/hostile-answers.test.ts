@@ -37,13 +37,17 @@ function writeForEver(socket: Socket): void {
   more();
 }
 
-test('the body of a redirect or an error is not read beyond a limit', async (t) => {
+test('the body of a redirect, an error or a part that was not requested is not read beyond a limit', async (t) => {
   const { host, url, sockets } = await rawServer(t, (socket, path) => {
     if (path === '/file') {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
       return;
     }
-    const status = path === '/moved' ? '302 Found\r\nLocation: /file' : '404 Not Found';
+    const statuses: Record<string, string> = {
+      '/moved': '302 Found\r\nLocation: /file',
+      '/part': '206 Partial Content',
+    };
+    const status = statuses[path] ?? '404 Not Found';
     socket.write(`HTTP/1.1 ${status}\r\nTransfer-Encoding: chunked\r\n\r\n`);
     writeForEver(socket);
   });
@@ -51,7 +55,8 @@ test('the body of a redirect or an error is not read beyond a limit', async (t) 
   t.after(() => client.close());
   const { body } = await client.request(`${url}/moved`, { maxBytes: 8e9 });
   assert.equal(body.toString(), 'ok');
-  await assert.rejects(client.request(`${url}/missing`, { maxBytes: 8e9 }), CODE('TW_REMOTE_REFUSED'));
+  for (const path of ['missing', 'part'])
+    await assert.rejects(client.request(`${url}/${path}`, { maxBytes: 8e9 }), CODE('TW_REMOTE_REFUSED'));
   const written = sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
   assert.ok(written < 50e6, `${written} bytes`);
 });

@@ -32,6 +32,7 @@ const MAX_REQUESTS_PER_HOST = 8;
 /** A login redirects to another host and back, and then to the file. */
 const MAX_REDIRECTS = 8;
 const SEE_OTHER = 303;
+const PARTIAL_CONTENT = 206;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A connection that delivers no byte for this long is given up. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -271,7 +272,7 @@ async function pauseUntil(time: number, signal?: AbortSignal): Promise<void> {
 async function readBody(
   answer: IncomingMessage,
   url: string,
-  { maxBytes, isFile, sink }: RemoteRequest,
+  { accept = [], maxBytes, isFile, sink }: RemoteRequest,
   rateMs: number,
 ): Promise<Buffer> {
   const { statusCode: status = 0, headers } = answer;
@@ -281,7 +282,7 @@ async function readBody(
   }
   const wanted = Number(headers['content-length'] ?? Number.NaN);
   const chunks: Buffer[] = [];
-  const hasContent = status === 200 || status === 206;
+  const hasContent = status === 200 || (status === PARTIAL_CONTENT && accept.includes(status));
   const into = hasContent ? sink : undefined;
   try {
     await into?.start({ status, headers });
