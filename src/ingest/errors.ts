@@ -298,7 +298,22 @@ export const missingAsset = defineError(
   400,
   'A STAC Item has no GeoTIFF of a name that `--bands` requests. The message lists the keys of its GeoTIFFs.',
   (url: string, item: string, name: string, keys: string[]) =>
-    `${item} (${url}) has no GeoTIFF named ${name}; it has ${keys.slice(0, 40).join(', ') || 'none'}`,
+    `${item} (${url}) has no GeoTIFF named ${name}; it has ${listOf(keys)}`,
+);
+
+/** Keys that an archive chooses, of which there can be many long ones. */
+const listOf = (keys: string[]): string =>
+  keys
+    .slice(0, 40)
+    .map((key) => key.slice(0, 60))
+    .join(', ') || 'none';
+
+export const tooManyAssets = defineError(
+  'TW_INGEST_TOO_MANY_ASSETS',
+  400,
+  'A STAC Item has more GeoTIFFs than are read without being asked for. Name those to read with `--bands`.',
+  (url: string, item: string, count: number, most: number) =>
+    `${item} (${url}) has ${count} files with data, and at most ${most} are read; name some of them with --bands`,
 );
 
 export const noReadableAsset = defineError(

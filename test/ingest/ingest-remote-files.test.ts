@@ -336,6 +336,30 @@ test('an unknown member of a search is refused with the known ones', async (t) =
   assert.match(response.json().detail, /stac has no member "collection"; it has url, items, collections, /);
 });
 
+test('an Item with too many files fails alone, and messages name it and few of its assets', async (t) => {
+  const { node, server, items } = await setUp(t);
+  const [item] = items as { id: string; assets: Record<string, object> }[];
+  const many = Object.fromEntries(
+    Array.from({ length: 1200 }, (_, i) => [`${i}${'x'.repeat(100)}`, item!.assets.red]),
+  );
+  const features = [{ ...item, id: 'many', assets: many }, item];
+  server.documents.set('/items', { type: 'FeatureCollection', features });
+  server.requests.length = 0;
+  const stac = { url: `${server.url}/items` };
+  const { failed, scenes } = await ingest(node, { stac, ...OPTIONS });
+  assert.deepEqual(
+    failed.map(({ path, code }) => [path, code]),
+    [[`${stac.url}#many`, 'TW_INGEST_TOO_MANY_ASSETS']],
+  );
+  assert.equal(scenes.length, 1);
+  const missing = await ingest(node, { stac: { ...stac, assets: ['nir'] }, ...OPTIONS });
+  assert.deepEqual(
+    missing.failed.map(({ code }) => code),
+    ['TW_INGEST_MISSING_ASSET'],
+  );
+  assert.ok(missing.failed[0]!.message.length < 3000);
+});
+
 test('an address with a password is refused before a job stores it', async (t) => {
   const { node, server } = await setUp(t);
   const response = await node.server.inject({

@@ -340,8 +340,13 @@ export class RemoteScenes {
   }
 }
 
-/** The name of an Item in messages: its address, or its id if it has no address. */
-const itemLabel = ({ id, url }: RemoteItem): string => (url.startsWith('file:') ? id : withoutSecrets(url));
+/** The name of an Item in messages: its address; its id with that of the document that holds it; or its id alone. */
+function itemLabel({ id, url, self }: RemoteItem): string {
+  if (url.startsWith('file:')) return id;
+  const address = withoutSecrets(url);
+  if (self !== undefined || !URL.canParse(address)) return address;
+  return Object.assign(new URL(address), { hash: id }).href;
+}
 
 function hasTime({ document }: RemoteItem): boolean {
   const { datetime, start_datetime: start } = (document.properties ?? {}) as Record<string, unknown>;

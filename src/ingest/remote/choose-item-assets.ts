@@ -1,6 +1,6 @@
 /** Chooses the assets of a STAC Item that are read. */
 import { type RemoteItem, withoutSecrets } from '../../remote/index.js';
-import { missingAsset, noReadableAsset } from '../errors.js';
+import { missingAsset, noReadableAsset, tooManyAssets } from '../errors.js';
 
 export interface ChosenAsset {
   key: string;
@@ -20,6 +20,8 @@ export interface AssetChoice {
   prefersS3?(address: string): boolean;
 }
 
+/** Each is a request, and a file in the scratch folder. Products with a file for each band have about 250. */
+const MAX_ASSETS = 1000;
 /** Roles of assets that show data again, or describe it. */
 const NOT_DATA = new Set(['thumbnail', 'overview', 'visual', 'metadata']);
 
@@ -29,7 +31,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 /**
  * Returns the GeoTIFFs and JPEG 2000 files with the given names, or all with data; of two formats of the same data, the GeoTIFF. Throws
- * TW_INGEST_MISSING_ASSET and TW_INGEST_NO_READABLE_ASSET.
+ * TW_INGEST_MISSING_ASSET, _NO_READABLE_ASSET and _TOO_MANY_ASSETS.
  */
 export function chooseAssets(item: RemoteItem, { names, prefersS3 }: AssetChoice = {}): ChosenAsset[] {
   const { id, url, document } = item;
@@ -53,6 +55,7 @@ export function chooseAssets(item: RemoteItem, { names, prefersS3 }: AssetChoice
   const data = tiffs.filter(isData);
   const found = data.length > 0 ? data : others.filter(isData);
   if (found.length === 0) throw noReadableAsset(withoutSecrets(url), id);
+  if (found.length > MAX_ASSETS) throw tooManyAssets(withoutSecrets(url), id, found.length, MAX_ASSETS);
   return found;
 }
 

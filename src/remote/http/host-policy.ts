@@ -43,7 +43,12 @@ export function checkUrl(text: string, { hosts, anyPublic }: HostPolicy): Allowe
   return { url, isNamed };
 }
 
+/** Longer addresses are refused. Those with signatures have up to 2,000 characters. */
+export const MAX_URL_CHARS = 8000;
+
 function parseUrl(text: string): URL {
+  if (text.length > MAX_URL_CHARS)
+    throw badRemoteUrl(withoutSecrets(text.slice(0, 200)), `it has more than ${MAX_URL_CHARS} characters`);
   if (!URL.canParse(text)) throw badRemoteUrl(text.slice(0, 200), 'it is not a URL');
   const url = new URL(text);
   if (!Object.hasOwn(DEFAULT_PORTS, url.protocol))

@@ -33,18 +33,32 @@ const MAX_REQUESTS_PER_HOST = 8;
 /** A login redirects to another host and back, and then to the file. */
 const MAX_REDIRECTS = 8;
 const SEE_OTHER = 303;
+const PARTIAL_CONTENT = 206;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A connection that delivers no byte for this long is given up. */
 const IDLE_TIMEOUT_MS = 60_000;
-/** An answer that is slower than this after the grace period is given up, so that no host holds a job for ever. */
+/** A body that is slower than this over a period is given up, so that no host holds a job for ever. */
 const MIN_BYTES_PER_SECOND = 1000;
-const SLOW_GRACE_MS = 120_000;
+/** Bytes of an answer without content, such as an error or a redirect. The rest is not read. */
+const MAX_OTHER_BYTES = 65_536;
 /** Bytes of the answer that an error message quotes. */
 const MAX_DETAIL_BYTES = 300;
+
+/** Times after which an answer is given up although its bytes keep coming, ms. */
+export interface AnswerTimes {
+  /** From the request to the end of the headers. Slow lines and interim answers (1xx) do not extend it. */
+  head: number;
+  /** Over which the rate of the body is measured. */
+  rate: number;
+}
+
+const ANSWER_TIMES: AnswerTimes = { head: 120_000, rate: 120_000 };
 
 export interface RemoteRequest {
   method?: 'GET' | 'POST';
   headers?: Record<string, string>;
+  /** Headers that a document asks for; they are sent to the origin of the address alone. */
+  linkHeaders?: Record<string, string>;
   body?: string;
   /** Limit of the answer, bytes. */
   maxBytes: number;
@@ -96,6 +110,7 @@ export class HttpClient {
   constructor(
     private readonly policy: HostPolicy,
     private readonly credentials: RequestCredentials = NO_CREDENTIALS,
+    private readonly times = ANSWER_TIMES,
   ) {}
 
   close(): void {
@@ -122,6 +137,7 @@ export class HttpClient {
         this.cookies.add(url, headers['set-cookie']);
         at = redirectTarget(location, url);
         if (status === SEE_OTHER) request = { ...request, method: 'GET', body: undefined };
+        if (!isSameOrigin(url, new URL(at))) request = forOtherHost(request, url);
         continue;
       }
       if (status === 200 || accept.includes(status)) return response;
@@ -150,7 +166,7 @@ export class HttpClient {
           state.breaker.check(withoutSecrets(address), url.host);
           await pauseUntil(state.pausedUntil, signal);
           const own = {
-            ...{ ...request.headers, ...request.sink?.headers?.() },
+            ...{ ...request.headers, ...request.sink?.headers?.(), ...request.linkHeaders },
             ...{ ...this.cookies.headersFor(url), ...authorized.headers },
           };
           const isAuthorized =
@@ -207,14 +223,17 @@ export class HttpClient {
         },
       };
       let isAnswered = false;
+      const { head, rate } = this.times;
       const sent = (isTls ? httpsRequest : httpRequest)(url, options, (answer) => {
         isAnswered = true;
-        readBody(answer, withoutSecrets(url), given).then(
+        clearTimeout(headTimer);
+        readBody(answer, withoutSecrets(url), given, rate).then(
           (bytes) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: bytes }),
           reject,
         );
       });
       const fail = (what: string) => sent.destroy(Object.assign(new Error(what), { code: 'ETIMEDOUT' }));
+      const headTimer = setTimeout(() => fail(`no answer within ${head / 1000} s`), head);
       sent.setTimeout(IDLE_TIMEOUT_MS, () => fail(`no byte for ${IDLE_TIMEOUT_MS / 1000} s`));
       sent.on('socket', (socket) => {
         if (!socket.connecting) return;
@@ -229,6 +248,7 @@ export class HttpClient {
       sent.on('error', reject);
       // An answer that changes the protocol ends the connection without an error.
       sent.on('close', () => {
+        clearTimeout(headTimer);
         if (!isAnswered)
           reject(
             Object.assign(new Error('the connection was closed without an answer'), { code: 'ECONNRESET' }),
@@ -241,7 +261,19 @@ export class HttpClient {
 
 function redirectTarget(location: string, url: URL): string {
   if (URL.canParse(location, url.href)) return new URL(location, url).href;
-  throw badRemoteUrl(withoutSecrets(url), `it is redirected to "${location.slice(0, 100)}"`);
+  // The text is not quoted: it can repeat credentials.
+  throw badRemoteUrl(withoutSecrets(url), 'it is redirected to an address that is not a URL');
+}
+
+/** True for the same host and port, with or without TLS if both ports are the default ones. */
+const isSameOrigin = (a: URL, b: URL): boolean =>
+  a.origin === b.origin || (a.hostname === b.hostname && a.port === '' && b.port === '');
+
+/** A request as another host gets it: nothing in it is composed by the host that redirects. */
+function forOtherHost({ linkHeaders: _, ...request }: RemoteRequest, from: URL): RemoteRequest {
+  if (request.method === 'POST')
+    throw badRemoteUrl(withoutSecrets(from), 'it redirects a search to another host; give the address there');
+  return request;
 }
 
 async function pauseUntil(time: number, signal?: AbortSignal): Promise<void> {
@@ -252,7 +284,8 @@ async function pauseUntil(time: number, signal?: AbortSignal): Promise<void> {
 async function readBody(
   answer: IncomingMessage,
   url: string,
-  { maxBytes, isFile, sink }: RemoteRequest,
+  { accept = [], maxBytes, isFile, sink }: RemoteRequest,
+  rateMs: number,
 ): Promise<Buffer> {
   const { statusCode: status = 0, headers } = answer;
   if (isFile && status === 200 && headers['content-type']?.startsWith('text/html')) {
@@ -261,7 +294,8 @@ async function readBody(
   }
   const wanted = Number(headers['content-length'] ?? Number.NaN);
   const chunks: Buffer[] = [];
-  const into = status === 200 || status === 206 ? sink : undefined;
+  const hasContent = status === 200 || (status === PARTIAL_CONTENT && accept.includes(status));
+  const into = hasContent ? sink : undefined;
   try {
     if ((await into?.start({ status, headers })) === false) {
       answer.destroy();
@@ -271,24 +305,37 @@ async function readBody(
     answer.destroy();
     throw error;
   }
-  const started = performance.now();
   let bytes = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw remoteTooLarge(url, maxBytes);
-    const seconds = (performance.now() - started) / 1000;
-    if (seconds > SLOW_GRACE_MS / 1000 && bytes < MIN_BYTES_PER_SECOND * seconds)
-      throw Object.assign(new Error(`the answer has less than ${MIN_BYTES_PER_SECOND} bytes a second`), {
-        code: INCOMPLETE,
-      });
-    if (into) await into.write(chunk);
-    else chunks.push(chunk);
+  const stopWatching = watchRate(answer, () => bytes, rateMs);
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (hasContent && bytes > maxBytes) throw remoteTooLarge(url, maxBytes);
+      if (into) await into.write(chunk);
+      else chunks.push(chunk);
+      if (!hasContent && bytes > MAX_OTHER_BYTES) return Buffer.concat(chunks);
+    }
+  } finally {
+    stopWatching();
   }
   if (Number.isFinite(wanted) && bytes < wanted)
     throw Object.assign(new Error(`the answer ended after ${bytes} of ${wanted} bytes`), {
       code: INCOMPLETE,
     });
   return Buffer.concat(chunks);
+}
+
+/** Ends an answer that is too slow, also one that sends bytes which are not of its body. Returns a function that ends the watch. */
+function watchRate(answer: IncomingMessage, received: () => number, periodMs: number): () => void {
+  let before = 0;
+  const timer = setInterval(() => {
+    const bytes = received() - before;
+    before = received();
+    if (bytes >= (MIN_BYTES_PER_SECOND * periodMs) / 1000) return;
+    const error = new Error(`the answer has less than ${MIN_BYTES_PER_SECOND} bytes a second`);
+    answer.destroy(Object.assign(error, { code: INCOMPLETE }));
+  }, periodMs);
+  return () => clearInterval(timer);
 }
 
 /** The start of an answer in text or JSON, on one line. HTML is left out. */

@@ -6,6 +6,7 @@ export { type DownloadTarget, downloadFile, type FileVersion } from './download-
 export {
   checkUrl,
   type HostPolicy,
+  MAX_URL_CHARS,
   matchesHost,
   NO_HOSTS,
   withoutSecrets,

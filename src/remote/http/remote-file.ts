@@ -150,13 +150,21 @@ export function sizeOfRange(
 ): number {
   const fail = (reason: string) => badRemoteRange(withoutSecrets(url), reason);
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') throw fail(`it is sent with the encoding ${encoding}`);
+  // Text of headers is not quoted as it is: it can repeat credentials.
+  if (encoding !== 'identity') throw fail(`it is sent with ${knownEncoding(encoding)}`);
   const said = String(headers['content-range'] ?? '');
-  const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(said);
-  if (!match) throw fail(`its Content-Range is "${said.slice(0, 100)}"`);
+  const match = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16})$/.exec(said);
+  if (!match)
+    throw fail(said === '' ? 'its answer has no Content-Range' : 'its Content-Range cannot be read');
   const [first, last, size] = match.slice(1).map(Number) as [number, number, number];
+  if (!Number.isSafeInteger(size)) throw fail('its Content-Range cannot be read');
   const end = offset + Math.min(bytes, size - offset) - 1;
   if (first !== offset || last !== end)
     throw fail(`bytes ${offset} to ${end} were requested, and "${said}" came`);
   return size;
 }
+
+const knownEncoding = (encoding: string) =>
+  /^(br|compress|deflate|gzip|x-gzip|zstd)$/i.test(encoding)
+    ? `the encoding ${encoding}`
+    : 'an unknown encoding';

@@ -24,7 +24,8 @@ const MAX_ITEMS_WITHOUT_LIMIT = 1000;
 const MAX_ITEMS = 100_000;
 
 /** Bytes of all documents of a search. A page of 100 Items of Sentinel-2 has 3 MB. */
-const MAX_SEARCH_BYTES = 5e9;
+const MAX_SEARCH_BYTES = 5e8;
+const MAX_SEARCH_BYTES_OF_ALL = 5e9;
 
 const NOT_FOUND = 404;
 const NAME_LANDING_PAGE =
@@ -55,11 +56,12 @@ export async function findItems<T = RemoteItem>(
   const matches = itemMatcher(query);
   const { limit, all = false } = query;
   const most = limit ?? (all ? MAX_ITEMS : MAX_ITEMS_WITHOUT_LIMIT);
+  const maxBytes = all ? MAX_SEARCH_BYTES_OF_ALL : MAX_SEARCH_BYTES;
   let duplicates = 0;
   const found = new Map<string, { updated: number; kept: T }>();
   const pages =
     typeof source === 'string'
-      ? pagesOf({ client: limitedClient(client, source), signal, onFailure }, source, query)
+      ? pagesOf({ client: limitedClient(client, source, maxBytes), signal, onFailure }, source, query)
       : [{ items: readItems(source, undefined, onFailure) }];
   for await (const { items, matched } of pages as AsyncIterable<ItemPage>) {
     if (limit === undefined && matched !== undefined && matched > most)
@@ -82,14 +84,14 @@ function rethrow(_url: string, error: unknown): never {
   throw error;
 }
 
-/** A client that gives up after MAX_SEARCH_BYTES. */
-function limitedClient(client: HttpClient, url: string): Requester {
+/** A client that gives up after `maxBytes` of all answers. */
+function limitedClient(client: HttpClient, url: string, maxBytes: number): Requester {
   let bytes = 0;
   return {
     async request(address, request) {
       const answer = await client.request(address, request);
       bytes += answer.body.length;
-      if (bytes > MAX_SEARCH_BYTES) throw remoteTooLarge(withoutSecrets(url), MAX_SEARCH_BYTES);
+      if (bytes > maxBytes) throw remoteTooLarge(withoutSecrets(url), maxBytes);
       return answer;
     },
   };
@@ -113,7 +115,7 @@ async function* pagesOf(reader: StacReader, url: string, query: StacQuery): Asyn
   else
     throw badStacDocument(
       withoutSecrets(url),
-      `its type is ${JSON.stringify(document.type ?? null)}, not Feature, FeatureCollection, Catalog or Collection; ${NAME_LANDING_PAGE}`,
+      `its type is not Feature, FeatureCollection, Catalog or Collection; ${NAME_LANDING_PAGE}`,
     );
 }
 

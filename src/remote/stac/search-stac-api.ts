@@ -1,4 +1,5 @@
 /** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
+import { createHash } from 'node:crypto';
 import { parseDatetime, writeDatetime } from '../../query/index.js';
 import { badStacDocument, filterNotSupported } from '../errors.js';
 import { withoutSecrets } from '../http/index.js';
@@ -19,6 +20,8 @@ import type { StacQuery } from './stac-query.js';
 const PAGE_ITEMS = 100;
 /** Far more than the limit of Items needs; a server that never ends its pages is given up. */
 const MAX_PAGES = 10_000;
+/** Bytes of the body that a page asks for. It repeats the search, whose filter has at most 20,000 characters, and adds a token. */
+const MAX_BODY_BYTES = 1e6;
 const METHOD_NOT_ALLOWED = [404, 405];
 
 export interface ItemPage {
@@ -87,7 +90,13 @@ export async function* pagesFrom(
         method === 'POST'
           ? { ...next, body: merge ? { ...link.body, ...body } : body }
           : { ...next, body: undefined };
-    const key = JSON.stringify([link.href, link.body]);
+    const asked = JSON.stringify([link.href, link.body]);
+    if (asked.length > MAX_BODY_BYTES)
+      throw badStacDocument(
+        withoutSecrets(link.href),
+        `its next page asks for a request of more than ${MAX_BODY_BYTES} bytes`,
+      );
+    const key = createHash('sha256').update(asked).digest('base64');
     if (seen.has(key)) throw badStacDocument(withoutSecrets(link.href), 'its pages lead in a circle');
     seen.add(key);
   }

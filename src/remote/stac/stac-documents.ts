@@ -1,7 +1,7 @@
 /** STAC documents of any archive, read with care: other members than those used here are not looked at. */
 import { parseJson } from '../../utils/json-text.js';
 import { badStacDocument } from '../errors.js';
-import { type HttpClient, withoutSecrets } from '../http/index.js';
+import { type HttpClient, MAX_URL_CHARS, withoutSecrets } from '../http/index.js';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -54,6 +54,7 @@ export const objectsOf = (value: unknown): JsonObject[] =>
 interface DocumentRequest {
   method?: 'GET' | 'POST';
   body?: JsonObject;
+  /** Headers that a document asks for. */
   headers?: Record<string, string>;
   /** Statuses that are answered with undefined. */
   absent?: readonly number[];
@@ -66,14 +67,14 @@ export async function readDocument(
   url: string,
   request: DocumentRequest = {},
 ): Promise<JsonObject | undefined> {
-  const { method = 'GET', body, headers = {}, absent = [], signal } = request;
+  const { method = 'GET', body, headers: linkHeaders, absent = [], signal } = request;
   const { status, body: bytes } = await client.request(url, {
     method,
     headers: {
       accept: 'application/geo+json, application/json',
       ...(body && { 'content-type': 'application/json' }),
-      ...headers,
     },
+    linkHeaders,
     body: body && JSON.stringify(body),
     maxBytes: MAX_DOCUMENT_BYTES,
     accept: absent,
@@ -90,29 +91,37 @@ export async function readDocument(
   return document;
 }
 
-/** Returns the links of a document with absolute addresses. */
+/**
+ * Returns the links of a document with absolute addresses. Those to another host have no headers and body: a host gets no request that
+ * another one has composed.
+ */
 export function linksOf({ links }: JsonObject, url: string): StacLink[] {
   return objectsOf(links).flatMap((link) => {
     const [rel, href] = [textOf(link.rel), textOf(link.href)];
-    if (rel === undefined || href === undefined || !URL.canParse(href, url)) return [];
-    const headers = isObject(link.headers)
-      ? Object.fromEntries(
-          Object.entries(link.headers).flatMap(([name, value]) =>
-            typeof value === 'string' && !CONNECTION_HEADER.test(name) ? [[name, value]] : [],
-          ),
-        )
-      : undefined;
+    if (rel === undefined || href === undefined || href.length > MAX_URL_CHARS || !URL.canParse(href, url))
+      return [];
+    const { origin } = new URL(href, url);
+    const isOwn = origin === new URL(url).origin && origin !== 'null';
+    const headers =
+      isOwn && isObject(link.headers)
+        ? Object.fromEntries(
+            Object.entries(link.headers).flatMap(([name, value]) =>
+              typeof value === 'string' && !CONNECTION_HEADER.test(name) ? [[name, value]] : [],
+            ),
+          )
+        : undefined;
     return [
       {
         ...{ rel, href: new URL(href, url).href, headers },
         method: textOf(link.method)?.toUpperCase(),
-        body: isObject(link.body) ? link.body : undefined,
+        body: isOwn && isObject(link.body) ? link.body : undefined,
         merge: link.merge === true,
       },
     ];
   });
 }
 
+const MAX_ID_CHARS = 1000;
 /** Relative addresses in an Item without an address lead to files that cannot be fetched. */
 const NO_ADDRESS = 'file:///';
 
@@ -120,10 +129,22 @@ const NO_ADDRESS = 'file:///';
 export function itemOf(document: JsonObject, url = NO_ADDRESS): RemoteItem {
   const id = textOf(document.id);
   if (id === undefined || id === '') throw badStacDocument(withoutSecrets(url), 'an Item in it has no id');
+  if (id.length > MAX_ID_CHARS)
+    throw badStacDocument(
+      withoutSecrets(url),
+      `the id of an Item in it has more than ${MAX_ID_CHARS} characters`,
+    );
   const self = linksOf(document, url).find(({ rel }) => rel === 'self')?.href;
   // Geometries can be large, and cells are planned by the files.
   const { geometry: _, ...kept } = document;
-  return { id, collection: textOf(document.collection), url: self ?? url, self, document: kept };
+  const item = { id, collection: textOf(document.collection), url: self ?? url, self, document: kept };
+  try {
+    JSON.stringify(item);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw badStacDocument.because(error, withoutSecrets(item.url), 'its members are nested too deeply');
+  }
+  return item;
 }
 
 /** Returns the Items of a list of documents without those that are none. `url` as for `itemOf`. */
