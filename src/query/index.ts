@@ -9,8 +9,8 @@ export {
   aggregationQuery,
   aggregations,
 } from './aggregate/index.js';
-export { toCql2Json } from './cql2/index.js';
-export { badDatetime, slotsUnanswered } from './errors.js';
+export { parseCql2Text, toCql2Json } from './cql2/index.js';
+export { badDatetime, slotsUnanswered, unsupportedCql2 } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
 export { bboxPolygon, PreparedGeometry } from './geometry/index.js';
 export { memoizeUntilChange } from './memoize-query.js';

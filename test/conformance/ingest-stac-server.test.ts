@@ -1,15 +1,17 @@
-/** Ingests from a STAC API of another implementation: rustac, from PyPI. Skipped if it cannot be installed. */
+/** Ingests from STAC APIs of other implementations, from PyPI. They are skipped if they cannot be installed. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findItems, HttpClient, type StacQuery } from '../../src/remote/index.js';
 import { atEnd } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
-import { COLLECTION, remoteCatalog } from '../support/remote-catalog.js';
+import { COLLECTION, type RemoteCatalog, remoteCatalog } from '../support/remote-catalog.js';
 import { freePort } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
+import { servePgstac } from './pgstac.js';
 import { installPython } from './python.js';
 
 const OPTIONS = { bbox: [15.03, 47.75, 15.12, 47.8], precision: 5 };
@@ -37,11 +39,8 @@ async function serve(t: TestContext, bin: string, items: object[]): Promise<stri
   }
 }
 
-test('a region of a STAC API of another implementation', async (t) => {
-  const python = await installPython(await tempFolder(t), ['rustac==0.9.18']);
-  if (python.reason !== undefined) return t.skip(python.reason);
-  const { server, folder, items } = await remoteCatalog(t, { ids: ['a', 'b', 'c'] });
-  const api = await serve(t, python.bin, items);
+/** Ingests a region from the API, and compares the tiles with those of the same files on the disk. */
+async function checkIngest(t: TestContext, api: string, { server, folder }: RemoteCatalog): Promise<void> {
   const hosts = { hosts: [server.host, new URL(api).host], anyPublic: false };
   const node = await testNode(t, join(await tempFolder(t), 'data'), { hosts });
   const local = await testNode(t, join(await tempFolder(t), 'local'));
@@ -61,4 +60,53 @@ test('a region of a STAC API of another implementation', async (t) => {
   const clear = await run({ datetime: '2024', maxCloud: 15 });
   assert.deepEqual(clear.scenes.map(({ id }) => id).sort(), ['a', 'b']);
   assert.equal((await run({ datetime: '2024', limit: 1 })).scenes.length, 1);
+}
+
+test('a region of rustac', async (t) => {
+  const python = await installPython(await tempFolder(t), ['rustac==0.9.18']);
+  if (python.reason !== undefined) return t.skip(python.reason);
+  const catalog = await remoteCatalog(t, { ids: ['a', 'b', 'c'] });
+  await checkIngest(t, await serve(t, python.bin, catalog.items), catalog);
+});
+
+test('a region of stac-fastapi with pgstac, which divides a search into pages and has filters', async (t) => {
+  const ids = ['a', 'b', 'c', ...Array.from({ length: 120 }, (_, i) => `later-${i}`)];
+  const catalog = await remoteCatalog(t, { ids: ids.slice(0, 3) });
+  const [first] = catalog.items;
+  const later = ids.slice(3).map((id) => ({
+    ...first,
+    id,
+    properties: { ...(first!.properties as object), datetime: '2025-01-01T00:00:00Z' },
+  }));
+  const collection = {
+    ...{
+      type: 'Collection',
+      stac_version: '1.0.0',
+      id: COLLECTION,
+      description: 'made-up',
+      license: 'other',
+    },
+    extent: { spatial: { bbox: [[-180, -90, 180, 90]] }, temporal: { interval: [[null, null]] } },
+    links: [],
+  };
+  const { api, reason } = { api: '', ...(await servePgstac(t, collection, [...catalog.items, ...later])) };
+  if (reason !== undefined) return t.skip(reason);
+  // PostgreSQL orders the keys of assets, and bands have the order of the assets.
+  for (const id of ['a', 'b']) {
+    const path = join(catalog.folder, id, 'item.json');
+    const item = JSON.parse(await readFile(path, 'utf8')) as { assets: object };
+    const assets = Object.entries(item.assets).sort(([a], [b]) => a.length - b.length || a.localeCompare(b));
+    await writeFile(path, JSON.stringify({ ...item, assets: Object.fromEntries(assets) }));
+  }
+  await checkIngest(t, api, catalog);
+
+  const hosts = { hosts: [new URL(api).host], anyPublic: false };
+  const client = new HttpClient(hosts);
+  t.after(() => client.close());
+  const find = async (query: StacQuery) => (await findItems(client, api, query)).map(({ id }) => id).sort();
+  assert.deepEqual(await find({}), [...ids].sort());
+  assert.deepEqual(await find({ filter: '"eo:cloud_cover" > 5 AND id <> \'b\'' }), ['c']);
+  assert.deepEqual(await find({ filter: { op: '=', args: [{ property: 'id' }, 'later-7'] } }), ['later-7']);
+  assert.equal((await find({ limit: 105 })).length, 105);
+  assert.deepEqual(await find({ bbox: [16, 47.7, 17, 47.8] }), []);
 });

@@ -1,6 +1,6 @@
 /** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
 import { createHash } from 'node:crypto';
-import { parseDatetime, writeDatetime } from '../../query/index.js';
+import { parseCql2Text, parseDatetime, unsupportedCql2, writeDatetime } from '../../query/index.js';
 import { badStacDocument, filterNotSupported } from '../errors.js';
 import { withoutSecrets } from '../http/index.js';
 import {
@@ -43,10 +43,24 @@ export async function* searchApi(
   // A server that does not know the parameter would ignore it.
   if (query.filter !== undefined && !conformance.some((uri) => uri.includes('filter')))
     throw filterNotSupported(withoutSecrets(url));
-  const body = searchBody(query, conformance);
-  const searched = post ?? get!;
-  const first = post ? { ...searched, body } : { ...searched, href: withParameters(searched.href, body) };
-  yield* pagesFrom(reader, first, get && { ...get, href: withParameters(get.href, body) });
+  const byGet = get && { ...get, href: withParameters(get.href, searchBody(query, conformance)) };
+  if (!post) yield* pagesFrom(reader, byGet!);
+  else {
+    const body = searchBody({ ...query, filter: jsonFilter(query.filter) }, conformance);
+    yield* pagesFrom(reader, { ...post, body }, byGet);
+  }
+}
+
+/** The filter of a POST as CQL2 JSON: stac-fastapi, which many archives use, accepts no text there. Throws TW_QUERY_CQL2_SYNTAX. */
+function jsonFilter(filter: StacQuery['filter']): StacQuery['filter'] {
+  if (typeof filter !== 'string') return filter;
+  try {
+    return parseCql2Text(filter).json as JsonObject;
+  } catch (error) {
+    // The archive may support more of CQL2.
+    if (unsupportedCql2.is(error)) return filter;
+    throw error;
+  }
 }
 
 /** Returns the pages of the Items of a collection of an API (OGC API - Features). */
