@@ -4,12 +4,13 @@
  */
 import { type ChildProcess, type SpawnSyncOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { toStacCollection, toStacItem } from '../../src/query/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
+import { databaseUser, postgresFolder } from '../../test/conformance/pgstac.js';
 import { endsWithUs, freePort, until } from '../support/peer-process.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { COLLECTION, EDITION, wholeRecords } from './search-data.js';
@@ -68,17 +69,6 @@ export async function startPgstac(tiles: Tiles, log: (line: string) => void): Pr
   }
 }
 
-/** Debian's folder of the newest server that has PostGIS. */
-function postgresFolder(): string | undefined {
-  const root = '/usr/lib/postgresql';
-  const versions = existsSync(root) ? readdirSync(root) : [];
-  const hasPostgis = (version: string) =>
-    existsSync(`/usr/share/postgresql/${version}/extension/postgis.control`) &&
-    existsSync(join(root, version, 'bin/postgres'));
-  const newest = versions.filter(hasPostgis).sort().at(-1);
-  return newest && join(root, newest, 'bin');
-}
-
 function installed(log: (line: string) => void): boolean {
   if (existsSync(join(VENV, 'bin/pypgstac')) && existsSync(join(VENV, 'bin/uvicorn'))) return true;
   log(`installing ${PACKAGES.join(', ')} from PyPI`);
@@ -90,13 +80,6 @@ function installed(log: (line: string) => void): boolean {
       : made;
   if (done.status !== 0) log(`no pgstac beside ours: ${String(done.stderr).trim().split('\n').at(-1)}`);
   return done.status === 0;
-}
-
-/** PostgreSQL refuses to run as root. In this case it runs as the user that Debian creates for it. */
-function databaseUser(): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
-  const id = (flag: string) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
-  return { uid: id('-u'), gid: id('-g') };
 }
 
 async function startDatabase(bin: string, folder: string) {

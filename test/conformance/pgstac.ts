@@ -14,7 +14,7 @@ import { installPython } from './python.js';
 const PACKAGES = ['stac-fastapi.pgstac==7.2.0', 'pypgstac[psycopg]==0.10.0', 'uvicorn'];
 
 /** Returns the folder of the newest PostgreSQL server with PostGIS. */
-function postgresFolder(): string | undefined {
+export function postgresFolder(): string | undefined {
   const root = '/usr/lib/postgresql';
   const versions = existsSync(root) ? readdirSync(root) : [];
   const hasPostgis = (version: string) =>
@@ -25,7 +25,7 @@ function postgresFolder(): string | undefined {
 }
 
 /** PostgreSQL refuses to run as root. In this case it runs as the user that Debian creates for it. */
-function databaseUser(): { uid?: number; gid?: number } {
+export function databaseUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres']).toString());
   return { uid: id('-u'), gid: id('-g') };

@@ -77,7 +77,12 @@ export function describeScenes(
 }
 
 /** One line that summarises the job. */
-export function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
-  const done = `${plural(scenes, 'scene')} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
+export function jobSummary(
+  { scenes, failed }: Pick<IngestResults, 'scenes' | 'failed'>,
+  dryRun = false,
+): string {
+  const same = scenes.filter(({ unchanged }) => unchanged).length;
+  const made = `${plural(scenes.length - same, 'scene')} ingested${same > 0 ? `, ${same} unchanged` : ''}`;
+  const done = dryRun ? `${plural(scenes.length, 'scene')} checked, none ingested` : made;
   return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

@@ -153,7 +153,7 @@ export class IngestJob {
     this.parts?.logSummary();
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
-    this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
+    this.job.message(jobSummary(results, this.options.dryRun));
     if (results.scenes.length > 0 || this.failed.length === 0) return results;
     const reasons = this.failed.slice(0, MAX_REASONS_IN_ERROR).map(({ message }) => message);
     throw new FailedWithResults(allInputsFailed(this.failed.length, reasons), results);
