@@ -331,3 +331,10 @@ export const scenePartDiffers = defineError(
   (name: string) =>
     `${name}: this node reads it differently; run the same version with the same --cloud-model on all nodes`,
 );
+
+export const scenePartStopped = defineError(
+  'TW_INGEST_PART_STOPPED',
+  503,
+  'A node of the cluster stops while it reads cells of a scene for another node. The node that ingests the scene reads these cells.',
+  () => 'it is stopping and reads no more cells for other nodes',
+);

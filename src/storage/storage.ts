@@ -331,9 +331,9 @@ export class Storage {
     return (await this.tileCache?.fetcher.fetchAndPin(tile, groups)) ?? (() => {});
   }
 
-  /** Adds folders of committed tiles, which are in the object store, to the cache: they may be evicted. */
+  /** Adds folders of tiles that are committed or handed over, which are in the object store, to the cache: they may be evicted. */
   async addToCache(folders: string[]): Promise<void> {
-    await this.tileCache?.addCommitted(folders);
+    await this.tileCache?.add(folders);
   }
 
   /** The object store with the files of tiles; undefined if they are in the data folder only. */
@@ -371,7 +371,7 @@ export class Storage {
         applied,
       );
     });
-    this.tileCache?.prefetcher.add(added);
+    this.tileCache?.addReplicated(added);
   }
 
   // Maintenance

@@ -215,6 +215,29 @@ test('a broken download continues if the host can, and otherwise starts again', 
   }
 });
 
+test('a download that breaks after its first byte starts again, and one that ends too early is refused', async (t) => {
+  const { server, client, bytes, url } = await served(t);
+  const ranges: (string | undefined)[] = [];
+  let sent = 1;
+  server.fault = async (_, response, { range }) => {
+    ranges.push(range);
+    const from = Number(/\d+/.exec(range ?? '')?.[0] ?? 0);
+    if (range) response.setHeader('content-range', `bytes ${from}-${SIZE - 1}/${SIZE}`);
+    response.writeHead(range ? 206 : 200, { etag: '"1"' });
+    const isFirst = ranges.length === 1;
+    if (!isFirst) response.end(bytes.subarray(from, range ? SIZE - 10 : SIZE));
+    // The client must get the bytes before the connection breaks.
+    else response.write(bytes.subarray(0, sent), () => setTimeout(() => response.destroy(), 100));
+    return true;
+  };
+  assert.equal((await download(client, url)).size, SIZE);
+  assert.deepEqual(ranges, [undefined, undefined]);
+  ranges.length = 0;
+  sent = 1000;
+  await assert.rejects(download(client, url), isRejectedWith('TW_REMOTE_BAD_RANGE'));
+  assert.deepEqual(ranges, [undefined, 'bytes=999-']);
+});
+
 test('a download of which another version follows is refused', async (t) => {
   const { server, client, bytes, url } = await served(t);
   let requests = 0;

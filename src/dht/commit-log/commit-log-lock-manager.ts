@@ -139,7 +139,7 @@ export class ClusterLockManager implements CountedLockManager {
       isUncertain: false,
       upload: async (folders) => {
         await this.upload(folders);
-        stored.push(...folders);
+        for (const folder of folders) stored.push(folder);
       },
       commit: async (_, also = []) => {
         await storage.catalogue.write(also);

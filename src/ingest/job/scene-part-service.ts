@@ -2,9 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { Semaphore } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { jobInterrupted } from '../../jobs/index.js';
 import { TileBatch } from '../../storage/index.js';
-import { ingestFailed, scenePartDiffers } from '../errors.js';
+import { ingestFailed, scenePartDiffers, scenePartStopped } from '../errors.js';
 import type { IngestOptions } from '../ingest-options.js';
 import { planInCollection } from '../plan/index.js';
 import type { RemoteSource } from '../remote/index.js';
@@ -55,7 +54,7 @@ export class ScenePartService {
 
   /** Ends all work because the node stops. */
   async close(): Promise<void> {
-    this.closing.abort(jobInterrupted('of another node'));
+    this.closing.abort(scenePartStopped());
     await Promise.all([...this.sessions.keys()].map((job) => this.endSession(job)));
   }
 
@@ -142,7 +141,8 @@ export class ScenePartService {
     // If it did not open, its parts have failed with the error.
     const opened = await session?.opened.catch(() => undefined);
     await opened?.scenes.close();
-    if (opened) await this.context.storage.scratch.remove(opened.folder);
+    // The next open of the data folder removes what stays after an error of the disk.
+    if (opened) await this.context.storage.scratch.remove(opened.folder).catch(() => undefined);
   }
 }
 

@@ -60,7 +60,7 @@ export async function makeOnOwners(
   const makeOwn = async (cells: string[], onProgress: (share: number) => void, signal?: AbortSignal) => {
     if (cells.length === 0) return;
     const cut = await fetchAndCut(resources, task, remote, cells, { signal, onProgress });
-    made.tiles.push(...cut.tiles);
+    for (const tile of cut.tiles) made.tiles.push(tile);
     add(cut);
   };
   const left: string[] = [];
@@ -72,7 +72,7 @@ export async function makeOnOwners(
         const wanted = { write, fingerprint, cells };
         const part = await remote.owners.make(node, wanted, reporterOf(node, cells), signal);
         if (!part) {
-          left.push(...cells);
+          for (const cell of cells) left.push(cell);
           progress.delete(node);
           return;
         }

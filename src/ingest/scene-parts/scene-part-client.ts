@@ -80,7 +80,9 @@ export class ScenePartClient {
     const cellsOf = new Map<number, string[]>();
     for (const geocode of cells) {
       const slot = slotOfCell({ grid: plan.grid.name, geocode });
-      cellsOf.set(slot, [...(cellsOf.get(slot) ?? []), geocode]);
+      const known = cellsOf.get(slot) ?? [];
+      cellsOf.set(slot, known);
+      known.push(geocode);
     }
     const slots = [...cellsOf].map(([slot, own]) => {
       const able = readableOwners(placement.slots[slot]!)
@@ -91,8 +93,11 @@ export class ScenePartClient {
     });
     const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
     const others = new Map<string, string[]>();
-    for (const [i, node] of assignSlots(slots, (id) => weights.get(id) ?? 1).entries())
-      others.set(node, [...(others.get(node) ?? []), ...slots[i]!.own]);
+    for (const [i, node] of assignSlots(slots, (id) => weights.get(id) ?? 1).entries()) {
+      const known = others.get(node) ?? [];
+      others.set(node, known);
+      for (const cell of slots[i]!.own) known.push(cell);
+    }
     const own = others.get(self) ?? [];
     others.delete(self);
     return { own, others };

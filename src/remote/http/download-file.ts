@@ -33,21 +33,23 @@ export async function downloadFile(
 ): Promise<number> {
   let position = 0;
   let version: string | undefined;
+  let end: number | undefined;
   const { status } = await client.request(url, {
     ...{ maxBytes, signal },
     accept: [PARTS, NOT_SATISFIABLE],
     isFile: true,
     sink: {
       headers: (): Record<string, string> => {
-        if (position === 0 || version === undefined || !/^"/.test(version)) return {};
         // A connection can break after the last byte, and a range has at least one.
-        position--;
+        position = Math.max(0, position - 1);
+        if (position === 0 || version === undefined || !/^"/.test(version)) return {};
         return { range: `bytes=${position}-`, 'if-range': version };
       },
       start: ({ status, headers }) => {
         const found = headers.etag ?? headers['last-modified'];
         if (status !== PARTS) {
           position = 0;
+          end = undefined;
           version = found;
           const length = headers['content-length'];
           return target.start({ url, version, size: length === undefined ? undefined : Number(length) });
@@ -56,6 +58,7 @@ export async function downloadFile(
         const size = sizeOfRange(url, { offset: position, bytes: Number.POSITIVE_INFINITY }, headers);
         if (size > maxBytes)
           throw badRemoteRange(withoutSecrets(url), `the file has ${size} bytes, more than ${maxBytes}`);
+        end = size;
         return true;
       },
       write: async (chunk) => {
@@ -65,5 +68,7 @@ export async function downloadFile(
     },
   });
   if (status === NOT_SATISFIABLE) throw remoteChanged(withoutSecrets(url));
+  if (end !== undefined && position !== end)
+    throw badRemoteRange(withoutSecrets(url), `it sent ${position} of ${end} bytes`);
   return position;
 }

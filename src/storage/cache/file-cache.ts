@@ -40,7 +40,7 @@ export interface CacheStats {
 
 /**
  * Folders of tile versions and their files. Invariants: each folder here is complete in the object store, because it is added when it
- * was fetched or committed; `bytes` is the sum of all entries; `ownEntries` and `evictFirst` are in the order of their
+ * was fetched, committed or handed over; `bytes` is the sum of all entries; `ownEntries` and `evictFirst` are in the order of their
  * last use. `evictFirst` has old versions and tiles of other nodes' slots.
  */
 export class FileCache {
@@ -156,6 +156,16 @@ export class FileCache {
       if (!entry) continue;
       this.ownEntries.delete(folder);
       this.evictFirst.set(folder, entry);
+    }
+  }
+
+  /** Moves folders that were added before the commit of their tiles, of which this node owns some, to those that are evicted last. */
+  markCommitted(folders: string[]): void {
+    for (const folder of folders) {
+      const entry = this.evictFirst.get(folder);
+      if (!entry || !this.isOwn(tileOf(folder))) continue;
+      this.evictFirst.delete(folder);
+      this.ownEntries.set(folder, entry);
     }
   }
 

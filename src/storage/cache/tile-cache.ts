@@ -1,7 +1,8 @@
 /** The tile files of a node with an object store: the cache, and the fetches into it. */
 import type { Catalogue } from '../catalogue/index.js';
-import type { DiskReserve } from '../files/index.js';
+import { type DiskReserve, tileFolder } from '../files/index.js';
 import type { ObjectStore } from '../object-store/index.js';
+import type { TileRecord } from '../records/index.js';
 import { Fetcher } from './cache-fetcher.js';
 import { Prefetcher, type PrefetchSource } from './cache-prefetcher.js';
 import { FileCache } from './file-cache.js';
@@ -38,10 +39,16 @@ export class TileCache {
     this.prefetcher = new Prefetcher({ storage, files, cache, begin: this.loaded, isWriting, onFailure });
   }
 
-  /** Adds folders of committed tiles, which are in the object store: they may be evicted. */
-  async addCommitted(folders: string[]): Promise<void> {
+  /** Adds folders of tiles that are committed or handed over, which are in the object store: they may be evicted. */
+  async add(folders: string[]): Promise<void> {
     // The tiles are durable already, so an error here does not concern the caller.
     await this.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(this.onFailure);
+  }
+
+  /** To be called after a commit of any node with the new tiles of this node's slots. */
+  addReplicated(tiles: TileRecord[]): void {
+    this.cache.markCommitted(tiles.map(tileFolder));
+    this.prefetcher.add(tiles);
   }
 
   async close(): Promise<void> {

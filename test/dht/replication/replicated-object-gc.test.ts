@@ -208,6 +208,34 @@ test('garbage collection between the commits of one write keeps the files of the
   assert.equal(files.size, 4 * GROUPS.length);
 });
 
+test('garbage collection keeps tiles that a node hands over, until the write that they belong to ends', async (t) => {
+  const where = await sharedStores(t);
+  const a = await startMember(where, 'a');
+  const b = await startMember(where, 'b');
+  const [first, second] = cellsOf(1) as [string, string];
+  const makePart = async (scene: string) => {
+    const write = await a.storage.beginScene(COLLECTION, scene, [first, second]);
+    const part = await b.storage.beginScenePart(write.collection, scene, [second], write.version);
+    await stageTile(part, 1, second);
+    const tiles = [tileRecord(part, 1, second)];
+    await part.publish([second]);
+    await part.handOver();
+    await sweepOf(b);
+    return { write, part: { version: part.version, tiles } };
+  };
+  const { write, part } = await makePart('s');
+  await stageTile(write, 1, first);
+  await write.publish([first]);
+  await write.commit(factsOf(1), [tileRecord(write, 1, first)], [part]);
+  await sweepOf(b);
+  const files = await assertWhole(where, a);
+  assert.equal(files.size, 2 * GROUPS.length);
+  const { write: aborted } = await makePart('t');
+  await aborted.abort();
+  await sweepOf(b);
+  assert.deepEqual(new Set(await names(where.objects, 'tiles/')), files);
+});
+
 test('a folder is imported while garbage is collected before each lock', async (t) => {
   const where = await sharedStores(t);
   const single = await Storage.open(join(where.folder, 'single'), { reserve: 0 });

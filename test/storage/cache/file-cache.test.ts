@@ -5,7 +5,12 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
+import { TileCache } from '../../../src/storage/cache/tile-cache.js';
+import type { ColumnIndex } from '../../../src/storage/column-index/index.js';
 import { DataFolder } from '../../../src/storage/data-folder/data-folder.js';
+import { DiskReserve } from '../../../src/storage/files/index.js';
+import type { ObjectStore } from '../../../src/storage/object-store/index.js';
+import type { TileRecord } from '../../../src/storage/records/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../sample-scenes.js';
 
@@ -89,6 +94,30 @@ test('concurrent fetches do not reserve the same room', async (t) => {
   assert.deepEqual(await present(dir).catch(() => []), [], 'the two need the room of the first');
   for (const end of arrived) end();
   assert.equal(cache.hasRoom(250), true);
+});
+
+test('a tile that another node commits is evicted like all tiles of this node', async (t) => {
+  const { dir, catalogue } = await openFolder(t);
+  const own = new Set<string>();
+  const index = { has: (id: string) => own.has(id), query: () => ({ ids: [] }) } as unknown as ColumnIndex;
+  const reserve = new DiskReserve(dir, 0);
+  const source = { dir, catalogue, reserve, index, getTiles: async () => [] };
+  const tiles = new TileCache(source, {} as ObjectStore, undefined, () => false, assert.ifError);
+  atEnd(t, () => tiles.close());
+  const tileOf = (n: number) => {
+    const [, grid, , geocode, id, version] = folderOf(n).split('/');
+    return { grid, geocode, id, version, groups: [] } as unknown as TileRecord;
+  };
+  // This node made the files of tile 1 for the commit of another node, and those of tile 2 for its own.
+  for (const n of [2, 1]) {
+    await write(dir, folderOf(n), 100);
+    if (n === 2) own.add(tileOf(n).id);
+    await tiles.add([folderOf(n)]);
+  }
+  own.add(tileOf(1).id);
+  tiles.addReplicated([tileOf(1)]);
+  await tiles.cache.evict(1);
+  assert.deepEqual(await present(dir), [folderOf(1)]);
 });
 
 test('the sum of bytes is always that of the files, and the limit holds if nothing is read', async (t) => {
