@@ -111,6 +111,14 @@ export const filterNotSupported = defineError(
     `${url} cannot be searched with a filter: it is not a STAC API with the Filter extension; use --max-cloud, --datetime and --bbox`,
 );
 
+export const noStacCollection = defineError(
+  'TW_STAC_NO_COLLECTION',
+  422,
+  'A STAC API has none of the Items that were asked for, because it has no collection of that name. Its landing page links to the list of its collections.',
+  (url: string, ids: readonly string[], list: string) =>
+    `${url} has no collection ${ids.join(', ')}; ${list} lists its collections`,
+);
+
 export const tooManyItems = defineError(
   'TW_STAC_TOO_MANY_ITEMS',
   422,

@@ -109,4 +109,5 @@ test('a region of stac-fastapi with pgstac, which divides a search into pages an
   assert.deepEqual(await find({ filter: { op: '=', args: [{ property: 'id' }, 'later-7'] } }), ['later-7']);
   assert.equal((await find({ limit: 105 })).length, 105);
   assert.deepEqual(await find({ bbox: [16, 47.7, 17, 47.8] }), []);
+  await assert.rejects(find({ collections: ['scense'] }), { code: 'TW_STAC_NO_COLLECTION' });
 });

@@ -54,6 +54,22 @@ test('a server that does not count its Items is stopped at the limit', async (t)
   assert.equal(server.requests.length, 12);
 });
 
+test('a search without a result fails if the API has no such collection', async (t) => {
+  const { api, client, server } = await searched(t, 0, 0);
+  const [search] = (server.documents.get('/stac') as { links: object[] }).links;
+  const links = [search, { rel: 'data', href: `${server.url}/collections/` }];
+  server.documents.set('/stac', { type: 'Catalog', links });
+  server.documents.set('/collections/known', { type: 'Collection', id: 'known' });
+  await assert.rejects(findItems(client, api, { collections: ['known', 'scense'] }), {
+    code: 'TW_STAC_NO_COLLECTION',
+    message: `${api} has no collection scense; ${server.url}/collections/ lists its collections`,
+  });
+  assert.deepEqual(await findItems(client, api, { collections: ['known'] }), []);
+  assert.deepEqual(await findItems(client, api, {}), []);
+  server.documents.set('/stac', { type: 'Catalog', links: [search] });
+  assert.deepEqual(await findItems(client, api, { collections: ['scense'] }), []);
+});
+
 test('Items that come twice are counted', async (t) => {
   const { client } = await searched(t, 1, 1);
   const item = (id: string, updated: string) => ({ type: 'Feature', id, properties: { updated }, links: [] });

@@ -44,9 +44,9 @@ test('after three requests without an answer, a host gets none', async (t) => {
   assert.equal(connections(), FAILURES * ATTEMPTS);
 });
 
-test('the pause ends after a minute, and an answer resets the count', () => {
-  let now = 0;
-  const breaker = new HostBreaker(() => now);
+function fakeBreaker() {
+  const clock = { now: 0 };
+  const breaker = new HostBreaker(60_000, () => clock.now);
   const isStopped = () => {
     try {
       breaker.check('http://h/a', 'h');
@@ -56,22 +56,57 @@ test('the pause ends after a minute, and an answer resets the count', () => {
       return true;
     }
   };
-  breaker.failed();
-  breaker.failed();
-  breaker.answered();
-  breaker.failed();
-  breaker.failed();
-  assert.equal(isStopped(), false);
-  breaker.failed();
+  return { clock, breaker, isStopped };
+}
+
+test('requests to a host that never answered are stopped for a minute', () => {
+  const { clock, breaker, isStopped } = fakeBreaker();
+  for (let i = 0; i < FAILURES; i++) {
+    assert.equal(isStopped(), false);
+    assert.equal(breaker.failed(), undefined);
+  }
   assert.equal(isStopped(), true);
-  now = 60_000;
+  clock.now = 60_000;
   assert.equal(isStopped(), false);
   breaker.failed();
   assert.equal(isStopped(), true, 'one more failure is enough');
-  now = 120_000;
+});
+
+test('requests to a host that has answered wait once for a minute', () => {
+  const { clock, breaker, isStopped } = fakeBreaker();
   breaker.answered();
-  breaker.failed();
+  assert.equal(breaker.failed(), 60_000);
+  clock.now = 20_000;
+  assert.equal(breaker.failed(), 40_000, 'all requests wait for the same moment');
+  clock.now = 61_000;
+  for (let i = 0; i < FAILURES; i++) {
+    assert.equal(isStopped(), false);
+    assert.equal(breaker.failed(), undefined);
+  }
+  assert.equal(isStopped(), true);
+  clock.now = 130_000;
+  breaker.answered();
+  assert.equal(breaker.failed(), 60_000, 'the next outage');
   assert.equal(isStopped(), false);
+});
+
+test('a request continues after the restart of its host', async (t) => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    connections++;
+    if (connections > 1 && connections <= 1 + ATTEMPTS) socket.destroy();
+    else socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok');
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.after(() => server.close());
+  const host = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  const times = { head: 10_000, rate: 10_000, pause: 100 };
+  const client = new HttpClient({ hosts: [host], anyPublic: false }, undefined, times);
+  t.after(() => client.close());
+  for (let i = 0; i < 2; i++)
+    assert.equal((await client.request(`http://${host}/`, { maxBytes: 10 })).body.toString(), 'ok');
+  assert.equal(connections, 2 + ATTEMPTS);
 });
 
 test('scenes of a dead host fail without a request each, and those of other hosts are ingested', async (t) => {

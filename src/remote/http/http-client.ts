@@ -44,12 +44,14 @@ const MAX_OTHER_BYTES = 65_536;
 /** Bytes of the answer that an error message quotes. */
 const MAX_DETAIL_BYTES = 300;
 
-/** Times after which an answer is given up although its bytes keep coming, ms. */
+/** Times of waiting for a host, ms. */
 export interface AnswerTimes {
-  /** From the request to the end of the headers. Slow lines and interim answers (1xx) do not extend it. */
+  /** From the request to the end of the headers, after which an answer is given up. Slow lines and interim answers (1xx) do not extend it. */
   head: number;
   /** Over which the rate of the body is measured. */
   rate: number;
+  /** For which a host that does not answer gets no requests. */
+  pause?: number;
 }
 
 const ANSWER_TIMES: AnswerTimes = { head: 120_000, rate: 120_000 };
@@ -188,10 +190,15 @@ export class HttpClient {
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof TilewrightError) throw error;
+        const isTransient = isTransientError(error);
         const isLast = attempt + 1 >= MAX_ATTEMPTS;
-        if (isTransientError(error) && isLast) host?.breaker.failed();
-        if (!isTransientError(error) || isLast)
+        const wait = isTransient && isLast ? host?.breaker.failed() : undefined;
+        if (!isTransient || (isLast && wait === undefined))
           throw remoteUnreachable.because(error, withoutSecrets(address), error);
+        if (wait !== undefined) {
+          delay = wait;
+          attempt = -1;
+        }
       }
       await sleep(delay, undefined, { signal });
     }
@@ -199,7 +206,7 @@ export class HttpClient {
 
   private hostOf({ host }: URL): HostState {
     const known = this.hosts.get(host) ?? {
-      breaker: new HostBreaker(),
+      breaker: new HostBreaker(this.times.pause),
       permits: new Semaphore(MAX_REQUESTS_PER_HOST),
       pausedUntil: 0,
     };

@@ -1,7 +1,7 @@
 /** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
 import { createHash } from 'node:crypto';
 import { parseCql2Text, parseDatetime, unsupportedCql2, writeDatetime } from '../../query/index.js';
-import { badStacDocument, filterNotSupported } from '../errors.js';
+import { badStacDocument, filterNotSupported, noStacCollection } from '../errors.js';
 import { withoutSecrets } from '../http/index.js';
 import {
   isObject,
@@ -22,7 +22,8 @@ const PAGE_ITEMS = 100;
 const MAX_PAGES = 10_000;
 /** Bytes of the body that a page asks for. It repeats the search, whose filter has at most 20,000 characters, and adds a token. */
 const MAX_BODY_BYTES = 1e6;
-const METHOD_NOT_ALLOWED = [404, 405];
+const NOT_FOUND = 404;
+const METHOD_NOT_ALLOWED = [NOT_FOUND, 405];
 
 export interface ItemPage {
   items: RemoteItem[];
@@ -44,11 +45,38 @@ export async function* searchApi(
   if (query.filter !== undefined && !conformance.some((uri) => uri.includes('filter')))
     throw filterNotSupported(withoutSecrets(url));
   const byGet = get && { ...get, href: withParameters(get.href, searchBody(query, conformance)) };
-  if (!post) yield* pagesFrom(reader, byGet!);
-  else {
-    const body = searchBody({ ...query, filter: jsonFilter(query.filter) }, conformance);
-    yield* pagesFrom(reader, { ...post, body }, byGet);
+  const body = searchBody({ ...query, filter: jsonFilter(query.filter) }, conformance);
+  const pages = post ? pagesFrom(reader, { ...post, body }, byGet) : pagesFrom(reader, byGet!);
+  let found = 0;
+  for await (const page of pages) {
+    found += page.items.length;
+    yield page;
   }
+  if (found === 0) await requireCollections(reader, { document, url }, query.collections ?? []);
+}
+
+/** Throws TW_STAC_NO_COLLECTION if an API that lists its collections lacks one of these. */
+async function requireCollections(
+  { client, signal }: StacReader,
+  { document, url }: { document: JsonObject; url: string },
+  ids: readonly string[],
+): Promise<void> {
+  const list = linksOf(document, url).find(({ rel }) => rel === 'data')?.href;
+  if (list === undefined) return;
+  const isMissing = async (id: string) => {
+    const address = new URL(list);
+    address.pathname = `${address.pathname.replace(/\/$/, '')}/${encodeURIComponent(id)}`;
+    try {
+      return (await readDocument(client, address.href, { absent: [NOT_FOUND], signal })) === undefined;
+    } catch {
+      signal?.throwIfAborted();
+      // The search was answered; a collection that cannot be read does not fail it.
+      return false;
+    }
+  };
+  const missing: string[] = [];
+  for (const id of ids) if (await isMissing(id)) missing.push(id);
+  if (missing.length > 0) throw noStacCollection(withoutSecrets(url), missing, withoutSecrets(list));
 }
 
 /** The filter of a POST as CQL2 JSON: stac-fastapi, which many archives use, accepts no text there. Throws TW_QUERY_CQL2_SYNTAX. */
