@@ -3,7 +3,7 @@
  * from an address that the operator has not allowed. Imports the parts `async`, `grid` (types) and `query`.
  */
 export { type CredentialRules, readCredentialRules } from './credentials/index.js';
-export { badStacDocument, noRanges, remoteTooLarge } from './errors.js';
+export { badStacDocument, noRanges, remoteChanged, remoteTooLarge } from './errors.js';
 export {
   type ByteRange,
   checkUrl,

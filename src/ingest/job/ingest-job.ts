@@ -382,8 +382,9 @@ export class IngestJob {
           {
             signal: job.signal,
             onCells: (count) => {
+              // The scene is planned again if another job has changed it.
+              tiles.total += count - cells;
               cells = count;
-              tiles.total += count;
               this.sceneProgress.setCells(index, count);
             },
             onProgress: (share) => this.share(index, share),

@@ -72,12 +72,12 @@ export class ScenePartService {
     nameRemoteFiles(names, opened, opened.name);
     try {
       const [described] = await describeScenes(pool, options, opened.input, [opened.input], signal);
-      const named = {
+      const scene = {
         ...described!,
         path: opened.name,
         ...(opened.via !== undefined && { via: opened.via }),
       };
-      const plan = planInCollection(named, collection);
+      const plan = planInCollection(scene, collection);
       const settings = sceneSettings(plan, options, cloudModel);
       const digests = new Map(remoteDigests(opened));
       const own = await computeFingerprint(plan.scene, settings, digests, signal);

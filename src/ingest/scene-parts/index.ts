@@ -1,7 +1,7 @@
 /**
  * In a cluster, the owners of cells make the tiles of a remote scene, so that each node fetches its own pixels. Invariant: one write
  * commits the tiles of all nodes together. Imports files of a folder above, the folders `cut`, `plan` and `remote` and the parts `async`,
- * `dht`, `remote` (types) and `storage`.
+ * `dht`, `remote` and `storage`.
  */
 export { fetchAndCut } from './make-on-owners.js';
 export { prepareTiles } from './prepare-tiles.js';

@@ -8,6 +8,7 @@ import {
   streamLines,
 } from '../../dht/index.js';
 import { fromErrorDocument, messageOf, TilewrightError } from '../../errors.js';
+import { remoteChanged } from '../../remote/index.js';
 import { decodeTiles, type LogLevel } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import type { IngestOptions } from '../ingest-options.js';
@@ -88,8 +89,12 @@ export class ScenePartClient {
       const able = readableOwners(placement.slots[slot]!)
         .map(({ node }) => node)
         .filter(isAble);
-      const nodes = able.length > 0 ? able : [self];
-      return { own, nodes, blocks: blocksOf(plan, own), cells: own.length };
+      return {
+        own,
+        nodes: able.length > 0 ? able : [self],
+        blocks: blocksOf(plan, own),
+        cells: own.length,
+      };
     });
     const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
     const others = new Map<string, string[]>();
@@ -120,7 +125,8 @@ export class ScenePartClient {
       return { ...made, tiles: decodeTiles(tiles) };
     } catch (error) {
       signal.throwIfAborted();
-      this.avoidedUntil.set(node, performance.now() + AVOID_MS);
+      // The node can read other files.
+      if (!remoteChanged.is(error)) this.avoidedUntil.set(node, performance.now() + AVOID_MS);
       const reason = `${name}: node ${node} cannot read its ${plural(cells.length, 'cell')}, so this node reads them`;
       const code = error instanceof TilewrightError ? ` [${error.code}]` : '';
       log('warning', `${reason}: ${messageOf(error)}${code}`);

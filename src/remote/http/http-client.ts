@@ -46,7 +46,7 @@ const MAX_DETAIL_BYTES = 300;
 
 /** Times of waiting for a host, ms. */
 export interface AnswerTimes {
-  /** From the request to the end of the headers, after which an answer is given up. Slow lines and interim answers (1xx) do not extend it. */
+  /** From the request to the end of the headers. Slow lines and interim answers (1xx) do not extend it. */
   head: number;
   /** Over which the rate of the body is measured. */
   rate: number;
