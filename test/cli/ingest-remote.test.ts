@@ -139,6 +139,36 @@ test('a dry run prints what would be read', async (t) => {
   );
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^sentinel-2-l2a {2}a {2}\d+ tiles at most, \d+ requests, \d+\.\d MB\n/);
+  assert.match(
+    stdout,
+    /\nwould make at most \d+ tiles of 1 scene in \S+data with \d+ requests and \d+\.\d MB\n$/,
+  );
+});
+
+test('a dry run that finds a stored scene says what would be made', async (t) => {
+  const { api, server, items } = await remoteCatalog(t, { ids: ['a', 'b'] });
+  const second = items.pop()!;
+  const data = join(await tempFolder(t), 'data');
+  const run = async (...more: string[]) => {
+    const { code, stdout, stderr } = await tilewright(
+      ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, '--bands', 'red'],
+      ...[...REGION, ...more],
+    );
+    assert.equal(code, 0, stderr);
+    return stdout.trim().split('\n');
+  };
+  await run();
+  assert.match(
+    (await run('--dry-run')).at(-1)!,
+    /^would make at most 0 tiles of 0 scenes in \S+data; 1 scene already ingested, unchanged$/,
+  );
+  items.push(second);
+  const lines = await run('--dry-run');
+  assert.match(
+    lines.at(-1)!,
+    /^would make at most 6 tiles of 1 scene in \S+data with \d+ requests? and \d+\.\d MB; 1 scene already ingested, unchanged$/,
+  );
+  assert.equal(lines.filter((line) => line.includes(' in ')).length, 1);
 });
 
 test('flags that do not fit together are refused', async (t) => {

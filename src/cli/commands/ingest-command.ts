@@ -102,7 +102,7 @@ async function report(
   signal: AbortSignal,
 ): Promise<void> {
   if (flags.format !== 'json') {
-    printResults(results, name);
+    printResults(results, name, flags.dryRun);
     const check = await checkModels(client, results, flags, signal);
     for (const line of check ? checkSummary(check) : []) print(line);
     return;
@@ -266,7 +266,8 @@ async function ingestPaths(
   return results;
 }
 
-function printResults({ scenes, tiles, failed, seconds }: Timed<IngestResults>, where: string): void {
+function printResults(results: Timed<IngestResults>, where: string, dryRun = false): void {
+  const { scenes, tiles, failed, seconds } = results;
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [], fetch } of scenes) {
     if (geocodes) {
       const read = fetch
@@ -285,22 +286,34 @@ function printResults({ scenes, tiles, failed, seconds }: Timed<IngestResults>, 
     const what = unchanged ? 'already ingested, unchanged' : plural(made, 'tile');
     print(`${collection}  ${id}  ${what}${replaced ? ', replacing the earlier tiles' : ''}`);
   }
-  const reads = scenes.flatMap(({ fetch }) => fetch ?? []);
-  if (reads.length > 0) {
-    const [requests, bytes] = (['requests', 'bytes'] as const).map((of) =>
-      reads.reduce((sum, read) => sum + read[of], 0),
-    );
-    print(
-      `${plural(scenes.length, 'scene')}: ${plural(requests!, 'request')}, ${(bytes! / 1e6).toFixed(1)} MB`,
-    );
+  const same = scenes.filter(({ unchanged }) => unchanged).length;
+  if (dryRun) {
+    printPlan(results, same, where);
+    return;
   }
-  if (scenes.length > 0 && !scenes[0].geocodes) {
-    const same = scenes.filter(({ unchanged }) => unchanged).length;
-    const kept =
-      same === 0 ? '' : same === scenes.length ? ', unchanged' : `, ${plural(same, 'scene')} unchanged`;
-    const lost = failed.length > 0 ? `, ${failed.length} failed` : '';
+  if (scenes.length === 0) return;
+  const kept =
+    same === 0 ? '' : same === scenes.length ? ', unchanged' : `, ${plural(same, 'scene')} unchanged`;
+  const lost = failed.length > 0 ? `, ${failed.length} failed` : '';
+  print(
+    `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}${kept}${lost}, ${formatDuration(seconds)}`,
+  );
+}
+
+/** Prints the sum of a dry run. Scenes that are stored count apart, because an ingest would not read them. */
+function printPlan({ scenes, failed }: IngestResults, same: number, where: string): void {
+  const planned = scenes.filter(({ unchanged }) => !unchanged);
+  const tiles = planned.reduce((sum, scene) => sum + scene.tiles, 0);
+  const reads = planned.flatMap(({ fetch }) => fetch ?? []);
+  const [requests, bytes] = (['requests', 'bytes'] as const).map((of) =>
+    reads.reduce((sum, read) => sum + read[of], 0),
+  );
+  const read =
+    reads.length > 0 ? ` with ${plural(requests!, 'request')} and ${(bytes! / 1e6).toFixed(1)} MB` : '';
+  const kept = same > 0 ? `; ${plural(same, 'scene')} already ingested, unchanged` : '';
+  const lost = failed.length > 0 ? `; ${failed.length} failed` : '';
+  if (scenes.length > 0)
     print(
-      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}${kept}${lost}, ${formatDuration(seconds)}`,
+      `would make at most ${plural(tiles, 'tile')} of ${plural(planned.length, 'scene')} in ${where}${read}${kept}${lost}`,
     );
-  }
 }
