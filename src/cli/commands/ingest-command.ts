@@ -66,8 +66,14 @@ export function ingestCommand(): Command {
     async (paths: string[], flags: IngestFlags) => {
       const { fromStac } = flags;
       const fail = (text: string): never => command.error(text);
-      if ((paths.length === 0) === (fromStac === undefined))
-        fail('error: name files or folders, or a catalog with --from-stac, but not both');
+      if (paths.length === 0 && fromStac === undefined)
+        fail(
+          'error: nothing to ingest; name files, folders or URLs of rasters, or a catalog with --from-stac',
+        );
+      if (paths.length > 0 && fromStac !== undefined)
+        fail(
+          `error: ${paths[0]} and --from-stac cannot be ingested by one command; use one command for each`,
+        );
       const options = await remoteInputs(flags, optionValues(inputs, flags), fail);
       if (fromStac === undefined) {
         await requireOptions(flags);
