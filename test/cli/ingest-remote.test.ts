@@ -202,3 +202,30 @@ test('flags that do not fit together are refused', async (t) => {
     /^warning: --allow-host has no effect: the server at http:\/\/127.0.0.1:9 .* flags of the server count/,
   );
 });
+
+test('without a terminal, the line of a scene is printed when it is stored, and once', async (t) => {
+  const { api, server } = await remoteCatalog(t, { ids: ['a', 'b'] });
+  const data = join(await tempFolder(t), 'data');
+  let stdout = '';
+  let before: string | undefined;
+  server.fault = async ({ url = '' }) => {
+    if (!url.startsWith('/b/')) return false;
+    for (let waits = 0; !stdout.includes('\n') && waits < 600; waits++) await sleep(50);
+    before ??= stdout;
+    return false;
+  };
+  const child = start([
+    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, '--bands', 'red'],
+    ...REGION,
+  ]);
+  child.stdout!.on('data', (bytes) => {
+    stdout += bytes;
+  });
+  const end = await finished(child);
+  assert.equal(end.code, 0, end.stderr);
+  assert.equal(before, 'sentinel-2-l2a  a  6 tiles\n');
+  assert.match(
+    end.stdout,
+    /^sentinel-2-l2a {2}a {2}6 tiles\nsentinel-2-l2a {2}b {2}6 tiles\n12 tiles of 2 scenes in .*\n$/,
+  );
+});
