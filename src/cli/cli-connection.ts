@@ -60,7 +60,9 @@ function warnUnusedAccess(server: string, { allowHost, remoteCredentials }: Conn
   const flags = [allowHost && '--allow-host', remoteCredentials !== undefined && '--remote-credentials'];
   const unused = flags.filter(Boolean).join(' and ');
   if (unused !== '')
-    logToStderr(`warning: ${unused} has no effect: the server at ${server} fetches, by its own flags`);
+    logToStderr(
+      `warning: ${unused} has no effect: the server at ${server} fetches, so the flags of the server count`,
+    );
 }
 
 /** Connects, runs `work`, and closes the connection even if `work` fails. The settings are those of `connect`. */

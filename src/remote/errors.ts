@@ -41,17 +41,18 @@ export const hostDown = defineError(
 export const remoteRefused = defineError(
   'TW_REMOTE_REFUSED',
   502,
-  'A host answered a request with an error. For 401 and 403, check the credentials; for 404, the address.',
-  (url: string, status: number, detail = '') => {
-    return `${url} answered ${status}${detail === '' ? '' : ` (${detail})`}${credentialsHint(url, status)}`;
-  },
+  'A host answered a request with an error. For 401 and 403, the message says if a credential was sent: check it, or add an entry for the host to the file of `--remote-credentials`. For 404, check the address.',
+  (url: string, status: number, detail = '', hasCredential?: boolean) =>
+    `${url} answered ${status}${detail === '' ? '' : ` (${detail})`}${credentialsHint(url, status, hasCredential)}`,
 );
 
-function credentialsHint(url: string, status: number): string {
+function credentialsHint(url: string, status: number, hasCredential?: boolean): string {
   if (status !== 401 && status !== 403) return '';
-  return url.startsWith('s3:')
-    ? '; check the keys, and set AWS_REQUEST_PAYER=requester or "requesterPays" if the reader of this bucket pays'
-    : '; check the credentials for this host';
+  if (/^s3:/i.test(url))
+    return `; the request was ${hasCredential ? 'signed' : 'not signed'}: check the keys, and set AWS_REQUEST_PAYER=requester or "requesterPays" if the reader of this bucket pays`;
+  return hasCredential
+    ? '; a credential was sent: check that it is valid and may read this address'
+    : `; no credential was sent: if ${new URL(url).host} needs one, add an entry for it to the file of --remote-credentials`;
 }
 
 export const badCredentials = defineError(
@@ -64,8 +65,9 @@ export const badCredentials = defineError(
 export const loginPage = defineError(
   'TW_REMOTE_LOGIN',
   502,
-  'A host answered with a web page instead of a file, which often is the form of a login. Set the credentials for the host.',
-  (url: string) => `${url} answered with a web page instead of the file; set the credentials for this host`,
+  'A host answered with a web page instead of a file, such as the form of a login. Check the address, or add an entry for the host to the file of `--remote-credentials`.',
+  (url: string) =>
+    `${url} answered with a web page instead of a file: the address may be wrong, or the host needs a login, which the file of --remote-credentials gives`,
 );
 
 export const remoteTooLarge = defineError(

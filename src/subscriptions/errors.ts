@@ -27,7 +27,7 @@ export const badInterval = defineError(
   400,
   'The time between two rounds of a subscription must be a number of minutes, hours or days, from `1m` to `30d`.',
   (every: string) =>
-    `every ${JSON.stringify(every.slice(0, 40))} is not a time from 1m to 30d, such as 30m, 6h or 1d`,
+    `--every ${JSON.stringify(every.slice(0, 40))} is not a time from 1m to 30d, such as 30m, 6h or 1d`,
 );
 
 export const roundRunning = defineError(

@@ -10,7 +10,7 @@ import { messageOf } from '../../src/errors.js';
 import { Storage } from '../../src/storage/index.js';
 import { parseJson } from '../../src/utils/json-text.js';
 import { atEnd } from '../support/at-end.js';
-import { tilewright } from '../support/command.js';
+import { finished, start, tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 
 /** Words of Node's own messages. */
@@ -186,4 +186,49 @@ test('a damaged data folder is reported by its file, with what to do', async (t)
   });
   assert.match(columns.stderr, /^warning: the index is read from the catalogue, because 000000000001\.snap /);
   assert.equal(columns.code, 0);
+});
+
+test('--allow-host refuses a text that names no host, wherever it comes from', async (t) => {
+  const folder = await tempFolder(t);
+  const data = ['--data', join(folder, 'data')];
+  const form = /It must be host, host:port or \*\.domain\.$/m;
+  const named = /It must be host, host:port or \*\.domain, here 127\.0\.0\.1:9410\.$/m;
+  const cases: [text: string, message: RegExp][] = [
+    ['http://127.0.0.1:9410', named],
+    ['127.0.0.1:9410/stac', named],
+    ['a.example.org,HTTP://127.0.0.1:9410/stac?x=1', named],
+    ...[
+      'not a host',
+      '',
+      '*',
+      '*.',
+      'a,',
+      '*.example.org:8080',
+      'a*.example.org',
+      'host:',
+      'host:70000',
+      '::1',
+    ].map((text): [string, RegExp] => [text, form]),
+  ];
+  await Promise.all(
+    cases.map(async ([text, message]) => {
+      const { code, stderr } = await tilewright('ingest', 'x.tif', ...data, '--allow-host', text);
+      assert.match(stderr, message, text);
+      assert.equal(code, 2, text);
+    }),
+  );
+  const config = join(folder, 'config.json');
+  await writeFile(config, JSON.stringify({ 'allow-host': ['localhost', 'http://127.0.0.1:9410'] }));
+  const fromFile = await tilewright('serve', ...data, '--config', config);
+  assert.match(fromFile.stderr, /"allow-host" is .*, here 127\.0\.0\.1:9410\. \[TW_CLI_CONFIG\]/);
+  assert.equal(fromFile.code, 2);
+  for (const command of ['serve', 'ingest', 'subscribe', 'subscriptions', 'jobs']) {
+    const child = start([command, ...data], { TILEWRIGHT_ALLOW_HOST: 'not a host' });
+    const { code, stderr } = await finished(child);
+    assert.match(stderr, form, command);
+    assert.equal(code, 2, command);
+  }
+  const sound = ['a.example.org', 'localhost:8080', '*.example.org', '[::1]:80', '192.0.2.1'];
+  const missing = await tilewright('ingest', join(folder, 'none.tif'), ...data, '--allow-host', sound.join());
+  assert.match(missing.stderr, /TW_INGEST_NOT_RECOGNISED/);
 });

@@ -139,6 +139,36 @@ test('a dry run prints what would be read', async (t) => {
   );
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^sentinel-2-l2a {2}a {2}\d+ tiles at most, \d+ requests, \d+\.\d MB\n/);
+  assert.match(
+    stdout,
+    /\nwould make at most \d+ tiles of 1 scene in \S+data with \d+ requests and \d+\.\d MB\n$/,
+  );
+});
+
+test('a dry run that finds a stored scene says what would be made', async (t) => {
+  const { api, server, items } = await remoteCatalog(t, { ids: ['a', 'b'] });
+  const second = items.pop()!;
+  const data = join(await tempFolder(t), 'data');
+  const run = async (...more: string[]) => {
+    const { code, stdout, stderr } = await tilewright(
+      ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, '--bands', 'red'],
+      ...[...REGION, ...more],
+    );
+    assert.equal(code, 0, stderr);
+    return stdout.trim().split('\n');
+  };
+  await run();
+  assert.match(
+    (await run('--dry-run')).at(-1)!,
+    /^would make at most 0 tiles of 0 scenes in \S+data; 1 scene already ingested, unchanged$/,
+  );
+  items.push(second);
+  const lines = await run('--dry-run');
+  assert.match(
+    lines.at(-1)!,
+    /^would make at most 6 tiles of 1 scene in \S+data with \d+ requests? and \d+\.\d MB; 1 scene already ingested, unchanged$/,
+  );
+  assert.equal(lines.filter((line) => line.includes(' in ')).length, 1);
 });
 
 test('flags that do not fit together are refused', async (t) => {
@@ -146,8 +176,8 @@ test('flags that do not fit together are refused', async (t) => {
   const data = join(await tempFolder(t), 'data');
   const stac = ['ingest', '--from-stac', api, '--data', data];
   const cases: [string[], RegExp][] = [
-    [['ingest', '--data', data], /name files or folders, or a catalog with --from-stac/],
-    [[...stac, 'scene.tif'], /but not both/],
+    [['ingest', '--data', data], /nothing to ingest; name files, folders .*--from-stac/],
+    [[...stac, 'scene.tif'], /scene\.tif and --from-stac cannot be ingested by one command/],
     [[...stac, '--bands', 'red=1'], /--bands is a list of names/],
     [[...stac, '--watch'], /cannot be used with/],
     [['ingest', 'x.tif', '--max-cloud', '20', '--data', data], /--max-cloud needs --from-stac/],
@@ -167,5 +197,35 @@ test('flags that do not fit together are refused', async (t) => {
   assert.match(refused.stderr, /not public|not encrypted/);
   assert.deepEqual(server.requests, []);
   const unused = await tilewright(...stac, '--allow-host', server.host, '--server', 'http://127.0.0.1:9');
-  assert.match(unused.stderr, /^warning: --allow-host has no effect: the server at http:\/\/127.0.0.1:9/);
+  assert.match(
+    unused.stderr,
+    /^warning: --allow-host has no effect: the server at http:\/\/127.0.0.1:9 .* flags of the server count/,
+  );
+});
+
+test('without a terminal, the line of a scene is printed when it is stored, and once', async (t) => {
+  const { api, server } = await remoteCatalog(t, { ids: ['a', 'b'] });
+  const data = join(await tempFolder(t), 'data');
+  let stdout = '';
+  let before: string | undefined;
+  server.fault = async ({ url = '' }) => {
+    if (!url.startsWith('/b/')) return false;
+    for (let waits = 0; !stdout.includes('\n') && waits < 600; waits++) await sleep(50);
+    before ??= stdout;
+    return false;
+  };
+  const child = start([
+    ...['ingest', '--from-stac', api, '--allow-host', server.host, '--data', data, '--bands', 'red'],
+    ...REGION,
+  ]);
+  child.stdout!.on('data', (bytes) => {
+    stdout += bytes;
+  });
+  const end = await finished(child);
+  assert.equal(end.code, 0, end.stderr);
+  assert.equal(before, 'sentinel-2-l2a  a  6 tiles\n');
+  assert.match(
+    end.stdout,
+    /^sentinel-2-l2a {2}a {2}6 tiles\nsentinel-2-l2a {2}b {2}6 tiles\n12 tiles of 2 scenes in .*\n$/,
+  );
 });

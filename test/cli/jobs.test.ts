@@ -10,6 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
+import { remoteCatalog } from '../support/remote-catalog.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -160,4 +161,34 @@ test('a cancelled job stops within seconds, and keeps its finished part', async 
     results.scenes.map(({ id }) => id),
     ['a-small_20240601T100000Z'],
   );
+});
+
+test('a retry of a remote ingest without a server has its hosts and credentials', async (t) => {
+  const { api, server } = await remoteCatalog(t);
+  const folder = await tempFolder(t);
+  const data = ['--data', join(folder, 'data')];
+  const credentials = join(folder, 'credentials.json');
+  await writeFile(credentials, JSON.stringify({ bearer: [{ hosts: [server.host], token: 'abc' }] }), {
+    mode: 0o600,
+  });
+  server.fault = ({ url = '', headers }, response) => {
+    if (!url.endsWith('.tif') || headers.authorization === 'Bearer abc') return false;
+    response.writeHead(403).end();
+    return true;
+  };
+  const allow = ['--allow-host', server.host];
+  const region = ['--bbox', '15.06,47.75,15.12,47.8', '--precision', '5', '--bands', 'red'];
+  const failed = await tilewright('ingest', '--from-stac', api, ...allow, ...region, ...data);
+  assert.equal(failed.code, 1);
+  const { jobs } = JSON.parse((await tilewright('jobs', ...data, '--format', 'json')).stdout);
+  const retry = ['jobs', jobs[0].jobID, '--retry', ...data];
+  const refused = await tilewright(...retry);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stdout, /name its host with --allow-host 127/);
+  const last = JSON.parse((await tilewright('jobs', ...data, '--format', 'json')).stdout).jobs[0];
+  const done = await tilewright(
+    ...['jobs', last.jobID, '--retry', ...data, ...allow, '--remote-credentials', credentials],
+  );
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stdout, /: ingest, successful, 1 scene ingested\n/);
 });

@@ -97,7 +97,33 @@ test('a page that asks for a login is not taken for a file', async (t) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<form>'.repeat(20_000));
     return true;
   };
-  await assert.rejects(RemoteFile.open(client, `${server.url}/scene.tif`), CODE('TW_REMOTE_LOGIN'));
+  await assert.rejects(RemoteFile.open(client, `${server.url}/scene.tif`), {
+    code: 'TW_REMOTE_LOGIN',
+    message: /: the address may be wrong, or the host needs a login, .*--remote-credentials/,
+  });
+});
+
+test('a refusal says if a credential was sent', async (t) => {
+  const server = await archive(t);
+  server.fault = (_request, response) => {
+    response.writeHead(403).end();
+    return true;
+  };
+  const refusal = async (hosts: string[], path = 'scene.tif') => {
+    const client = await clientOf(t, { bearer: [{ hosts, token: 'abc' }] }, [server]);
+    const error: Error = await client.request(`${server.url}/${path}`, GET).then(
+      () => assert.fail('it was not refused'),
+      (reason) => reason,
+    );
+    return error.message;
+  };
+  const without = `no credential was sent: if ${server.host} needs one, add an entry for it to the file of --remote-credentials`;
+  assert.ok((await refusal(['other.example.org'])).endsWith(`/scene.tif answered 403; ${without}`));
+  const sent =
+    '/scene.tif answered 403; a credential was sent: check that it is valid and may read this address';
+  assert.ok((await refusal([server.host])).endsWith(sent));
+  const signed = await refusal(['other.example.org'], 'scene.tif?sv=1&sig=secret');
+  assert.ok(signed.endsWith(sent), signed);
 });
 
 /** A container whose files need a token, and the service that makes tokens. */
@@ -193,7 +219,7 @@ test('objects of S3 are read with the keys of their bucket', { skip: s3SkipReaso
   assert.deepEqual(await read([rule]), ['the pixels', 'pixels']);
   await assert.rejects(read([{ ...rule, secretAccessKey: 'wrong' }]), (error: Error & { code: string }) => {
     assert.equal(error.code, 'TW_REMOTE_REFUSED');
-    assert.match(error.message, /^s3:\/\/tiles\/.*answered 403.*AWS_REQUEST_PAYER/);
+    assert.match(error.message, /^s3:\/\/tiles\/.*answered 403.*the request was signed: .*AWS_REQUEST_PAYER/);
     assert.doesNotMatch(error.message, /tester|wrong/);
     return true;
   });

@@ -312,7 +312,7 @@ test('the commands subscribe and subscriptions work with and without a server', 
     /\nberlin +active +6h +TIME +TIME +successful: 1 scene ingested with \d+ tiles, 0 unchanged +http:/,
   );
   for (const [flags, message] of [
-    [['--every', '1s'], /TW_SUBSCRIPTION_EVERY/],
+    [['--every', '1s'], /--every "1s" is not a time .*TW_SUBSCRIPTION_EVERY/],
     [[], /required option '--every <time>'/],
     [['--every', '6h', '--datetime', 'soon'], /TW_QUERY_DATETIME/],
   ] as const) {

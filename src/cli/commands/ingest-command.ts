@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { Client, LogLine, RunHooks } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
-import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { CheckResults } from '../../training/index.js';
@@ -26,6 +25,7 @@ import {
 import { logToStderr, print, printJson, warningLines, withProgressLine } from '../output/index.js';
 import { hasStdoutFailed } from '../output/stdio.js';
 import { ingestOptions } from './ingest-options.js';
+import { printResults, SceneLines } from './ingest-print-results.js';
 import { type RemoteFlags, remoteInputs, remoteOptions } from './ingest-remote-options.js';
 import { uploadAll } from './ingest-upload-files.js';
 import { checkSummary } from './training/check-command-summary.js';
@@ -66,8 +66,14 @@ export function ingestCommand(): Command {
     async (paths: string[], flags: IngestFlags) => {
       const { fromStac } = flags;
       const fail = (text: string): never => command.error(text);
-      if ((paths.length === 0) === (fromStac === undefined))
-        fail('error: name files or folders, or a catalog with --from-stac, but not both');
+      if (paths.length === 0 && fromStac === undefined)
+        fail(
+          'error: nothing to ingest; name files, folders or URLs of rasters, or a catalog with --from-stac',
+        );
+      if (paths.length > 0 && fromStac !== undefined)
+        fail(
+          `error: ${paths[0]} and --from-stac cannot be ingested by one command; use one command for each`,
+        );
       const options = await remoteInputs(flags, optionValues(inputs, flags), fail);
       if (fromStac === undefined) {
         await requireOptions(flags);
@@ -77,14 +83,22 @@ export function ingestCommand(): Command {
         flags,
         async (target) => {
           const signal = interruptSignal();
+          const shown = new SceneLines();
+          // A terminal has a progress line until the end. A dry run lists the cells of a scene below its line.
+          const isShownEarly =
+            flags.format === 'text' && !flags.dryRun && !(process.stdout.isTTY && process.stderr.isTTY);
+          const onScene = (line: string) => isShownEarly && shown.printEarly(line);
           const send = (found: string[]) =>
-            ingest(target.client, found, options, flags.upload ? uploadAll : ingestPaths, signal);
+            ingest(target.client, found, options, flags.upload ? uploadAll : ingestPaths, {
+              signal,
+              onScene,
+            });
           if (flags.watch) {
-            await watch(target, paths, flags, send, signal);
+            await watch(target, paths, flags, send, shown, signal);
             return;
           }
           const results = await send(paths);
-          await report(target, results, flags, printJson, signal);
+          await report(target, results, flags, printJson, shown, signal);
           if (results.failed.length > 0) process.exitCode = results.scenes.length > 0 ? 3 : 1;
         },
         { create: true },
@@ -99,10 +113,11 @@ async function report(
   results: Timed<IngestResults>,
   flags: IngestFlags,
   printAll: (results: object) => void,
+  shown: SceneLines,
   signal: AbortSignal,
 ): Promise<void> {
   if (flags.format !== 'json') {
-    printResults(results, name);
+    printResults(results, name, shown, flags.dryRun);
     const check = await checkModels(client, results, flags, signal);
     for (const line of check ? checkSummary(check) : []) print(line);
     return;
@@ -136,12 +151,18 @@ async function ingest(
   paths: string[],
   options: Partial<IngestInputs>,
   send: typeof ingestPaths,
-  signal: AbortSignal,
+  { signal, onScene }: { signal: AbortSignal; onScene(line: string): void },
 ): Promise<Timed<IngestResults>> {
   // This import is slow, and help does not need it.
   const { PLAN_PREFIX } = await import('../../ingest/index.js');
   const results = await withProgressLine('tiles', (line) => {
-    const onLog = ({ level, text }: LogLine) => {
+    const onLog = (logged: LogLine) => {
+      const { level, text } = logged;
+      const scene = SceneLines.of(logged);
+      if (scene !== undefined) {
+        line.end();
+        onScene(scene);
+      }
       if (!text.startsWith(PLAN_PREFIX)) return;
       line.end();
       logToStderr(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_PREFIX.length)}`);
@@ -210,6 +231,7 @@ async function watch(
   folders: string[],
   flags: IngestFlags,
   send: (inputs: string[]) => Promise<Timed<IngestResults>>,
+  shown: SceneLines,
   signal: AbortSignal,
 ): Promise<void> {
   const { inputFinder, notRecognised, parseNamePattern, sceneOfFile } = await import('../../ingest/index.js');
@@ -236,7 +258,8 @@ async function watch(
     if (inputs.length === 0) continue;
     try {
       const results = await send(inputs);
-      await report(target, results, flags, (all) => print(JSON.stringify(all)), signal).catch((error) => {
+      const printAll = (all: object) => print(JSON.stringify(all));
+      await report(target, results, flags, printAll, shown, signal).catch((error) => {
         // The scenes are stored; only their check has failed.
         if (!signal.aborted) logToStderr(`error: ${messageOf(error)}`);
       });
@@ -264,43 +287,4 @@ async function ingestPaths(
   // If every scene failed, each scene is reported with its reason.
   if (error && results.failed.length === 0) throw error;
   return results;
-}
-
-function printResults({ scenes, tiles, failed, seconds }: Timed<IngestResults>, where: string): void {
-  for (const { id, collection, tiles: made, unchanged, replaced, geocodes, names = [], fetch } of scenes) {
-    if (geocodes) {
-      const read = fetch
-        ? `, ${plural(fetch.requests, 'request')}, ${(fetch.bytes / 1e6).toFixed(1)} MB`
-        : '';
-      print(
-        `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', replacing existing tiles' : ''}${read}`,
-      );
-      for (const { file, ...facts } of names) {
-        const texts = Object.entries(facts).map(([name, value]) => `${name} ${value}`);
-        print(`  ${file}: ${texts.join(', ')}`);
-      }
-      for (const geocode of geocodes) print(`  ${geocode}`);
-      continue;
-    }
-    const what = unchanged ? 'already ingested, unchanged' : plural(made, 'tile');
-    print(`${collection}  ${id}  ${what}${replaced ? ', replacing the earlier tiles' : ''}`);
-  }
-  const reads = scenes.flatMap(({ fetch }) => fetch ?? []);
-  if (reads.length > 0) {
-    const [requests, bytes] = (['requests', 'bytes'] as const).map((of) =>
-      reads.reduce((sum, read) => sum + read[of], 0),
-    );
-    print(
-      `${plural(scenes.length, 'scene')}: ${plural(requests!, 'request')}, ${(bytes! / 1e6).toFixed(1)} MB`,
-    );
-  }
-  if (scenes.length > 0 && !scenes[0].geocodes) {
-    const same = scenes.filter(({ unchanged }) => unchanged).length;
-    const kept =
-      same === 0 ? '' : same === scenes.length ? ', unchanged' : `, ${plural(same, 'scene')} unchanged`;
-    const lost = failed.length > 0 ? `, ${failed.length} failed` : '';
-    print(
-      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}${kept}${lost}, ${formatDuration(seconds)}`,
-    );
-  }
 }

@@ -60,7 +60,7 @@ export function ingestOptions(): Option[] {
   return [
     createOption(
       '--collection <id>',
-      'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
+      'collection of the tiles (lower-case letters, digits, - and .); known products have their own; with --from-stac: collections of the archive to search, separated by commas',
     ),
     createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
     createOption(
@@ -76,7 +76,7 @@ export function ingestOptions(): Option[] {
     createOption('--id <id>', 'scene id of a raster that is not a known product'),
     createOption(
       '--datetime <time>',
-      'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
+      'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end; with --from-stac: dates to search, also with an open end, such as 2024-05/..',
     ),
     createOption(
       '--bands <names>',

@@ -4,7 +4,7 @@ import type { Bbox } from '../../grid/index.js';
 import type { IngestInputs } from '../../ingest/index.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
 import {
-  appendList,
+  allowHostOption,
   createOption,
   parseNumberOption,
   parsePositiveIntegerOption,
@@ -28,28 +28,28 @@ function percentOption(value: string): number {
   return percent;
 }
 
+/** Begins the help of options that need `--from-stac`. */
+export const WITH_STAC = 'with --from-stac: ';
+
 export function remoteOptions(): Option[] {
   return [
     createOption(
       '--from-stac <url>',
       'ingest scenes of a STAC API, a static catalog, an ItemCollection or an Item, at a URL or in a JSON file; --collection, --datetime and --bands then select scenes and assets',
     ).conflicts(['watch', 'upload', 'namePattern']),
-    createOption('--into <id>', 'with --from-stac: collection of the tiles, by default that of the Items'),
-    createOption('--filter <cql2>', 'with --from-stac: CQL2 text for the search'),
+    createOption('--into <id>', `${WITH_STAC}collection of the tiles, by default that of the Items`),
+    createOption('--filter <cql2>', `${WITH_STAC}CQL2 text for the search`),
     createOption(
       '--max-cloud <percent>',
-      'with --from-stac: skip Items with more cloud (property eo:cloud_cover)',
+      `${WITH_STAC}skip Items with more cloud (property eo:cloud_cover)`,
       percentOption,
     ),
-    createOption('--limit <n>', 'with --from-stac: number of Items at most', parsePositiveIntegerOption),
+    createOption('--limit <n>', `${WITH_STAC}number of Items at most`, parsePositiveIntegerOption),
     createOption(
       '--yes',
-      'with --from-stac: ingest all Items of a search, even if they are more than 1,000',
+      `${WITH_STAC}ingest all Items of a search, even if they are more than 1,000`,
     ).conflicts('limit'),
-    createOption(
-      '--allow-host <host>',
-      'host that may be fetched from although its address is private or it has no TLS; can be repeated',
-    ).argParser(appendList),
+    allowHostOption(),
     remoteCredentialsOption(),
   ];
 }

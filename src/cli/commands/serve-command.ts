@@ -7,7 +7,6 @@ import type { NodeConfig } from '../../node.js';
 import { stopSignal } from '../cli-signals.js';
 import {
   addOptions,
-  appendList,
   type CommonOptions,
   createOption,
   parseBytesOption,
@@ -15,6 +14,7 @@ import {
   parsePortOption,
   parsePositiveIntegerOption,
   remoteCredentialsOption,
+  serverHostOption,
   splitList,
   withCloudModel,
   withCommon,
@@ -151,12 +151,7 @@ export function serveCommand(): Command {
     createOption('--allow-folder <dir>', 'folder from which POST /ingest may read; can be repeated')
       .argParser(append)
       .default([], 'none'),
-    createOption(
-      '--allow-host <host>',
-      'host from which ingest may fetch scenes: host, host:port or *.domain; can be repeated',
-    )
-      .argParser(appendList)
-      .default([], 'none'),
+    serverHostOption().default([], 'none'),
     remoteCredentialsOption(),
     createOption('--max-upload <size>', 'maximum size of an uploaded file', parseBytesOption).default(
       20e9,

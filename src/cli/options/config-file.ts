@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { excerpt, messageOf } from '../../errors.js';
 import { parseJson } from '../../utils/json-text.js';
 import { badConfigFile } from '../errors.js';
+import { isHostOption } from './remote-access-options.js';
 
 /** Parses the value of a boolean flag in the environment or the config file. */
 function parseBooleanOption(value: string): boolean {
@@ -45,7 +46,10 @@ export async function applyConfigFile(command: Command, all: () => Promise<Comma
     if (source !== undefined && source !== 'default') continue;
     try {
       const parse = option.isBoolean() ? parseBooleanOption : option.parseArg;
-      const parsed = parse && typeof value !== 'object' ? parse(String(value), undefined) : value;
+      const texts: unknown[] = Array.isArray(value) && isHostOption(option) ? value : [value];
+      let parsed: unknown;
+      for (const text of texts)
+        parsed = parse && typeof text !== 'object' ? parse(String(text), parsed) : text;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {
       throw badConfigFile.because(error, file, `"${key}" is ${excerpt(value)}. ${messageOf(error)}`);

@@ -32,7 +32,12 @@ export {
   withResources,
   withTarget,
 } from './option-groups.js';
-export { appendList, remoteCredentialsOption } from './remote-access-options.js';
+export {
+  allowHostOption,
+  appendList,
+  remoteCredentialsOption,
+  serverHostOption,
+} from './remote-access-options.js';
 export {
   engineOption,
   TRAINING_MODE_NAMES,

@@ -15,7 +15,7 @@ import { TilewrightError } from '../../errors.js';
 import { version } from '../../version.js';
 import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
 import { HostBreaker } from './host-breaker.js';
-import { checkUrl, type HostPolicy, publicLookup, withoutSecrets } from './host-policy.js';
+import { checkUrl, type HostPolicy, publicLookup, withoutSecrets, withoutSignature } from './host-policy.js';
 import { NO_CREDENTIALS, type RequestCredentials } from './request-credentials.js';
 import {
   INCOMPLETE,
@@ -130,7 +130,7 @@ export class HttpClient {
     let at = address;
     let request = given;
     for (let redirects = 0; ; redirects++) {
-      const { url, isAuthorized, ...response } = await this.requestOne(at, request);
+      const { url, isAuthorized, hasCredential, ...response } = await this.requestOne(at, request);
       const { status, headers, body } = response;
       const { location } = headers;
       if (status >= 300 && status < 400 && location !== undefined && !accept.includes(status)) {
@@ -145,14 +145,14 @@ export class HttpClient {
       if (status === 200 || accept.includes(status)) return response;
       // A host can repeat the credentials that it was sent.
       const excerpt = isAuthorized ? s3ErrorCode(headers, body) : excerptOf(headers, body);
-      throw remoteRefused(withoutSecrets(at), status, excerpt);
+      throw remoteRefused(withoutSecrets(at), status, excerpt, hasCredential);
     }
   }
 
   private async requestOne(
     address: string,
     request: RemoteRequest,
-  ): Promise<RemoteResponse & { url: URL; isAuthorized: boolean }> {
+  ): Promise<RemoteResponse & { url: URL; isAuthorized: boolean; hasCredential: boolean }> {
     const { method = 'GET', signal } = request;
     let isRenewed = false;
     for (let attempt = 0; ; attempt++) {
@@ -171,10 +171,15 @@ export class HttpClient {
             ...{ ...request.headers, ...request.sink?.headers?.(), ...request.linkHeaders },
             ...{ ...this.cookies.headersFor(url), ...authorized.headers },
           };
-          const isAuthorized =
-            authorized.url !== address ||
-            Object.keys(own).some((name) => /^(authorization|cookie)$/i.test(name));
-          return { url, isAuthorized, ...(await this.send(url, isNamed, { ...request, headers: own })) };
+          const hasHeader = Object.keys(own).some((name) => /^(authorization|cookie)$/i.test(name));
+          const isAuthorized = authorized.url !== address || hasHeader;
+          const hasCredential = hasHeader || withoutSignature(url.href) !== url.href;
+          return {
+            url,
+            isAuthorized,
+            hasCredential,
+            ...(await this.send(url, isNamed, { ...request, headers: own })),
+          };
         }, signal);
         host.breaker.answered();
         const { status, headers } = response;

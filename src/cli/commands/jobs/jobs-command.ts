@@ -3,7 +3,9 @@ import type { JobDocument } from '../../../client/index.js';
 import { withConnection } from '../../cli-connection.js';
 import {
   addOptions,
+  allowHostOption,
   createOption,
+  remoteCredentialsOption,
   type TargetOptions,
   withResources,
   withTarget,
@@ -11,7 +13,15 @@ import {
 import { logToStderr, printJson, printTable } from '../../output/index.js';
 import { followAndPrint, jobPrinter } from './follow-job.js';
 
-type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
+type JobsFlags = TargetOptions & {
+  follow?: boolean;
+  cancel?: boolean;
+  retry?: boolean;
+  allowHost?: string[];
+  remoteCredentials?: string;
+};
+
+const WHEN = 'with --retry or --follow without a server: ';
 
 export function jobsCommand(): Command {
   const command = addOptions(
@@ -25,6 +35,8 @@ export function jobsCommand(): Command {
       ).conflicts(['cancel', 'retry']),
       createOption('--cancel', 'stop the job; its finished part is kept').conflicts('retry'),
       createOption('--retry', 'start a job that repeats the failed part, and follow it'),
+      allowHostOption(WHEN),
+      remoteCredentialsOption(WHEN),
     ],
   );
   return withTarget(withResources(command)).action(async (id: string | undefined, flags: JobsFlags) => {
@@ -32,8 +44,11 @@ export function jobsCommand(): Command {
     if (id === undefined && (follow || cancel || retry))
       command.error('error: --follow, --cancel and --retry need the id of a job');
     // If no server has the folder open, this process must run the job that it follows.
+    const runsJobs = follow || retry;
+    const { allowHost, remoteCredentials, ...others } = flags;
     return withConnection(
-      flags,
+      // The environment and the config file can set flags of other commands, so a list does not warn about them.
+      { ...others, ...(runsJobs && { allowHost, remoteCredentials }) },
       async (target) => {
         const { client } = target;
         const show = jobPrinter(flags.format);

@@ -4,8 +4,9 @@ import { plural } from '../../../utils/plural.js';
 import { withConnection } from '../../cli-connection.js';
 import {
   addOptions,
-  appendList,
+  allowHostOption,
   createOption,
+  remoteCredentialsOption,
   type TargetOptions,
   withResources,
   withTarget,
@@ -19,7 +20,10 @@ type SubscriptionsFlags = TargetOptions & {
   run?: boolean;
   remove?: boolean;
   allowHost?: string[];
+  remoteCredentials?: string;
 };
+
+const WHEN = 'with --run without a server: ';
 
 export function subscriptionsCommand(): Command {
   const command = addOptions(
@@ -34,10 +38,8 @@ export function subscriptionsCommand(): Command {
       ]),
       createOption('--run', 'start a round now, and follow its job').conflicts('remove'),
       createOption('--remove', 'remove the subscription; its tiles stay'),
-      createOption(
-        '--allow-host <host>',
-        'with --run without a server: host that may be fetched from although its address is private or it has no TLS; can be repeated',
-      ).argParser(appendList),
+      allowHostOption(WHEN),
+      remoteCredentialsOption(WHEN),
     ],
   );
   return withTarget(withResources(command)).action(
