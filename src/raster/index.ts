@@ -15,6 +15,7 @@ export {
   pixelToMap,
 } from './crs/index.js';
 export { otherEnviFile, readEnviLibrary } from './envi/index.js';
+export { unknownCrs } from './errors.js';
 export {
   type ByteReader,
   detectFileType,

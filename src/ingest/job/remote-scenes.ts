@@ -24,19 +24,22 @@ import {
 import type { Storage } from '../../storage/index.js';
 import { plural } from '../../utils/plural.js';
 import { isRemoteAddress } from '../../utils/remote-address.js';
+import { outsideRegion } from '../errors.js';
 import { slugify } from '../formats/shared/index.js';
 import type { IngestOptions } from '../ingest-options.js';
-import { isRegionKnown, regionFilter, type ScenePlan } from '../plan/index.js';
+import { isRegionKnown, overlapsRegion, regionFilter, type ScenePlan } from '../plan/index.js';
 import {
   bytesOfBlocks,
   CollectionLicences,
   type CopyContext,
+  chooseAssets,
   type FetchedFiles,
   fetchFile,
   fetchItem,
   fetchRanges,
   isTiffStart,
   itemDigest,
+  itemPositions,
   planFetch,
   type StoredItem,
   StoredItems,
@@ -225,6 +228,7 @@ export class RemoteScenes {
     const { remote, licences } = this.shared;
     if (options.datetime === undefined && !hasTime(item))
       throw badStacDocument(itemLabel(item), 'it has no datetime');
+    if (await this.isBesideRegion(item)) throw outsideRegion(itemLabel(item));
     const licence = await licences.of(item).catch((error) => {
       job.signal.throwIfAborted();
       job.log('warning', `the licence of ${item.id} is not known: ${messageOf(error)}`);
@@ -237,6 +241,20 @@ export class RemoteScenes {
     return this.open({ name: item.id, via, digest, origin: { item } }, identity, (context, folder) =>
       fetchItem(context, item, folder, choice, licence),
     );
+  }
+
+  /** True if the Item says where its rasters are, and they have no cell in the region. Files that are read as a whole can be large. */
+  private async isBesideRegion(item: RemoteItem): Promise<boolean> {
+    const { storage, options, source, shared } = this;
+    const { bbox } = options;
+    const id = options.collection ?? item.collection;
+    const record = id === undefined ? undefined : await storage.catalogue.collections.get(id);
+    const precision = options.precision ?? record?.precision;
+    if (!bbox || precision === undefined) return false;
+    const choice = { names: source?.assets, prefersS3: shared.remote.prefersS3 };
+    const positions = itemPositions(item, chooseAssets(item, choice));
+    const grid = gridByName(options.grid ?? record?.grid ?? 'geohash');
+    return positions !== undefined && !overlapsRegion(positions, itemLabel(item), grid, precision, bbox);
   }
 
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */

@@ -4,7 +4,7 @@
  * `storage` (types).
  */
 export { type CutPass, isCubeGroup, planCutPasses } from './plan-cut-passes.js';
-export { coverScene } from './plan-scene-cells.js';
+export { coverScene, overlapsRegion } from './plan-scene-cells.js';
 export { groupPixelGrids, planInCollection, planSceneTiles, type ScenePlan } from './plan-scene-tiles.js';
 export { type RowRange, sourceRowsForCell, sourceWindowForCell } from './plan-source-window.js';
 export { addRegion, isRegionKnown, regionFilter } from './region-cells.js';

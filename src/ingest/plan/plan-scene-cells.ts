@@ -31,7 +31,7 @@ const MAX_TILES_PER_SCENE = 200_000;
  * the scene lies beside it.
  */
 export function coverScene(scene: Scene, grid: Grid, precision: number, region?: Bbox): string[] {
-  const covered = coverByRaster(scene, grid, precision, region);
+  const covered = coverRasters(geoBoxesOf(scene), scene.path, grid, precision, region);
   // Without a cell in the region, the scene may have no cell at all, which is an error.
   if (region && covered.cells.length === 0) coverScene(scene, grid, precision);
   else addWarnings(scene, grid, covered);
@@ -45,11 +45,28 @@ interface Cover {
   lost: number;
 }
 
-function coverByRaster(scene: Scene, grid: Grid, precision: number, region?: Bbox): Cover {
-  const positions = geoBoxesOf(scene);
+/** True if any of the rasters overlaps a cell that shares more than an edge with the region. Throws as `coverScene` does for `path`. */
+export function overlapsRegion(
+  positions: GeoBox[],
+  path: string,
+  grid: Grid,
+  precision: number,
+  region: Bbox,
+): boolean {
+  const { cells } = coverRasters(positions, path, grid, precision, region);
+  return cells.some(regionFilter(grid, region));
+}
+
+function coverRasters(
+  positions: GeoBox[],
+  path: string,
+  grid: Grid,
+  precision: number,
+  region?: Bbox,
+): Cover {
   const samples = positions.map(sampleExtent);
   const lost = Math.max(...samples.map(({ points }) => fractionOutsideGrid(points, grid)));
-  const tooMany = (tiles: number) => tooManyTiles(scene.path, tiles, MAX_TILES_PER_SCENE, precision);
+  const tooMany = (tiles: number) => tooManyTiles(path, tiles, MAX_TILES_PER_SCENE, precision);
   const covers = positions.map((position, i) =>
     coverRegionByRelation(
       grid,
