@@ -1,8 +1,8 @@
 /**
  * Reads the scenes of remote archives: chooses the assets of a STAC Item, and fetches the headers of their files and the blocks of the
  * wanted cells into sparse copies. Invariant: a copy is read like the file itself, except that blocks which were not fetched are nodata.
- * Imports files of a folder above, the folders `cut` (types), `georeferencing` (types) and `plan` and the parts `async`, `grid` (types), `raster`, `remote` and
- * `storage` (types).
+ * Imports files of a folder above, the folders `cut` (types), `georeferencing` (types) and `plan` and the parts `async`, `grid` (types),
+ * `raster`, `remote` and `storage` (types).
  */
 
 export { chooseAssets } from './choose-item-assets.js';
