@@ -72,6 +72,8 @@ export interface OpenScene extends FetchedFiles {
   folder: string;
   whole: WholeFiles;
   name: string;
+  /** Position among all scenes of the job, for messages; empty for the only one. */
+  count: string;
   /** Address of the Item or file, without secrets; undefined for an Item that names none. */
   via: string | undefined;
   /** Digest of the Item and the options, see `SceneRecord.item`; undefined for a single file. */
@@ -158,21 +160,24 @@ export class RemoteScenes {
       onFailure(withoutSecrets(this.source?.url ?? ''), error);
       return [];
     });
+    const files = paths.filter(isRemoteAddress);
+    const total = files.length + items.length;
+    const countOf = (i: number) => (total > 1 ? ` (scene ${i + 1} of ${total})` : '');
     return [
-      ...paths.filter(isRemoteAddress).map((path) => ({
+      ...files.map((path, i) => ({
         path: withoutSecrets(path),
-        open: () => this.openFile(path),
+        open: () => this.openFile(path, countOf(i)),
       })),
-      ...items.map((item) => ({
+      ...items.map((item, i) => ({
         path: item.label,
-        open: async () => this.openStored(item),
+        open: async () => this.openStored(item, countOf(files.length + i)),
       })),
     ];
   }
 
-  private async openStored(stored: StoredItem): Promise<OpenScene | SceneResult> {
+  private async openStored(stored: StoredItem, count: string): Promise<OpenScene | SceneResult> {
     const item = await stored.read();
-    return (await this.unchanged(item)) ?? this.openItem(item);
+    return (await this.unchanged(item)) ?? this.openItem(item, count);
   }
 
   /** Returns the Items of the search; none without one. */
@@ -223,7 +228,7 @@ export class RemoteScenes {
   }
 
   /** Reads the headers of an Item's files into a scratch folder. Throws TW_REMOTE_..., TW_RASTER_... and TW_INGEST_... */
-  async openItem(item: RemoteItem): Promise<OpenScene> {
+  async openItem(item: RemoteItem, count = ''): Promise<OpenScene> {
     const { options, source, job } = this;
     const { remote, licences } = this.shared;
     if (options.datetime === undefined && !hasTime(item))
@@ -238,7 +243,7 @@ export class RemoteScenes {
     const choice = { names: source?.assets, prefersS3: remote.prefersS3 };
     const via = item.self !== undefined && isRemoteAddress(item.self) ? withoutSecrets(item.self) : undefined;
     const identity = JSON.stringify([item.url, item.collection, item.id]);
-    return this.open({ name: item.id, via, digest, origin: { item } }, identity, (context, folder) =>
+    return this.open({ name: item.id, count, via, digest, origin: { item } }, identity, (context, folder) =>
       fetchItem(context, item, folder, choice, licence),
     );
   }
@@ -258,9 +263,9 @@ export class RemoteScenes {
   }
 
   /** Reads the header of a file into a scratch folder. Throws as `openItem` does. */
-  openFile(url: string): Promise<OpenScene> {
+  openFile(url: string, count = ''): Promise<OpenScene> {
     const via = withoutSecrets(url);
-    const facts = { name: via, via, digest: undefined, origin: { file: url } };
+    const facts = { name: via, count, via, digest: undefined, origin: { file: url } };
     return this.open(facts, withoutSignature(url), (context, folder) => fetchFile(context, url, folder));
   }
 
@@ -277,12 +282,12 @@ export class RemoteScenes {
   }
 
   private async open(
-    facts: Pick<OpenScene, 'name' | 'via' | 'digest' | 'origin'>,
+    facts: Pick<OpenScene, 'name' | 'count' | 'via' | 'digest' | 'origin'>,
     identity: string,
     fetch: (context: CopyContext, folder: string) => Promise<FetchedFiles>,
   ): Promise<OpenScene> {
     const { storage, job } = this;
-    job.message(`opening ${facts.name}`);
+    job.message(`opening ${facts.name}${facts.count}`);
     const folder = this.folderOf(identity);
     const whole = await WholeFiles.open(folder);
     const context = {
@@ -329,7 +334,7 @@ export class RemoteScenes {
    * TW_STORAGE_DISK_LOW and TW_REMOTE_...
    */
   async fetch(
-    { name, files, whole }: OpenScene,
+    { name, count, files, whole }: OpenScene,
     plan: ScenePlan,
     cells: string[],
     onShare: (share: number) => void,
@@ -347,7 +352,7 @@ export class RemoteScenes {
         bytes += more;
         const perSecond = (1000 * bytes) / Math.max(1, performance.now() - started);
         this.job.message(
-          `${name}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
+          `${name}${count}: fetched ${megabytes(bytes)} of ${megabytes(parts.bytes)} MB at ${megabytes(perSecond)} MB/s`,
         );
         // A repeated request can send a byte twice.
         onShare(Math.min(1, bytes / parts.bytes));
