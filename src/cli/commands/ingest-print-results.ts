@@ -40,6 +40,7 @@ export class SceneLines {
   printOnce(line: string): void {
     const times = this.printed.get(line) ?? 0;
     if (times === 0) print(line);
+    else if (times === 1) this.printed.delete(line);
     else this.printed.set(line, times - 1);
   }
 }
