@@ -45,7 +45,11 @@ test('a search with many Items is refused, unless all are wanted', async (t) => 
   await assert.rejects(findItems(client, api, {}), isRefused(/^1201 Items.*--limit N.*--yes/));
   assert.equal(server.requests.length, 2, 'the first page says how many there are');
   assert.equal((await findItems(client, api, { all: true })).length, 1201);
-  assert.equal((await findItems(client, api, { limit: 1100 })).length, 1100);
+  const limited: unknown[] = [];
+  const onLimited = (matched: number | undefined) => limited.push(matched);
+  assert.equal((await findItems(client, api, { limit: 1100 }, { onLimited })).length, 1100);
+  assert.equal((await findItems(client, api, { limit: 1300 }, { onLimited })).length, 1201);
+  assert.deepEqual(limited, [1201]);
 });
 
 test('a server that does not count its Items is stopped at the limit', async (t) => {

@@ -197,12 +197,15 @@ export class RemoteScenes {
         'info',
         `${plural(count, 'Item')} left out, because others have the same collection and id`,
       );
+    const onLimited = (matched: number | undefined) =>
+      this.job.log('info', `${matched ?? 'more'} Items match; the limit leaves out all but ${query.limit}`);
     const conditioned = { ...query, bbox };
     const found = await findItems(this.shared.remote.client, url ?? items, conditioned, {
       signal,
       onFailure,
       keep,
       onDuplicates,
+      onLimited,
     });
     const conditions = JSON.stringify({ ...query, bbox });
     this.job.log('info', `${plural(found.length, 'Item')} found in ${where} by ${conditions}`);

@@ -39,6 +39,8 @@ export interface FindOptions<T> {
   keep?: (item: RemoteItem) => Promise<T>;
   /** Gets the number of Items that were left out because another one has the same collection and id. */
   onDuplicates?: (count: number) => void;
+  /** Called if the limit leaves out Items. Gets their number with the others, if the server says it. */
+  onLimited?: (matched: number | undefined) => void;
 }
 
 /**
@@ -51,7 +53,7 @@ export async function findItems<T = RemoteItem>(
   client: HttpClient,
   source: string | readonly JsonObject[],
   query: StacQuery,
-  { signal, onFailure = rethrow, keep = async (item) => item as T, onDuplicates }: FindOptions<T> = {},
+  { signal, onFailure = rethrow, keep = async (item) => item as T, ...on }: FindOptions<T> = {},
 ): Promise<T[]> {
   const matches = itemMatcher(query);
   const { limit, all = false } = query;
@@ -73,10 +75,13 @@ export async function findItems<T = RemoteItem>(
       if (other) duplicates++;
       if (!other || updated > other.updated) found.set(key, { updated, kept: await keep(item) });
     }
-    if (limit !== undefined && found.size >= limit) break;
+    if (limit !== undefined && found.size >= limit) {
+      if (found.size > limit || (matched ?? 0) > limit) on.onLimited?.(matched);
+      break;
+    }
     if (limit === undefined && found.size > most) throw tooManyItems(undefined, most, all);
   }
-  if (duplicates > 0) onDuplicates?.(duplicates);
+  if (duplicates > 0) on.onDuplicates?.(duplicates);
   return [...found.values()].slice(0, limit).map(({ kept }) => kept);
 }
 
