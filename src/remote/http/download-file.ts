@@ -7,6 +7,9 @@ import { sizeOfRange } from './remote-file.js';
 const PARTS = 206;
 const NOT_SATISFIABLE = 416;
 
+/** Bytes at the end of a broken answer that are read again. */
+const OVERLAP_BYTES = 65_536;
+
 /** Identifies the bytes of a file. */
 export interface FileVersion {
   url: string;
@@ -40,8 +43,8 @@ export async function downloadFile(
     isFile: true,
     sink: {
       headers: (): Record<string, string> => {
-        // A connection can break after the last byte, and a range has at least one.
-        position = Math.max(0, position - 1);
+        // A proxy can end a broken answer with other bytes, and a connection can break after the last byte.
+        position = Math.max(0, position - OVERLAP_BYTES);
         if (position === 0 || version === undefined || !/^"/.test(version)) return {};
         return { range: `bytes=${position}-`, 'if-range': version };
       },

@@ -71,8 +71,8 @@ export class RemoteFile {
   }
 
   /**
-   * Reads parts, with a request for each, and gives their bytes to `write` as they arrive, in any order. A repeated request asks only for
-   * the bytes that are missing. `mergeRanges` makes the requests few.
+   * Reads parts, with a request for each, and gives their bytes to `write` as they arrive, in any order; some twice if a request is
+   * repeated. `mergeRanges` makes the requests few.
    */
   async readRanges(
     ranges: readonly ByteRange[],
@@ -110,12 +110,12 @@ export class RemoteFile {
       accept: [PARTS, FAILED_PRECONDITION, NOT_SATISFIABLE],
       sink: {
         headers: () => {
-          // A connection can break after the last byte. A range has at least one byte.
-          position = Math.max(offset, Math.min(position, end - 1));
-          return { range: `bytes=${position}-${end - 1}`, ...(isStrong && { 'if-match': version }) };
+          // A proxy can end a broken answer with other bytes, so all of it is read again.
+          position = offset;
+          return { range: `bytes=${offset}-${end - 1}`, ...(isStrong && { 'if-match': version }) };
         },
         start: (head) => {
-          this.checkHead({ offset: position, bytes: end - position }, head);
+          this.checkHead(range, head);
           return true;
         },
         write: async (chunk) => {
