@@ -103,7 +103,7 @@ test('even all Items have a limit', async (t) => {
   );
 });
 
-test('a job ingests all Items of a search if it is told so', async (t) => {
+test('a job with `all` ingests all Items of a search', async (t) => {
   const { api, server } = await searched(t, 1001, 1001);
   const hosts = { hosts: [server.host], anyPublic: false };
   const node = await testNode(t, join(await tempFolder(t), 'data'), { hosts });

@@ -18,7 +18,7 @@ export interface RemoteSource {
 export interface CellOwners {
   /** Divides the cells of a scene by the running nodes that own them. */
   divide(plan: ScenePlan, cells: string[]): { own: string[]; others: Map<string, string[]> };
-  /** Lets a node make tiles for a write. Returns undefined if it cannot, for whatever reason. Throws the reason of `signal`. */
+  /** Lets a node make tiles for a write. Returns undefined if the node fails. Throws the reason of `signal`. */
   make(
     node: string,
     wanted: WantedPart,

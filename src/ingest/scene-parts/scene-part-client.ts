@@ -74,6 +74,7 @@ export class ScenePartClient {
     { blocksOf }: PartedScene,
   ): ReturnType<CellOwners['divide']> {
     const { self, nodes, placement, prefixLengths } = this.nodes.cluster;
+    if (nodes.every(({ id }) => id === self)) return { own: cells, others: new Map() };
     const now = performance.now();
     const isAble = (node: string) =>
       node === self || (nodes.some(({ id }) => id === node) && now >= (this.avoidedUntil.get(node) ?? 0));
