@@ -8,12 +8,14 @@ export {
   aggregationBody,
   aggregationQuery,
   aggregations,
-} from './aggregate/index.js';
-export { parseCql2Text, toCql2Json } from './cql2/index.js';
+} from './aggregate.js';
+export { toCql2Json } from './cql2/json.js';
+export { parseCql2Text } from './cql2/text.js';
 export { badDatetime, slotsUnanswered, unsupportedCql2 } from './errors.js';
-export { and, defaultToRawSource, type Filter, references } from './filter/index.js';
-export { bboxPolygon, PreparedGeometry } from './geometry/index.js';
-export { memoizeUntilChange } from './memoize-query.js';
+export { and, defaultToRawSource, type Filter, references } from './filter.js';
+export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder, withFilterCheck } from './finder.js';
+export { bboxPolygon, PreparedGeometry } from './geometry.js';
+export { memoizeUntilChange } from './memoize.js';
 export {
   checkFilter,
   datetimeSchema,
@@ -28,35 +30,12 @@ export {
   requireCollections,
   sortbyBody,
   sortbyQuery,
-} from './params/index.js';
-export {
-  createSearch,
-  type FoundTiles,
-  type PartialAnswer,
-  partialAnswer,
-  type Search,
-  searchIndex,
-  searchTiles,
-  TileFinder,
-  withFilterCheck,
-} from './search/index.js';
-export {
-  attributionFor,
-  collectionExtents,
-  collectionSummaries,
-  createItemWriter,
-  extensionUrl,
-  type ItemOptions,
-  isoTime,
-  JsonBuffer,
-  mergeExtents,
-  mergeSummaries,
-  stacUrls,
-  toClassification,
-  toStacCollection,
-  toStacItem,
-  withSummaries,
-} from './stac-documents/index.js';
+} from './parameters.js';
+export { createSearch, type Search, searchIndex, searchTiles } from './search.js';
+export { collectionSummaries, mergeSummaries, toStacCollection, withSummaries } from './stac/collections.js';
+export { collectionExtents, mergeExtents } from './stac/extents.js';
+export { attributionFor, extensionUrl, isoTime, stacUrls, toClassification } from './stac/items.js';
+export { createItemWriter, type ItemOptions, JsonBuffer, toStacItem } from './stac/writer.js';
 export {
   axisOrderHint,
   checkBbox,
@@ -65,4 +44,4 @@ export {
   parseDatetime,
   parseInstant,
   writeDatetime,
-} from './values/index.js';
+} from './values.js';

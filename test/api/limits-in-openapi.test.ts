@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { publishedSchema } from '../../src/api/schemas/schema-builders.js';
 import { filterQuery } from '../../src/query/index.js';
-import { BBOX_PATTERN, DATETIME_PATTERNS, parseBbox, parseDatetime } from '../../src/query/values/index.js';
+import { BBOX_PATTERN, DATETIME_PATTERNS, parseBbox, parseDatetime } from '../../src/query/values.js';
 import { documented } from '../../src/utils/json-schema.js';
 import { nodeWithTiles } from './node-with-tiles.js';
 

@@ -8,7 +8,7 @@ import { readItemInFolder } from '../../src/ingest/formats/generic/generic-stac-
 import { parseMtl } from '../../src/ingest/formats/landsat/landsat-mtl.js';
 import { parseXml } from '../../src/ingest/formats/shared/product-xml.js';
 import { unpackArchive } from '../../src/ingest/inputs/unpack-input-archive.js';
-import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-cql2-json.js';
+import { readCql2Json, readCql2Text } from '../../src/query/cql2/json.js';
 import { openRaster, withGdalSignal } from '../../src/raster/index.js';
 import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { repository } from '../raster/gdal.js';

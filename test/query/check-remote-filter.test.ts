@@ -1,8 +1,8 @@
 /** Filters in messages between nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkRemoteFilter } from '../../src/query/filter/filter-remote-check.js';
-import type { Filter } from '../../src/query/filter/filter-tree.js';
+import type { Filter } from '../../src/query/filter.js';
+import { checkRemoteFilter } from '../../src/query/filter.js';
 import { type FilterParams, parseFilter } from '../../src/query/index.js';
 
 const POLYGON = {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { readCql2, readCql2Text } from '../../src/query/cql2/read-cql2-json.js';
-import { parseFilter } from '../../src/query/params/parse-filter-parameters.js';
+import { readCql2, readCql2Text } from '../../src/query/cql2/json.js';
+import { parseFilter } from '../../src/query/parameters.js';
 
 const runs = { seed: 42, numRuns: 500 };
 

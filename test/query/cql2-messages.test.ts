@@ -1,7 +1,7 @@
 /** Exact messages for refused filters in CQL2. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readCql2 } from '../../src/query/cql2/read-cql2-json.js';
+import { readCql2 } from '../../src/query/cql2/json.js';
 
 const property = (name: string) => ({ property: name });
 const op = (name: unknown, ...args: unknown[]) => ({ op: name, args });

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { foldPattern } from '../../src/query/filter/filter-like-pattern.js';
-import { temporalRelations } from '../../src/query/filter/filter-temporal-relations.js';
-import { foldingFunctions } from '../../src/query/filter/filter-text-folding.js';
 import { type Filter, parseFilter, searchTiles } from '../../src/query/index.js';
+import { foldingFunctions, foldPattern, temporalRelations } from '../../src/query/operators.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { spectrum, tile } from './tiles.js';
 

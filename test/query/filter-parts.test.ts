@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { NumberExpression, TextExpression } from '../../src/query/filter/filter-expression.js';
-import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/filter-like-pattern.js';
+import type { NumberExpression, TextExpression } from '../../src/query/filter.js';
 import {
   and,
   checkNesting,
@@ -13,7 +12,8 @@ import {
   or,
   referencedProperties,
   references,
-} from '../../src/query/filter/filter-tree.js';
+} from '../../src/query/filter.js';
+import { likeMatcher, likePrefix, literalPattern } from '../../src/query/operators.js';
 
 /** A pattern as a regular expression. */
 const regexOf = (pattern: string) =>

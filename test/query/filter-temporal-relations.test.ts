@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  type TemporalOp,
-  temporalConverse,
-  temporalRelations,
-} from '../../src/query/filter/filter-temporal-relations.js';
+import { type TemporalOp, temporalConverse, temporalRelations } from '../../src/query/operators.js';
 import { allen } from './oracle.js';
 
 const ops = Object.keys(temporalRelations) as TemporalOp[];

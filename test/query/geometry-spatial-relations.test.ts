@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
-import { coverGeometry } from '../../src/query/geometry/geometry-cell-covering.js';
-import type { Geometry, Point, Shape } from '../../src/query/geometry/geometry-shape.js';
-import { PreparedGeometry } from '../../src/query/geometry/prepared-geometry.js';
+import type { Geometry, Point, Shape } from '../../src/query/geometry.js';
 import {
+  coverGeometry,
+  PreparedGeometry,
   type SpatialOp,
   spatialConverse,
   spatialRelations,
-} from '../../src/query/geometry/spatial-relations.js';
+} from '../../src/query/geometry.js';
 import { type CellKeyRange, isWithin, mergeRanges } from '../../src/storage/index.js';
 import { relates, shapes } from './spatial-oracle.js';
 import { cells } from './tiles.js';

@@ -5,7 +5,7 @@ import type {
   PeriodExpression,
   TextExpression,
   TimeExpression,
-} from '../../src/query/filter/filter-expression.js';
+} from '../../src/query/filter.js';
 import type { Filter } from '../../src/query/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { relates } from './spatial-oracle.js';

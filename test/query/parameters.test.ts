@@ -1,7 +1,7 @@
 /** Exact messages for refused parameters, and the schemas of requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readGeometry } from '../../src/query/geometry/geometry-shape.js';
+import { readGeometry } from '../../src/query/geometry.js';
 import {
   checkFilter,
   type FilterParams,
@@ -13,8 +13,7 @@ import {
   parseInstant,
   writeDatetime,
 } from '../../src/query/index.js';
-import { checkBbox } from '../../src/query/values/parse-bbox-value.js';
-import { parseNumber } from '../../src/query/values/parse-number-value.js';
+import { checkBbox, parseNumber } from '../../src/query/values.js';
 import { requestAjv } from '../../src/utils/json-schema.js';
 
 test('a refused box is answered with the reason', () => {

@@ -1,11 +1,7 @@
 /** Writes filters as CQL2 text, independently of the reader. */
 
-import type {
-  NumberExpression,
-  PeriodEnd,
-  TextExpression,
-} from '../../src/query/filter/filter-expression.js';
-import type { Geometry, Shape } from '../../src/query/geometry/geometry-shape.js';
+import type { NumberExpression, PeriodEnd, TextExpression } from '../../src/query/filter.js';
+import type { Geometry, Shape } from '../../src/query/geometry.js';
 import type { Filter } from '../../src/query/index.js';
 
 type Expression = TextExpression | NumberExpression | PeriodEnd;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { and } from '../../src/query/index.js';
-import { parseFilter } from '../../src/query/params/parse-filter-parameters.js';
+import { parseFilter } from '../../src/query/parameters.js';
 import { cloud, minute } from './trees.js';
 
 test('the query extension is equivalent to CQL2', () => {

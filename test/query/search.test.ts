@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { withTimeout } from '../../src/query/compile/compiled-query-timeout.js';
 import { and, type FilterParams, parseFilter, parseSortby, searchTiles } from '../../src/query/index.js';
-import { createSearch, mergeHits, searchIndex, toSearchPage } from '../../src/query/search/search-index.js';
+import { withTimeout } from '../../src/query/plan.js';
+import { createSearch, mergeHits, searchIndex, toSearchPage } from '../../src/query/search.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { orders, scan } from './scan.js';
 import { tile, tiles } from './tiles.js';

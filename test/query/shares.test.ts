@@ -8,7 +8,7 @@ import {
   countTiles,
   mergeAggregationCounts,
   toAggregations,
-} from '../../src/query/aggregate/aggregate-tiles.js';
+} from '../../src/query/aggregate.js';
 import {
   aggregations as all,
   collectionExtents,
@@ -16,7 +16,7 @@ import {
   mergeExtents,
   mergeSummaries,
 } from '../../src/query/index.js';
-import { mergeHits, searchIndex } from '../../src/query/search/search-index.js';
+import { mergeHits, searchIndex } from '../../src/query/search.js';
 import { ColumnIndex, type IndexRun, type RunFilter, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
 import { wideFilters } from './trees.js';

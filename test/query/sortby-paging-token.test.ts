@@ -6,9 +6,9 @@ import type { Filter } from '../../src/query/index.js';
 import {
   decodePagingToken,
   encodePagingToken,
+  parseSortby,
   searchDigest,
-} from '../../src/query/params/paging-token-parameter.js';
-import { parseSortby } from '../../src/query/params/sortby-parameter.js';
+} from '../../src/query/parameters.js';
 import type { SortOrder } from '../../src/storage/index.js';
 
 test('an order is read from a text and from a list of fields', () => {

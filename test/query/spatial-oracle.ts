@@ -4,7 +4,7 @@ import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
 import RelateOp, { type IntersectionMatrix } from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
 import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
 import type { Bbox } from '../../src/grid/index.js';
-import type { Geometry, Point, Shape } from '../../src/query/geometry/geometry-shape.js';
+import type { Geometry, Point, Shape } from '../../src/query/geometry.js';
 
 const reader = new GeoJSONReader();
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Bbox, cellBbox, type GridName, gridByName } from '../../src/grid/index.js';
 import { collectionExtents, mergeExtents } from '../../src/query/index.js';
-import type { Extent } from '../../src/query/stac-documents/stac-document-extents.js';
+import type { Extent } from '../../src/query/stac/extents.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
 

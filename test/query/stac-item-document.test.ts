@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { cellBbox, gridByName } from '../../src/grid/index.js';
 import { toStacCollection, toStacItem } from '../../src/query/index.js';
-import type { GroupAsset } from '../../src/query/stac-documents/stac-item-document.js';
+import type { GroupAsset } from '../../src/query/stac/items.js';
 import type { CollectionRecord, GroupRecord } from '../../src/storage/index.js';
 import { tile, tiles } from './tiles.js';
 

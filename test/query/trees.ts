@@ -1,16 +1,15 @@
 /** Random filters over the tiles of tiles.ts. */
 import fc from 'fast-check';
-import { arithmeticOps } from '../../src/query/filter/filter-arithmetic.js';
+import type { Like } from '../../src/query/filter.js';
 import {
   type NumberExpression,
   type PeriodExpression,
   propertiesOf,
   type TextExpression,
-} from '../../src/query/filter/filter-expression.js';
-import { type TemporalOp, temporalRelations } from '../../src/query/filter/filter-temporal-relations.js';
-import type { Like } from '../../src/query/filter/filter-tree.js';
-import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial-relations.js';
+} from '../../src/query/filter.js';
+import { type SpatialOp, spatialRelations } from '../../src/query/geometry.js';
 import { and, type Filter } from '../../src/query/index.js';
+import { arithmeticOps, type TemporalOp, temporalRelations } from '../../src/query/operators.js';
 import { shapes } from './spatial-oracle.js';
 import { cells, day, percent, tileSources, times, wavelengths } from './tiles.js';
 

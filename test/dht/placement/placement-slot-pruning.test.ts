@@ -5,7 +5,7 @@ import { ALL_SLOTS } from '../../../src/dht/index.js';
 import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/index.js';
 import { candidateSlots } from '../../../src/dht/placement/placement-slot-pruning.js';
 import { type GridName, geohash, gridByName, grids, quadtile } from '../../../src/grid/index.js';
-import { compileFilter } from '../../../src/query/compile/compile-filter.js';
+import { compileFilter } from '../../../src/query/compile.js';
 import { searchTiles } from '../../../src/query/index.js';
 import { type CellKeyRange, ColumnIndex } from '../../../src/storage/index.js';
 import { cells, tile, tiles } from '../../query/tiles.js';

@@ -1,0 +1,490 @@
+/** Compiles filters to query plans. */
+
+import { type Bbox, cellBbox, grids } from '../grid/index.js';
+import { type IndexRun, mergeRanges, type RowFilter, type RunFilter } from '../storage/index.js';
+import {
+  cellPredicate,
+  hasTime,
+  isNumber,
+  isWavelength,
+  numberColumn,
+  numberOfRow,
+  numberTest,
+  type RowValue,
+  storedNumber,
+  textOfRow,
+  textTest,
+  timeColumns,
+} from './columns.js';
+import {
+  type Comparison,
+  type Condition,
+  type ExpressionComparison,
+  type ExpressionLike,
+  type Filter,
+  type IsNull,
+  type IsUnknown,
+  type Like,
+  type Membership,
+  type NumberExpression,
+  type NumberProperty,
+  type PeriodEnd,
+  type PeriodExpression,
+  type PeriodRelation,
+  propertiesOf,
+  type Spatial,
+  type Temporal,
+  type TextExpression,
+  type TextProperty,
+} from './filter.js';
+import {
+  type CellCovering,
+  cellKey,
+  coverGeometry,
+  descendantKeys,
+  PreparedGeometry,
+  spatialRelations,
+} from './geometry.js';
+import {
+  boundingPeriod,
+  type ComparisonOp,
+  calculate,
+  comparisons,
+  foldingFunctions,
+  likeMatcher,
+  likePrefix,
+  type Period,
+  temporalConverse,
+  temporalRelations,
+} from './operators.js';
+import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './plan.js';
+
+/** Compiles conditions on computed values, and on two properties, to tests of rows. Few of these conditions have bounds. */
+
+/** The plan for rows for which a comparison is true. For rows for which it is false, compile the opposite comparison. */
+function compileComparison(condition: ExpressionComparison): QueryPlan {
+  switch (condition.kind) {
+    case 'text':
+      return { test: textComparison(condition.sign, condition.args) };
+    case 'number':
+      return { test: compareNumbers(condition.sign, condition.args) };
+    case 'time':
+      return { test: compareTimes(condition.sign, condition.args) };
+  }
+}
+
+type ArgsOf<Kind> = Extract<ExpressionComparison, { kind: Kind }>['args'];
+
+// Texts
+
+/** An expression as a function of the text of its only property. A literal is a constant function. */
+function textFunction(expression: TextExpression): (text: string) => string {
+  if (typeof expression === 'string') return () => expression;
+  if ('property' in expression) return (text) => text;
+  const fold = foldingFunctions[expression.op];
+  const inner = textFunction(expression.arg);
+  return (text) => fold(inner(text));
+}
+
+function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunFilter {
+  const holds = comparisons[sign];
+  const one = textFunction(left);
+  const other = textFunction(right);
+  const [first] = propertiesOf(left) as TextProperty[];
+  const [second] = propertiesOf(right) as TextProperty[];
+  if (first === undefined || second === undefined || first === second)
+    return textTest((first ?? second)!, (text) => holds(one(text), other(text)));
+  return (rows) => {
+    const a = textOfRow(rows, first);
+    const b = textOfRow(rows, second);
+    return (row) => {
+      const p = a(row);
+      const q = b(row);
+      return p !== null && q !== null && holds(one(p), other(q));
+    };
+  };
+}
+
+function compileLike({ text, pattern }: ExpressionLike, negated: boolean): QueryPlan {
+  const [property] = propertiesOf(text) as [TextProperty];
+  const value = textFunction(text);
+  const matches = likeMatcher(pattern);
+  return { test: textTest(property, (given) => matches(value(given)) !== negated) };
+}
+
+// Numbers
+
+function numberValue(rows: IndexRun, expression: NumberExpression): RowValue<number> {
+  if (typeof expression === 'number') return () => expression;
+  if ('property' in expression) return numberOfRow(rows, expression.property);
+  const { op } = expression;
+  const [a, b] = expression.args.map((arg) => numberValue(rows, arg)) as [RowValue<number>, RowValue<number>];
+  return (row) => calculate(op, a(row), b(row));
+}
+
+function compareNumbers(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): RunFilter {
+  const holds = comparisons[sign];
+  return (rows) => {
+    const a = numberValue(rows, left);
+    const b = numberValue(rows, right);
+    return (row) => holds(a(row), b(row));
+  };
+}
+
+// Times
+
+function compareTimes(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunFilter {
+  const holds = comparisons[sign];
+  return (rows) => {
+    const a = timeColumns(rows, left.property);
+    const b = timeColumns(rows, right.property);
+    return (row) =>
+      a.known?.(row) !== false && b.known?.(row) !== false && holds(a.first[row]!, b.first[row]!);
+  };
+}
+
+/** An end of a period in a row; NaN if unknown. */
+function endValue(rows: IndexRun, end: PeriodEnd, which: 'first' | 'last', open: number): RowValue<number> {
+  if (end === null) return () => open;
+  if (typeof end === 'number') return () => end;
+  const { known, [which]: column } = timeColumns(rows, end.property);
+  return (row) => (known?.(row) === false ? Number.NaN : column[row]!);
+}
+
+const endsOf = (period: PeriodExpression): [PeriodEnd, PeriodEnd] =>
+  'interval' in period ? period.interval : [period, period];
+
+function compilePeriodRelation({ relation, args }: PeriodRelation, negated: boolean): QueryPlan {
+  const holds = temporalRelations[relation];
+  const [[left, leftEnd], [right, rightEnd]] = args.map(endsOf) as [
+    [PeriodEnd, PeriodEnd],
+    [PeriodEnd, PeriodEnd],
+  ];
+  const test: RunFilter = (rows) => {
+    const start = endValue(rows, left, 'first', -Infinity);
+    const end = endValue(rows, leftEnd, 'last', Infinity);
+    const otherStart = endValue(rows, right, 'first', -Infinity);
+    const otherEnd = endValue(rows, rightEnd, 'last', Infinity);
+    return (row) => {
+      const a = start(row);
+      const aEnd = end(row);
+      const b = otherStart(row);
+      const bEnd = otherEnd(row);
+      // The first two are false if a period is unknown or ends before it starts.
+      return a <= aEnd && b <= bEnd && holds(a, aEnd, b, bEnd) !== negated;
+    };
+  };
+  const hull = negated
+    ? undefined
+    : (boundingPeriodOf(relation, args) ?? boundingPeriodOf(temporalConverse[relation], [args[1], args[0]]));
+  return hull ? { test, time: { start: hull[0], end: hull[1] } } : { test };
+}
+
+/** A time that matching tiles overlap, if one period is the tile's own and the other one is a literal. */
+function boundingPeriodOf(
+  relation: PeriodRelation['relation'],
+  [own, other]: PeriodRelation['args'],
+): Period | undefined {
+  const [first, last] = endsOf(own).map((end) =>
+    typeof end === 'object' && end !== null ? end.property : '',
+  );
+  const isOwn =
+    (first === 'datetime' || first === 'start_datetime') && (last === 'datetime' || last === 'end_datetime');
+  if (!isOwn) return undefined;
+  const [start, end] = endsOf(other);
+  if (typeof start === 'object' && start !== null) return undefined;
+  if (typeof end === 'object' && end !== null) return undefined;
+  return boundingPeriod(relation, [start ?? -Infinity, end ?? Infinity]);
+}
+
+/** Compiles conditions on properties to tests of rows with bounds. */
+
+/** The plan for rows for which a condition is true, or false if `negated`. */
+function compileCondition(condition: Condition, negated: boolean): QueryPlan {
+  if ('shape' in condition) return spatial(condition, negated);
+  switch (condition.op) {
+    case 'compare':
+      return compileComparison(condition);
+    case 'match':
+      return compileLike(condition, negated);
+    case 'periods':
+      return compilePeriodRelation(condition, negated);
+    case 'isNull':
+      return isNull(condition, negated);
+    case 'in':
+      return membership(condition, negated);
+    case 'like':
+      return like(condition, negated);
+  }
+  if ('value' in condition) return comparison(condition);
+  return isTemporal(condition) ? temporal(condition, negated) : timeComparison(condition);
+}
+
+const isTemporal = (condition: { op: string }): condition is Temporal => condition.op.startsWith('t_');
+
+// Text
+
+type ValueComparison = Extract<Comparison, { value: unknown }>;
+
+function comparison({ op, property, value }: ValueComparison): QueryPlan {
+  if (typeof value === 'number') return numberComparison(property as NumberProperty, op, value);
+  const name = property as TextProperty;
+  if (op === '=') return textPlan(name, [value], false);
+  const compare = comparisons[op];
+  return { test: textTest(name, (text) => compare(text, value)) };
+}
+
+function membership(condition: Membership, negated: boolean): QueryPlan {
+  if ('periods' in condition) return timeMembership(condition, negated);
+  const { property, values } = condition;
+  if (!isNumber(property)) return textPlan(property, values as string[], negated);
+  const numbers = values as number[];
+  const wanted = new Set(isWavelength(property) ? numbers : numbers.map(Math.fround));
+  return { test: numberTest(property, (value) => wanted.has(value) !== negated) };
+}
+
+/** The text is one of `values`, or none of them if `negated`. */
+function textPlan(property: TextProperty, values: string[], negated: boolean): QueryPlan {
+  const wanted = new Set(values);
+  if (property === 'geocode' && !negated && wanted.size === 1) return cellPlan(values[0]!, 'itself');
+  const test = textTest(property, (text) => wanted.has(text) !== negated);
+  if (negated) return { test };
+  if (property === 'id') return { test, ids: wanted };
+  const geocodes =
+    property === 'grid:code' ? values.map(geocodeFromGridCode) : property === 'geocode' ? values : undefined;
+  const ranges = geocodes?.flatMap((geocode) =>
+    grids.filter((grid) => grid.accepts(geocode)).map((grid) => cellKey(grid, geocode)),
+  );
+  return { test, ranges };
+}
+
+function like({ property, pattern }: Like, negated: boolean): QueryPlan {
+  const { prefix, isAll } = likePrefix(pattern);
+  if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellPlan(prefix, 'below');
+  const matches = likeMatcher(pattern);
+  return { test: textTest(property, (text) => matches(text) !== negated) };
+}
+
+// Cells
+
+const geocodeFromGridCode = (code: string) => code.slice(code.indexOf('-') + 1);
+
+/** The cell of a geocode in every grid that has it, or the cell and all cells below it. */
+function cellPlan(geocode: string, which: 'itself' | 'below'): QueryPlan {
+  const { length } = geocode;
+  const found = grids.flatMap((one, code) => {
+    if (!one.accepts(geocode)) return [];
+    const range = which === 'below' ? descendantKeys(one, geocode) : cellKey(one, geocode);
+    return [{ code, range }];
+  });
+  if (found.length === 0) return EMPTY_PLAN;
+  const test: RunFilter = ({ columns: { grid, key, precision } }) => {
+    const [first, second] = found.map(
+      ({ code, range: { from, to } }): RowFilter =>
+        (row) =>
+          key[row] >= from &&
+          key[row] < to &&
+          grid[row] === code &&
+          (which === 'below' ? precision[row] >= length : precision[row] === length),
+    );
+    return second ? (row) => first!(row) || second(row) : first!;
+  };
+  return { test, ranges: found.map(({ range }) => range) };
+}
+
+const WORLD_BBOX: Bbox = [-180, -90, 180, 90];
+
+function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
+  const outline = new PreparedGeometry(shape);
+  const relation = spatialRelations[op];
+  const test = (inside: CellCovering['inside']) =>
+    cellPredicate(
+      (grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated,
+      mergeRanges(inside),
+    );
+  if (negated || op === 's_disjoint') return { test: test([]) };
+  if (op === 's_intersects' && outline.covers(WORLD_BBOX)) return {};
+  const { inside, edge } = coverGeometry(outline);
+  // All other relations also require a common point.
+  return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
+}
+
+// Numbers
+
+function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): QueryPlan {
+  if (isWavelength(property)) {
+    const compare = comparisons[op];
+    return { test: numberTest(property, (one) => compare(one, value)) };
+  }
+  const bound = Math.fround(value);
+  return { test: (rows) => columnTest(numberColumn(rows, property), op, [bound, bound]) };
+}
+
+/** Compares the values of a column with a closed period; a number is a period with equal ends. NaN passes no comparison. */
+function columnTest(column: Float32Array | Float64Array, op: ComparisonOp, [start, end]: Period): RowFilter {
+  const tests: Record<ComparisonOp, RowFilter> = {
+    '=': (row) => column[row] >= start && column[row] <= end,
+    '<>': (row) => column[row] < start || column[row] > end,
+    '<': (row) => column[row] < start,
+    '<=': (row) => column[row] <= end,
+    '>': (row) => column[row] > end,
+    '>=': (row) => column[row] >= start,
+  };
+  return tests[op];
+}
+
+// Times
+
+function withKnown(test: RowFilter, known: RowFilter | undefined): RowFilter {
+  return known ? (row) => known(row) && test(row) : test;
+}
+
+function temporal({ op, property, period }: Temporal, negated: boolean): QueryPlan {
+  const start = period[0] ?? -Infinity;
+  const end = period[1] ?? Infinity;
+  const relation = temporalRelations[op];
+  const test: RunFilter = (rows) => {
+    const { first, last, known } = timeColumns(rows, property);
+    return withKnown(
+      op === 't_intersects'
+        ? (row) => (first[row] <= end && last[row] >= start) !== negated
+        : (row) => relation(first[row], last[row], start, end) !== negated,
+      known,
+    );
+  };
+  const hull = negated || property === 'created' ? undefined : boundingPeriod(op, [start, end]);
+  const isTimeOnly = op === 't_intersects' && property === 'datetime' && !negated;
+  return { test, time: hull && rangeOf(hull), isTimeOnly };
+}
+
+type TimeComparison = Extract<Comparison, { period: unknown }>;
+
+function timeComparison({ op, property, period }: TimeComparison): QueryPlan {
+  const [start, end] = period;
+  const test: RunFilter = (rows) => {
+    const { first, known } = timeColumns(rows, property);
+    return withKnown(columnTest(first, op, period), known);
+  };
+  const hulls: Record<ComparisonOp, Period> = {
+    '=': [start, end],
+    '<>': [-Infinity, Infinity],
+    '<': [-Infinity, start],
+    '<=': [-Infinity, end],
+    '>': [end, Infinity],
+    '>=': [start, Infinity],
+  };
+  const time = property === 'created' ? undefined : rangeOf(hulls[op]);
+  return { test, time };
+}
+
+type TimeMembership = Extract<Membership, { periods: unknown }>;
+
+function timeMembership({ property, periods }: TimeMembership, negated: boolean): QueryPlan {
+  const merged: [start: number, end: number][] = [];
+  for (const [start, end] of [...periods].sort(([a], [b]) => a - b)) {
+    const last = merged.at(-1);
+    if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+    else merged.push([start, end]);
+  }
+  const isIn = (time: number) => {
+    let low = 0;
+    let high = merged.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (merged[middle]![1] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low < merged.length && merged[low]![0] <= time;
+  };
+  const test: RunFilter = (rows) => {
+    const { first: column, known } = timeColumns(rows, property);
+    return withKnown((row) => isIn(column[row]) !== negated, known);
+  };
+  if (negated || property === 'created' || merged.length === 0) return { test };
+  return { test, time: rangeOf([merged[0]![0], merged.at(-1)![1]]) };
+}
+
+const rangeOf = ([start, end]: Period) => ({ start, end });
+
+// Null
+
+function isNull({ property }: IsNull, negated: boolean): QueryPlan {
+  switch (property) {
+    case 'platform':
+      return nullPlan(negated, (rows) => textOfRow(rows, property), null);
+    case 'eo:cloud_cover':
+    case 'hsi:wavelength_min':
+    case 'hsi:wavelength_max':
+      return nullPlan(negated, (rows) => storedNumber(rows, property), Number.NaN);
+    case 'start_datetime':
+    case 'end_datetime':
+      return nullPlan(negated, hasTime, false);
+  }
+  // Every Item has the other properties.
+  return negated ? {} : EMPTY_PLAN;
+}
+
+/** The plan for rows that have the value `absent`, or another one if `negated`. */
+function nullPlan<T>(negated: boolean, valueIn: (rows: IndexRun) => RowValue<T>, absent: T): QueryPlan {
+  const test: RunFilter = (rows) => {
+    const value = valueIn(rows);
+    return (row) => Object.is(value(row), absent) !== negated;
+  };
+  return { test };
+}
+
+/**
+ * The plan of a filter, for any index.
+ *
+ * Conditions have three values in SQL and CQL2: true, false, unknown. A search returns tiles for which the filter is true. So NOT is
+ * first moved down to the conditions, by De Morgan's laws, which also hold for three values. Then each condition is compiled to a
+ * test for true, or for false under NOT. Unknown values satisfy neither.
+ */
+export function compileFilter(filter: Filter, negated = false): QueryPlan {
+  if (filter.op === 'not') return compileFilter(filter.arg, !negated);
+  if (filter.op === 'and' || filter.op === 'or') {
+    const plans = filter.args.map((arg) => compileFilter(arg, negated));
+    const isAnd = (filter.op === 'and') !== negated;
+    if (plans.length === 0) return isAnd ? {} : EMPTY_PLAN;
+    return isAnd ? conjunction(plans) : disjunction(plans);
+  }
+  if (filter.op === 'isUnknown') return isUnknown(filter, negated);
+  return negated ? compileNegated(filter) : compileCondition(filter, false);
+}
+
+/** A filter is known if it or its negation is true. */
+function isUnknown({ arg }: IsUnknown, negated: boolean): QueryPlan {
+  const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
+  if (negated) return known;
+  const { test } = known;
+  if (!test) return EMPTY_PLAN;
+  return {
+    test: (rows) => {
+      const isKnown = test(rows);
+      return (row) => !isKnown(row);
+    },
+  };
+}
+
+const NEGATED_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '<=': '>',
+  '>': '<=',
+  '>=': '<',
+};
+
+/** Compiles the opposite condition if there is one, because it has bounds. Both are unknown for the same Items. */
+function compileNegated(condition: Condition): QueryPlan {
+  const { op } = condition;
+  if (op === 'compare')
+    return compileCondition({ ...condition, sign: NEGATED_OPERATORS[condition.sign] }, false);
+  if (op in NEGATED_OPERATORS) {
+    const opposite = { ...condition, op: NEGATED_OPERATORS[op as ComparisonOp] } as Condition;
+    return compileCondition(opposite, false);
+  }
+  if (op === 't_disjoint') return compileCondition({ ...condition, op: 't_intersects' }, false);
+  if (op === 's_disjoint') return compileCondition({ ...condition, op: 's_intersects' }, false);
+  return compileCondition(condition, true);
+}

@@ -1,0 +1,497 @@
+/** Relations of a rectangle in degrees, the geometry of every Item, to the shape of a filter. */
+import { orient2d } from 'robust-predicates';
+import { excerpt } from '../errors.js';
+import { type Bbox, cellBbox, type Grid, grids } from '../grid/index.js';
+import type { CellKeyRange } from '../storage/index.js';
+import { badGeometry } from './errors.js';
+import { axisOrderHint } from './values.js';
+
+/** Line segments with an exact test against rectangles. */
+
+/** Average number of segments in a strip. */
+const SEGMENTS_PER_STRIP = 16;
+const MAX_STRIPS = 256;
+/** Lower shapes are not divided into strips, whose edges would be inexact. */
+const MIN_HEIGHT_DEGREES = 1e-9;
+
+/** Segments that overlap a strip of latitudes. */
+interface Strip {
+  /** Ordered by their western ends. */
+  segments: Uint32Array;
+  /** Width of the widest segment, degrees. */
+  widest: number;
+}
+
+/** Finds segments by their latitudes, and then by their western ends. */
+class SegmentIndex {
+  private readonly ax: Float64Array;
+  private readonly ay: Float64Array;
+  private readonly bx: Float64Array;
+  private readonly by: Float64Array;
+  private readonly strips: Strip[];
+  private readonly south: number;
+  private readonly perDegree: number;
+
+  /** The segments between the points of each line. */
+  constructor(lines: readonly (readonly Point[])[]) {
+    const starts = lines.flatMap((line) => line.slice(0, -1));
+    const ends = lines.flatMap((line) => line.slice(1));
+    this.ax = Float64Array.from(starts, (point) => point[0]);
+    this.ay = Float64Array.from(starts, (point) => point[1]);
+    this.bx = Float64Array.from(ends, (point) => point[0]);
+    this.by = Float64Array.from(ends, (point) => point[1]);
+    const latitudes = lines.flat().map((point) => point[1]);
+    this.south = latitudes.reduce((a, b) => Math.min(a, b), Infinity);
+    const height = latitudes.reduce((a, b) => Math.max(a, b), -Infinity) - this.south;
+    const count = Math.ceil(starts.length / SEGMENTS_PER_STRIP);
+    const strips = height < MIN_HEIGHT_DEGREES ? 1 : Math.min(MAX_STRIPS, count);
+    this.perDegree = strips === 1 ? 0 : strips / height;
+    this.strips = this.fill(strips);
+  }
+
+  private fill(count: number): Strip[] {
+    const { ax, ay, bx, by } = this;
+    const lists: number[][] = Array.from({ length: count }, () => []);
+    for (let i = 0; i < ax.length; i++) {
+      const last = this.stripAt(Math.max(ay[i], by[i]), count);
+      for (let strip = this.stripAt(Math.min(ay[i], by[i]), count); strip <= last; strip++)
+        lists[strip].push(i);
+    }
+    const west = (i: number) => Math.min(ax[i], bx[i]);
+    return lists.map((list) => ({
+      segments: Uint32Array.from(list.sort((i, j) => west(i) - west(j))),
+      widest: list.reduce((widest, i) => Math.max(widest, Math.abs(ax[i] - bx[i])), 0),
+    }));
+  }
+
+  /** True if a segment meets a rectangle: with `open` its interior, otherwise also its edge. */
+  intersects(box: Bbox, open: boolean): boolean {
+    const [west, , east] = box;
+    const last = this.stripAt(box[3]);
+    for (let strip = this.stripAt(box[1]); strip <= last; strip++) {
+      const { segments, widest } = this.strips[strip];
+      for (let at = this.firstFrom(segments, west - widest); at < segments.length; at++) {
+        const i = segments[at];
+        if (this.ax[i] > east && this.bx[i] > east) break;
+        if (this.segmentIntersects(i, box, open)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** Index of the first segment of a strip with a western end at or east of a longitude. */
+  private firstFrom(segments: Uint32Array, longitude: number): number {
+    let low = 0;
+    let high = segments.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const i = segments[middle];
+      if (this.ax[i] < longitude || this.bx[i] < longitude) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** True if a point that is not on a segment is inside the rings of the segments, by the even-odd rule. */
+  containsPoint(x: number, y: number): boolean {
+    const { ax, ay, bx, by } = this;
+    const { segments } = this.strips[this.stripAt(y)];
+    let inside = false;
+    for (let at = 0; at < segments.length; at++) {
+      const i = segments[at];
+      if (ax[i] > x && bx[i] > x) break;
+      if (ay[i] > y === by[i] > y) continue;
+      const isWest = orient2d(ax[i], ay[i], bx[i], by[i], x, y) > 0 === by[i] > ay[i];
+      if (isWest) inside = !inside;
+    }
+    return inside;
+  }
+
+  private stripAt(y: number, count = this.strips.length): number {
+    const strip = Math.floor((y - this.south) * this.perDegree);
+    return Math.max(0, Math.min(count - 1, strip));
+  }
+
+  /**
+   * By separating axes: a segment and a rectangle are disjoint if a line along an edge of the rectangle or along the
+   * segment separates them. `orient2d` is exact in sign (Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
+   * Robust Geometric Predicates", 1997), so the answer is exact for the given numbers.
+   */
+  private segmentIntersects(i: number, box: Bbox, open: boolean): boolean {
+    const ax = this.ax[i];
+    const ay = this.ay[i];
+    const bx = this.bx[i];
+    const by = this.by[i];
+    const west = box[0];
+    const south = box[1];
+    const east = box[2];
+    const north = box[3];
+    if ((ax < west && bx < west) || (ax > east && bx > east)) return false;
+    if ((ay < south && by < south) || (ay > north && by > north)) return false;
+    if (open) {
+      if ((ax <= west && bx <= west) || (ax >= east && bx >= east)) return false;
+      if ((ay <= south && by <= south) || (ay >= north && by >= north)) return false;
+    }
+    if (ax === bx || ay === by) return true;
+    // These two corners are the farthest on both sides of the segment's line.
+    const rises = bx > ax === by > ay;
+    const left = orient2d(ax, ay, bx, by, west, rises ? north : south);
+    const right = orient2d(ax, ay, bx, by, east, rises ? south : north);
+    if (left === 0 || right === 0) return !open;
+    return left > 0 !== right > 0;
+  }
+}
+
+/** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, with two coordinates per point. */
+
+export type Point = [x: number, y: number];
+
+type SimpleGeometry =
+  | { type: 'Point'; coordinates: Point }
+  | { type: 'MultiPoint' | 'LineString'; coordinates: Point[] }
+  | { type: 'MultiLineString' | 'Polygon'; coordinates: Point[][] }
+  | { type: 'MultiPolygon'; coordinates: Point[][][] };
+
+export type Geometry = SimpleGeometry | { type: 'GeometryCollection'; geometries: SimpleGeometry[] };
+
+/** A geometry, or a box, which may cross the antimeridian (west > east). */
+export type Shape = Geometry | { bbox: Bbox };
+
+/** Counterclockwise and closed, as GeoJSON requires. */
+export function bboxPolygon([west, south, east, north]: Bbox): { type: 'Polygon'; coordinates: Point[][] } {
+  const ring: Point[] = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  return { type: 'Polygon', coordinates: [ring] };
+}
+
+/** Number of points of a shape. */
+export function vertexCount(shape: Shape): number {
+  if ('bbox' in shape) return 4;
+  if (shape.type === 'GeometryCollection')
+    return shape.geometries.reduce((sum, part) => sum + vertexCount(part), 0);
+  return (shape.coordinates as unknown[]).flat(Infinity).length / 2;
+}
+
+/** Checks that a value is a GeoJSON geometry, and drops heights. Throws TW_QUERY_GEOMETRY. */
+export function readGeometry(value: unknown): Geometry {
+  if (memberOf(value, 'type') !== 'GeometryCollection') return readSimple(value);
+  const parts = memberOf(value, 'geometries');
+  if (!Array.isArray(parts) || parts.length === 0)
+    throw badGeometry('the collection has no list of geometries');
+  return { type: 'GeometryCollection', geometries: parts.map(readSimple) };
+}
+
+function readSimple(value: unknown): SimpleGeometry {
+  const type = memberOf(value, 'type');
+  const coordinates = memberOf(value, 'coordinates');
+  switch (type) {
+    case 'Point':
+      return { type, coordinates: readPoint(coordinates) };
+    case 'MultiPoint':
+      return { type, coordinates: readList(coordinates, readPoint) };
+    case 'LineString':
+      return { type, coordinates: readLine(coordinates) };
+    case 'MultiLineString':
+      return { type, coordinates: readList(coordinates, readLine) };
+    case 'Polygon':
+      return { type, coordinates: readList(coordinates, readRing) };
+    case 'MultiPolygon':
+      return { type, coordinates: readList(coordinates, (rings) => readList(rings, readRing)) };
+    case 'GeometryCollection':
+      throw badGeometry('a collection lies in another one');
+    default:
+      throw badGeometry(`the type is ${type === undefined ? 'missing' : excerpt(type)}`);
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function readList<T>(value: unknown, read: (one: unknown) => T): T[] {
+  if (!Array.isArray(value) || value.length === 0) throw badGeometry('a list of coordinates is missing');
+  return value.map(read);
+}
+
+function readPoint(value: unknown): Point {
+  const [x, y] = Array.isArray(value) && value.length >= 2 && value.length <= 4 ? value : [];
+  if (!Number.isFinite(x) || !Number.isFinite(y)) throw badGeometry('a point is not two or three numbers');
+  if (Math.abs(y) > 90)
+    throw badGeometry(
+      `the point ${x},${y} lies beyond 90 degrees of latitude; ${axisOrderHint([[x, y]], `${y},${x}`)}`,
+    );
+  if (Math.abs(x) > 180) throw badGeometry(`the point ${x},${y} lies beyond 180 degrees of longitude`);
+  return [x, y];
+}
+
+function readLine(value: unknown): Point[] {
+  const points = readList(value, readPoint);
+  if (points.length < 2) throw badGeometry('a line has less than two points');
+  return points;
+}
+
+function readRing(value: unknown): Point[] {
+  const points = readList(value, readPoint);
+  const first = points[0]!;
+  const last = points.at(-1)!;
+  if (points.length < 4) throw badGeometry('the ring of a polygon has less than four points');
+  if (first[0] !== last[0] || first[1] !== last[1])
+    throw badGeometry('the ring of a polygon does not end at the point where it starts');
+  return points;
+}
+
+interface PreparedPart {
+  bbox: Bbox;
+  /** Segments of the rings of a polygon, or of a line. */
+  segments: SegmentIndex;
+}
+
+/**
+ * A shape prepared for many tests. Its parts form one set of points. Polygons are assumed to be valid by the simple features
+ * standard: rings do not cross, and polygons share at most points.
+ *
+ * Why these tests are sufficient (R is a rectangle with an interior): a line meets the interior of R if one of its segments
+ * does. If no edge of a polygon meets the interior of R, that interior is completely inside or completely outside of the
+ * polygon, and its centre decides. A part that extends beyond R has a vertex beyond it, because R is convex.
+ */
+export class PreparedGeometry {
+  private readonly points: Point[] = [];
+  private readonly lines: PreparedPart[] = [];
+  private readonly polygons: PreparedPart[] = [];
+  readonly bbox: Bbox;
+  /** 0 for points, 1 for lines, 2 for areas: the greatest among the parts. */
+  readonly dimension: 0 | 1 | 2;
+
+  constructor(shape: Shape) {
+    for (const geometry of geometriesOf(shape)) this.add(geometry);
+    this.dimension = this.polygons.length > 0 ? 2 : this.lines.length > 0 ? 1 : 0;
+    const boxes = [...this.lines, ...this.polygons].map((part) => part.bbox);
+    this.bbox = boundingBox([
+      ...this.points,
+      ...boxes.flatMap(([w, s, e, n]): Point[] => [
+        [w, s],
+        [e, n],
+      ]),
+    ]);
+  }
+
+  private add(geometry: Geometry): void {
+    const part = (lines: Point[][]) => ({
+      bbox: boundingBox(lines.flat()),
+      segments: new SegmentIndex(lines),
+    });
+    switch (geometry.type) {
+      case 'Point':
+        this.points.push(geometry.coordinates);
+        break;
+      case 'MultiPoint':
+        this.points.push(...geometry.coordinates);
+        break;
+      case 'LineString':
+        this.lines.push(part([geometry.coordinates]));
+        break;
+      case 'MultiLineString':
+        this.lines.push(part(geometry.coordinates));
+        break;
+      case 'Polygon':
+        this.polygons.push(part(geometry.coordinates));
+        break;
+      case 'MultiPolygon':
+        for (const rings of geometry.coordinates) this.polygons.push(part(rings));
+        break;
+      case 'GeometryCollection':
+        for (const one of geometry.geometries) this.add(one);
+    }
+  }
+
+  /** True if shape and rectangle share a point: with `open` of their interiors, otherwise including edges. */
+  intersects(box: Bbox, open = false): boolean {
+    const contains = open ? containsPointStrictly : containsPoint;
+    return (
+      this.points.some((point) => contains(box, point)) ||
+      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, open)) ||
+      this.polygons.some(
+        (part) =>
+          bboxesIntersect(part.bbox, box) &&
+          (part.segments.intersects(box, open) || part.segments.containsPoint(...centreOf(box))),
+      )
+    );
+  }
+
+  /** True if the rectangle is within the shape. */
+  covers(box: Bbox): boolean {
+    return this.polygons.some(
+      (part) =>
+        bboxContains(part.bbox, box) &&
+        !part.segments.intersects(box, true) &&
+        part.segments.containsPoint(...centreOf(box)),
+    );
+  }
+
+  /** True if the shape is within the rectangle. */
+  isWithin(box: Bbox): boolean {
+    return bboxContains(box, this.bbox);
+  }
+}
+
+/** A box as a polygon; as two if it crosses the antimeridian; as a line or a point if it has no area. */
+function geometriesOf(shape: Shape): Geometry[] {
+  if (!('bbox' in shape)) return [shape];
+  const [west, south, east, north] = shape.bbox;
+  if (west > east) {
+    const sides: Bbox[] = [
+      [west, south, 180, north],
+      [-180, south, east, north],
+    ];
+    return sides.flatMap((bbox) => geometriesOf({ bbox }));
+  }
+  if (west === east && south === north) return [{ type: 'Point', coordinates: [west, south] }];
+  if (west === east || south === north) {
+    const coordinates: Point[] = [
+      [west, south],
+      [east, north],
+    ];
+    return [{ type: 'LineString', coordinates }];
+  }
+  return [bboxPolygon(shape.bbox)];
+}
+
+function boundingBox(points: readonly Point[]): Bbox {
+  const box: Bbox = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x, y] of points) {
+    box[0] = Math.min(box[0], x);
+    box[1] = Math.min(box[1], y);
+    box[2] = Math.max(box[2], x);
+    box[3] = Math.max(box[3], y);
+  }
+  return box;
+}
+
+const centreOf = ([west, south, east, north]: Bbox): Point => [(west + east) / 2, (south + north) / 2];
+
+const containsPoint = ([west, south, east, north]: Bbox, [x, y]: Point) =>
+  x >= west && x <= east && y >= south && y <= north;
+
+const containsPointStrictly = ([west, south, east, north]: Bbox, [x, y]: Point) =>
+  x > west && x < east && y > south && y < north;
+
+const bboxesIntersect = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
+
+const bboxContains = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
+  w >= west && e <= east && s >= south && n <= north;
+
+/** The spatial functions of CQL2: the dimensionally extended nine-intersection model (OGC 06-103r4, section 6.1.15). */
+
+/** Relations of the cell of an Item to a shape. A cell is an area, so the cases of points and lines are omitted. */
+export const spatialRelations = {
+  s_intersects: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell),
+  s_disjoint: (cell: Bbox, shape: PreparedGeometry) => !shape.intersects(cell),
+  s_within: (cell: Bbox, shape: PreparedGeometry) => shape.covers(cell),
+  s_contains: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.intersects(cell, true),
+  s_equals: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.covers(cell),
+  s_touches: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell) && !shape.intersects(cell, true),
+  s_crosses: (cell: Bbox, shape: PreparedGeometry) =>
+    shape.dimension < 2 && !shape.isWithin(cell) && shape.intersects(cell, true),
+  s_overlaps: (cell: Bbox, shape: PreparedGeometry) =>
+    shape.dimension === 2 && !shape.isWithin(cell) && shape.intersects(cell, true) && !shape.covers(cell),
+};
+
+export type SpatialOp = keyof typeof spatialRelations;
+
+/** The equivalent function with swapped arguments, for functions that are not symmetric. */
+export const spatialConverse: Partial<Record<SpatialOp, SpatialOp>> = {
+  s_within: 's_contains',
+  s_contains: 's_within',
+};
+
+/** Covers a shape by ranges of geocode keys. */
+
+/** If more cells are on the edge of a shape, they are not divided further, and their tiles are tested individually. */
+const MAX_EDGE_CELLS = 16;
+
+export interface CellCovering {
+  /**
+   * Keys of cells within the shape; all their tiles touch it. (A larger cell with the key of one of these contains
+   * that cell, so it touches the shape as well.)
+   */
+  inside: CellKeyRange[];
+  /** Keys of cells on the edge of the shape; each of their tiles is tested. */
+  edge: CellKeyRange[];
+}
+
+/** Descends each grid from its largest cells, as long as few cells are on the edge of the shape. */
+export function coverGeometry(shape: PreparedGeometry): CellCovering {
+  const inside: CellKeyRange[] = [];
+  const edge: CellKeyRange[] = [];
+  for (const grid of grids) {
+    let cells = rootsOf(grid);
+    for (let precision = grid.minPrecision; cells.length > 0; precision++) {
+      const onEdge: Cell[] = [];
+      for (const cell of cells) {
+        // A quick test: most cells are far away.
+        if (!bboxesIntersect(shape.bbox, cell.bbox)) continue;
+        if (shape.covers(cell.bbox)) inside.push(descendantKeys(grid, cell.geocode, cell));
+        else if (shape.intersects(cell.bbox)) onEdge.push(cell);
+      }
+      const descends = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
+      for (const cell of onEdge) edge.push((descends ? cellKey : descendantKeys)(grid, cell.geocode, cell));
+      cells = descends ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
+    }
+  }
+  return { inside, edge };
+}
+
+type Keys = ReturnType<Grid['key']>;
+
+/** The keys of a cell and of all cells below it. */
+export function descendantKeys(grid: Grid, cell: string, { key, span }: Keys = grid.key(cell)): CellKeyRange {
+  return { grid: grid.name, from: key, to: key + span };
+}
+
+/** The key of a cell. The first cells below it have the same key, but another precision. */
+export function cellKey(grid: Grid, cell: string, { key }: Keys = grid.key(cell)): CellKeyRange {
+  return { grid: grid.name, from: key, to: key + 1, precision: cell.length };
+}
+
+interface Cell extends Keys {
+  geocode: string;
+  bbox: Bbox;
+  children?: Cell[];
+}
+
+/** Searches visit the same large cells repeatedly, so cells below `roots` are cached, at most this many. */
+const MAX_CACHED_CELLS = 50_000;
+const roots = new Map<Grid, Cell[]>();
+let cachedCells = 0;
+
+function rootsOf(grid: Grid): Cell[] {
+  if (cachedCells > MAX_CACHED_CELLS) {
+    roots.clear();
+    cachedCells = 0;
+  }
+  let known = roots.get(grid);
+  if (!known) {
+    known = grid.cover(grid.extent, grid.minPrecision).map((root) => cellOf(grid, root, grid.key(root)));
+    roots.set(grid, known);
+  }
+  return known;
+}
+
+function childrenOf(grid: Grid, cell: Cell): Cell[] {
+  if (!cell.children) {
+    const geocodes = grid.children(cell.geocode);
+    const span = cell.span / geocodes.length;
+    cell.children = geocodes.map((child, i) => cellOf(grid, child, { key: cell.key + i * span, span }));
+  }
+  return cell.children;
+}
+
+function cellOf(grid: Grid, geocode: string, { key, span }: Keys): Cell {
+  cachedCells++;
+  return { geocode, bbox: cellBbox(grid, geocode), key, span };
+}
