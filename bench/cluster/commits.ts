@@ -1,5 +1,5 @@
 /** A scene's commit: from its last tile in the store to the answer of the transaction, and its copy. */
-import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../src/dht/placement/index.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../src/dht/slots.js';
 import { geohash } from '../../src/grid/index.js';
 import type { SceneRecord, TileRecord } from '../../src/storage/index.js';
 import { COLLECTION, tilesOf, wholeRecords } from '../search/search-data.js';

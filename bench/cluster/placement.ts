@@ -3,17 +3,12 @@
  * Less is better.
  */
 import { type Placement, rebalance, SLOTS } from '../../src/dht/index.js';
-import {
-  addNode,
-  DEFAULT_PREFIX_LENGTHS,
-  decodePlacement,
-  emptyPlacement,
-  encodePlacement,
-  removeNode,
-  slotOf,
-} from '../../src/dht/placement/index.js';
+import { emptyPlacement } from '../../src/dht/placement.js';
+import { addNode, removeNode } from '../../src/dht/placement-changes.js';
+import { decodePlacement, encodePlacement } from '../../src/dht/placement-store.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../src/dht/slots.js';
 import { cellBbox, geohash } from '../../src/grid/index.js';
-import { PreparedGeometry } from '../../src/query/geometry/prepared-geometry.js';
+import { PreparedGeometry } from '../../src/query/geometry.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { type Peer, rendezvous, ring, type WeightedNode } from './placement-peers.js';
 

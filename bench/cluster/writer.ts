@@ -2,11 +2,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
-import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { writeLogCheckpoint } from '../../src/dht/commit-log/commit-log-checkpoint.js';
-import { ClusterLockManager } from '../../src/dht/commit-log/commit-log-lock-manager.js';
-import { openClusterIdentity } from '../../src/dht/recovery/recovery-identity.js';
-import { Replica } from '../../src/dht/replication/replica.js';
+import { writeLogCheckpoint } from '../../src/dht/log/archive.js';
+import { ClusterLockManager } from '../../src/dht/log/locks.js';
+import { CommitLog } from '../../src/dht/log/log.js';
+import { openClusterIdentity } from '../../src/dht/recovery.js';
+import { Replica } from '../../src/dht/replica.js';
 import type { LockManager } from '../../src/storage/commit/index.js';
 import { type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
 import { type Place, storeOf } from './servers.js';

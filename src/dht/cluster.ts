@@ -1,10 +1,8 @@
 /** A node of a cluster: it joins, knows the owners and the running nodes, and changes the placement. */
-
 import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { ClusterLockManager, CommitLog, isOwnedBy, ownerLabel, revokeLocksOf } from './commit-log/index.js';
 import {
   epochChanged,
   otherFolder,
@@ -13,6 +11,10 @@ import {
   slotSizesUnknown,
   unknownNode,
 } from './errors.js';
+import { Maintenance, type ObjectGcContext, type ObjectGcReport } from './garbage.js';
+import { isOwnedBy, ownerLabel, revokeLocksOf } from './log/fenced-lock.js';
+import { ClusterLockManager } from './log/locks.js';
+import { CommitLog } from './log/log.js';
 import {
   type ClusterStats,
   Heartbeat,
@@ -21,32 +23,15 @@ import {
   Membership,
   StatsCollector,
   watchMembers,
-} from './membership/index.js';
-import {
-  addNode,
-  diffPlacements,
-  drainNode,
-  emptyPlacement,
-  type OwnerState,
-  type Placement,
-  type PlacementDiff,
-  PlacementManager,
-  type PrefixLengths,
-  rebalance,
-  SLOTS,
-  slotOfCell,
-  slotsOfNode,
-  watchPlacement,
-} from './placement/index.js';
-import { epochNumber, openClusterIdentity, readEpoch, requireLogCoversStore } from './recovery/index.js';
-import {
-  Maintenance,
-  type ObjectGcContext,
-  type ObjectGcReport,
-  Replica,
-  SlotReconciler,
-} from './replication/index.js';
-import type { Peer, PeerClient } from './rpc/index.js';
+} from './membership.js';
+import type { Peer, PeerClient } from './peers.js';
+import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement.js';
+import { addNode, diffPlacements, drainNode, type PlacementDiff, rebalance } from './placement-changes.js';
+import { PlacementManager, watchPlacement } from './placement-store.js';
+import { SlotReconciler } from './reconciler.js';
+import { epochNumber, openClusterIdentity, readEpoch, requireLogCoversStore } from './recovery.js';
+import { Replica } from './replica.js';
+import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 
 /** Time limit for the statistics of the other nodes if the placement depends on them, and if they are only shown. */
 const REBALANCE_STATS_TIMEOUT_MS = 5000;

@@ -4,22 +4,9 @@
  */
 export { Cluster } from './cluster.js';
 export * from './errors.js';
-export { type ImportProgress, type ImportReport, importFolder } from './import/index.js';
-export { FailureDetector, nodeStats, STATS_PATH } from './membership/index.js';
-export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open-dht-cluster.js';
-export {
-  ALL_SLOTS,
-  cellSlotLookup,
-  locate,
-  type OwnerState,
-  type Placement,
-  type PlacementDiff,
-  readableOwners,
-  rebalance,
-  SLOTS,
-  SlotSet,
-  targetFractions,
-} from './placement/index.js';
+export { type ImportProgress, type ImportReport, importFolder } from './import.js';
+export { FailureDetector, nodeStats, STATS_PATH } from './membership.js';
+export { type ClusterConfig, type OpenCluster, openCluster, restoreCluster } from './open.js';
 export {
   CHECKSUM_HEADER,
   encodeLine,
@@ -33,7 +20,10 @@ export {
   streamLines,
   TIME_HEADER,
   verifySignature,
-} from './rpc/index.js';
+} from './peers.js';
+export { locate, type OwnerState, type Placement, readableOwners } from './placement.js';
+export { type PlacementDiff, rebalance, targetFractions } from './placement-changes.js';
+export { ALL_SLOTS } from './rebalancer.js';
 export {
   localQueries,
   OWNER_QUERY_PATH,
@@ -45,4 +35,5 @@ export {
   ScatterGather,
   type ScatterQuery,
   WHOLE_INDEX,
-} from './scatter-gather/index.js';
+} from './scatter-gather.js';
+export { cellSlotLookup, SLOTS, SlotSet } from './slots.js';

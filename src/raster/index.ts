@@ -2,104 +2,123 @@
  * Rasters: opens files of any supported format by their content, reads pixels, warps them, and writes Cloud Optimized GeoTIFFs. Invariant:
  * a damaged or hostile file is refused within bounded memory. May import `async` and types of `grid`.
  */
-export { inflatePrefix } from './compression/deflate/index.js';
-export { decodeFloatPredictor, decodeHorizontalPredictor } from './compression/index.js';
+
+export { loadWasmKernel } from '../utils/wasm-loader.js';
+export { inflatePrefix } from './codecs/inflate.js';
+export { decodeFloatPredictor, decodeHorizontalPredictor } from './codecs/libraries.js';
 export {
   affineOfGdal,
   createTransform,
   crsFromEpsg,
-  crsFromWkt,
   isInvertible,
   mapToPixel,
   type PointTransform,
   pixelToMap,
-} from './crs/index.js';
-export { otherEnviFile, readEnviLibrary } from './envi/index.js';
+} from './crs/crs.js';
+export { crsFromWkt } from './crs/wkt.js';
 export { unknownCrs } from './errors.js';
-export {
-  type ByteReader,
-  detectFileType,
-  type FileType,
-  type GeoreferencingOverride,
-  openFile,
-  readSmallFile,
-  readStart,
-  SIGNATURE_BYTES,
-  type SourceFile,
-} from './file-access/index.js';
-export { withGdalSignal } from './gdal/index.js';
-export { openTimeAxis, type TimeAxis } from './hdf5/cf/index.js';
-export { openHdf5Cube, readHdf5Lists, readHdf5Points } from './hdf5/index.js';
+export { openTimeAxis, type TimeAxis } from './formats/cf.js';
+export { readEnviLibrary } from './formats/envi.js';
+export { otherEnviFile } from './formats/envi-header.js';
+export { withGdalSignal } from './formats/gdal-process.js';
+export { readHdf5Lists, readHdf5Points } from './formats/hdf5.js';
+export { openHdf5Cube } from './formats/hdf5-cube.js';
+export { blocksOfWindow, isTiff, withOnlyBlocks } from './formats/tiff.js';
+export { alignToBlocks } from './formats/tiff-blocks.js';
+export { maskPath } from './formats/tiff-header.js';
+export type { GeoreferencingOverride } from './metadata.js';
 export {
   elementsOf,
-  isHyperspectral,
-  isWavelength,
   localName,
-  MAX_WAVELENGTH_NM,
-  MIN_WAVELENGTH_NM,
-  nearestBand,
   odlList,
   odlNodes,
   pamPath,
   parseOdl,
   parseXmlTree,
-  spectralTags,
   textOf,
-  toNanometres,
   type XmlElement,
-} from './metadata/index.js';
-export { openRaster, readTiffFrom } from './open-raster.js';
+} from './metadata.js';
+export { listSubdatasets, openRaster, readTiffFrom } from './open.js';
 export {
   allocatePixels,
-  applyQualityLookup,
   bytesPerSample,
+  DATA_TYPES,
+  declaredNodata,
+  fillValueFor,
+  minValue,
+  nodataAsType,
+  parseNodata,
+  viewPixels,
+} from './pixels/data-types.js';
+export {
+  applyQualityLookup,
   cloudCoverPercent,
   convexHull,
   coveragePercent,
-  DATA_TYPES,
-  declaredNodata,
   effectiveNodata,
-  fillValueFor,
   findValidityBand,
   initialMask,
-  loadWasmKernel,
   maskHistogram,
-  minValue,
-  nodataAsType,
   type PixelCorner,
-  parseNodata,
   treatAlphaAsData,
   type ValidityBand,
-  viewPixels,
-} from './pixels/index.js';
-export { listSubdatasets } from './raster-subdatasets.js';
-export * from './raster-types.js';
+} from './pixels/masks.js';
 export {
-  type RowsRequest,
-  readRaster,
-  readRowsOfRasters,
-  readWindow,
-  readWindowInto,
-} from './read-raster.js';
-export { alignToBlocks, blocksOfWindow, isTiff, maskPath, withOnlyBlocks } from './tiff/index.js';
+  type Affine,
+  type BandTags,
+  type BlockLayout,
+  type ColourTable,
+  type Crs,
+  type DataType,
+  type EnviBlocks,
+  type GdalBlocks,
+  type Hdf5Blocks,
+  type Hdf5CubeBlocks,
+  type HeaderOf,
+  Mask,
+  type MatBlocks,
+  type MissingNumbers,
+  type MultiDatasetFile,
+  type PixelArray,
+  type RasterHeader,
+  type RasterShape,
+  type ReadRequest,
+  type ReadTarget,
+  type Resampling,
+  type SpectralLibrary,
+  type SpectralTags,
+  type StoredType,
+  type Subdataset,
+  type TiffBlocks,
+  type Window,
+} from './raster.js';
+export { type RowsRequest, readRaster, readRowsOfRasters, readWindow, readWindowInto } from './read.js';
+export {
+  type ByteReader,
+  detectFileType,
+  type FileType,
+  openFile,
+  readSmallFile,
+  readStart,
+  SIGNATURE_BYTES,
+  type SourceFile,
+} from './source.js';
+export { buildControlGrid, type ControlGrid, sliceRows, type WarpTarget } from './warp/control-grid.js';
+export { sourceExtent, type WarpSource, warp, warpMasked } from './warp/warp.js';
+export {
+  isHyperspectral,
+  isWavelength,
+  MAX_WAVELENGTH_NM,
+  MIN_WAVELENGTH_NM,
+  nearestBand,
+  spectralTags,
+  toNanometres,
+} from './wavelengths.js';
 export {
   type AssembledFile,
   type CogImage,
-  CUBE_BLOCK_SIDE,
-  CubeFile,
-  type CubeImage,
   encodeCog,
-  encodeCube,
   extractBand,
   type ImageDescription,
-} from './tiff/write/index.js';
-export {
-  buildControlGrid,
-  type ControlGrid,
-  sliceRows,
-  sourceExtent,
-  type WarpSource,
-  type WarpTarget,
-  warp,
-  warpMasked,
-} from './warp/index.js';
+} from './write/cog.js';
+export { CUBE_BLOCK_SIDE, CubeFile, type CubeImage, encodeCube } from './write/cube.js';

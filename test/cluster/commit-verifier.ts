@@ -2,18 +2,18 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { archivedEntryName } from '../../src/dht/commit-log/commit-log-archive.js';
+import { SlotSet } from '../../src/dht/index.js';
 import {
+  archivedEntryName,
   entriesSince,
   readManifest,
   readParts,
+  readSegment,
   segmentName,
-} from '../../src/dht/commit-log/commit-log-checkpoint.js';
-import { readSegment } from '../../src/dht/commit-log/commit-log-segment.js';
-import { SlotSet } from '../../src/dht/index.js';
-import { type PrefixLengths, slotOfCell } from '../../src/dht/placement/slots.js';
-import { readIdentity } from '../../src/dht/recovery/recovery-identity.js';
+} from '../../src/dht/log/archive.js';
+import { CommitLog } from '../../src/dht/log/log.js';
+import { readIdentity } from '../../src/dht/recovery.js';
+import { type PrefixLengths, slotOfCell } from '../../src/dht/slots.js';
 import {
   Catalogue,
   type Commit,

@@ -5,11 +5,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/commit-log/commit-log-checkpoint.js';
-import { pruneCommittedLocks } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
-import { readIdentity } from '../../src/dht/recovery/recovery-identity.js';
-import { collectObjectGarbage } from '../../src/dht/replication/replicated-object-gc.js';
+import { collectObjectGarbage } from '../../src/dht/garbage.js';
+import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/log/archive.js';
+import { pruneCommittedLocks } from '../../src/dht/log/fenced-lock.js';
+import { CommitLog } from '../../src/dht/log/log.js';
+import { readIdentity } from '../../src/dht/recovery.js';
 import { messageOf } from '../../src/errors.js';
 import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
 import type { TestCluster } from './cluster.js';

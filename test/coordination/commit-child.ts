@@ -1,8 +1,8 @@
 /** `node commit-child.js FOLDER FIRST`: commits numbers FIRST, FIRST + 1 ... to a store in a folder until it is killed. */
 import { writeSync } from 'node:fs';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { acquireLock } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
+import { acquireLock } from '../../src/dht/log/fenced-lock.js';
+import { CommitLog } from '../../src/dht/log/log.js';
 
 const [folder, first] = process.argv.slice(2);
 if (folder !== undefined) {

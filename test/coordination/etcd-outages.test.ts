@@ -9,7 +9,7 @@ import { retryUntilAnswered } from '../../src/coordination/coordination-retry.js
 import { firstKeyValue } from '../../src/coordination/coordination-store.js';
 import { coordinationRefused, EtcdStore, leaseGone, outcomeUnknown } from '../../src/coordination/index.js';
 import { Lease } from '../../src/coordination/lease.js';
-import { listMembers, Membership } from '../../src/dht/membership/membership.js';
+import { listMembers, Membership } from '../../src/dht/membership.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';

@@ -14,8 +14,8 @@ import {
   coordinationUnavailable,
   EtcdStore,
 } from '../../src/coordination/index.js';
-import { acquireLock } from '../../src/dht/commit-log/commit-log-fenced-lock.js';
-import { listMembers, Membership } from '../../src/dht/membership/membership.js';
+import { acquireLock } from '../../src/dht/log/fenced-lock.js';
+import { listMembers, Membership } from '../../src/dht/membership.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';

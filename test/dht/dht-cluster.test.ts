@@ -6,13 +6,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/index.js';
 import { LevelStore } from '../../src/coordination/level-coordination-store.js';
 import { Cluster } from '../../src/dht/cluster.js';
-import { CommitLog } from '../../src/dht/commit-log/commit-log.js';
-import { archivedEntryName } from '../../src/dht/commit-log/commit-log-archive.js';
-import { readableOwners } from '../../src/dht/placement/placement.js';
-import { removeNode } from '../../src/dht/placement/placement-changes.js';
-import { decodePlacement, encodePlacement } from '../../src/dht/placement/placement-codec.js';
-import { PLACEMENT_KEY, readPlacement } from '../../src/dht/placement/placement-store.js';
-import { SLOTS, slotOf } from '../../src/dht/placement/slots.js';
+import { archivedEntryName } from '../../src/dht/log/archive.js';
+import { CommitLog } from '../../src/dht/log/log.js';
+import { readableOwners } from '../../src/dht/placement.js';
+import { removeNode } from '../../src/dht/placement-changes.js';
+import {
+  decodePlacement,
+  encodePlacement,
+  PLACEMENT_KEY,
+  readPlacement,
+} from '../../src/dht/placement-store.js';
+import { SLOTS, slotOf } from '../../src/dht/slots.js';
 import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { atEnd } from '../support/at-end.js';

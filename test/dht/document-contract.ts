@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compareAndSet, documentDamaged, type StoredValue } from '../../src/coordination/index.js';
-import {
-  deleteSchema,
-  readSchema,
-  updateSchema,
-} from '../../src/dht/commit-log/commit-log-collection-schema.js';
 import { otherCluster } from '../../src/dht/index.js';
-import { PLACEMENT_KEY, readPlacement, watchPlacement } from '../../src/dht/placement/placement-store.js';
-import {
-  createClusterIfAbsent,
-  readCluster,
-  requireSameCluster,
-} from '../../src/dht/recovery/recovery-identity.js';
+import { deleteSchema, readSchema, updateSchema } from '../../src/dht/log/committer.js';
+import { PLACEMENT_KEY, readPlacement, watchPlacement } from '../../src/dht/placement-store.js';
+import { createClusterIfAbsent, readCluster, requireSameCluster } from '../../src/dht/recovery.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
 import { eventually } from '../support/eventually.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeLandsatLikeScene } from '../../data-samples/index.js';
 import { openNode } from '../../src/node.js';
-import { parseGdalMetadata } from '../../src/raster/metadata/metadata-gdal-items.js';
+import { parseGdalMetadata } from '../../src/raster/metadata.js';
 import { Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

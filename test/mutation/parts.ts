@@ -78,10 +78,7 @@ export const PARTS: Record<string, Part> = {
     leaveOut: ['a ring that crosses itself', 'too deep, too long', ...SLOW_SEARCHES],
   },
   raster: {
-    mutate: [
-      'src/raster/{crs/affine,pixels/*,warp/!(bilinear-wasm)}.js',
-      'src/raster/tiff/write/overviews.js',
-    ],
+    mutate: ['src/raster/{pixels/*,warp/!(bilinear-wasm)}.js', 'src/raster/write/overviews.js'],
     tests: [
       'raster/kernels',
       'raster/quality-mask',

@@ -1,7 +1,7 @@
 /** Grid mappings of CF against the positions that GDAL 3.6 gives the same files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { crsFromGridMapping } from '../../src/raster/hdf5/cf/cf-grid-mapping.js';
+import { crsFromGridMapping } from '../../src/raster/formats/cf.js';
 import { createTransform } from '../../src/raster/index.js';
 
 const number = (value: number) => [value];

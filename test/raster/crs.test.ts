@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gdalCrs } from '../../src/raster/gdal/gdal-georeferencing.js';
-import type { GdalInfo } from '../../src/raster/gdal/gdalinfo.js';
+import { gdalCrs } from '../../src/raster/formats/gdal.js';
+import type { GdalInfo } from '../../src/raster/formats/gdal-process.js';
+import { crsFromGeoKeys, parseGeoKeys } from '../../src/raster/formats/tiff-geo-keys.js';
 import {
   type Crs,
   createTransform,
@@ -13,7 +14,6 @@ import {
   encodeCog,
   openRaster,
 } from '../../src/raster/index.js';
-import { crsFromGeoKeys, parseGeoKeys } from '../../src/raster/tiff/tiff-geo-keys.js';
 import { gdal, needsGdal, temporaryFolder } from './gdal.js';
 import { image } from './images.js';
 

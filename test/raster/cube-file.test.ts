@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { readBlock, readMaskBlock, readTileGeoTiff } from '../../src/imagery/reading/read-tile-geotiff.js';
 import { CUBE_BLOCK_SIDE, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
-import { combineCrc32 } from '../../src/raster/tiff/write/tiff-write-crc32.js';
+import { combineCrc32 } from '../../src/raster/write/tiff.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 import { assertSamePixels, pixels, random } from './images.js';
 

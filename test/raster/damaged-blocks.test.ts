@@ -7,8 +7,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { TilewrightError } from '../../src/errors.js';
-import { jpegFrame } from '../../src/raster/compression/jpeg-frame.js';
-import { decodePackbits } from '../../src/raster/compression/packbits.js';
+import { jpegFrame } from '../../src/raster/codecs/jpeg.js';
+import { decodePackbits } from '../../src/raster/codecs/lzw.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import { fixtures, temporaryFolder } from './gdal.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { deflate, deflateWithPredictor } from '../../src/raster/compression/deflate/deflate.js';
+import { deflate, deflateWithPredictor } from '../../src/raster/codecs/deflate.js';
 import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/data-types.js';
 import { pixels, random } from './images.js';
 
@@ -115,8 +115,8 @@ function differencesOf({ size, width, height, beyondRight, beyondBelow, aside, s
 type SomeRows = typeof someRows extends fc.Arbitrary<infer T> ? T : never;
 
 /** A second copy of the module, which checks for SIMD again. */
-async function importAgain(): Promise<typeof import('../../src/raster/compression/deflate/deflate.js')> {
-  return await import(`../../src/raster/compression/deflate/deflate.js?${'again'}`);
+async function importAgain(): Promise<typeof import('../../src/raster/codecs/deflate.js')> {
+  return await import(`../../src/raster/codecs/deflate.js?${'again'}`);
 }
 
 test('differences are taken along rows, with or without SIMD', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { rejectExternalReferences } from '../../src/raster/gdal/gdal-external-references.js';
+import { rejectExternalReferences } from '../../src/raster/formats/gdal-process.js';
 import { tempFolder } from '../support/temp.js';
 
 const REFUSED = { code: 'TW_RASTER_UNSUPPORTED' };

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { type GdalRun, runGdal } from '../../src/raster/gdal/run-gdal.js';
+import { type GdalRun, runGdal } from '../../src/raster/formats/gdal-process.js';
 import {
   encodeCog,
   openRaster,

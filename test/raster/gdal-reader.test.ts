@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { gdalCrs } from '../../src/raster/gdal/gdal-georeferencing.js';
+import { gdalCrs } from '../../src/raster/formats/gdal.js';
 import {
   allocatePixels,
   createTransform,

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { type Hdf5CubeHeader, readHdf5Cube } from '../../src/raster/hdf5/read-hdf5-cube.js';
+import { type Hdf5CubeHeader, readHdf5Cube } from '../../src/raster/formats/hdf5-cube.js';
 import { crsFromEpsg, openHdf5Cube, type PixelArray, readWindow } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 import { repository } from './gdal.js';

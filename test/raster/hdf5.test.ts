@@ -8,11 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { openTimeAxis } from '../../src/raster/hdf5/cf/cf-time-axis.js';
-import { packedDmsToDegrees } from '../../src/raster/hdf5/hdf5-eos-georeferencing.js';
-import { openHdf5 } from '../../src/raster/hdf5/hdf5-header.js';
-import { listHdf5Subdatasets } from '../../src/raster/hdf5/hdf5-subdatasets.js';
-import { type Hdf5Header, readHdf5 } from '../../src/raster/hdf5/read-hdf5.js';
+import { openTimeAxis } from '../../src/raster/formats/cf.js';
+import {
+  type Hdf5Header,
+  listHdf5Subdatasets,
+  openHdf5,
+  packedDmsToDegrees,
+  readHdf5,
+} from '../../src/raster/formats/hdf5.js';
 import {
   allocatePixels,
   odlList,
@@ -280,7 +283,7 @@ test('a file that is not HDF5, truncated or changed results in an error code, no
 });
 
 test('a worker thread reads the same as the main thread', async () => {
-  const module = new URL('../../src/raster/hdf5/hdf5-header.js', import.meta.url).href;
+  const module = new URL('../../src/raster/formats/hdf5.js', import.meta.url).href;
   const code = `import { parentPort } from 'node:worker_threads';
     const { openHdf5 } = await import(${JSON.stringify(module)});
     parentPort.postMessage(await openHdf5(${JSON.stringify(join(folder, 'gridmet.nc'))}, '/precipitation_amount'));`;

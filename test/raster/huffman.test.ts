@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { canonicalCodes, codeLengths } from '../../src/raster/compression/deflate/huffman.js';
+import { canonicalCodes, codeLengths } from '../../src/raster/codecs/huffman.js';
 
 const someCounts = fc
   .array(

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { constants, createDeflate, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { deflate } from '../../src/raster/compression/deflate/deflate.js';
-import { inflate, inflatePrefix } from '../../src/raster/compression/deflate/inflate.js';
+import { deflate } from '../../src/raster/codecs/deflate.js';
+import { inflate, inflatePrefix } from '../../src/raster/codecs/inflate.js';
 import { random } from './images.js';
 
 /** Output limit from which our own decoder is used instead of zlib, bytes. */
@@ -279,8 +279,8 @@ test('a stream of many blocks, stored, fixed and with codes of their own', () =>
 });
 
 /** A second copy of the module, which checks for SIMD again. */
-async function importAgain(): Promise<typeof import('../../src/raster/compression/deflate/inflate.js')> {
-  return await import(`../../src/raster/compression/deflate/inflate.js?${'again'}`);
+async function importAgain(): Promise<typeof import('../../src/raster/codecs/inflate.js')> {
+  return await import(`../../src/raster/codecs/inflate.js?${'again'}`);
 }
 
 test('without SIMD zlib decodes the same', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isInvertible } from '../../src/raster/crs/crs-affine-transform.js';
+import { isInvertible } from '../../src/raster/crs/crs.js';
 import {
   allocatePixels,
   buildControlGrid,
@@ -31,8 +31,8 @@ import {
   swapBytes,
   UNSIGNED_BY_SIZE,
 } from '../../src/raster/pixels/data-types.js';
-import { typedKernels } from '../../src/raster/pixels/typed-pixel-kernels.js';
-import { buildOverviews, type OverviewResampling } from '../../src/raster/tiff/write/write-tiff-overviews.js';
+import { typedKernels } from '../../src/raster/pixels/masks.js';
+import { buildOverviews, type OverviewResampling } from '../../src/raster/write/overviews.js';
 import { random } from './images.js';
 
 const runs = { seed: 42, numRuns: 150 };

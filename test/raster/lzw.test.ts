@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeLzw } from '../../src/raster/compression/lzw.js';
+import { decodeLzw } from '../../src/raster/codecs/lzw.js';
 
 const [CLEAR, END] = [256, 257];
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { sideFilesOf } from '../../src/ingest/index.js';
 import { openRaster } from '../../src/raster/index.js';
-import { readPam } from '../../src/raster/metadata/metadata-pam.js';
+import { readPam } from '../../src/raster/metadata.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 import { type EnviCube, headerOf } from './envi.js';

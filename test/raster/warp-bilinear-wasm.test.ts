@@ -8,8 +8,8 @@ import {
   type PixelArray,
   warp,
 } from '../../src/raster/index.js';
-import { bilinearWasm } from '../../src/raster/warp/warp-bilinear-wasm.js';
-import { prepareSquares } from '../../src/raster/warp/warp-grid-squares.js';
+import { bilinearWasm } from '../../src/raster/warp/bilinear-wasm.js';
+import { prepareSquares } from '../../src/raster/warp/control-grid.js';
 import { affine, gridOf } from './grids.js';
 import { assertSamePixels, random } from './images.js';
 

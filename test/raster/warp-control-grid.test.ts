@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { buildControlGrid, sourceExtent, warp } from '../../src/raster/index.js';
-import { OFF_MAP } from '../../src/raster/warp/warp-control-grid.js';
+import { OFF_MAP } from '../../src/raster/warp/control-grid.js';
 import { type PixelMap, positionOf } from './grids.js';
 import { random } from './images.js';
 

@@ -79,7 +79,8 @@ const partOf = (file) => file.split('/').slice(0, 2).join('/');
 /** The new file from which an importer of `module` takes a name: the declaring file, or the door of another part. */
 function homeOf(module, symbol) {
   const declared = fileOf(symbol);
-  if (!declared || !files.has(declared) || partOf(declared) === partOf(module))
+  const isOpen = declared?.startsWith('src/utils/') || declared?.split('/').length === 2;
+  if (!declared || !files.has(declared) || isOpen || partOf(declared) === partOf(module))
     return declared && newPath(declared);
   return isInnerIndex(module) || targetOf.has(module) ? `${partOf(declared)}/index.ts` : newPath(module);
 }
@@ -704,3 +705,21 @@ const prune = (folder) => {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 };
 prune(join(root, 'src'));
+
+// Comments and pages name files.
+const mentions = [...targetOf].flatMap(([source, target]) => {
+  const steps = source.split('/');
+  return steps.slice(1).map((_, i) => {
+    const suffix = steps.slice(i + 1).join('/');
+    const now = i === steps.length - 2 ? posix.basename(target) : target.split('/').slice(1).join('/');
+    return [new RegExp(`(?<![\\w./-])(src/)?${suffix.replaceAll('.', '\\.')}(?![\\w-])`, 'g'), `$1${now}`];
+  });
+});
+for (const folder of ['src', 'test', 'bench', 'docs', 'tools'])
+  for (const entry of readdirSync(join(root, folder), { recursive: true })) {
+    if (!/\.(ts|md|py|wat)$/.test(entry)) continue;
+    const path = join(root, folder, entry);
+    const before = readFileSync(path, 'utf8');
+    const after = mentions.reduce((text, [pattern, now]) => text.replace(pattern, now), before);
+    if (after !== before) writeFileSync(path, after);
+  }

@@ -1,7 +1,7 @@
 /** Outcomes of CQL2 examples: text in `.txt` or `.cql`, JSON in `.json`. */
 import { extname } from 'node:path';
 import { TilewrightError } from '../../src/errors.js';
-import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-cql2-json.js';
+import { readCql2Json, readCql2Text } from '../../src/query/cql2/json.js';
 import type { Outcome } from './raster.js';
 
 /** Examples are in folders of this name. */

@@ -1,9 +1,8 @@
 /** Coordinate reference systems by EPSG code or proj4 string, and conversion of points between them. */
 import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
-import type { Crs } from '../raster-types.js';
-import type { Datum } from './datum.js';
-import { datumFromEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
+import type { Affine, Crs } from '../raster.js';
+import { type Datum, datumFromEntry, type EpsgEntry, epsgEntry } from './epsg.js';
 
 const requirePackage = createRequire(import.meta.url);
 
@@ -142,7 +141,7 @@ export function metresPerUnit({ proj4: definition }: Crs): number {
 }
 
 /** The systems of grids. */
-export type GridEpsg = 'EPSG:4326' | 'EPSG:3857';
+type GridEpsg = 'EPSG:4326' | 'EPSG:3857';
 
 /** Converts a point. Coordinates without a counterpart become NaN. */
 export type PointTransform = (x: number, y: number) => [x: number, y: number];
@@ -178,4 +177,31 @@ function buildTransform(source: string, target: string): PointTransform {
 function projDefinition(crs: Crs | GridEpsg): string {
   if (typeof crs !== 'string') return crs.proj4;
   return crsFromEpsg(Number(crs.slice('EPSG:'.length))).proj4;
+}
+
+/** Converts between pixel positions of an image and coordinates of its system. */
+
+/** Coordinates of a position in an image; pixel c covers columns [c, c + 1). */
+export function pixelToMap(transform: Affine, column: number, row: number): [x: number, y: number] {
+  const { originX, originY, xx, xy, yx, yy } = transform;
+  return [originX + xx * column + xy * row, originY + yx * column + yy * row];
+}
+
+/** The inverse: the position in an image, in pixels, of coordinates. */
+export function mapToPixel(transform: Affine, x: number, y: number): [column: number, row: number] {
+  const { originX, originY, xx, xy, yx, yy } = transform;
+  const determinant = xx * yy - xy * yx;
+  const dx = x - originX;
+  const dy = y - originY;
+  return [(yy * dx - xy * dy) / determinant, (xx * dy - yx * dx) / determinant];
+}
+
+/** The georeferencing of six numbers in GDAL's order: origin x, xx, xy, origin y, yx, yy. */
+export function affineOfGdal([originX, xx, xy, originY, yx, yy]: readonly number[]): Affine {
+  return { originX, originY, xx, xy, yx, yy };
+}
+
+/** False if pixels have no extent, or the georeferencing is not finite. */
+export function isInvertible({ originX, originY, xx, xy, yx, yy }: Affine): boolean {
+  return [originX, originY, xx, xy, yx, yy].every(Number.isFinite) && xx * yy - xy * yx !== 0;
 }

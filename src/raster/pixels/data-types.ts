@@ -1,5 +1,5 @@
 /** Typed arrays of pixels: their types, sizes and nodata values. */
-import type { DataType, PixelArray, StoredType } from '../raster-types.js';
+import type { DataType, PixelArray, StoredType } from '../raster.js';
 
 interface PixelArrayConstructor {
   new (length: number): PixelArray;

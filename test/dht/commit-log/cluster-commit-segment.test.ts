@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { encodeSegment, readSegment } from '../../../src/dht/commit-log/commit-log-segment.js';
 import { segmentDamaged } from '../../../src/dht/errors.js';
-import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/slots.js';
+import { encodeSegment, readSegment } from '../../../src/dht/log/archive.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/slots.js';
 import type { Commit, TileRecord } from '../../../src/storage/index.js';
 import { tile, tiles } from '../../query/tiles.js';
 

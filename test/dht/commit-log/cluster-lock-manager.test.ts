@@ -1,7 +1,7 @@
 /** Writes and deletions on different nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSchema, updateSchema } from '../../../src/dht/commit-log/commit-log-collection-schema.js';
+import { readSchema, updateSchema } from '../../../src/dht/log/committer.js';
 import { collectionNotFound } from '../../../src/storage/errors.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';

@@ -6,15 +6,19 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CommitLog, type CommittedEntry } from '../../../src/dht/commit-log/commit-log.js';
-import { LogArchive, listArchived, readArchived } from '../../../src/dht/commit-log/commit-log-archive.js';
-import { segmentName, writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
-import { listLocks } from '../../../src/dht/commit-log/commit-log-fenced-lock.js';
-import { ClusterLockManager } from '../../../src/dht/commit-log/commit-log-lock-manager.js';
-import { readSegment } from '../../../src/dht/commit-log/commit-log-segment.js';
-import { RecordState } from '../../../src/dht/commit-log/commit-log-state.js';
-import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/placement/slots.js';
-import { Replica } from '../../../src/dht/replication/replica.js';
+import {
+  LogArchive,
+  listArchived,
+  readArchived,
+  readSegment,
+  segmentName,
+  writeLogCheckpoint,
+} from '../../../src/dht/log/archive.js';
+import { listLocks } from '../../../src/dht/log/fenced-lock.js';
+import { ClusterLockManager } from '../../../src/dht/log/locks.js';
+import { CommitLog, type CommittedEntry, RecordState } from '../../../src/dht/log/log.js';
+import { Replica } from '../../../src/dht/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/slots.js';
 import { TilewrightError } from '../../../src/errors.js';
 import { Storage } from '../../../src/storage/index.js';
 import {

@@ -5,10 +5,10 @@ import {
   firstKeyValue,
   type WatchSignal,
 } from '../../../src/coordination/coordination-store.js';
-import { CommitLog, type CommittedEntry } from '../../../src/dht/commit-log/commit-log.js';
-import { schemaKey, updateSchema } from '../../../src/dht/commit-log/commit-log-collection-schema.js';
-import { acquireLock } from '../../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
+import { schemaKey, updateSchema } from '../../../src/dht/log/committer.js';
+import { acquireLock } from '../../../src/dht/log/fenced-lock.js';
+import { CommitLog, type CommittedEntry } from '../../../src/dht/log/log.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 import { eventually } from '../../support/eventually.js';
 

@@ -9,11 +9,11 @@ import {
   LevelStore,
   outcomeUnknown,
 } from '../../../src/coordination/index.js';
-import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
-import { deleteSchema, updateSchema } from '../../../src/dht/commit-log/commit-log-collection-schema.js';
-import { acquireLock, listLocks } from '../../../src/dht/commit-log/commit-log-fenced-lock.js';
 import { lockHeld, lockLost } from '../../../src/dht/index.js';
-import { PLACEMENT_KEY } from '../../../src/dht/placement/placement-store.js';
+import { deleteSchema, updateSchema } from '../../../src/dht/log/committer.js';
+import { acquireLock, listLocks } from '../../../src/dht/log/fenced-lock.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
+import { PLACEMENT_KEY } from '../../../src/dht/placement-store.js';
 import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
+import { lockHeld } from '../../../src/dht/index.js';
 import {
   acquireLock,
   isOwnedBy,
@@ -9,8 +9,8 @@ import {
   ownerLabel,
   pruneCommittedLocks,
   revokeLocksOf,
-} from '../../../src/dht/commit-log/commit-log-fenced-lock.js';
-import { lockHeld } from '../../../src/dht/index.js';
+} from '../../../src/dht/log/fenced-lock.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 
 export function fencedLockContract(open: OpenStore): void {

@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { Heartbeat } from '../../../src/dht/membership/heartbeat.js';
+import { Heartbeat } from '../../../src/dht/membership.js';
 import { messageOf } from '../../../src/errors.js';
 import type { ObjectStore } from '../../../src/storage/index.js';
 import { until } from '../cluster-members.js';

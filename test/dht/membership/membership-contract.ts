@@ -9,7 +9,7 @@ import {
   Membership,
   type MembershipEvents,
   watchMembers,
-} from '../../../src/dht/membership/membership.js';
+} from '../../../src/dht/membership.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 import { eventually } from '../../support/eventually.js';
 

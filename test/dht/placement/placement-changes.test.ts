@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Placement, readableOwners, rebalance, SLOTS } from '../../../src/dht/index.js';
+import { emptyPlacement, slotsOfNode } from '../../../src/dht/placement.js';
 import {
   addNode,
-  DEFAULT_PREFIX_LENGTHS,
-  emptyPlacement,
+  drainNode,
+  markAvailable,
+  releaseSlots,
   removeNode,
-} from '../../../src/dht/placement/index.js';
-import { slotsOfNode } from '../../../src/dht/placement/placement.js';
-import { drainNode, markAvailable, releaseSlots } from '../../../src/dht/placement/placement-changes.js';
+} from '../../../src/dht/placement-changes.js';
+import { DEFAULT_PREFIX_LENGTHS } from '../../../src/dht/slots.js';
 import {
   assertSound,
   fairShares,

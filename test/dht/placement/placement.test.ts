@@ -3,16 +3,10 @@ import { test } from 'node:test';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { locate, type Placement, rebalance } from '../../../src/dht/index.js';
-import {
-  DEFAULT_PREFIX_LENGTHS,
-  decodePlacement,
-  emptyPlacement,
-  encodePlacement,
-  removeNode,
-  slotOf,
-} from '../../../src/dht/placement/index.js';
-import { slotsOfNode } from '../../../src/dht/placement/placement.js';
-import { drainNode } from '../../../src/dht/placement/placement-changes.js';
+import { emptyPlacement, slotsOfNode } from '../../../src/dht/placement.js';
+import { drainNode, removeNode } from '../../../src/dht/placement-changes.js';
+import { decodePlacement, encodePlacement } from '../../../src/dht/placement-store.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/slots.js';
 import { cells } from '../../query/tiles.js';
 import { happenings, node, placementOf, settled, skewedBytes } from './placements.js';
 

@@ -2,19 +2,16 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Placement, rebalance, SLOTS } from '../../../src/dht/index.js';
+import { emptyPlacement, slotsOfNode } from '../../../src/dht/placement.js';
 import {
   addNode,
-  DEFAULT_PREFIX_LENGTHS,
-  emptyPlacement,
-  removeNode,
-} from '../../../src/dht/placement/index.js';
-import { slotsOfNode } from '../../../src/dht/placement/placement.js';
-import {
   drainNode,
   markAvailable,
   type NewNode,
   releaseSlots,
-} from '../../../src/dht/placement/placement-changes.js';
+  removeNode,
+} from '../../../src/dht/placement-changes.js';
+import { DEFAULT_PREFIX_LENGTHS } from '../../../src/dht/slots.js';
 
 export const node = (id: string, part: Partial<NewNode> = {}): NewNode => ({
   id,

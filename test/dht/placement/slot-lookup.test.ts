@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/index.js';
-import type { Owner } from '../../../src/dht/placement/placement.js';
-import { rowSlotLookup } from '../../../src/dht/placement/slot-lookup.js';
-import { routeQuery } from '../../../src/dht/scatter-gather/scatter-gather-router.js';
+import type { Owner } from '../../../src/dht/placement.js';
+import { routeQuery } from '../../../src/dht/scatter-gather.js';
+import { DEFAULT_PREFIX_LENGTHS, rowSlotLookup, slotOf } from '../../../src/dht/slots.js';
 import { ColumnIndex, type TileRecord } from '../../../src/storage/index.js';
 
 const cells = fc.oneof(

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SlotSet } from '../../../src/dht/placement/slot-set.js';
-import { SLOTS } from '../../../src/dht/placement/slots.js';
+import { SLOTS, SlotSet } from '../../../src/dht/slots.js';
 
 const slots = fc.uniqueArray(fc.nat(SLOTS - 1), { maxLength: 300 });
 

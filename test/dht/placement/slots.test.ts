@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { SLOTS } from '../../../src/dht/index.js';
-import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/index.js';
-import { slotOfScene } from '../../../src/dht/placement/slots.js';
+import { DEFAULT_PREFIX_LENGTHS, slotOf, slotOfScene } from '../../../src/dht/slots.js';
 import { geohash, gridByName } from '../../../src/grid/index.js';
 import { cells } from '../../query/tiles.js';
 

@@ -1,7 +1,7 @@
 /** The number of a restore, with which versions begin. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { epochNumber, epochPut, readEpoch, startEpoch } from '../../../src/dht/recovery/recovery-epoch.js';
+import { epochNumber, epochPut, readEpoch, startEpoch } from '../../../src/dht/recovery.js';
 import { sharedStores } from '../shared-stores.js';
 
 test('the epoch is the number of the restore, even if an earlier version did not record it', async (t) => {

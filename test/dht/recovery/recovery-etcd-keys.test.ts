@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { LevelStore } from '../../../src/coordination/level-coordination-store.js';
-import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
-import { archivedEntryName, listArchived } from '../../../src/dht/commit-log/commit-log-archive.js';
-import { writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
-import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { restoreCoordination } from '../../../src/dht/recovery/recovery-etcd-keys.js';
+import { archivedEntryName, listArchived, writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
+import { restoreCoordination } from '../../../src/dht/recovery.js';
+import { SLOTS } from '../../../src/dht/slots.js';
 import { hooked } from '../../coordination/faulty-stores.js';
 import {
   COLLECTION,

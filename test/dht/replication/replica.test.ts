@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
-import { writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
-import { ClusterLockManager } from '../../../src/dht/commit-log/commit-log-lock-manager.js';
-import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
-import { Replica } from '../../../src/dht/replication/replica.js';
+import { writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { ClusterLockManager } from '../../../src/dht/log/locks.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
+import { Replica } from '../../../src/dht/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/slots.js';
 import { type Commit, Storage, type TileRecord } from '../../../src/storage/index.js';
 import { bytesOf, COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { type SharedStores, sharedStores } from '../shared-stores.js';

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
-import { readManifest, writeLogCheckpoint } from '../../../src/dht/commit-log/commit-log-checkpoint.js';
-import { importFolder } from '../../../src/dht/import/import-folder.js';
-import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { collectObjectGarbage } from '../../../src/dht/replication/replicated-object-gc.js';
+import { collectObjectGarbage } from '../../../src/dht/garbage.js';
+import { importFolder } from '../../../src/dht/import.js';
+import { readManifest, writeLogCheckpoint } from '../../../src/dht/log/archive.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
+import { SLOTS } from '../../../src/dht/slots.js';
 import {
   type DerivedWrite,
   newVersion,

@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-rpc-client.js';
+import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/peers.js';
 import { atEnd } from '../../support/at-end.js';
 
 const MANY = 500;

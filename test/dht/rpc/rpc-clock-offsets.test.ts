@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { PeerClient } from '../../../src/dht/rpc/peer-rpc-client.js';
+import { PeerClient } from '../../../src/dht/peers.js';
 import { atEnd } from '../../support/at-end.js';
 import { finished, start } from '../../support/command.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CommitLog } from '../../../src/dht/commit-log/commit-log.js';
-import { ClusterLockManager } from '../../../src/dht/commit-log/commit-log-lock-manager.js';
-import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/placement/slots.js';
-import { Replica } from '../../../src/dht/replication/replica.js';
+import { ClusterLockManager } from '../../../src/dht/log/locks.js';
+import { CommitLog } from '../../../src/dht/log/log.js';
+import { Replica } from '../../../src/dht/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/slots.js';
 import { messageOf } from '../../../src/errors.js';
 import { Storage } from '../../../src/storage/index.js';
 import { COLLECTION, writeScene } from '../../storage/sample-scenes.js';

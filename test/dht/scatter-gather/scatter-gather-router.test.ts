@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readableOwners } from '../../../src/dht/index.js';
-import type { Owner } from '../../../src/dht/placement/placement.js';
-import { routeQuery } from '../../../src/dht/scatter-gather/scatter-gather-router.js';
+import type { Owner } from '../../../src/dht/placement.js';
+import { routeQuery } from '../../../src/dht/scatter-gather.js';
 
 const nodes = fc.constantFrom('a', 'b', 'c', 'd');
 const owner = fc.record<Owner>({

@@ -1,0 +1,167 @@
+/**
+ * Codecs from libraries: Zstandard and LERC. Their decoders allocate the size that a block declares, so each block is first
+ * checked against the header of the image, and never decodes to more.
+ */
+
+import { createRequire } from 'node:module';
+import { inflateSync } from 'node:zlib';
+import type * as Lerc from 'lerc';
+import { isFloat, UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/masks.js';
+import type { DataType, PixelArray, TiffBlocks } from '../raster.js';
+import { lercHeader } from './lerc.js';
+
+/**
+ * The shape that a block must decode to. The last strip of an image may have fewer rows than the others, but at least `rows`.
+ */
+export interface BlockShape {
+  width: number;
+  height: number;
+  rows: number;
+  samples: number;
+  dataType: DataType;
+  /** Bytes of `height` rows. */
+  bytes: number;
+}
+
+/** Decodes a stored block to no more than its bytes. Throws if the block is damaged. */
+export type BlockCodec = (stored: Uint8Array, shape: BlockShape) => Uint8Array;
+
+export const JPEG = 7;
+export const LERC = 34887;
+const ZSTD = 50000;
+/** `LercParameters`: an additional compression of the blob. */
+const LERC_DEFLATE = 1;
+const LERC_ZSTD = 2;
+
+/** A blob is at most about as long as its pixels; some formats add tables. */
+const lercLimit = ({ bytes }: BlockShape) => 2 * bytes + 2 ** 16;
+/** The memory of the other libraries ends at 2 GiB. */
+const MAX_ZSTD_BYTES = 1.5 * 2 ** 30;
+const MAX_LERC_BYTES = 2 ** 29;
+
+/** The codec of an image; undefined for compressions without a library. */
+export async function libraryCodec({ compression, lerc }: TiffBlocks): Promise<BlockCodec | undefined> {
+  if (compression === LERC) return lercCodec(lerc ?? 0);
+  if (compression !== ZSTD) return undefined;
+  const decode = await zstd();
+  return (stored, { bytes }) => decode(stored, bytes);
+}
+
+type Inflate = (stored: Uint8Array, limit: number) => Uint8Array;
+
+/** Like `ZSTD_decompress`: all frames, nothing else, within `limit` bytes. The library returns no bytes for damaged data. */
+async function zstd(): Promise<Inflate> {
+  const { ZSTDDecoder } = await import('zstddec');
+  const decoder = new ZSTDDecoder();
+  await decoder.init();
+  return (stored, limit) => {
+    if (stored.length + limit > MAX_ZSTD_BYTES) throw new Error(`a Zstandard block of ${limit} bytes`);
+    const bytes = decoder.decode(stored, limit);
+    if (bytes.length === 0) throw new Error('the Zstandard data are damaged, or hold more than the block');
+    return bytes;
+  };
+}
+
+async function lercCodec(compression: number): Promise<BlockCodec> {
+  // Node cannot import the package's module for bundlers, which is not marked as a module.
+  const lerc: typeof Lerc = createRequire(import.meta.url)('lerc');
+  await lerc.load();
+  const inflate = await lercInflate(compression);
+  return (stored, shape) => {
+    if (shape.bytes > MAX_LERC_BYTES) throw new Error(`a LERC block of ${shape.bytes} bytes`);
+    const blob = inflate(stored, lercLimit(shape));
+    const header = lercHeader(blob);
+    requireSize(header, shape);
+    if (header.dataType !== shape.dataType) throw new Error(`a LERC blob of ${header.dataType}`);
+    const { pixels, mask } = lerc.decode(blob, { returnInterleaved: true });
+    const [values] = pixels;
+    // As in libtiff, invalid pixels are NaN if the type has NaN.
+    if (mask && isFloat(shape.dataType))
+      for (let i = 0; i < values.length; i++) if (mask[Math.floor(i / shape.samples)] === 0) values[i] = NaN;
+    return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  };
+}
+
+async function lercInflate(compression: number): Promise<Inflate> {
+  if (compression === LERC_ZSTD) return zstd();
+  if (compression === LERC_DEFLATE) return (stored, limit) => inflateSync(stored, { maxOutputLength: limit });
+  return (stored) => stored;
+}
+
+/** Throws an Error if the declared size of a block differs from that of the image. */
+export function requireSize(
+  found: { width: number; height: number; samples: number },
+  { width, height, rows, samples }: BlockShape,
+): void {
+  if (found.width === width && found.samples === samples && found.height >= rows && found.height <= height)
+    return;
+  throw new Error(
+    `it is ${found.width} x ${found.height} pixels of ${found.samples} samples in place of ${width} x ${height} of ${samples}`,
+  );
+}
+
+/**
+ * TIFF predictors: neighbouring pixels differ little, so differences compress better than values. 2 is horizontal differencing
+ * of integers (TIFF 6.0, section 14; raster/pixels/kernels.ts has its loops), 3 is for floating point numbers (Adobe Photoshop TIFF
+ * note 3). Values are in the byte order of this machine, which is little-endian on all common hardware that runs Node.
+ */
+
+/**
+ * Reverts horizontal differences in place: `samples` interleaved values per pixel, `width` pixels per row. Signed values wrap
+ * like unsigned ones.
+ */
+export function decodeHorizontalPredictor(
+  values: PixelArray,
+  width: number,
+  height: number,
+  samples: number,
+): void {
+  typedKernels[UNSIGNED_BY_SIZE[values.BYTES_PER_ELEMENT]].horizontalSums(values, width, height, samples);
+}
+
+/** Reverts horizontal differences of 64-bit values in place: `samples` interleaved values per pixel, `width` pixels per row. */
+export function decodeHorizontalPredictor64(
+  values: BigUint64Array,
+  width: number,
+  height: number,
+  samples: number,
+): void {
+  const rowLength = width * samples;
+  for (let start = 0; start < rowLength * height; start += rowLength)
+    for (let at = start + samples; at < start + rowLength; at++) values[at] += values[at - samples];
+}
+
+/**
+ * Floating point predictor of one row: groups the bytes of `width` little-endian values of `size` bytes by significance,
+ * highest first, and then takes the differences of the row of bytes.
+ */
+export function encodeFloatPredictor(row: Uint8Array, width: number, size: number, out: Uint8Array): void {
+  for (let plane = 0; plane < size; plane++) {
+    const byte = size - 1 - plane;
+    for (let i = 0; i < width; i++) out[plane * width + i] = row[i * size + byte];
+  }
+  for (let i = width * size - 1; i > 0; i--) out[i] = out[i] - out[i - 1];
+}
+
+/** Reverts `encodeFloatPredictor` for each row; `width` counts values (pixels times interleaved samples). */
+export function decodeFloatPredictor(
+  bytes: Uint8Array,
+  width: number,
+  height: number,
+  samples: number,
+  size: number,
+): void {
+  const values = width * samples;
+  const rowBytes = values * size;
+  const row = new Uint8Array(rowBytes);
+  for (let y = 0; y < height; y++) {
+    const start = y * rowBytes;
+    for (let i = start + samples; i < start + rowBytes; i++) bytes[i] = bytes[i] + bytes[i - samples];
+    row.set(bytes.subarray(start, start + rowBytes));
+    for (let plane = 0; plane < size; plane++) {
+      const byte = size - 1 - plane;
+      for (let i = 0; i < values; i++) bytes[start + i * size + byte] = row[plane * values + i];
+    }
+  }
+}

@@ -1,0 +1,154 @@
+/** Opens rasters. The content, not the name, decides the format. */
+import { TilewrightError } from '../errors.js';
+import {
+  noCrs,
+  notTiff,
+  rasterUnreadable,
+  subdatasetNotFound,
+  subdatasetNotNamed,
+  unsupported,
+} from './errors.js';
+import { openEnvi, openEnviImage } from './formats/envi-header.js';
+import { listGdalSubdatasets, openViaGdal } from './formats/gdal.js';
+import { listHdf5Subdatasets, openHdf5 } from './formats/hdf5.js';
+import { openMat } from './formats/mat.js';
+import { openExternalMask, readTiffHeader } from './formats/tiff-header.js';
+import { type GeoreferencingOverride, nodataOfPam, type Pam, readPam } from './metadata.js';
+import type { MultiDatasetFile, RasterHeader } from './raster.js';
+import {
+  type ByteReader,
+  describeSignature,
+  detectFileType,
+  type RasterType,
+  type SourceFile,
+  withFile,
+} from './source.js';
+
+/**
+ * Reads the header of a raster, with its mask (internal, or in a file of the same name and `.msk`) and with GDAL's `.aux.xml`
+ * beside it. `layer` names one raster of a file that holds several (`listSubdatasets` lists them). `position` replaces the
+ * georeferencing of the file, except in HDF5. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT,
+ * _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS and _NO_LAYER, and for formats that GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and
+ * _GDAL_TIMEOUT.
+ */
+export async function openRaster(
+  path: string,
+  layer?: string,
+  position?: GeoreferencingOverride,
+): Promise<RasterHeader> {
+  // A file of several layers has neither a mask nor PAM for one of them.
+  if (layer !== undefined) return openWithoutExternalMask(path, layer, position);
+  let warnings: string[] = [];
+  let pam = await readPam(path, warnings);
+  const header = await openWithoutExternalMask(path, layer, position, pam).catch((error) => {
+    throw noCrs.is(error) ? withWarnings(error, warnings) : error;
+  });
+  // `path` may be that of an ENVI header. The files beside the image count.
+  if (header.path !== path) {
+    warnings = [];
+    pam = await readPam(header.path, warnings);
+  }
+  const mask = header.mask ?? (await openExternalMask(header, warnings));
+  const nodata = header.nodata ?? (pam && nodataOfPam(pam, header, warnings));
+  return { ...header, nodata, warnings: [...(header.warnings ?? []), ...warnings], ...(mask && { mask }) };
+}
+
+/** An unused PAM file may be the reason why a raster has no position. */
+function withWarnings(error: TilewrightError, warnings: string[]): TilewrightError {
+  const { code, status, message } = error;
+  return new TilewrightError(code, status, [message, ...warnings.map((warning) => `${warning}.`)].join(' '), {
+    cause: error,
+  });
+}
+
+/** The header without external masks. `pam` supplies georeferencing that the file lacks. */
+async function openWithoutExternalMask(
+  path: string,
+  layer?: string,
+  position?: GeoreferencingOverride,
+  pam?: Pam,
+): Promise<RasterHeader> {
+  const opened = await withFile(path, async (file) => {
+    const kind = rasterTypeOfFile(file);
+    return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position, pam) : kind;
+  }).catch(async (error) => {
+    // `path` may be the image of an ENVI header, which is raw numbers.
+    const image = notTiff.is(error)
+      ? await withReadErrors(path, () => openEnviImage(path, position))
+      : undefined;
+    if (!image) throw error;
+    return image;
+  });
+  if (typeof opened !== 'string') return opened;
+  switch (opened) {
+    case 'tiff':
+      throw subdatasetNotFound(path, layer ?? '', []);
+    case 'envi':
+      return withReadErrors(path, () => openEnvi(path, { position }));
+    case 'mat':
+      return openMat(path, layer, position);
+    case 'hdf5':
+      if (layer === undefined) throw await subdatasetRequired(path);
+      return openHdf5(path, layer);
+    default:
+      return openViaGdal(path, opened, { layer, position, pam });
+  }
+}
+
+async function withReadErrors<T>(path: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof TilewrightError) throw error;
+    throw rasterUnreadable.because(error, path, error);
+  }
+}
+
+async function subdatasetRequired(path: string): Promise<TilewrightError> {
+  const { subdatasets } = await listHdf5Subdatasets(path);
+  if (subdatasets.length === 0) return unsupported(path, 'it has no numeric dataset with rows and columns');
+  return subdatasetNotNamed(
+    path,
+    subdatasets.map(({ name }) => name),
+  );
+}
+
+/** Detects the type of a file by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
+function detectRasterType(path: string): Promise<RasterType> {
+  return withFile(path, async (file) => rasterTypeOfFile(file));
+}
+
+/** Names of raw images, which cannot be read without a header. */
+const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
+const ENVI_ADVICE =
+  'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';
+
+/**
+ * Reads the header of a TIFF through a reader of its bytes, with a mask in the same file. Throws TW_RASTER_NOT_TIFF for other formats, and
+ * the errors of `openRaster`.
+ */
+export async function readTiffFrom(file: SourceFile<ByteReader>): Promise<RasterHeader> {
+  if (detectFileType(file.start) === 'tiff') return readTiffHeader(file);
+  const { found, advice } = describeSignature(file.start);
+  throw notTiff(file.path, found, advice);
+}
+
+function rasterTypeOfFile({ path, start }: SourceFile): RasterType {
+  const kind = detectFileType(start);
+  if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
+  const { found, advice } = describeSignature(start);
+  throw notTiff(path, found, RAW_IMAGE.test(path) ? ENVI_ADVICE : advice);
+}
+
+/** Files that hold several rasters. */
+
+/**
+ * Lists the layers of an HDF4, HDF5 or netCDF file; `openRaster(path, layer.name)` opens one of them. Throws the errors of
+ * `openRaster`, and TW_RASTER_UNSUPPORTED for files of a single raster.
+ */
+export async function listSubdatasets(path: string): Promise<MultiDatasetFile> {
+  const kind = await detectRasterType(path);
+  if (kind === 'hdf4' || kind === 'netcdf') return listGdalSubdatasets(path, kind);
+  if (kind === 'hdf5') return listHdf5Subdatasets(path);
+  throw unsupported(path, 'it is of a format that holds a single raster');
+}

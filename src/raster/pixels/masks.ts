@@ -1,0 +1,139 @@
+/** One copy of the kernels for each data type: a module imported under different names is compiled once for each of them. */
+
+import { invalidImage } from '../errors.js';
+import { type DataType, Mask, type RasterHeader } from '../raster.js';
+import { DATA_TYPES } from './data-types.js';
+
+/** Calls `load` for each data type. `load` imports a module with the data type as the query of its URL. */
+export async function loadPerDataType<Kernels>(
+  load: (dataType: DataType) => Promise<Kernels>,
+): Promise<Record<DataType, Kernels>> {
+  const loaded = DATA_TYPES.map(async (dataType) => [dataType, await load(dataType)]);
+  return Object.fromEntries(await Promise.all(loaded));
+}
+
+export const typedKernels = await loadPerDataType<typeof import('./kernels.js')>(
+  (dataType) => import(new URL(`./kernels.js?${dataType}`, import.meta.url).href),
+);
+
+/** The group `mask` of a tile: codes for clouds, and statistics of them. All percentages are 0-100. */
+
+/**
+ * Fills the pixels of a mask that are not assessed (255) by quality codes, through a table with an entry for every code: 256
+ * for uint8, 65,536 for uint16. A 255 in the table, or a 0 in `known`, leaves the pixel to the next quality band.
+ */
+export function applyQualityLookup(
+  quality: Uint8Array | Uint16Array,
+  known: Uint8Array,
+  table: Uint8Array,
+  mask: Uint8Array,
+): void {
+  if (table.length !== 2 ** (8 * quality.BYTES_PER_ELEMENT) || mask.length !== quality.length) {
+    throw invalidImage(
+      `a mask of ${mask.length} pixels from ${quality.length} and a table of ${table.length} codes`,
+    );
+  }
+  for (let i = 0; i < quality.length; i++)
+    if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
+}
+
+/** The initial mask: 255 (not assessed) for pixels with data (1 in `valid`), 0 for others. */
+export function initialMask(valid: Uint8Array): Uint8Array {
+  const mask = new Uint8Array(valid.length);
+  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
+  return mask;
+}
+
+/** Number of pixels of each code: 256 entries. */
+export function maskHistogram(mask: Uint8Array): Uint32Array {
+  const histogram = new Uint32Array(256);
+  for (let i = 0; i < mask.length; i++) histogram[mask[i]]++;
+  return histogram;
+}
+
+/** Percent of pixels that hold data (codes other than 0). 0 for an empty mask. */
+export function coveragePercent(histogram: Uint32Array): number {
+  const size = histogram.reduce((sum, count) => sum + count, 0);
+  return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
+}
+
+/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null if no pixel is assessed. */
+export function cloudCoverPercent(histogram: ArrayLike<number>): number | null {
+  let assessed = 0;
+  for (let code = Mask.clear; code <= Mask.filled; code++) assessed += histogram[code];
+  return assessed === 0 ? null : (100 * histogram[Mask.cloud]) / assessed;
+}
+
+/** The mask or alpha band of a file, which marks its valid pixels. */
+
+/** A band whose zeros mark pixels without data. */
+export interface ValidityBand {
+  header: RasterHeader;
+  /** From 0. */
+  index: number;
+}
+
+/** The nodata value of a file; undefined if it has none, or a mask, which takes precedence as in GDAL. */
+export function effectiveNodata({ nodata, mask }: RasterHeader): number | undefined {
+  return mask ? undefined : nodata;
+}
+
+/** A header whose alpha band is an ordinary band, because the product or the user declares it as data. */
+export function treatAlphaAsData({ alpha: _, ...header }: RasterHeader): RasterHeader {
+  return header;
+}
+
+/**
+ * The band that marks the valid pixels of a band; undefined if the file has none. As in GDAL, a mask takes precedence over
+ * alpha.
+ */
+export function findValidityBand(header: RasterHeader, index: number): ValidityBand | undefined {
+  const { mask, alpha } = header;
+  if (mask) return { header: mask, index: mask.bands === 1 ? 0 : index };
+  return alpha === undefined || alpha === index ? undefined : { header, index: alpha };
+}
+
+/** The outline of valid pixels. */
+
+/** Corner of a pixel: column 0 and row 0 are the upper left corner of the image. */
+export type PixelCorner = [column: number, row: number];
+
+/**
+ * Convex hull of all pixels that are not 0, through their outer corners: a closed ring, counter-clockwise as seen with north
+ * up (rows run south). Null if all pixels are 0. Monotone chain (Andrew 1979) over the outermost corners of each row, which
+ * are already sorted.
+ */
+export function convexHull(mask: Uint8Array, width: number, height: number): PixelCorner[] | null {
+  const left: PixelCorner[] = [];
+  const right: PixelCorner[] = [];
+  for (let row = 0; row < height; row++) {
+    const start = row * width;
+    let first = 0;
+    while (first < width && mask[start + first] === 0) first++;
+    if (first === width) continue;
+    let end = width;
+    while (mask[start + end - 1] === 0) end--;
+    left.push([first, row], [first, row + 1]);
+    right.push([end, row], [end, row + 1]);
+  }
+  if (left.length === 0) return null;
+  // Down the left side and up the right side.
+  const ring = [...monotoneChain(left), ...monotoneChain(right.reverse())];
+  return [...ring, ring[0]];
+}
+
+/** Keeps the points of one side of the hull, which always turns left (rows run south). */
+function monotoneChain(points: PixelCorner[]): PixelCorner[] {
+  const kept: PixelCorner[] = [];
+  for (const point of points) {
+    while (kept.length >= 2 && crossProduct(kept[kept.length - 2], kept[kept.length - 1], point) >= 0)
+      kept.pop();
+    kept.push(point);
+  }
+  return kept;
+}
+
+/** Negative for a turn to the left (rows run south); 0 for a straight line. */
+function crossProduct(a: PixelCorner, b: PixelCorner, c: PixelCorner): number {
+  return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+}

@@ -1,0 +1,130 @@
+/** Reads pixels: rows for a rolling window, windows, and complete small images. */
+
+import { windowOutside } from './errors.js';
+import { readEnvi } from './formats/envi.js';
+import { type GdalReadRequest, readViaGdal } from './formats/gdal.js';
+import { readHdf5 } from './formats/hdf5.js';
+import { readHdf5Cube } from './formats/hdf5-cube.js';
+import { readMat } from './formats/mat.js';
+import { readTiff } from './formats/tiff.js';
+import { openRaster } from './open.js';
+import { allocatePixels } from './pixels/data-types.js';
+import type { PixelArray, RasterHeader, ReadRequest, Window } from './raster.js';
+
+/** Rows [rowStart, rowEnd) of some bands (from 0). Row r is written to `into[i]` at (r - firstRow) * header.width. */
+export interface RowsRequest {
+  header: RasterHeader;
+  bands: number[];
+  rowStart: number;
+  rowEnd: number;
+  into: PixelArray[];
+  firstRow: number;
+}
+
+/**
+ * Decodes rows of several rasters, in order. Rasters that GDAL decodes share one process, which is cheaper. Every block that touches the
+ * rows is decoded once, so request complete rows of blocks (`alignToBlocks`) to decode no block twice. Several threads may call it at the
+ * same time for disjoint rows. If `signal` aborts, the promise rejects with its reason; pixels already written to `into` stay.
+ */
+export async function readRowsOfRasters(rows: RowsRequest[], signal?: AbortSignal): Promise<void> {
+  const reads = rows.map(({ header, bands, rowStart, rowEnd, into, firstRow }) => ({
+    header,
+    bands,
+    window: { column: 0, row: rowStart, width: header.width, height: rowEnd - rowStart },
+    target: { arrays: into, offset: (rowStart - firstRow) * header.width, stride: header.width },
+  }));
+  await readInto(reads, signal);
+}
+
+/** Returns the pixels of a window of some bands: one array of window.width x window.height for each band. */
+export async function readWindow(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+  signal?: AbortSignal,
+): Promise<PixelArray[]> {
+  const arrays = bands.map(() => allocatePixels(header.dataType, window.width * window.height));
+  await readWindowInto(header, bands, window, arrays, signal);
+  return arrays;
+}
+
+/** `readWindow` into the start of existing arrays, which may be longer. */
+export async function readWindowInto(
+  header: RasterHeader,
+  bands: number[],
+  window: Window,
+  into: PixelArray[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const target = { arrays: into, offset: 0, stride: window.width };
+  await readInto([{ header, bands, window, target }], signal);
+}
+
+/** Reads a complete image; by default all of its bands. */
+export async function readRaster(
+  path: string,
+  bands?: number[],
+  signal?: AbortSignal,
+): Promise<{ header: RasterHeader; bands: PixelArray[] }> {
+  const header = await openRaster(path);
+  const wanted = bands ?? Array.from({ length: header.bands }, (_, band) => band);
+  const all = { column: 0, row: 0, width: header.width, height: header.height };
+  return { header, bands: await readWindow(header, wanted, all, signal) };
+}
+
+async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): Promise<void> {
+  for (const read of reads) checkRequest(read);
+  const throughGdal: GdalReadRequest[] = [];
+  for (const { header, bands, window, target } of reads) {
+    signal?.throwIfAborted();
+    if (window.width === 0 || window.height === 0 || bands.length === 0) continue;
+    const { blocks } = header;
+    if (header.recoding) await readRecoded({ header, bands, window, target }, header.recoding, signal);
+    else if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'hdf5-cube') await readHdf5Cube({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
+    else if (blocks.reader === 'mat') await readMat({ ...header, blocks }, bands, window, target);
+    else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
+  }
+  if (throughGdal.length > 0) await readViaGdal(throughGdal, signal);
+}
+
+/** Reads the stored numbers, and writes what the table has for each. */
+async function readRecoded(
+  { header, bands, window, target }: ReadRequest,
+  { dataType, table }: NonNullable<RasterHeader['recoding']>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { recoding: _, ...stored } = header;
+  const pixels = await readWindow({ ...stored, dataType }, bands, window, signal);
+  for (const [band, values] of pixels.entries())
+    for (let row = 0, from = 0; row < window.height; row++) {
+      const to = target.offset + row * target.stride;
+      for (let column = 0; column < window.width; column++, from++)
+        target.arrays[band]![to + column] = table[values[from]!]!;
+    }
+}
+
+function checkRequest({ header, bands, window, target: { arrays, offset, stride } }: ReadRequest): void {
+  const { column, row, width, height } = window;
+  const inside =
+    column >= 0 &&
+    row >= 0 &&
+    width >= 0 &&
+    height >= 0 &&
+    column + width <= header.width &&
+    row + height <= header.height;
+  if (!inside)
+    throw windowOutside(header.path, `rows ${row}-${row + height}, columns ${column}-${column + width}`);
+  const absent = bands.find((band) => !(band >= 0 && band < header.bands));
+  if (absent !== undefined) throw windowOutside(header.path, `band ${absent} (from 0)`);
+  const end = offset + (height - 1) * stride + width;
+  if (
+    arrays.length !== bands.length ||
+    offset < 0 ||
+    arrays.some((array) => height > 0 && array.length < end)
+  ) {
+    throw windowOutside(header.path, `pixels for arrays of the given number and size`);
+  }
+}
