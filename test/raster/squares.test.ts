@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ControlGrid, Window } from '../../src/raster/index.js';
-import { prepareSquares, SUBPIXEL_ONE } from '../../src/raster/warp/control-grid.js';
+import { prepareSquares, SUBPIXEL_ONE } from '../../src/raster/warp/squares.js';
 import { affine, gridOf, positionOf } from './grids.js';
 
 /** The positions of all pixels of each square on one axis, from the centre of the window's first pixel on. */

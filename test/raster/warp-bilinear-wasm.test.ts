@@ -9,7 +9,7 @@ import {
   warp,
 } from '../../src/raster/index.js';
 import { bilinearWasm } from '../../src/raster/warp/bilinear-wasm.js';
-import { prepareSquares } from '../../src/raster/warp/control-grid.js';
+import { prepareSquares } from '../../src/raster/warp/squares.js';
 import { affine, gridOf } from './grids.js';
 import { assertSamePixels, random } from './images.js';
 

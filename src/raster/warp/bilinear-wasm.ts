@@ -3,8 +3,9 @@
 import { loadWasmKernel } from '../../utils/wasm-loader.js';
 import { bytesPerSample, dataTypeOf, isFloat, minValue, viewPixels } from '../pixels/data-types.js';
 import type { PixelArray } from '../raster.js';
-import type { ControlGrid, GridSquares } from './control-grid.js';
+import type { ControlGrid } from './control-grid.js';
 import type { SourceWindow } from './nearest.js';
+import type { GridSquares } from './squares.js';
 
 /** Exports of bilinear.wat, which describes them. */
 interface Kernel {

@@ -1,7 +1,8 @@
 /** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see warp.ts. */
 import type { PixelArray } from '../raster.js';
-import { type ControlGrid, type GridSquares, lerpRows, PIXEL_EPSILON } from './control-grid.js';
+import type { ControlGrid } from './control-grid.js';
 import type { SourceWindow } from './nearest.js';
+import { type GridSquares, lerpRows, PIXEL_EPSILON } from './squares.js';
 
 /**
  * Weighted mean of the four pixels around each position, leaving out pixels without data. A position holds data if its nearest

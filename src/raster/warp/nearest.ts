@@ -1,6 +1,7 @@
 /** Nearest-neighbour resampling over a control grid. Each data type has its own copy of this module: see warp.ts. */
 import type { PixelArray } from '../raster.js';
-import { type ControlGrid, lerpRows, PIXEL_EPSILON } from './control-grid.js';
+import type { ControlGrid } from './control-grid.js';
+import { lerpRows, PIXEL_EPSILON } from './squares.js';
 
 /** A rectangle of a source image. */
 export interface SourceWindow {

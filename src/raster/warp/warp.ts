@@ -14,14 +14,8 @@ import {
 import { loadPerDataType, typedKernels } from '../pixels/masks.js';
 import type { DataType, PixelArray, Resampling, Window } from '../raster.js';
 import { bilinearWasm } from './bilinear-wasm.js';
-import {
-  type ControlGrid,
-  cloneForWarp,
-  type GridSquares,
-  lerp,
-  OFF_MAP,
-  prepareSquares,
-} from './control-grid.js';
+import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';
+import { cloneForWarp, type GridSquares, prepareSquares } from './squares.js';
 
 /** The resampling kernels, one copy for each data type. */
 
