@@ -23,16 +23,43 @@ const files = all
   .map((file) => join(root, file));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
+/** Milliseconds of the tests of each file, without the start of its process. */
+const durations = new Map<string, number>();
+function addDuration({
+  file,
+  nesting,
+  details,
+}: {
+  file?: string;
+  nesting: number;
+  details: { duration_ms: number };
+}): void {
+  if (nesting > 0 || file === undefined) return;
+  const path = relative(process.cwd(), file);
+  durations.set(path, (durations.get(path) ?? 0) + details.duration_ms);
+}
+
+/** Lines with the files whose tests took longest. */
+function slowestFiles(): string[] {
+  return [...durations]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 30)
+    .map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${file}`);
+}
 const isFile = (name: string) =>
   files.includes(name) || files.some((file) => relative(process.cwd(), file) === name);
 
 const stream = run({ files, concurrency: availableParallelism(), timeout: 600_000 });
-stream.on('test:pass', ({ name, skip, details }) => {
+stream.on('test:pass', (passed) => {
+  const { name, skip, details } = passed;
+  addDuration(passed);
   if (details.type === 'suite' || isFile(name)) return;
   if (skip !== undefined && skip !== false) counts.skipped++;
   else counts.passed++;
 });
-stream.on('test:fail', ({ details }) => {
+stream.on('test:fail', (failed) => {
+  const { details } = failed;
+  addDuration(failed);
   if (details.type !== 'suite') counts.failed++;
 });
 stream.compose(new spec()).pipe(process.stdout);
@@ -40,6 +67,7 @@ await new Promise((resolve) => stream.once('close', resolve));
 
 process.on('exit', () => {
   const { passed, failed, skipped } = counts;
+  if (files.length > 30) console.log(['The slowest test files:', ...slowestFiles()].join('\n'));
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
   if (failed > 0 || passed === 0) process.exitCode = 1;
 });
