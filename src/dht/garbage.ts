@@ -176,7 +176,7 @@ class ObjectGc {
   private async readActivity(): Promise<Activity> {
     const { coordination, log, objects, signal } = this.context;
     signal?.throwIfAborted();
-    const held = (await listLocks(coordination, '')).filter(({ done }) => done === undefined);
+    const heldLocks = (await listLocks(coordination, '')).filter(({ done }) => done === undefined);
     for (let more = true; more; ) {
       const page = await log.readSince(this.last);
       if (page.kind === 'checkpoint') {
@@ -187,8 +187,8 @@ class ObjectGc {
       }
     }
     return {
-      fences: new Set(held.flatMap(({ fence, first }) => [fence, first])),
-      hasUnfencedNames: held.some(({ name }) => UNFENCED_LOCKS.test(name)),
+      fences: new Set(heldLocks.flatMap(({ fence, first }) => [fence, first])),
+      hasUnfencedNames: heldLocks.some(({ name }) => UNFENCED_LOCKS.test(name)),
     };
   }
 
@@ -258,8 +258,8 @@ class ObjectGc {
       if (!VERSION_FILE.test(name) || this.folders.has(folder) || isAtWork(folder)) needed.add(name);
       else doubtful.add(folder);
     }
-    const known = doubtful.size > 0 ? await recorded([...doubtful]) : doubtful;
-    for (const name of names) if (known.has(name.slice(0, name.lastIndexOf('/')))) needed.add(name);
+    const recordedFolders = doubtful.size > 0 ? await recorded([...doubtful]) : doubtful;
+    for (const name of names) if (recordedFolders.has(name.slice(0, name.lastIndexOf('/')))) needed.add(name);
     return needed;
   }
 
@@ -303,9 +303,9 @@ class ObjectGc {
 
 /** The first checkpoint, or 0 for the empty store, from which the archive has every entry up to commit `last`. */
 function oldestReplayableSeq(manifests: ObjectInfo[], copies: number[], last: number): number {
-  const known = new Set(copies);
+  const copiedSeqs = new Set(copies);
   let first = last;
-  while (first > 0 && known.has(first)) first--;
+  while (first > 0 && copiedSeqs.has(first)) first--;
   if (first === 0) return 0;
   const later = manifests.map(({ name }) => seqOfObject(name)).filter((seq) => seq >= first && seq <= last);
   return Math.min(last, ...later);
@@ -400,15 +400,15 @@ export class Maintenance {
     name: string,
     work: (lost: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
-    const held = await acquireLock(this.options.coordination, name, this.options.self).catch((error) => {
+    const lock = await acquireLock(this.options.coordination, name, this.options.self).catch((error) => {
       if (lockHeld.is(error)) return undefined;
       throw error;
     });
-    if (!held) return undefined;
+    if (!lock) return undefined;
     try {
-      return await work(held.lost);
+      return await work(lock.lost);
     } finally {
-      await held.release();
+      await lock.release();
     }
   }
 }

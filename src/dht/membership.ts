@@ -41,7 +41,7 @@ export interface MembershipEvents {
 
 const PREFIX = 'members/';
 const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'software', 'format'];
-/** Seconds after which a dead or disconnected node is no longer a member. */
+/** Lifetime of a member's lease. A node that dies or loses its connection stops being a member after this time. */
 const LEASE_TTL_S = 3;
 /** How long a restarted node waits for the end of its earlier lease. */
 const OLD_LEASE_TIMEOUT_MS = 4000;
@@ -146,12 +146,12 @@ export function watchMembers(
   onChange: (members: Member[]) => void,
   onError: (error: unknown) => void,
 ): Watch {
-  let known: string | undefined;
+  let lastRegistrations: string | undefined;
   const read = async () => {
     const members = await readMembers(store);
     const registrations = members.map(({ createRevision }) => createRevision).join();
-    if (registrations === known) return;
-    known = registrations;
+    if (registrations === lastRegistrations) return;
+    lastRegistrations = registrations;
     onChange(members.map(decode));
   };
   return watchLoop(store, prefixRange(PREFIX), read, onError);

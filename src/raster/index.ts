@@ -3,7 +3,6 @@
  * a damaged or hostile file is refused within bounded memory. May import `async` and types of `grid`.
  */
 
-export { loadWasmKernel } from '../utils/wasm-loader.js';
 export { inflatePrefix } from './codecs/inflate.js';
 export { decodeFloatPredictor, decodeHorizontalPredictor } from './codecs/libraries.js';
 export {

@@ -175,8 +175,8 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
   const bySlot = new Map<number, { removed: TileVersion[]; added: TileRecord[] }>();
   const changeOf = (tile: TileVersion) => {
     const slot = slotOfCell(tile, prefixLengths);
-    const known = bySlot.get(slot);
-    if (known) return known;
+    const slotChange = bySlot.get(slot);
+    if (slotChange) return slotChange;
     const change = { removed: [], added: [] };
     bySlot.set(slot, change);
     return change;
@@ -219,26 +219,26 @@ export async function readSegment(
   wants: (slot: number) => boolean,
 ): Promise<Commit> {
   const read = (from: number, to: number) => objects.get(name, { offset: from, length: to - from });
-  let known = await read(0, FIRST_READ_BYTES);
-  if (known.length < HEADER_START) throw segmentDamaged(name, 'it is cut off');
-  if (known.toString('latin1', 0, 4) !== MAGIC || known.readUInt32LE(4) !== FORMAT)
+  let start = await read(0, FIRST_READ_BYTES);
+  if (start.length < HEADER_START) throw segmentDamaged(name, 'it is cut off');
+  if (start.toString('latin1', 0, 4) !== MAGIC || start.readUInt32LE(4) !== FORMAT)
     throw segmentDamaged(name, 'it is not a segment of this format');
-  const headerEnd = HEADER_START + known.readUInt32LE(8);
+  const headerEnd = HEADER_START + start.readUInt32LE(8);
   if (headerEnd > MAX_JSON_BYTES) throw segmentDamaged(name, 'its header is too long');
-  if (headerEnd > known.length) known = Buffer.concat([known, await read(known.length, headerEnd)]);
-  const json = known.subarray(HEADER_START, headerEnd);
-  if (crc32(json) !== known.readUInt32LE(12)) throw segmentDamaged(name, 'its header has another checksum');
+  if (headerEnd > start.length) start = Buffer.concat([start, await read(start.length, headerEnd)]);
+  const json = start.subarray(HEADER_START, headerEnd);
+  if (crc32(json) !== start.readUInt32LE(12)) throw segmentDamaged(name, 'its header has another checksum');
   const { edits, formerModels, parts }: Header = inflateJson(json);
 
-  const wanted = parts.filter(({ slot }) => wants(slot));
+  const wantedParts = parts.filter(({ slot }) => wants(slot));
   const commit = { removed: [] as TileVersion[], added: [] as TileRecord[], edits, formerModels };
-  for (const run of contiguousReads(wanted)) {
+  for (const run of contiguousReads(wantedParts)) {
     const from = headerEnd + run[0].offset;
     const last = run[run.length - 1];
     const to = headerEnd + last.offset + last.bytes;
-    const held = to <= known.length ? known.subarray(from, to) : await read(from, to);
+    const bytes = to <= start.length ? start.subarray(from, to) : await read(from, to);
     for (const part of run) {
-      const body = held.subarray(part.offset - run[0].offset, part.offset - run[0].offset + part.bytes);
+      const body = bytes.subarray(part.offset - run[0].offset, part.offset - run[0].offset + part.bytes);
       if (body.length !== part.bytes || crc32(body) !== part.crc32)
         throw segmentDamaged(name, `its part of slot ${part.slot} has another checksum`);
       const change: SlotChange = inflateJson(body);
@@ -366,8 +366,8 @@ async function nextCheckpoint(
   for await (const entry of entriesSince(log, seq)) {
     const commit = await readSegment(objects, segmentName(entry.segment), () => true);
     for (const [part, changesOfPart] of splitByPart(commit, prefixLengths)) {
-      const known = changes.get(part);
-      if (known) known.push(changesOfPart);
+      const earlierChanges = changes.get(part);
+      if (earlierChanges) earlierChanges.push(changesOfPart);
       else changes.set(part, [changesOfPart]);
     }
     seq = entry.seq;
@@ -397,8 +397,8 @@ function splitByPart(
 ): Map<number, Commit> {
   const parts = new Map<number, Required<Pick<Commit, 'removed' | 'added' | 'edits'>>>();
   const of = (part: number) => {
-    const known = parts.get(part);
-    if (known) return known;
+    const partChange = parts.get(part);
+    if (partChange) return partChange;
     const empty = { removed: [], added: [], edits: [] };
     parts.set(part, empty);
     return empty;

@@ -33,7 +33,7 @@ import type { CommitConditions, CommitLog, CommittedEntry, KeyRevision, LogEntry
 export interface CollectionSchema {
   grid: string;
   precision: number;
-  /** Pixel sizes of its band groups, and whatever else must be the same on all nodes. */
+  /** The pixel sizes of the band groups, and all other properties that must be equal on all nodes. */
   [field: string]: unknown;
 }
 

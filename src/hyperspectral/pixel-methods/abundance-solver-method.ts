@@ -3,7 +3,7 @@
  * sum to one (Heinz and Chang 2001). An active-set method on the Gram matrix of the endmembers, in f64. Pixels share few sets, so the
  * factor of the matrix of each set is cached. For few endmembers, abundance-solver-method.wat finds the initial set.
  */
-import { loadWasmKernel } from '../../raster/index.js';
+import { loadWasmKernel } from '../../utils/wasm-loader.js';
 import { dependentEndmembers, noSimd } from '../errors.js';
 import { choleskyFactor } from '../numeric/index.js';
 

@@ -1,5 +1,6 @@
 /** Spectra of 64 pixels in the memory of the kernel of pixel-method-panel.wat, and matrix products with them. */
-import { loadWasmKernel, type PixelArray } from '../../raster/index.js';
+import type { PixelArray } from '../../raster/index.js';
+import { loadWasmKernel } from '../../utils/wasm-loader.js';
 import { noSimd } from '../errors.js';
 import type { ValueEncoding } from '../reproducible-sums/index.js';
 

@@ -1,5 +1,6 @@
 /** Sums of products of bands over pixels, which take most of the time of an analysis. The loops are in band-product-sums.wat. */
-import { type DataType, loadWasmKernel, type PixelArray } from '../../raster/index.js';
+import type { DataType, PixelArray } from '../../raster/index.js';
+import { loadWasmKernel } from '../../utils/wasm-loader.js';
 import { noSimd } from '../errors.js';
 
 interface Kernel {

@@ -38,7 +38,7 @@ function closeSmallestGap(spans: LongitudeSpan[]): void {
 
 /**
  * Returns the longitudes of the smallest bounding box of all spans: the complement of the largest gap. West is greater than east if the
- * box crosses the antimeridian (RFC 7946, section 5.2). Returns -180 and 180 if there is no gap.
+ * box crosses the antimeridian (RFC 7946, section 5.2). Without a gap, the box spans all longitudes: -180 to 180.
  */
 function bboxLongitudes(spans: LongitudeSpan[]): LongitudeSpan {
   const first = spans[0];

@@ -30,9 +30,9 @@ export async function findHeader(image: string): Promise<string | undefined> {
 }
 
 /**
- * The image of a header: `cube`, `cube.bil`, `cube.dat` or any other extension for `cube.hdr`, whichever has the `bytes` that
- * the header describes. Throws TW_RASTER_SIZE_DIFFERS, with the sizes of the candidates, if no file has this size, and
- * TW_RASTER_UNSUPPORTED if several have it.
+ * Returns the image file of a header. The image of `cube.hdr` is named `cube`, or `cube` with any extension (`cube.bil`, `cube.dat`),
+ * and has the size in `bytes` that the header describes. Throws TW_RASTER_SIZE_DIFFERS, with the sizes of the candidates, if no
+ * file has this size, and TW_RASTER_UNSUPPORTED if several files have it.
  */
 async function findImage(header: string, bytes: number, described: string): Promise<string> {
   const stem = stemOf(header).toLowerCase();

@@ -69,9 +69,9 @@ async function findMaskImage(
 export const maskPath = (path: string) => `${path}.msk`;
 
 /**
- * The mask in the file of the same name and `.msk`, which GDAL writes for formats and options without an internal mask.
- * Undefined if there is no such file or its image has another size. Adds to `warnings` in the latter case, and if the file is
- * not a TIFF. Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
+ * Reads the mask in the file of the same name and `.msk`, which GDAL writes for formats and options without an internal mask.
+ * Returns undefined if there is no such file. If the file is a link or not a TIFF, or its image has another size, returns
+ * undefined and adds a warning to `warnings`. Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export async function openExternalMask(
   image: RasterHeader,
