@@ -1,16 +1,23 @@
 /**
- * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. Closes with a
- * line of counts, and exits with 1 where a test failed or none ran.
+ * Runs the tests: `npm test`, or `npm test -- raster` for files whose path, which begins with `test/`, has one of the words. The files that
+ * took longest when `npm test -- --record` last ran begin. Closes with a line of counts, and exits with 1 if a test failed or none ran.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join, relative } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
-const words = process.argv.slice(2);
+const words = process.argv.slice(2).filter((word) => word !== '--record');
+const isRecorded = process.argv.includes('--record');
+/** Seconds of the tests of each file; files of less than a second are not in it. */
+const recordPath = fileURLToPath(new URL('../../test/durations.json', import.meta.url));
+const recorded: Record<string, number> = JSON.parse(readFileSync(recordPath, 'utf8'));
+/** Name of a test file in the record: its path below the tests. */
+const nameOf = (file: string) => relative(root, file).replaceAll(sep, '/');
 const all = await readdir(root, { recursive: true });
 const files = all
   .filter(
@@ -18,9 +25,9 @@ const files = all
       file.endsWith('.test.js') &&
       (words.length === 0 || words.some((word) => `test/${file}`.includes(word))),
   )
-  // The tests of trainings take longest. They begin, so that every core is busy until the end.
-  .sort((a, b) => (a < b ? 1 : -1))
-  .map((file) => join(root, file));
+  .map((file) => join(root, file))
+  // Long files begin, so that every core is busy until the end.
+  .sort((a, b) => (recorded[nameOf(b)] ?? 0) - (recorded[nameOf(a)] ?? 0));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Milliseconds of the tests of each file, without the start of its process. */
@@ -64,6 +71,15 @@ stream.on('test:fail', (failed) => {
 });
 stream.compose(new spec()).pipe(process.stdout);
 await new Promise((resolve) => stream.once('close', resolve));
+
+if (isRecorded) {
+  const seconds = { ...recorded };
+  for (const [file, ms] of durations) seconds[nameOf(file)] = Math.round(ms / 1000);
+  const kept = Object.entries(seconds)
+    .filter(([name, duration]) => duration > 0 && all.some((file) => nameOf(join(root, file)) === name))
+    .sort(([nameA, a], [nameB, b]) => b - a || (nameA < nameB ? -1 : 1));
+  writeFileSync(recordPath, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
+}
 
 process.on('exit', () => {
   const { passed, failed, skipped } = counts;

@@ -35,6 +35,8 @@ export interface SourceFigures {
   folders: Map<string, { files: number; lines: number }>;
   /** Lines of `src` that import or re-export names. */
   importLines: number;
+  /** `index.ts` files below the door of a module. */
+  innerIndexes: string[];
   /** The files of `src` that one other file imports, statically, with that file. A file that is loaded by `import()` is not among them. */
   singleImporters: Map<string, string>;
   /** Imports of a module's inside by files of other modules or folders: `file -> target`. */
@@ -81,7 +83,7 @@ class SourceReader {
     this.#root = root;
     this.#project = project;
     this.#checker = project.checker;
-    for (const fileName of project.program.getSourceFileNames()) {
+    for (const fileName of [...project.program.getSourceFileNames()].sort()) {
       const path = this.#pathOf(fileName);
       if (path.startsWith('..') || path.includes('node_modules/')) continue;
       const file = project.program.getSourceFile(fileName);
@@ -93,6 +95,7 @@ class SourceReader {
     const figures: SourceFigures = {
       folders: new Map(),
       importLines: 0,
+      innerIndexes: [...this.#files.keys()].filter((path) => /^src\/[^/]+\/.+\/index\.ts$/.test(path)),
       singleImporters: new Map(),
       importsPastDoor: { inSource: [], elsewhere: [] },
       doorNames: new Map(),
