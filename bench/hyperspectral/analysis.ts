@@ -9,16 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { npyHead } from '../../src/derive/index.js';
-import { PANEL_PIXELS } from '../../src/hyperspectral/pixel-methods/pixel-method-panel.js';
-import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
-import { bandStatistics, ExactSums } from '../../src/hyperspectral/reproducible-sums/exact-band-sums.js';
-import { tileSums } from '../../src/hyperspectral/reproducible-sums/reproducible-tile-sums.js';
-import {
-  eachBlock,
-  type SpectrumFile,
-} from '../../src/hyperspectral/spectrum-reading/read-spectrum-blocks.js';
-import { pcaOrMnf } from '../../src/hyperspectral/transforms/pca-mnf-transform.js';
-import { whitening } from '../../src/hyperspectral/transforms/whitening-transform.js';
+import { eachBlock, type SpectrumFile } from '../../src/hyperspectral/blocks.js';
+import { pcaOrMnf, whitening } from '../../src/hyperspectral/linear-algebra.js';
+import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/methods/methods.js';
+import { PANEL_PIXELS } from '../../src/hyperspectral/methods/panel.js';
+import { bandStatistics, ExactSums, tileSums } from '../../src/hyperspectral/sums.js';
 import { encodeCube } from '../../src/raster/index.js';
 import { randomStream } from '../../src/utils/random.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';

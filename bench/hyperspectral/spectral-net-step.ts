@@ -1,8 +1,8 @@
 /** node spectral-net-step.js ENGINE STEPS: prints the median CPU time of a step of cnn1d, ms. */
 
 import { type EngineName, loadEngine } from '../../src/engines/index.js';
-import { AdamW } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-adamw.js';
-import { GROUP, NetCompute } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-runtime.js';
+import { GROUP, NetCompute } from '../../src/hyperspectral/cnn/compute.js';
+import { AdamW } from '../../src/hyperspectral/optimizers.js';
 import { randomStream } from '../../src/utils/random.js';
 import { median, spend } from '../support/bench.js';
 

@@ -5,12 +5,23 @@
  * `expressions`, `grid`, `html`, `imagery`, `ingest`, `jobs` (types), `query`, `raster`, `storage` and `training`.
  */
 
-export { readLabels } from './class-labels/index.js';
-export type { ClassifyInputs } from './classification/index.js';
-export { CLASSIFIER, type ClassifierCard } from './classifier-registry/index.js';
-export { HyperspectralPool } from './jobs/spectral-job-pool.js';
-export * from './processes/index.js';
-export { NARROW_BAND_INDICES, readSensor, SENSOR_NAMES } from './spectra/index.js';
-export { patchSide } from './spectral-cnn/index.js';
-export { readLibrary } from './spectral-library/index.js';
-export { type MapResults, mapProcess } from './spectral-maps/index.js';
+export { type AnomalyResults, spectralAnomalyProcess } from './analyses/anomalies.js';
+export { applyClassifier } from './analyses/apply-classifier.js';
+export { type ClassifyResults, spectralClassificationProcess } from './analyses/classification.js';
+export { type ClusterResults, spectralClusteringProcess } from './analyses/clustering.js';
+export { type ContinuumResults, continuumRemovalProcess } from './analyses/continuum-removal.js';
+export { type IndicesResults, NARROW_BAND_INDICES, spectralIndicesProcess } from './analyses/indices.js';
+export { type MatchInputs, type MatchResults, spectralMatchingProcess } from './analyses/matching.js';
+export { type ComponentsResults, mnfProcess, pcaProcess } from './analyses/pca-mnf.js';
+export { type ResampleResults, spectralResamplingProcess } from './analyses/resampling.js';
+export { type SmoothInputs, type SmoothResults, spectralSmoothingProcess } from './analyses/smoothing.js';
+export { type StatsResults, spectralStatisticsProcess } from './analyses/statistics.js';
+export { spectralUnmixingProcess, type UnmixInputs, type UnmixResults } from './analyses/unmixing.js';
+export { HyperspectralPool } from './analysis.js';
+export type { ClassifyInputs } from './classification/fit.js';
+export { CLASSIFIER, type ClassifierCard } from './classification/stored-classifier.js';
+export { patchSide } from './cnn/net.js';
+export { readLabels } from './labels.js';
+export { readLibrary } from './library.js';
+export { type MapResults, mapProcess } from './map-analysis.js';
+export { readSensor, SENSOR_NAMES } from './sensors.js';

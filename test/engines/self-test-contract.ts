@@ -8,9 +8,8 @@ import type { KernelConfig, KernelFunc, Tensor, TensorInfo } from '@tensorflow/t
 import { selfTest } from '../../src/engines/engine-self-test.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { storedNet } from '../../src/hyperspectral/spectral-cnn/build-spectral-cnn.js';
-import { GROUP, NetCompute } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-runtime.js';
-import { NET_SETTINGS, NETS } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-specs.js';
+import { GROUP, NetCompute } from '../../src/hyperspectral/cnn/compute.js';
+import { NET_SETTINGS, NETS, storedNet } from '../../src/hyperspectral/cnn/net.js';
 import { BUILTIN_MODELS } from '../../src/training/models/builtin-models.js';
 import { freshLearner } from '../training/model-steps.js';
 

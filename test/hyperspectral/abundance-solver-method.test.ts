@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { AbundanceSolver } from '../../src/hyperspectral/pixel-methods/abundance-solver-method.js';
+import { AbundanceSolver } from '../../src/hyperspectral/methods/abundances.js';
 import { random } from '../raster/images.js';
 
 /** Endmembers of several kinds, one row each. All pairs, or all endmembers, may be almost equal. */

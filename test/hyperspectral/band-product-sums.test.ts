@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BandProducts } from '../../src/hyperspectral/reproducible-sums/band-product-sums.js';
-import { bandStatistics, ExactSums } from '../../src/hyperspectral/reproducible-sums/exact-band-sums.js';
+import { BandProducts } from '../../src/hyperspectral/band-products.js';
+import { bandStatistics, ExactSums } from '../../src/hyperspectral/sums.js';
 import { allocatePixels, type DataType, type PixelArray } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 

@@ -4,12 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type AnalysisContext, agreeOnBands, requireOneSize } from '../../src/hyperspectral/analysis.js';
 import { readLabels } from '../../src/hyperspectral/index.js';
-import {
-  type AnalysisContext,
-  agreeOnBands,
-  requireOneSize,
-} from '../../src/hyperspectral/jobs/spectral-job-run.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { ingest, testNode } from '../support/node.js';

@@ -3,13 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  type KMeans,
-  lloyd,
-  type Passes,
-} from '../../src/hyperspectral/collection-passes/collection-k-means.js';
+import { type KMeans, lloyd, type Passes } from '../../src/hyperspectral/analyses/clustering.js';
 import { type ClusterResults, readLibrary } from '../../src/hyperspectral/index.js';
-import { drawWeightedPixel } from '../../src/hyperspectral/tile-passes/tile-weighted-draw-pass.js';
+import { drawWeightedPixel } from '../../src/hyperspectral/tile-passes.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

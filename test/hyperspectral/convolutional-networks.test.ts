@@ -5,17 +5,12 @@ import { before, test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { loadEngine, type Tf } from '../../src/engines/index.js';
 import { gridByName } from '../../src/grid/index.js';
-import { setOf } from '../../src/hyperspectral/class-labels/class-label-split.js';
+import type { SpectrumFile } from '../../src/hyperspectral/blocks.js';
+import { eachPatch, GROUP, NetCompute, type PixelGroup } from '../../src/hyperspectral/cnn/compute.js';
+import { NETS, type NetName, patchSide } from '../../src/hyperspectral/cnn/net.js';
 import { type ClassifyResults, readLabels } from '../../src/hyperspectral/index.js';
-import { eachPatch } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-each-patch.js';
-import {
-  GROUP,
-  NetCompute,
-  type PixelGroup,
-} from '../../src/hyperspectral/spectral-cnn/spectral-cnn-runtime.js';
-import { NETS, type NetName, patchSide } from '../../src/hyperspectral/spectral-cnn/spectral-cnn-specs.js';
-import type { SpectrumFile } from '../../src/hyperspectral/spectrum-reading/read-spectrum-blocks.js';
-import { labelledPatches } from '../../src/hyperspectral/training-samples/sample-labelled-patches.js';
+import { setOf } from '../../src/hyperspectral/labelled-pixels.js';
+import { labelledPatches } from '../../src/hyperspectral/samples.js';
 import { readRaster } from '../../src/raster/index.js';
 import { exportOnnx, loadModel, type PredictResults } from '../../src/training/index.js';
 import { fromFloat16, toFloat16 } from '../../src/utils/float16.js';

@@ -3,33 +3,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { loadEngine } from '../../src/engines/load-engine.js';
-import { decodedSums, encodedSums } from '../../src/hyperspectral/classification/classification-dataset.js';
+import { decodedSums, encodedSums } from '../../src/hyperspectral/classification/dataset.js';
 import {
   type ClassifierCandidate,
   oneStandardErrorRule,
-} from '../../src/hyperspectral/classification/classification-model-selection.js';
-import {
-  gradientSums,
-  SCORE_UNIT,
-} from '../../src/hyperspectral/dense-network-training/dense-network-gradient.js';
-import { preconditioner } from '../../src/hyperspectral/dense-network-training/dense-network-preconditioner.js';
-import { minimiseLbfgs } from '../../src/hyperspectral/numeric/numeric-l-bfgs.js';
+} from '../../src/hyperspectral/classification/selection.js';
+import { gradientSums, SCORE_UNIT } from '../../src/hyperspectral/dense-training.js';
 import {
   centredLayers,
   countOf,
   layerViews,
-  standardiseValue,
-} from '../../src/hyperspectral/pixel-methods/dense-networks/dense-network.js';
-import {
   parseNetwork,
   saveClassifier,
-} from '../../src/hyperspectral/pixel-methods/dense-networks/dense-network-file.js';
-import { pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
-import {
-  type LabelledSpectra,
-  sampleFractions,
-} from '../../src/hyperspectral/training-samples/sample-labelled-spectra.js';
-import { inPrecision } from '../../src/hyperspectral/training-samples/training-sample-precision.js';
+  standardiseValue,
+} from '../../src/hyperspectral/methods/dense-network.js';
+import { pixelFunction } from '../../src/hyperspectral/methods/methods.js';
+import { minimiseLbfgs, preconditioner } from '../../src/hyperspectral/optimizers.js';
+import { inPrecision, type LabelledSpectra, sampleFractions } from '../../src/hyperspectral/samples.js';
 import { exportOnnx } from '../../src/training/index.js';
 import { loadModel } from '../../src/training/models/model-serialization.js';
 import { randomStream } from '../../src/utils/random.js';

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readLabels, readLibrary, readSensor } from '../../src/hyperspectral/index.js';
-import { resampleLibrary } from '../../src/hyperspectral/spectral-library/resample-spectral-library.js';
-import { libraryCsv } from '../../src/hyperspectral/spectral-library/write-spectral-library.js';
+import { libraryCsv, resampleLibrary } from '../../src/hyperspectral/library.js';
 import { tempFolder } from '../support/temp.js';
 
 async function writeEnviLibrary(folder: string, name: string, lines: string[], values: number[]) {

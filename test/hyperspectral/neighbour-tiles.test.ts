@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { localQueries } from '../../src/dht/index.js';
 import { gridByName } from '../../src/grid/index.js';
-import { findNeighbourSpectra, tileSpectrum } from '../../src/hyperspectral/spectrum-reading/index.js';
+import { findNeighbourSpectra, tileSpectrum } from '../../src/hyperspectral/tile-spectrum.js';
 import { TileFinder } from '../../src/query/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serialize } from 'node:v8';
-import { sha256Digest } from '../../src/hyperspectral/numeric/numeric-hash.js';
+import { sha256Digest } from '../../src/hyperspectral/hash.js';
 
 test('a digest does not depend on how V8 stores an integer', () => {
   // A field that once had a fraction stores integers as doubles afterwards.

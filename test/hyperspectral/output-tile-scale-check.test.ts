@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ScaleCheck } from '../../src/hyperspectral/output-tiles/output-tile-scale-check.js';
+import { ScaleCheck } from '../../src/hyperspectral/output-tile.js';
 
 const check = (trained: number[], ...pixels: number[][]) => {
   const one = new ScaleCheck(trained);

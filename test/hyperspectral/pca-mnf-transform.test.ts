@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ComponentsResults } from '../../src/hyperspectral/index.js';
-import { type ComponentsTask, pcaOrMnf } from '../../src/hyperspectral/transforms/pca-mnf-transform.js';
+import { type ComponentsTask, pcaOrMnf } from '../../src/hyperspectral/linear-algebra.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';

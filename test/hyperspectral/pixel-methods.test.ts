@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
-import { BandProducts } from '../../src/hyperspectral/reproducible-sums/band-product-sums.js';
-import { bandStatistics, ExactSums } from '../../src/hyperspectral/reproducible-sums/exact-band-sums.js';
-import { pcaOrMnf } from '../../src/hyperspectral/transforms/pca-mnf-transform.js';
-import { whitening } from '../../src/hyperspectral/transforms/whitening-transform.js';
+import { BandProducts } from '../../src/hyperspectral/band-products.js';
+import { pcaOrMnf, whitening } from '../../src/hyperspectral/linear-algebra.js';
+import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/methods/methods.js';
+import { bandStatistics, ExactSums } from '../../src/hyperspectral/sums.js';
 import { random } from '../raster/images.js';
 
 interface Reference {

@@ -3,19 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { compileExpression, parseExpression, parseWavelengthName } from '../../src/expressions/index.js';
-import { multiplyVector } from '../../src/hyperspectral/numeric/matrix-vector.js';
-import {
-  continuumRemoval,
-  deepestBand,
-} from '../../src/hyperspectral/pixel-methods/continuum-removal-method.js';
-import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/pixel-methods/pixel-methods.js';
-import {
-  INDEX_NAMES,
-  NARROW_BAND_INDICES,
-} from '../../src/hyperspectral/spectra/spectra-narrow-band-indices.js';
-import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectra-smoothing.js';
-import { responseWeights } from '../../src/hyperspectral/spectra/spectral-response.js';
-import { gaplessRuns } from '../../src/hyperspectral/spectra/wavelength-gaps.js';
+import { INDEX_NAMES, NARROW_BAND_INDICES } from '../../src/hyperspectral/analyses/indices.js';
+import { savitzkyGolay } from '../../src/hyperspectral/analyses/smoothing.js';
+import { multiplyVector } from '../../src/hyperspectral/linear-algebra.js';
+import { continuumRemoval, deepestBand } from '../../src/hyperspectral/methods/continuum.js';
+import { type PixelMethod, pixelFunction } from '../../src/hyperspectral/methods/methods.js';
+import { responseWeights } from '../../src/hyperspectral/sensors.js';
+import { gaplessRuns } from '../../src/hyperspectral/wavelengths.js';
 import { random } from '../raster/images.js';
 
 interface Reference {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { savitzkyGolay } from '../../src/hyperspectral/analyses/smoothing.js';
 import type {
   ContinuumResults,
   IndicesResults,
@@ -11,11 +12,9 @@ import type {
   SmoothResults,
   StatsResults,
 } from '../../src/hyperspectral/index.js';
-import { multiplyVector } from '../../src/hyperspectral/numeric/matrix-vector.js';
-import { continuumRemoval } from '../../src/hyperspectral/pixel-methods/continuum-removal-method.js';
-import { savitzkyGolay } from '../../src/hyperspectral/spectra/spectra-smoothing.js';
-import { responseWeights } from '../../src/hyperspectral/spectra/spectral-response.js';
-import { SENSORS } from '../../src/hyperspectral/spectra/spectral-sensors.js';
+import { multiplyVector } from '../../src/hyperspectral/linear-algebra.js';
+import { continuumRemoval } from '../../src/hyperspectral/methods/continuum.js';
+import { responseWeights, SENSORS } from '../../src/hyperspectral/sensors.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';

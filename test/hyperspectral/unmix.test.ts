@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { inverse, Matrix } from 'ml-matrix';
 import { readLibrary, type UnmixResults } from '../../src/hyperspectral/index.js';
-import { pcaOrMnf } from '../../src/hyperspectral/transforms/pca-mnf-transform.js';
+import { pcaOrMnf } from '../../src/hyperspectral/linear-algebra.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -1,0 +1,83 @@
+/** Applies a stored classifier to the tiles that match a filter, of its own or of another collection. */
+import {
+  type DeriveResults,
+  derivedProperties,
+  type PlannedDerivation,
+  selectedTiles,
+} from '../../derive/index.js';
+import type { JobContext } from '../../jobs/index.js';
+import { and, type Filter, references } from '../../query/index.js';
+import type { ModelVersionRecord, TileRecord } from '../../storage/index.js';
+import type { AnalysisContext } from '../analysis.js';
+import { classBandName } from '../classification/map.js';
+import { type ClassifierCard, inputBands } from '../classification/stored-classifier.js';
+import { isNet, netMethod } from '../cnn/net.js';
+import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from '../map-analysis.js';
+import { parseNetwork } from '../methods/dense-network.js';
+import { layersMethod } from '../methods/methods.js';
+import type { MapTask } from '../output-tile.js';
+
+/** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER, TW_STORAGE_MODEL_DAMAGED and TW_TRAIN_NO_ENGINE. */
+export async function applyClassifier(
+  context: AnalysisContext,
+  model: ModelVersionRecord,
+  filter: Filter,
+  job: JobContext,
+  engine?: string,
+): Promise<DeriveResults> {
+  const { storage } = context;
+  const card = model.card as ClassifierCard;
+  const { classifier, sizes, classes, sources } = card;
+  const wanted = references(filter, 'source')
+    ? filter
+    : and([filter, { op: 'in', property: 'source', values: sources }]);
+  const weights = await storage.models.readFile(model, 'weights.bin');
+  const method = isNet(classifier)
+    ? netMethod(classifier, classes.length, {
+        'model.json': await storage.models.readFile(model, 'model.json'),
+        'weights.bin': weights,
+      })
+    : layersMethod(parseNetwork(model.id, weights, sizes));
+  const map = {
+    method,
+    bands: classes.map(({ code, name }) => classBandName(code, name)),
+    classes: {
+      best: 'most' as const,
+      codes: classes.map(({ code }) => code),
+      names: classes.map(({ name }) => name),
+    },
+  };
+  return deriveMaps(context, map, (map) => planMaps(context, model, map, wanted, job), job, engine);
+}
+
+async function* planMaps<Method extends MapMethod>(
+  context: AnalysisContext,
+  model: ModelVersionRecord,
+  map: FittedMap<Method>,
+  filter: Filter,
+  job: JobContext,
+): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
+  const { id, version } = model;
+  const card = model.card as ClassifierCard;
+  const { sources } = card;
+  const spectrumOf = (tile: TileRecord) => {
+    const found = inputBands(tile, card);
+    return typeof found === 'string' ? undefined : found;
+  };
+  for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
+    const spectrum = sources.includes(tile.source)
+      ? inputBands(tile, card)
+      : `their source is ${tile.source}, and the model was trained on ${sources.join(', ')}`;
+    if (typeof spectrum === 'string') {
+      yield { skipped: spectrum };
+      continue;
+    }
+    yield mapDerivation(context, tile, spectrum, map, {
+      facts: { ...derivedProperties(tile, 'predicted'), model: { id, version } },
+      parameters: { model: id },
+      metadata: { MODEL: `${id} ${version}` },
+      checksScale: true,
+      spectrumOf,
+    });
+  }
+}

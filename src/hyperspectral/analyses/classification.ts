@@ -1,0 +1,249 @@
+/** Maps of classes from labels. */
+import { html } from '../../html/index.js';
+import { defaultToRawSource, parseFilter } from '../../query/index.js';
+import { collectionOf, DEFAULT_SEED, requireOneSize } from '../analysis.js';
+import { spectrumChart } from '../charts.js';
+import {
+  CLASSIFY_PROPERTIES,
+  type ClassifierName,
+  type ClassifyInputs,
+  checkSplit,
+  requestedNetwork,
+  sortedByWavelength,
+  withTrainingData,
+} from '../classification/fit.js';
+import {
+  type BandWeights,
+  CLASSIFY_FIT,
+  type ClassifyFit,
+  type ComparedClassifier,
+  fitMap,
+  type TrainingFacts,
+  withCodes,
+} from '../classification/map.js';
+import { type AccuracyScores, type Calibration, isBaseline, validated } from '../classification/selection.js';
+import { pixelHeight, storeClassifier } from '../classification/stored-classifier.js';
+import { netOption } from '../errors.js';
+import type { SplitKind } from '../labelled-pixels.js';
+import { checkLabels } from '../labels.js';
+import type { MapAnalysis, MapResults } from '../map-analysis.js';
+import { bandMap, colourKey, columns, htmlTable, percentText, type Section } from '../report.js';
+import type { AnalysedBand } from '../tile-spectrum.js';
+
+/** Sections of the report of a classification. */
+
+function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]): Section[] {
+  const { classes, compared, calibration, bandWeights } = fit;
+  const shown = fit.random ?? fit.scores;
+  const classOf = (code: number) => classes.find((one) => one.code === code)!;
+  return [
+    {
+      title: 'Accuracy',
+      content: html`<p>Overall ${percentText(shown.oa)}, average ${percentText(shown.aa)}, kappa ${shown.kappa.toFixed(3)}.</p>${htmlTable(
+        columns(['', 'code', 'class'], ['trained on', 'validated on', 'recall', 'precision', 'F1']),
+        shown.classes.map(({ code, pixels, recall, precision, f1 }) => [
+          colourKey(code),
+          `${code}`,
+          classOf(code).name,
+          `${classOf(code).train}`,
+          `${pixels}`,
+          percentText(recall),
+          percentText(precision),
+          f1.toFixed(3),
+        ]),
+      )}`,
+    },
+    {
+      title: 'Classifiers on the validation pixels',
+      content: htmlTable(
+        columns(
+          ['classifier'],
+          [
+            'regularisation',
+            'cross entropy (tuning pixels)',
+            'overall (tuning pixels)',
+            'overall',
+            'average',
+            'kappa',
+          ],
+        ),
+        compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
+          classifier,
+          `${strength}`,
+          entropy.toFixed(3),
+          percentText(tuned),
+          percentText(oa),
+          percentText(aa),
+          kappa.toFixed(3),
+        ]),
+      ),
+    },
+    {
+      title: 'Calibration of the probabilities',
+      content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} before temperature scaling (T = ${calibration.temperature.toFixed(2)}).</p>${htmlTable(
+        columns([], ['mean largest probability', 'pixels', 'share correct']),
+        calibration.bins.map(({ pixels, probability, accuracy }) => [
+          percentText(probability),
+          `${pixels}`,
+          percentText(accuracy),
+        ]),
+      )}`,
+    },
+    {
+      title: 'Confusion matrix (rows: labels, columns: map)',
+      content: htmlTable(
+        columns(
+          [''],
+          shown.classes.map(({ code }) => classOf(code).name),
+        ),
+        shown.confusion.map((row, i) => [classOf(shown.classes[i].code).name, ...row.map(String)]),
+      ),
+    },
+    ...(bandWeights ? [bandSection(bands, classes, bandWeights)] : []),
+    {
+      title: 'Mean spectra of the classes',
+      content: spectrumChart(
+        bands,
+        classes.map(({ name, mean }) => ({ name, values: mean })),
+      ),
+    },
+  ];
+}
+
+function bandSection(
+  bands: readonly AnalysedBand[],
+  classes: ClassifyFit['classes'],
+  weights: BandWeights,
+): Section {
+  const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c].name, values }] : []));
+  return {
+    title: 'Importance of the bands (Grad-CAM)',
+    content: html`<p>How much each band raises the score of the class above the score of the second best class. The values are means over the correctly classified validation pixels, divided by the largest mean.</p>${spectrumChart(bands, curves)}`,
+  };
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+function trainingText({ engine, precision, epochs, parameters, spectraBytes, gradientBytes }: TrainingFacts) {
+  const bytes = `spectra ${megabytes(spectraBytes)}, gradients ${megabytes(gradientBytes)}`;
+  const how = epochs === undefined ? '' : `${epochs} epochs with ${engine}, `;
+  return `${parameters} weights, ${how}${precision} precision: ${bytes}`;
+}
+
+export interface ClassifyResults extends MapResults, AccuracyScores {
+  classifier: ClassifierName;
+  /** Regularization strength; for `lda` the shrinkage. */
+  strength: number;
+  /** Shrinkage of the linear discriminants among the compared classifiers; absent if there are none. */
+  shrinkage?: number;
+  compared: ComparedClassifier[];
+  calibration: Calibration;
+  split: SplitKind;
+  names: Record<string, string>;
+  /** Overall accuracy of the split by place, if the split was random. The random split overestimates the accuracy by the difference. */
+  oaByPlace?: number;
+  /** Absent for `lda`, which is not trained in steps. */
+  training?: TrainingFacts;
+  /** Importance of each band (Grad-CAM), 0 to 1, for each class in the order of `classes`; null if no pixel of the class is correct. */
+  bandWeights?: BandWeights;
+  /** The stored classifier, for `predict`. */
+  model: string;
+  version: string;
+}
+
+export const spectralClassificationProcess: MapAnalysis<ClassifyInputs, ClassifyFit> = {
+  name: 'classify',
+  title: 'Classification',
+  description:
+    'Maps of classes and of their probabilities, from labelled pixels: by linear discriminant analysis with shrinkage (lda), logistic regression, a multilayer perceptron (mlp), or convolutional networks along the bands (cnn1d), over neighbouring pixels (cnn2d) or both (resnet3d). The classifier is validated on held-out squares of ground and stored as a model for predict.',
+  properties: CLASSIFY_PROPERTIES,
+  required: ['labels'],
+  fit: CLASSIFY_FIT,
+  check: async (inputs) => {
+    await checkLabels(inputs.labels);
+    if (inputs.epochs !== undefined && !requestedNetwork(inputs)) throw netOption();
+  },
+  run: async (agreed, inputs) => {
+    // The squares of the split are counted in pixels. With pixels of two sizes they would overlap.
+    const alike = await requireOneSize(agreed);
+    // Convolutions need the bands in the order of their wavelengths.
+    const analysed = requestedNetwork(inputs) ? sortedByWavelength(alike) : alike;
+    if (inputs.split === 'random') await checkSplit(analysed, inputs, 'random');
+    const fitted = await withTrainingData(analysed, inputs, 'place', (fitting) =>
+      fitMap(fitting, inputs, alike.rows),
+    );
+    if (inputs.split !== 'random') return { analysed, ...fitted };
+    const random = await withTrainingData(analysed, inputs, 'random', (fitting) =>
+      validated(fitting, fitted.fit.chosen),
+    );
+    const codes = fitted.fit.classes.map(({ code }) => code);
+    return { analysed, ...fitted, fit: { ...fitted.fit, random: withCodes(random, codes) } };
+  },
+  conclude: (fit, { split = 'place' }, bands) => {
+    const { classes, chosen, compared, calibration, scores, random, training, bandWeights } = fit;
+    const lda = compared.find(({ classifier }) => classifier === 'lda');
+    const shown = random ?? scores;
+    const overestimate = random && [
+      `by place the overall accuracy is ${percentText(scores.oa)}, so the random split overestimates it by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
+    ];
+    return {
+      summary: {
+        classifier: chosen.classifier,
+        strength: chosen.strength,
+        split,
+        compared,
+        calibration,
+        ...shown,
+        ...(lda && { shrinkage: lda.strength }),
+        names: Object.fromEntries(classes.map(({ code, name }) => [code, name])),
+        ...(training && { training }),
+        ...(bandWeights && { bandWeights }),
+        ...(random && { oaByPlace: scores.oa }),
+      },
+      facts: [
+        `${chosen.classifier}, strength ${chosen.strength}`,
+        `overall accuracy ${percentText(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
+        ...(overestimate ?? []),
+        ...(training ? [trainingText(training)] : []),
+      ],
+      sections: classSections(fit, bands),
+      looks: [
+        { title: 'Classes', look: { assets: ['class'] } },
+        ...classes.map(({ name }, i) => bandMap(`Probability of ${name}`, i + 1, '0,1')),
+      ],
+    };
+  },
+  publish: async (storage, { job, inputs, fit, bands, seconds }) => {
+    const { chosen, compared, classes, sizes, rows, tiles, scores, calibration, training } = fit;
+    const { id, version } = await storeClassifier(
+      storage,
+      {
+        classifier: chosen.classifier,
+        strength: chosen.strength,
+        collection: collectionOf(inputs),
+        job,
+        filter: defaultToRawSource(parseFilter(inputs.filter)),
+        tiles,
+        bands,
+        sizes,
+        calibration,
+        seconds,
+        pixelHeight: pixelHeight({ ...tiles[0], rows }),
+        ...(training && { training }),
+        classes: classes.map(({ code, name, train, validation }) => ({ code, name, train, validation })),
+        split: 'squares of 32 x 32 pixels: 60 % train, 15 % tune, 25 % validate; then all train',
+        metrics: { validation: scores },
+        baseline: Object.fromEntries(
+          compared
+            .filter(({ classifier }) => isBaseline(classifier) || classifier !== chosen.classifier)
+            .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
+        ),
+        seed: inputs.seed ?? DEFAULT_SEED,
+      },
+      Object.fromEntries(
+        Object.entries(fit.files).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
+      ),
+    );
+    return { model: id, version };
+  },
+};

@@ -1,0 +1,275 @@
+/** Fits classifiers to the labelled pixels, and describes the one that is used for the map. */
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
+import { allGatherChecked } from '../analysis.js';
+import { type NetMethod, netMethod } from '../cnn/net.js';
+import type { CamSums } from '../cnn/session.js';
+import { TRAIN, TUNE, VALIDATION } from '../labelled-pixels.js';
+import type { FittedAnalysis } from '../map-analysis.js';
+import { parseNetwork, saveClassifier } from '../methods/dense-network.js';
+import { layersMethod, type PixelMethod } from '../methods/methods.js';
+import { BYTES_PER_VALUE, PRECISIONS, type Precision } from '../samples.js';
+import { LABELLED_TILES, type LabelledTileFacts } from './dataset.js';
+import {
+  CLASSIFIERS,
+  type ClassifyInputs,
+  type FittedClassifier,
+  type Fitting,
+  type LabelledFitting,
+} from './fit.js';
+import {
+  type AccuracyScores,
+  type Calibration,
+  type ClassifierCandidate,
+  selectCandidate,
+  trainChosen,
+  tuneCandidates,
+  validated,
+} from './selection.js';
+
+/** Facts about the training of a classifier, and the importance of the bands for its classes. */
+
+/** Plain JSON. */
+export interface TrainingFacts {
+  precision: Precision;
+  /** Labelled pixels that trained it. Pixels are left out if memory does not suffice, or if their patches overlap squares of other sets. */
+  pixels: number;
+  /** Number of weights. */
+  parameters: number;
+  /** Bytes of the standardised spectra in memory. */
+  spectraBytes: number;
+  /** Bytes of the gradients that a node sends. */
+  gradientBytes: number;
+  /** Evaluations of the loss by L-BFGS; absent if an engine trained it. */
+  evaluations?: number;
+  /** Name and version of the engine; absent without an engine, like the following members. */
+  engine?: string;
+  epochs?: number;
+  /** Steps of Adam. */
+  steps?: number;
+  /** Steps that were skipped because a gradient exceeded float16. */
+  overflows?: number;
+}
+
+const TRAINING = objectOf(
+  {
+    precision: { enum: PRECISIONS },
+    pixels: COUNT,
+    parameters: COUNT,
+    spectraBytes: COUNT,
+    gradientBytes: COUNT,
+  },
+  { evaluations: COUNT, engine: TEXT, epochs: COUNT, steps: COUNT, overflows: COUNT },
+);
+
+/** Importance of each band (Grad-CAM), 0 to 1, for each class; null if no pixel of the class is classified correctly. Plain JSON. */
+export type BandWeights = (number[] | null)[];
+
+const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { type: 'null' }] } };
+
+const checkCams = messageCheck(objectOf({ pixels: listOf(COUNT), sums: listOf(NUMBER) }));
+
+/** Returns undefined for discriminants, which are computed from sums without training steps. */
+function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier): TrainingFacts | undefined {
+  if (fitted.kind === 'layers') {
+    const { layers, descent } = fitted;
+    if (!descent) return undefined;
+    const pixels = data.pixels.reduce((sum, count) => sum + count, 0);
+    return {
+      precision: data.precision,
+      pixels,
+      parameters: layers.reduce((sum, { weights, bias }) => sum + weights.length + bias.length, 0),
+      spectraBytes: pixels * data.standard.centre.length * BYTES_PER_VALUE[data.precision],
+      gradientBytes: descent.bytes,
+      evaluations: descent.evaluations,
+    };
+  }
+  const { session, epochs } = nets!;
+  const { weights, steps, overflows, bytes, pixels } = fitted;
+  return {
+    engine: `${session.engine.name} ${session.engine.version}`,
+    precision: session.precision,
+    pixels,
+    epochs,
+    parameters: weights.length,
+    steps,
+    overflows,
+    spectraBytes: session.bytes,
+    gradientBytes: bytes,
+  };
+}
+
+/**
+ * Computed on the validation pixels, which did not train the classifier. Returns undefined if its convolutions do not run along the bands.
+ */
+async function bandWeights(
+  { nets, analysed: { job } }: Fitting,
+  validating: FittedClassifier,
+): Promise<BandWeights | undefined> {
+  if (validating.kind !== 'net' || nets!.session.shape.name === 'cnn2d') return undefined;
+  const { session } = nets!;
+  const { classes, bands } = session.shape;
+  const own = await session.cams(validating.weights, VALIDATION);
+  const message = { pixels: own.pixels, sums: Array.from(own.sums) };
+  const total: CamSums = {
+    pixels: new Array<number>(classes).fill(0),
+    sums: new Float64Array(classes * bands),
+  };
+  for (const { pixels, sums } of await allGatherChecked(job, message, checkCams)) {
+    if (pixels.length !== classes || sums.length !== classes * bands)
+      throw new Error('another node has sent sums of another size');
+    for (const [c, count] of pixels.entries()) total.pixels[c] += count;
+    for (const [at, sum] of sums.entries()) total.sums[at] += sum;
+  }
+  return total.pixels.map((count, c) => {
+    const own = total.sums.slice(c * bands, (c + 1) * bands);
+    const most = own.reduce((most, value) => Math.max(most, value), 0);
+    return count === 0 || most === 0 ? null : Array.from(own, (value) => value / most);
+  });
+}
+
+/** A candidate with its scores on the validation pixels. */
+export interface ComparedClassifier extends ClassifierCandidate {
+  oa: number;
+  aa: number;
+  kappa: number;
+}
+
+export interface ClassifyFit {
+  classes: { code: number; name: string; train: number; validation: number; mean: number[] }[];
+  chosen: ClassifierCandidate;
+  compared: ComparedClassifier[];
+  scores: AccuracyScores;
+  calibration: Calibration;
+  /** Scores of the random split, if that was requested. */
+  random?: AccuracyScores;
+  /** Tiles with labelled pixels. */
+  tiles: LabelledTileFacts[];
+  sizes: number[];
+  /** Rows of the tiles. */
+  rows: number;
+  /** Files of the model, in base64. */
+  files: Record<string, string>;
+  /** Present if an engine trained it. */
+  training?: TrainingFacts;
+  /** Importance of each band for each class; absent if the convolutions do not run along the bands. */
+  bandWeights?: BandWeights;
+}
+
+const SCORES = objectOf({
+  pixels: COUNT,
+  oa: NUMBER,
+  aa: NUMBER,
+  kappa: NUMBER,
+  confusion: listOf(listOf(COUNT)),
+  classes: listOf(objectOf({ code: COUNT, pixels: COUNT, recall: NUMBER, precision: NUMBER, f1: NUMBER })),
+});
+
+const CANDIDATE = {
+  classifier: { enum: CLASSIFIERS },
+  strength: NUMBER,
+  tuned: NUMBER,
+  entropy: NUMBER,
+  entropyError: NUMBER,
+  temperature: NUMBER,
+};
+
+/** JSON Schema of `ClassifyFit`. */
+export const CLASSIFY_FIT = objectOf(
+  {
+    classes: listOf(
+      objectOf({ code: COUNT, name: TEXT, train: COUNT, validation: COUNT, mean: listOf(NUMBER) }),
+    ),
+    chosen: objectOf(CANDIDATE),
+    compared: listOf(objectOf({ ...CANDIDATE, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
+    scores: SCORES,
+    calibration: objectOf({
+      temperature: NUMBER,
+      error: NUMBER,
+      uncalibrated: NUMBER,
+      bins: listOf(objectOf({ pixels: COUNT, probability: NUMBER, accuracy: NUMBER })),
+    }),
+    tiles: LABELLED_TILES,
+    sizes: listOf(COUNT),
+    rows: COUNT,
+    files: { type: 'object', additionalProperties: TEXT },
+  },
+  { random: SCORES, training: TRAINING, bandWeights: BAND_WEIGHTS },
+);
+
+/** Trains the compared classifiers, and the one that is used for the map. */
+export async function fitMap(
+  fitting: LabelledFitting,
+  { labels, classifier }: ClassifyInputs,
+  rows: number,
+): Promise<FittedAnalysis<ClassifyFit>> {
+  const { codes, sums, data } = fitting;
+  const compared: ComparedClassifier[] = [];
+  for (const one of await tuneCandidates(fitting, classifier)) {
+    const { oa, aa, kappa } = await validated(fitting, one);
+    compared.push({ ...one, oa, aa, kappa });
+  }
+  const chosen = selectCandidate(compared, classifier);
+  const { fitted, validating, scores, calibration } = await trainChosen(fitting, chosen);
+  const { method, files, sizes } = await methodOf(fitting, fitted);
+  const training = trainingFacts(fitting, fitted);
+  const weights = await bandWeights(fitting, validating);
+  const nameOf = (code: number) => labels.names?.[code] ?? `class ${code}`;
+  const { classes } = sums.of([TRAIN, TUNE, VALIDATION]);
+  const pixelsOf = (set: number, code: number) => sums.counts[set].get(code) ?? 0;
+  return {
+    map: {
+      method,
+      bands: codes.map((code) => classBandName(code, nameOf(code))),
+      classes: { best: 'most', codes, names: codes.map(nameOf) },
+    },
+    fit: {
+      classes: classes.map(({ code, mean }) => ({
+        code,
+        name: nameOf(code),
+        mean: Array.from(mean),
+        train: pixelsOf(TRAIN, code) + pixelsOf(TUNE, code),
+        validation: pixelsOf(VALIDATION, code),
+      })),
+      chosen,
+      compared,
+      calibration,
+      tiles: data.tiles,
+      sizes,
+      rows,
+      scores: withCodes(scores, codes),
+      files: Object.fromEntries(
+        Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
+      ),
+      ...(training && { training }),
+      ...(weights && { bandWeights: weights }),
+    },
+  };
+}
+
+/**
+ * Returns the method of the map and the files of the model. The method uses the stored float32 weights, so that `predict` makes the same
+ * map.
+ */
+async function methodOf(
+  { data, nets }: Fitting,
+  fitted: FittedClassifier,
+): Promise<{ method: PixelMethod | NetMethod; files: Record<string, Uint8Array>; sizes: number[] }> {
+  const bands = data.standard.centre.length;
+  if (fitted.kind === 'net') {
+    const { shape } = nets!.session;
+    const files = await nets!.session.files(fitted.weights);
+    return { method: netMethod(shape.name, shape.classes, files), files, sizes: [bands, shape.classes] };
+  }
+  const { layers } = fitted;
+  const sizes = [bands, ...layers.map(({ bias }) => bias.length)];
+  const files = saveClassifier({ ...data.standard, layers });
+  return { method: layersMethod(parseNetwork('classifier', files['weights.bin'], sizes)), files, sizes };
+}
+
+/** Name of the band of probabilities of a class. */
+export const classBandName = (code: number, name: string) => `${code} ${name}`;
+
+/** Replaces the numbers of classes by their codes. */
+export function withCodes(scores: AccuracyScores, codes: readonly number[]): AccuracyScores {
+  return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i] })) };
+}

@@ -1,0 +1,350 @@
+/** Child processes with an engine that compute gradients and scores of a network on the labelled pixels of this run. */
+
+import type { MadeTile, TileMaker } from '../../derive/index.js';
+import {
+  type EngineName,
+  EnginePool,
+  EngineProcess,
+  type Handler,
+  resultOrFailure,
+  type SelectedEngine,
+  selectEngineCached,
+} from '../../engines/index.js';
+import { type TileRecord, withPinnedTiles } from '../../storage/index.js';
+import { mixedEngines } from '../../training/index.js';
+import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../utils/json-schema.js';
+import { type AnalysedCollection, allGatherChecked, forEachTile } from '../analysis.js';
+import type { Neighbour } from '../blocks.js';
+import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-training.js';
+import { fewLabels, netFailed } from '../errors.js';
+import { SETS, type SplitKind, TRAIN } from '../labelled-pixels.js';
+import { classesOfCodes, type Labels, openLabels, withLabels } from '../labels.js';
+import type { Standardisation } from '../methods/dense-network.js';
+import { PANEL_PIXELS } from '../methods/panel.js';
+import type { MapTask } from '../output-tile.js';
+import { BYTES_PER_VALUE, type Precision, sampleFractions } from '../samples.js';
+import { findNeighbourSpectra, neighbourFiles } from '../tile-spectrum.js';
+import { GROUP, type GroupGradient, type NetTile, type ParameterShape, type PixelGroup } from './compute.js';
+import { NET_SETTINGS, type NetMethod, type NetName, type NetShape } from './net.js';
+
+/** Reads the labelled pixels of a job with the pixels around them; each run reads its own tiles. */
+
+/** At most `GROUP` labelled pixels of one tile. Groups depend only on the data, not on the nodes of the tiles. */
+interface PatchGroup {
+  /** Index of `SETS`. */
+  set: number;
+  /** Bits of the sets whose squares the patches overlap. */
+  shown: number;
+  pixels: number;
+  /** Present if the tile belongs to this run. */
+  own?: PixelGroup;
+}
+
+interface NetOptions {
+  name: NetName;
+  precision: Precision;
+  labels: Labels;
+  split: SplitKind;
+  codes: readonly number[];
+  standard: Standardisation;
+  /** Labelled pixels of all runs, by code. */
+  labelled: ReadonlyMap<number, number>;
+}
+
+interface Gathered {
+  /** Tiles of this run. */
+  tiles: NetTile[];
+  /** The groups of all runs, in the same order on every node. */
+  groups: PatchGroup[];
+  /** Bytes of the spectra of all runs. */
+  bytes: number;
+}
+
+/**
+ * Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash.
+ */
+const MAX_PATCH_BYTES = 2 ** 28;
+
+const checkGathered = messageCheck(
+  objectOf({
+    engine: TEXT,
+    ids: listOf(TEXT),
+    pixels: listOf(listOf(COUNT)),
+    bytes: COUNT,
+    training: listOf(COUNT),
+  }),
+);
+
+/** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
+async function gatherPatches(
+  analysed: AnalysedCollection,
+  { name, precision, labels, split, codes, standard, labelled }: NetOptions,
+  engine: SelectedEngine,
+): Promise<Gathered> {
+  const { side } = NET_SETTINGS[name];
+  const bytes = side ** 2 * BYTES_PER_VALUE[precision] * analysed.bands.length;
+  const shares = sampleFractions(labelled, MAX_PATCH_BYTES / bytes);
+  const classOf = classesOfCodes(codes);
+  const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
+  const open = await openLabels(labels);
+  await forEachTile(analysed, async (tile, file) => {
+    const { id, grid, geocode } = tile;
+    const options = { file, cell: { grid, geocode }, split, standard, shares, side, precision };
+    const patches = await withNeighbours(analysed, tile, (side - 1) / 2, (around) =>
+      withLabels(analysed.context, open, tile, (labels) =>
+        analysed.compute({ kind: 'patches', ...options, labels, around }),
+      ),
+    );
+    if (!patches || patches.codes.length === 0) return;
+    const { codes, sets, shown, ...own } = patches;
+    const classes = Uint8Array.from(codes, (code) => classOf[code]);
+    found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i])), tile: { ...own, classes } });
+  });
+  found.sort((a, b) => (a.id < b.id ? -1 : 1));
+  const message = {
+    engine: `${engine.name} ${engine.version}`,
+    ids: found.map(({ id }) => id),
+    pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
+    training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
+    bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
+  };
+  const messages = await allGatherChecked(analysed.job, message, checkGathered);
+  const absent = codes.filter((_, c) => messages.every(({ training }) => !training[c]));
+  if (absent.length > 0)
+    throw fewLabels(
+      `no training pixel of class ${absent.join(', ')} has a patch outside of the squares for tuning and validation`,
+    );
+  const engines = new Set(messages.map((one) => one.engine));
+  if (engines.size > 1) throw mixedEngines([...engines].join(', '));
+  const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
+  const all = messages
+    .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i] })))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return {
+    tiles: found.map(({ tile }) => tile),
+    groups: all.flatMap(({ id, pixels }) =>
+      pixels.flatMap((count, kind) => groupsOf(count, kind, own.get(id))),
+    ),
+    bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
+  };
+}
+
+/** Passes the tiles around a tile to `work`; they are pinned in the meantime. */
+async function withNeighbours<T>(
+  { context: { storage, finder }, spectrumOf }: AnalysedCollection,
+  tile: TileRecord,
+  reach: number,
+  work: (around: Neighbour[]) => Promise<T>,
+): Promise<T> {
+  const around = await findNeighbourSpectra(finder, tile, reach, spectrumOf);
+  const read = around.map(({ tile }) => ({ tile, groups: tile.groups }));
+  return withPinnedTiles(storage, read, () => work(neighbourFiles(storage, around)));
+}
+
+/** Pixels of a kind have the same set, and patches that overlap squares of the same sets. */
+const SET_COMBINATIONS = 2 ** SETS.length;
+const kindOf = (set: number, shown: number) => set * SET_COMBINATIONS + shown;
+const KINDS = Array.from({ length: SETS.length * SET_COMBINATIONS }, (_, kind) => kind);
+
+/** Number of pixels of a class in the training for tuning. The other trainings include these pixels. */
+function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
+  const trains = kindOf(TRAIN, 1 << TRAIN);
+  return kinds.filter((kind, i) => kind === trains && tile.classes[i] === classNumber).length;
+}
+
+/** True if patches that overlap the sets `shown` may train a network on `sets`. Other patches contain tuning or validation pixels. */
+export function mayTrain(shown: number, sets: readonly number[]): boolean {
+  return sets.reduce((others, set) => others & ~(1 << set), shown) === 0;
+}
+
+/** Adjacent pixels belong to different groups, so that a group is representative of the tile. */
+function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): PatchGroup[] {
+  const groups = Math.ceil(count / GROUP);
+  const numbers = own && [...own.kinds.keys()].filter((pixel) => own.kinds[pixel] === kind);
+  return Array.from({ length: groups }, (_, g) => ({
+    set: Math.floor(kind / SET_COMBINATIONS),
+    shown: kind % SET_COMBINATIONS,
+    pixels: Math.ceil((count - g) / groups),
+    ...(numbers && {
+      own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },
+    }),
+  }));
+}
+
+/** Child processes in which networks are trained and applied. */
+
+/** Requests to the processes. Results are in the order of the groups. */
+export type NetHandlers = {
+  /** Builds a network and keeps its tiles in memory. Returns the shapes of its weights, in their order. */
+  begin: Handler<{ shape: NetShape; tiles: NetTile[] }, ParameterShape[]>;
+  gradients: Handler<{ weights: Float32Array; groups: PixelGroup[] }, GroupGradient[]>;
+  values: Handler<{ weights: Float32Array; groups: PixelGroup[] }, Float32Array[]>;
+  cams: Handler<{ weights: Float32Array; groups: PixelGroup[] }, { pixels: number[]; sums: Float64Array }[]>;
+  files: Handler<{ weights: Float32Array; standard: Standardisation }, Record<string, Uint8Array>>;
+  map: Handler<MapTask<NetMethod>, MadeTile | null>;
+};
+
+const SCRIPT = new URL('./worker.js', import.meta.url);
+
+class NetProcess extends EngineProcess<NetHandlers> {
+  constructor(engine: EngineName) {
+    super(SCRIPT, engine);
+  }
+}
+
+/** Throws TW_ANALYSIS_NET if the process ends before it answers. */
+const resultOrNetFailure = <T>(answer: Promise<T>): Promise<T> => resultOrFailure(answer, netFailed);
+
+/** Calls `work` with processes that apply networks, then ends them. If a process dies, only its tile fails. Throws TW_TRAIN_NO_ENGINE. */
+export async function withMappers<T>(
+  { workers: { threads } }: { workers: { threads: number } },
+  engine: string | undefined,
+  work: (mappers: TileMaker<MapTask<NetMethod>>) => Promise<T>,
+): Promise<T> {
+  const { name } = await selectEngineCached(engine);
+  const pool = new EnginePool<NetHandlers>(SCRIPT, name, threads);
+  try {
+    return await work({
+      threads,
+      make: (task, signal) =>
+        pool.run(signal, (child) => resultOrNetFailure(child.request('map', task, { signal }))),
+    });
+  } finally {
+    pool.close();
+  }
+}
+
+/** Importance of the bands for each class, summed over pixels in integer multiples of `SCORE_UNIT`. */
+export interface CamSums {
+  /** Number of correctly classified pixels of each class. */
+  pixels: number[];
+  /** One row per class. */
+  sums: Float64Array;
+}
+
+/** Invariant: tile t of this run is tile floor(t / n) of process t % n, for n processes. Close it when done. */
+export class NetSession {
+  private constructor(
+    readonly shape: NetShape,
+    readonly precision: Precision,
+    readonly engine: SelectedEngine,
+    private readonly gathered: Gathered,
+    readonly parameters: readonly ParameterShape[],
+    private readonly standard: Standardisation,
+    private readonly processes: NetProcess[],
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Throws TW_TRAIN_ENGINES, TW_TRAIN_NO_ENGINE and TW_ANALYSIS_NET. */
+  static async open(analysed: AnalysedCollection, options: NetOptions): Promise<NetSession> {
+    const { context, job } = analysed;
+    job.message('choosing an engine');
+    const engine = await selectEngineCached();
+    job.message('reading the spectra around labelled pixels');
+    const gathered = await gatherPatches(analysed, options, engine);
+    const { name, codes, precision, standard } = options;
+    const shape = { name, bands: analysed.bands.length, classes: codes.length };
+    const count = Math.max(1, Math.min(context.workers.threads, gathered.tiles.length));
+    const processes = Array.from({ length: count }, () => new NetProcess(engine.name));
+    try {
+      const [parameters] = await Promise.all(
+        processes.map((process, p) => {
+          const tiles = gathered.tiles.filter((_, tile) => tile % count === p);
+          return resultOrNetFailure(process.request('begin', { shape, tiles }, { signal: job.signal }));
+        }),
+      );
+      return new NetSession(shape, precision, engine, gathered, parameters, standard, processes, job.signal);
+    } catch (error) {
+      for (const process of processes) process.close();
+      throw error;
+    }
+  }
+
+  /** The groups of all runs, in the same order on every node. */
+  get groups(): readonly PatchGroup[] {
+    return this.gathered.groups;
+  }
+
+  /** Bytes of the spectra of all runs. */
+  get bytes(): number {
+    return this.gathered.bytes;
+  }
+
+  /** Returns gradients in the order of the groups, which belong to this run. */
+  gradients(weights: Float32Array, groups: readonly PixelGroup[]): Promise<GroupGradient[]> {
+    return this.spread(groups, (process, groups) =>
+      process.request('gradients', { weights, groups }, { signal: this.signal }),
+    );
+  }
+
+  /** Scores weights on the pixels of a set in tiles of this run. */
+  async scores(weights: Float32Array, set: number, temperatures: readonly number[]): Promise<ScoreSums> {
+    const { classes } = this.shape;
+    const groups = this.localIndexes(set);
+    const values = await this.spread(groups, (process, groups) =>
+      process.request('values', { weights, groups }, { signal: this.signal }),
+    );
+    const sums = noScores(classes, temperatures.length);
+    const panel = new Float32Array(classes * PANEL_PIXELS);
+    for (const [g, { tile, pixels }] of groups.entries()) {
+      for (const [at, value] of values[g].entries())
+        panel[(at % classes) * PANEL_PIXELS + Math.floor(at / classes)] = value;
+      const truths = Array.from(pixels, (pixel) => this.gathered.tiles[tile].classes[pixel]);
+      addPanelScores(sums, panel, truths, temperatures);
+    }
+    return sums;
+  }
+
+  /** Sums the importance of bands over the pixels of a set in tiles of this run. */
+  async cams(weights: Float32Array, set: number): Promise<CamSums> {
+    const { classes, bands } = this.shape;
+    const total: CamSums = {
+      pixels: new Array<number>(classes).fill(0),
+      sums: new Float64Array(classes * bands),
+    };
+    const found = await this.spread(this.localIndexes(set), (process, groups) =>
+      process.request('cams', { weights, groups }, { signal: this.signal }),
+    );
+    for (const { pixels, sums } of found) {
+      for (const [c, count] of pixels.entries()) total.pixels[c] += count;
+      for (const [at, sum] of sums.entries()) total.sums[at] += Math.round(sum / SCORE_UNIT);
+    }
+    return total;
+  }
+
+  /** The network as a TensorFlow.js model for physical values. */
+  files(weights: Float32Array): Promise<Record<string, Uint8Array>> {
+    const input = { weights, standard: this.standard };
+    return resultOrNetFailure(this.processes[0].request('files', input, { signal: this.signal }));
+  }
+
+  close(): void {
+    for (const process of this.processes) process.close();
+  }
+
+  private localIndexes(set: number): PixelGroup[] {
+    return this.groups.flatMap((group) => (group.set === set && group.own ? [group.own] : []));
+  }
+
+  /** Sends groups to the processes that have their tiles. Results are in the order of the groups. */
+  private async spread<T>(
+    groups: readonly PixelGroup[],
+    request: (process: NetProcess, groups: PixelGroup[]) => Promise<T[]>,
+  ): Promise<T[]> {
+    const { processes } = this;
+    const results = new Array<T>(groups.length);
+    await Promise.all(
+      processes.map(async (process, p) => {
+        const indexes = [...groups.keys()].filter((i) => groups[i].tile % processes.length === p);
+        if (indexes.length === 0) return;
+        const own = indexes.map((i) => {
+          const { tile, pixels } = groups[i];
+          return { tile: Math.floor(tile / processes.length), pixels };
+        });
+        for (const [i, result] of (await resultOrNetFailure(request(process, own))).entries())
+          results[indexes[i]] = result;
+      }),
+    );
+    return results;
+  }
+}

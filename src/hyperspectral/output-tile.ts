@@ -1,0 +1,339 @@
+/** Makes a tile of the values that a method computes for each pixel. Runs in worker threads. */
+
+import { rmSync } from 'node:fs';
+import { type MadeTile, type NewTile, validityStatistics } from '../derive/index.js';
+import { codeColours, colourOfCode } from '../imagery/index.js';
+import {
+  type CellFile,
+  type CellGroup,
+  cubeImage,
+  encodeMaskFile,
+  encodeTile,
+  groupRecord,
+} from '../ingest/index.js';
+import { CUBE_BLOCK_SIDE, CubeFile, isHyperspectral, Mask } from '../raster/index.js';
+import type { ClassRecord } from '../storage/index.js';
+import { type Neighbour, pixelNumber, readMaskCodes, type SpectrumFile, spectrumAt } from './blocks.js';
+import { otherScale } from './errors.js';
+import { type LocalRx, localRxDistances } from './methods/local-rx.js';
+import { eachPanel, type PixelMethod, pixelFunction } from './methods/methods.js';
+import { PANEL_PIXELS } from './methods/panel.js';
+import type { MapBandTags } from './wavelengths.js';
+
+/** Reflectance is at most about 1, and a little more in glint and on slopes. */
+const MAX_REFLECTANCE = 2;
+/** Means of water and snow differ from that of land by smaller factors. */
+const MAX_MEAN_RATIO = 50;
+
+/**
+ * Detects that a classifier was trained on reflectance and is applied to larger numbers, such as reflectance times 10,000, or vice versa.
+ * Its map would be wrong without a visible sign. `centre`: the mean of each band over the training pixels.
+ */
+export class ScaleCheck {
+  private readonly sums: Float64Array;
+  private count = 0;
+
+  constructor(private readonly centre: ArrayLike<number>) {
+    this.sums = new Float64Array(centre.length);
+  }
+
+  /** Adds the physical values of a pixel. */
+  add(spectrum: ArrayLike<number>): void {
+    for (let band = 0; band < this.sums.length; band++) this.sums[band] += spectrum[band];
+    this.count++;
+  }
+
+  /** Throws TW_ANALYSIS_OTHER_SCALE. Does nothing if no band has a positive mean. */
+  finish(): void {
+    const found = Math.max(...this.sums) / this.count;
+    const trained = Math.max(...Array.from(this.centre));
+    const least = Math.min(found, trained);
+    const most = Math.max(found, trained);
+    if (least > 0 && least <= MAX_REFLECTANCE && most > MAX_REFLECTANCE && most > MAX_MEAN_RATIO * least)
+      throw otherScale(found, trained);
+  }
+}
+
+/**
+ * Writes a tile that has a spectrum for each pixel. With hundreds of bands it has hundreds of megabytes, so it is written row of blocks by
+ * row of blocks, and memory holds one row of blocks of all bands. Runs in worker threads.
+ */
+
+/**
+ * Returns null and writes no file if no pixel has a value. `coverage`: percent of the pixels that have a value in every band that is not
+ * empty; `valid`: 1 for pixels that have a value in some band. Throws TW_IMAGERY_TILE_FILE and system errors.
+ */
+function writeSpectralTile(
+  { file, path }: Pick<MapTask, 'file' | 'path'>,
+  method: PixelMethod,
+  cell: CellGroup,
+) {
+  if (path === undefined) throw new Error('a map of spectra needs a path');
+  const { width, height } = file;
+  const values = pixelFunction(method, file);
+  const { rows } = values;
+  const counts = new Uint32Array(rows);
+  /** Number of bands of each pixel that have a value. */
+  const bandCounts = new Uint16Array(width * height);
+  const pixels = new Int32Array(PANEL_PIXELS);
+  const rowsOfPixels = new Array<BlockRow>(PANEL_PIXELS);
+  const cube = new CubeFile(path, cubeImage(cell));
+  try {
+    const strips = new BlockRowWriter(cube, rows, width, height);
+    eachPanel(file, values, (panel, block, indexes) => {
+      strips.finishAbove(block.row);
+      for (let i = 0; i < indexes.length; i++) {
+        pixels[i] = pixelNumber(block, indexes[i], width);
+        rowsOfPixels[i] = strips.at(Math.floor(pixels[i] / width));
+      }
+      for (let r = 0; r < rows; r++)
+        for (let i = 0; i < indexes.length; i++) {
+          const value = panel[r * PANEL_PIXELS + i];
+          if (Number.isNaN(value)) continue;
+          const { planes, start } = rowsOfPixels[i];
+          planes[r][pixels[i] - start] = value;
+          counts[r]++;
+          bandCounts[pixels[i]]++;
+        }
+    });
+    strips.finishAbove(Math.ceil(height / CUBE_BLOCK_SIDE) * CUBE_BLOCK_SIDE);
+    const filled = counts.reduce((sum, count) => sum + Number(count > 0), 0);
+    if (filled === 0) {
+      rmSync(path);
+      return null;
+    }
+    const size = width * height;
+    const percents = Array.from(counts, (count) => (100 * count) / size);
+    let complete = 0;
+    for (const bands of bandCounts) if (bands === filled) complete++;
+    return {
+      record: groupRecord(cell, percents, cube.finish()),
+      coverage: (100 * complete) / size,
+      valid: Uint8Array.from(bandCounts, (bands) => Number(bands > 0)),
+    };
+  } finally {
+    cube.close();
+  }
+}
+
+interface BlockRow {
+  /** One plane per band, NaN where no value was set. */
+  planes: Float32Array[];
+  /** Number of its first pixel in the tile. */
+  start: number;
+}
+
+/**
+ * Writes the new file by rows of blocks (strips). The blocks of the input may have another height.
+ *
+ * Invariant: the strips before number `next` are written, and `open` contains the later strips that have values.
+ */
+class BlockRowWriter {
+  private readonly open = new Map<number, BlockRow>();
+  private readonly blank: Float32Array[];
+  private next = 0;
+  /** Planes of the last written strip, for reuse. */
+  private spare: Float32Array[] | undefined;
+
+  constructor(
+    private readonly cube: CubeFile,
+    private readonly rows: number,
+    private readonly width: number,
+    private readonly height: number,
+  ) {
+    const empty = this.plane();
+    this.blank = Array.from({ length: rows }, () => empty);
+  }
+
+  /** The strip of a row of pixels. */
+  at(row: number): BlockRow {
+    const number = Math.floor(row / CUBE_BLOCK_SIDE);
+    let strip = this.open.get(number);
+    if (!strip) {
+      const planes = this.spare ?? Array.from({ length: this.rows }, () => this.plane());
+      this.spare = undefined;
+      strip = { planes, start: number * CUBE_BLOCK_SIDE * this.width };
+      this.open.set(number, strip);
+    }
+    return strip;
+  }
+
+  /** Writes the strips that end at a row of pixels or above it. */
+  finishAbove(row: number): void {
+    while ((this.next + 1) * CUBE_BLOCK_SIDE <= row && this.next * CUBE_BLOCK_SIDE < this.height) {
+      const strip = this.open.get(this.next);
+      this.cube.addRows(strip?.planes ?? this.blank);
+      this.open.delete(this.next);
+      this.next++;
+      if (!strip) continue;
+      for (const plane of strip.planes) plane.fill(NaN);
+      this.spare = strip.planes;
+    }
+  }
+
+  private plane(): Float32Array {
+    return new Float32Array(this.width * CUBE_BLOCK_SIDE).fill(NaN);
+  }
+}
+
+/**
+ * Returns null if no pixel is clear, has data in every band, and has a value. A pixel of the new tile is valid if it has a value in some
+ * band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
+ */
+export function makeOutputTile(task: MapTask): MadeTile | null {
+  const { method } = task;
+  const cell = cellOf(task);
+  if (!isHyperspectral(cell.bands) || method.kind === 'local-distance')
+    return outputTileOfPlanes(task, planesOf(task));
+  const made = writeSpectralTile(task, method, cell);
+  return (
+    made && outputTile([{ record: made.record, bytes: null }], made.coverage, cell, task.file, made.valid)
+  );
+}
+
+/** Makes a tile of planes of values; returns null if no plane has a value. */
+export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): MadeTile | null {
+  const { file, classes } = task;
+  const cell = cellOf(task);
+  const valid = validPixels(planes);
+  if (!valid.includes(1)) return null;
+  const figures = validityStatistics(planes, NaN, valid);
+  const files: CellFile[] = [encodeTile(cell, { bands: planes, ...figures, valid, mask: null }).file];
+  if (classes) {
+    const codes = classesOf(planes, classes);
+    const group: CellGroup = {
+      ...cell,
+      name: 'class',
+      dataType: 'uint8',
+      nodata: NO_CLASS,
+      resampling: 'nearest',
+      colours: codeColours(),
+      bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
+    };
+    const ofClasses = validityStatistics([codes], NO_CLASS, valid);
+    files.push(encodeTile(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
+  }
+  return outputTile(files, figures.coverage, cell, file, valid);
+}
+
+function outputTile(
+  files: MadeTile['files'],
+  coverage: number,
+  cell: CellGroup,
+  file: SpectrumFile,
+  valid: Uint8Array,
+): MadeTile {
+  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, maskOf(file, valid));
+  return { files: [...files, mask], coverage, cloudCover, footprint, used: [0] };
+}
+
+/** 1 for pixels that have a value in some plane. */
+function validPixels(planes: Float32Array[]): Uint8Array {
+  const valid = new Uint8Array(planes[0].length);
+  for (const plane of planes)
+    for (let i = 0; i < valid.length; i++) if (!Number.isNaN(plane[i])) valid[i] = 1;
+  return valid;
+}
+
+/** One plane for each row of the method; NaN for pixels that are not clear or have no value. */
+function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32Array[] {
+  if (method.kind === 'local-distance') return [localRxDistances(file, around, method)];
+  const { width, height } = file;
+  const { rows, evaluate } = pixelFunction(method, file);
+  const check = checksScale && method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
+  const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
+  eachPanel(file, { rows, evaluate }, (values, block, indexes) => {
+    check?.add(spectrumAt(block.bands, indexes[0], file));
+    for (let i = 0; i < indexes.length; i++) {
+      const at = pixelNumber(block, indexes[i], width);
+      for (let r = 0; r < rows; r++) planes[r][at] = values[r * PANEL_PIXELS + i];
+    }
+  });
+  check?.finish();
+  return planes;
+}
+
+function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask<unknown>): CellGroup {
+  return {
+    ...tile,
+    width,
+    height,
+    name: group,
+    role: 'data',
+    resampling: 'bilinear',
+    dataType: 'float32',
+    nodata: null,
+    colours: undefined,
+    bands: bands.map((name, i) => ({ name, ...tags?.[i], scale: 1, offset: 0 })),
+  };
+}
+
+/** Code of pixels without a class. */
+const NO_CLASS = 255;
+/** Code of pixels that no target matches. */
+const UNMATCHED = 0;
+
+const hexOf = (colour: number) => colour.toString(16).toUpperCase().padStart(6, '0');
+
+function classRecords({ codes, names, threshold }: MapClasses): ClassRecord[] {
+  const classes = codes.map((value, i) => ({ value, name: names[i] }));
+  if (threshold !== undefined) classes.unshift({ value: UNMATCHED, name: 'none' });
+  return classes.map((one) => ({ ...one, colour: hexOf(colourOfCode(one.value)) }));
+}
+
+/** The code of the best plane of each pixel. */
+function classesOf(planes: Float32Array[], { best, threshold, codes: named }: MapClasses): Uint8Array {
+  const sign = best === 'least' ? -1 : 1;
+  const codes = new Uint8Array(planes[0].length).fill(NO_CLASS);
+  for (let i = 0; i < codes.length; i++) {
+    let most = -Infinity;
+    for (const [p, plane] of planes.entries()) {
+      const value = sign * plane[i];
+      if (value <= most || Number.isNaN(value)) continue;
+      most = value;
+      codes[i] = named[p];
+    }
+    if (threshold !== undefined && codes[i] !== NO_CLASS && most < sign * threshold) codes[i] = UNMATCHED;
+  }
+  return codes;
+}
+
+/** Mask of the new tile. Pixels without a value keep their code for cloud, shadow, snow or no data. */
+function maskOf(file: SpectrumFile, valid: Uint8Array): Uint8Array {
+  const known = readMaskCodes(file);
+  return valid.map((is, at) => {
+    if (is === 1) return known?.[at] ?? Mask.notAssessed;
+    const code = known?.[at] ?? Mask.nodata;
+    return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
+  });
+}
+
+interface MapClasses {
+  best: 'least' | 'most';
+  /** Pixels whose best value is beyond it have code 0. */
+  threshold?: number;
+  /** Codes and names of the bands. */
+  codes: number[];
+  names: string[];
+}
+
+/** Makes a tile of the values that a method computes from the spectrum of each pixel, or of the pixels around it. Plain data. */
+export interface MapTask<Method = PixelMethod | LocalRx> {
+  kind: 'map';
+  tile: NewTile;
+  file: SpectrumFile;
+  method: Method;
+  /** If set, spectra of another scale than those that trained the classifier are refused. */
+  checksScale?: boolean;
+  /** Tiles that windows reach into. */
+  around?: Neighbour[];
+  /** Name of the group of the new tile, and of its bands. */
+  group: string;
+  bands: string[];
+  /** Tags of the bands, if they are wavelengths. */
+  tags?: MapBandTags[];
+  /** Path of the file if the bands are a spectrum; the file must not exist. */
+  path?: string;
+  /** If set, the tile also gets a group with the code of the best band of each pixel. */
+  classes?: MapClasses;
+}

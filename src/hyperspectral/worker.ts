@@ -1,0 +1,31 @@
+/** A worker thread of `HyperspectralPool`. */
+import { handleTasksByKind } from '../async/index.js';
+import { gradientSums, scoreSums } from './dense-training.js';
+import { labelSums } from './labelled-pixels.js';
+import { pcaOrMnf, whitening } from './linear-algebra.js';
+import { makeOutputTile } from './output-tile.js';
+import { labelledPatches, labelledSpectra } from './samples.js';
+import { tileSums } from './sums.js';
+import { drawWeightedPixel, nearestSums, tileExtremes } from './tile-passes.js';
+
+const HANDLERS = {
+  sums: tileSums,
+  components: pcaOrMnf,
+  whitening,
+  extremes: tileExtremes,
+  draw: drawWeightedPixel,
+  nearest: nearestSums,
+  'label-sums': labelSums,
+  spectra: labelledSpectra,
+  patches: labelledPatches,
+  gradient: gradientSums,
+  score: scoreSums,
+  map: makeOutputTile,
+};
+
+export type HyperspectralHandlers = typeof HANDLERS;
+
+handleTasksByKind(HANDLERS, (result) => {
+  if (!result || !('files' in result)) return [];
+  return result.files.flatMap(({ bytes }) => bytes?.buffer ?? []);
+});
