@@ -1,4 +1,4 @@
-/** Steps that all analyses share: the nodes agree on the bands, and each run reads its tiles. */
+/** The steps of every analysis: inputs, the agreement of the nodes on the bands, worker threads, and the loop over the tiles of a run. */
 
 import { createHash } from 'node:crypto';
 import { mapConcurrent, TaskPool } from '../async/index.js';
@@ -54,8 +54,6 @@ import {
   tileSpectrum,
 } from './tile-spectrum.js';
 import type { HyperspectralHandlers } from './worker.js';
-
-/** Inputs that all analyses share. */
 
 export const DEFAULT_SEED = 1;
 
@@ -117,8 +115,6 @@ export function collectionOf({ filter }: AnalysisInputs): string {
   if (named.length !== 1) throw oneCollection(named.length);
   return named[0];
 }
-
-/** Counts of the tiles that an analysis reads, and reasons why tiles are left out. */
 
 export const NO_SPECTRUM =
   'they have no group of at least 16 bands with wavelengths (if the files have none, ingest them with --wavelengths)';

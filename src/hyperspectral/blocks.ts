@@ -1,4 +1,7 @@
-/** Reads the spectra of a stored tile block by block, so that memory holds one block of all bands. Runs in worker threads. */
+/**
+ * Reads the spectra of a stored tile, and of the tiles around it, block by block, so that memory holds one block of all bands. Runs in
+ * worker threads and child processes.
+ */
 import {
   type BandFile,
   isClear,
@@ -155,8 +158,6 @@ function includes(band: PixelArray, wanted: number): boolean {
   const bytes = Buffer.from(band.buffer as ArrayBuffer, band.byteOffset, band.byteLength);
   return bytes.includes(String.fromCharCode(wanted & 0xffff), 0, 'ucs2');
 }
-
-/** The pixels of a tile and of its neighbours. Runs in worker threads and child processes. */
 
 /** A tile of the same scene that windows reach into. */
 export interface Neighbour {

@@ -1,4 +1,4 @@
-/** Statistics over the tiles of all runs of a job. */
+/** Passes over the tiles of all runs of a job: statistics, extreme pixels, and sums over the labelled pixels. */
 
 import { gridByName } from '../grid/index.js';
 import { createTransform, crsFromEpsg } from '../raster/index.js';
@@ -55,8 +55,6 @@ export async function collectionStatistics(
   });
 }
 
-/** The pixels of all runs of a job at which functions of the spectrum are largest. */
-
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */
   tile: string;
@@ -110,8 +108,6 @@ function centreOf(
   const [longitude, latitude] = createTransform(crsFromEpsg(epsg), 'EPSG:4326')(x, y);
   return [Number(longitude.toFixed(6)), Number(latitude.toFixed(6))];
 }
-
-/** Sums over the labelled pixels of all runs of a job. */
 
 /** Sums of some sets of labelled pixels. */
 interface ClassStatistics extends BandStatistics {

@@ -1,4 +1,4 @@
-/** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
+/** Gradients and scores of dense networks on labelled spectra. Runs in worker threads. */
 import {
   countOf,
   type DenseLayer,
@@ -112,8 +112,6 @@ export function gradientSums({ spectra, classOf, sizes, parameters, units }: Gra
     }
   return { loss, gradient: sums };
 }
-
-/** Scores networks on labelled spectra. Runs in worker threads. */
 
 interface ScoreTask {
   spectra: LabelledSpectra[];

@@ -1,8 +1,8 @@
 /**
  * Analyses of spectra as batch jobs on the nodes that own the tiles: statistics, components, detection, unmixing, classification.
- * `processes` has one file for each analysis; the other folders are its layers, from `spectrum-reading` to `classifier-registry`.
- * Invariant: results have the same bits on any distribution of the tiles over nodes. Imports the parts `async`, `derive`, `engines`,
- * `expressions`, `grid`, `html`, `imagery`, `ingest`, `jobs` (types), `query`, `raster`, `storage` and `training`.
+ * `analyses` has one file for each analysis, `analysis.ts` the steps that they share. Invariant: results have the same bits on any
+ * distribution of the tiles over nodes. Imports the parts `async`, `derive`, `engines`, `expressions`, `grid`, `html`, `imagery`, `ingest`,
+ * `jobs` (types), `query`, `raster`, `storage` and `training`.
  */
 
 export { type AnomalyResults, spectralAnomalyProcess } from './analyses/anomalies.js';

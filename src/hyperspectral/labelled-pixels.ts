@@ -1,12 +1,10 @@
-/** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
+/** The labelled pixels of a tile, their split into training, tuning and validation, and sums over them. Runs in worker threads. */
 import { createHash } from 'node:crypto';
 import type { GridName } from '../grid/index.js';
 import { BandProducts } from './band-products.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from './blocks.js';
 import { labelCodes, type TileLabels } from './labels.js';
 import { ExactSums, type FixedPointClassSums, type FixedPointSums, TileClassSums } from './sums.js';
-
-/** Splits labelled pixels into training, tuning and validation. */
 
 export const SETS = ['train', 'tune', 'validation'] as const;
 /** Indexes of `SETS`. */

@@ -1,4 +1,4 @@
-/** Labels of pixels: an image of codes, or polygons and points with codes. */
+/** Labels of pixels: an image of codes, polygons and points with codes, or the tiles of another collection. */
 
 import { extname } from 'node:path';
 import { createInflate, deflateSync } from 'node:zlib';
@@ -225,8 +225,6 @@ function rasterCodes(
   return out;
 }
 
-/** Reads label files: a raster of codes, or GeoJSON with a class for each feature. */
-
 /** Larger files contain more labels than fit into a request. */
 const MAX_FILE_BYTES = 200e6;
 /** Names of properties with the class of a feature; the first one that is present counts. */
@@ -316,8 +314,6 @@ async function parsed(path: string): Promise<{ type?: unknown; features?: Featur
     throw badLabels.because(error, `${path} cannot be read as GeoJSON: ${messageOf(error)}`);
   }
 }
-
-/** Labels from the tiles of another collection: codes of the same cell. */
 
 /**
  * Passes the labels of a tile to `work`; labels of another collection are those of the nearest date. Returns undefined if that collection

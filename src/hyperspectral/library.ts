@@ -1,4 +1,4 @@
-/** Spectral libraries of requests. */
+/** Spectral libraries: the input of a request, ENVI and CSV files, and resampling to the bands of an instrument. */
 
 import { extname } from 'node:path';
 import { readEnviLibrary, type SpectralLibrary, toNanometres } from '../raster/index.js';
@@ -6,8 +6,6 @@ import { NUMBER, objectOf } from '../utils/json-schema.js';
 import { badLibrary, libraryRange, libraryShape } from './errors.js';
 import type { AnalysedBand } from './tile-spectrum.js';
 import { readSmallText, unitInHeading, wavelengthSteps, widestStep } from './wavelengths.js';
-
-/** Resamples the spectra of a library to the bands of an instrument. */
 
 /** A library of a request. Wavelengths are in nm, values in the unit of the collection. */
 export interface Library {
@@ -156,8 +154,6 @@ export function coveredBands(library: Library, bands: AnalysedBand[]): number[] 
   return covered;
 }
 
-/** Cells of a CSV file (RFC 4180) with a library. A cell cannot contain line breaks. */
-
 /** Text that spreadsheets interpret as a formula. They do not interpret text after an apostrophe. */
 const FORMULA = /^[\s']*[=+\-@]/;
 const MARKED = /^'(?=[\s']*[=+\-@])/;
@@ -169,7 +165,10 @@ function quoteCsvName(name: string): string {
   return /[",]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The cells of a line, without quotes and without the apostrophe before text that looks like a formula. */
+/**
+ * The cells of a line (RFC 4180; a cell cannot contain line breaks), without quotes and without the apostrophe before text that looks like
+ * a formula.
+ */
 function parseCsvLine(line: string): string[] {
   const cells = line.match(/(?<=^|,)("(?:[^"]|"")*"|[^,]*)(?=,|$)/g) ?? [];
   return cells.map((cell) =>
@@ -180,8 +179,6 @@ function parseCsvLine(line: string): string[] {
       .replace(MARKED, ''),
   );
 }
-
-/** Reads spectral libraries: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
 
 /** A larger file does not fit into a request. */
 const MAX_FILE_BYTES = 50e6;
@@ -249,8 +246,6 @@ function scaled(library: SpectralLibrary, path: string): SpectralLibrary {
     warning: [library.warning, guess].filter(Boolean).join('; '),
   };
 }
-
-/** Spectral libraries as files. */
 
 /** Returns a CSV file for `readLibrary`: a column of wavelengths in nm, and one column per spectrum with one value per band. */
 export function libraryCsv(

@@ -1,4 +1,7 @@
-/** Traces and triangular factors of covariances, in f64. Matrices are square, row by row. */
+/**
+ * Cholesky factors, and the transforms that are computed from covariances: components, whitening and linear discriminants. All in f64.
+ * Matrices are square, row by row.
+ */
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { singularCovariance, singularNoise } from './errors.js';
 import type { BandStatistics, ClassMean } from './sums.js';

@@ -1,4 +1,4 @@
-/** Analyses that make a map of each tile, as jobs. */
+/** Analyses that make a map of each tile, as jobs. Worker threads compute the values, or child processes if they need an engine. */
 import { join } from 'node:path';
 import {
   DERIVE_RESULTS,
@@ -64,8 +64,6 @@ import {
   spectrumFile,
   type TileSpectrum,
 } from './tile-spectrum.js';
-
-/** Makes a map of each tile: with worker threads, or with child processes if an engine computes the values. */
 
 export type MapMethod = PixelMethod | LocalRx | NetMethod;
 export type FittedMap<Method = MapMethod> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;

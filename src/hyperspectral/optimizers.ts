@@ -1,3 +1,4 @@
+/** Optimizers of the weights of networks: L-BFGS with a preconditioner for dense networks, and Adam for convolutional ones. */
 import { choleskyFactor, inverseOfLower } from './linear-algebra.js';
 import { layerViews, type Sizes } from './methods/dense-network.js';
 
@@ -118,8 +119,6 @@ function dot(a: Float64Array, b: Float64Array): number {
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
 }
-
-/** Preconditioner for the weights of the first layer of a network, from the covariance of its inputs. */
 
 /**
  * Returns a multiplication by an approximate inverse Hessian. The Hessian of a softmax layer is at most half the covariance of its inputs

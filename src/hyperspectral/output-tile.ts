@@ -1,4 +1,7 @@
-/** Makes a tile of the values that a method computes for each pixel. Runs in worker threads. */
+/**
+ * Makes a tile of the values that a method computes for each pixel. A tile of spectra has hundreds of megabytes, so it is written row of
+ * blocks by row of blocks, and memory holds one row of blocks of all bands. Runs in worker threads and child processes.
+ */
 
 import { rmSync } from 'node:fs';
 import { type MadeTile, type NewTile, validityStatistics } from '../derive/index.js';
@@ -53,11 +56,6 @@ export class ScaleCheck {
       throw otherScale(found, trained);
   }
 }
-
-/**
- * Writes a tile that has a spectrum for each pixel. With hundreds of bands it has hundreds of megabytes, so it is written row of blocks by
- * row of blocks, and memory holds one row of blocks of all bands. Runs in worker threads.
- */
 
 /**
  * Returns null and writes no file if no pixel has a value. `coverage`: percent of the pixels that have a value in every band that is not

@@ -1,4 +1,4 @@
-/** The report of an analysis as one HTML page that fetches nothing. */
+/** The report of an analysis as one HTML page that fetches nothing, and the files of its results. */
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,8 +21,6 @@ import { asStorageError, type Storage, type TileRecord } from '../storage/index.
 import type { Curve } from './charts.js';
 import type { AnalysedBand } from './tile-spectrum.js';
 
-/** The style sheet of reports, for light and dark mode. */
-
 const CURVE_COLOURS = [
   '#0a63a8',
   '#c0640a',
@@ -34,6 +32,7 @@ const CURVE_COLOURS = [
   '#a8790a',
 ];
 
+/** For light and dark mode. */
 const REPORT_STYLE = trusted(`
 :root { color-scheme: light dark; --paper: #fbfaf7; --ink: #1b2126; --soft: #5a636b; --line: #dfdcd3; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181b; --ink: #e9e7e1; --soft: #a3abb2; --line: #343b41; } }
@@ -152,8 +151,6 @@ export function covarianceFacts({ pixels, loading = 0 }: { pixels?: number; load
   ];
 }
 
-/** Maps of the tiles that an analysis has made, for its report. */
-
 export interface ReportMapStyle {
   title: string;
   look: RenderParams;
@@ -232,8 +229,6 @@ function partWithData({ grid, geocode, footprint, groups: [group] }: TileRecord)
   };
 }
 
-/** Spectra of a collection for a report. */
-
 /** Tiles whose spectra are shown, the fullest first. */
 const MAX_SHOWN_SPECTRA = 4;
 /** Side of the square whose mean is shown. */
@@ -280,8 +275,6 @@ function middleOf(tile: TileRecord): Zone {
   const ring = [corner(-1, -1), corner(1, -1), corner(1, 1), corner(-1, 1), corner(-1, -1)];
   return parseZone({ type: 'Polygon', coordinates: [ring] });
 }
-
-/** Matrices of a report: as a file and as an image. */
 
 /** Colours range from blue (-1) over white (0) to red (1); NaN is grey. */
 export async function matrixImage(values: Float64Array, size: number): Promise<Html> {

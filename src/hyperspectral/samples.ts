@@ -1,4 +1,4 @@
-/** Standardised spectra of the labelled pixels of a tile. Runs in worker threads. */
+/** Standardised spectra of the labelled pixels of a tile, and of the pixels around them. Runs in worker threads. */
 
 import { copyToSharedMemory } from '../async/index.js';
 import { fromFloat16, toFloat16 } from '../utils/float16.js';
@@ -9,7 +9,6 @@ import { type Standardisation, standardiseValue } from './methods/dense-network.
 import { PANEL_PIXELS } from './methods/panel.js';
 
 /** Precision of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
-
 export const PRECISIONS = ['full', 'mixed'] as const;
 export type Precision = (typeof PRECISIONS)[number];
 export const BYTES_PER_VALUE: Record<Precision, number> = { full: 4, mixed: 2 };
@@ -108,8 +107,6 @@ function samplingHash(geocode: string, pixel: number): number {
   for (let i = 0; i < geocode.length; i++) hash = Math.imul(hash ^ geocode.charCodeAt(i), 0x01000193);
   return (murmurFinalise(Math.imul(hash ^ pixel, 0x01000193)) >>> 0) / 2 ** 32;
 }
-
-/** The labelled pixels of a tile with the standardised spectra around them. Runs in worker threads. */
 
 const ALL_SETS = 2 ** SETS.length - 1;
 

@@ -1,4 +1,7 @@
-/** Bands of sensors to which spectra can be resampled. `source`: publication of the numbers. */
+/**
+ * Sensors to whose bands spectra can be resampled. A band of a sensor is the mean of spectrometer bands, weighted by its spectral response.
+ * `source`: publication of the numbers.
+ */
 
 import { toNanometres } from '../raster/index.js';
 import { badSensorFile } from './errors.js';
@@ -46,8 +49,6 @@ export const SENSORS = {
 
 export type SensorName = keyof typeof SENSORS;
 export const SENSOR_NAMES = Object.keys(SENSORS) as SensorName[];
-
-/** Bands of another sensor as means of spectrometer bands, weighted by the spectral response of the sensor. */
 
 /** A band whose response is a normal distribution; nm. */
 export interface SensorBand {
@@ -104,8 +105,6 @@ export function responseWeights(
   for (const [i, value] of raw.entries()) weights[order[i]] = value / total;
   return weights;
 }
-
-/** Reads the bands of a sensor from a CSV file of centres and FWHM. */
 
 /** Sensors have at most thousands of bands of some bytes each. */
 const MAX_FILE_BYTES = 10e6;

@@ -1,6 +1,6 @@
 /**
- * Exact sums over the pixels of many tiles, and their mean and covariance. The result depends neither on the order of addition nor on the
- * number of nodes.
+ * Exact sums over the pixels of many tiles, also by class and by encoding of the stored numbers, and their means and covariances. The
+ * result depends neither on the order of addition nor on the number of nodes.
  */
 
 import type { DataType, PixelArray } from '../raster/index.js';
@@ -147,8 +147,6 @@ export function bandStatistics({ pixels, mean, scatter }: BandMoments): BandStat
   return { pixels, mean, covariance: scatter.map((sum) => sum / (pixels - 1)) };
 }
 
-/** Sums over the pixels of one tile. Runs in worker threads. */
-
 /** Sums are over pixels, or over differences between neighbouring pixels of a row. */
 export type SummedQuantity = 'pixels' | 'differences';
 
@@ -213,8 +211,6 @@ function differences({ bands, indexes, stride }: SpectrumBlock): {
   };
 }
 
-/** Exact sums over tiles whose stored numbers have different encodings: a product may have another scale in each scene. */
-
 /** Encoding of stored numbers: physical value = stored * scale + offset, for each band. */
 export interface ValueEncoding {
   scales: number[];
@@ -235,7 +231,10 @@ export const SUMS_BY_ENCODING_SCHEMA = objectOf({
   sums: objectOf({ pixels: COUNT, sums: listOf(WHOLE), products: listOf(WHOLE) }),
 });
 
-/** Invariant: `sums` has one entry for each encoding, by its JSON. */
+/**
+ * Exact sums over tiles whose stored numbers have different encodings: a product may have another scale in each scene. Invariant: `sums`
+ * has one entry for each encoding, by its JSON.
+ */
 export class SumsByEncoding {
   private readonly sums = new Map<string, ExactSums>();
 
@@ -282,8 +281,6 @@ export class SumsByEncoding {
     return known;
   }
 }
-
-/** Sums of values over the pixels of classes. Sums over tiles are exact, so the means do not depend on the nodes of the tiles. */
 
 /** The mean spectrum of a class. */
 export interface ClassMean {

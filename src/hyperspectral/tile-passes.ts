@@ -1,4 +1,4 @@
-/** Finds the pixel of a tile at which each affine function of the spectrum is largest. Runs in worker threads. */
+/** Passes over the pixels of one tile: extreme pixels, sums by the nearest centre, and random draws. Runs in worker threads. */
 
 import { createHash } from 'node:crypto';
 import { eachBlock, pixelNumber, type SpectrumFile, spectrumAt } from './blocks.js';
@@ -42,8 +42,6 @@ export function tileExtremes({ file, weights, centre, bias }: ExtremesTask): (Ex
   });
   return found;
 }
-
-/** Assigns the pixels of a tile to the centres nearest to their spectra. Runs in worker threads. */
 
 /** Centres of clusters, as in the pixel method `euclidean`. */
 interface Centres {
@@ -89,7 +87,7 @@ export function nearestSums({
 
 /**
  * Draws a pixel at random, with a probability proportional to its squared distance from the nearest centre, as in k-means++ (Arthur and
- * Vassilvitskii 2007). Runs in worker threads.
+ * Vassilvitskii 2007).
  *
  * Each pixel has an exponentially distributed number E, and the pixel with the largest weight / E is drawn. Its probability is its share of
  * all weights (Efraimidis and Spirakis 2006). E depends only on the key and the number of the pixel, so the result depends neither on the

@@ -1,4 +1,4 @@
-/** The spectrum of a tile: its file, and the bands that an analysis reads. */
+/** The spectrum of a tile: its file, the bands that an analysis reads, and the spectra of the tiles around it. */
 
 import { findNeighbourTiles, type NeighbourTile, tilesOutOfReach } from '../derive/index.js';
 import { badExpression, parseBandOrExpression, resolveBands, unknownBand } from '../expressions/index.js';
@@ -86,8 +86,6 @@ export function spectrumFile(
     mask: maskFile(storage, tile, [{ group: tile.groups.indexOf(group), band: 0 }]),
   };
 }
-
-/** The tiles around a tile, for methods that read the pixels around a pixel. */
 
 interface NeighbourSpectrum extends NeighbourTile {
   spectrum: TileSpectrum;

@@ -1,4 +1,4 @@
-/** Gaps between the wavelengths of bands or samples, nm. */
+/** Wavelengths in nm: gaps between bands, the tags of the bands of maps, and text files with a column of wavelengths. */
 
 import { type ErrorMaker, messageOf } from '../errors.js';
 import { commonBandNames } from '../ingest/index.js';
@@ -48,8 +48,6 @@ export function gaplessRuns(wavelengths: readonly number[]): number[][] {
   return runs.map((run) => run.toSorted((a, b) => wavelengths[a] - wavelengths[b]));
 }
 
-/** Tags of the bands of maps whose pixels are spectra. */
-
 /** Wavelength and FWHM of a band of a map, nm, and its common name. */
 export type MapBandTags = SpectralTags & { commonName?: string };
 
@@ -64,8 +62,6 @@ export function mapReflectanceTags(bands: readonly Omit<AnalysedBand, 'name'>[])
   const names = commonBandNames(tags);
   return tags.map((tag, band) => ({ ...tag, ...(names.has(band) && { commonName: names.get(band)! }) }));
 }
-
-/** Text files with a column of wavelengths. */
 
 /** The text of a file without its byte order mark. Throws `unreadable`. */
 export async function readSmallText(

@@ -30,8 +30,6 @@ import type { MapAnalysis, MapResults } from '../map-analysis.js';
 import { bandMap, colourKey, columns, htmlTable, percentText, type Section } from '../report.js';
 import type { AnalysedBand } from '../tile-spectrum.js';
 
-/** Sections of the report of a classification. */
-
 function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]): Section[] {
   const { classes, compared, calibration, bandWeights } = fit;
   const shown = fit.random ?? fit.scores;

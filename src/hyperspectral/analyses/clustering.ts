@@ -1,4 +1,4 @@
-/** Maps of clusters of the spectra of a collection. */
+/** Maps of clusters of the spectra of a collection, by k-means. */
 
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf } from '../../utils/json-schema.js';

@@ -15,10 +15,9 @@ import type { MapAnalysis, MapResults } from '../map-analysis.js';
 import { bandMap, columns, htmlTable } from '../report.js';
 import type { AnalysedBand } from '../tile-spectrum.js';
 
-/** Narrow-band indices by name, as expressions over bands by wavelength. Bands are reflectance, 0 to 1. */
-
 const define = (title: string, expression: string, source: string) => ({ title, expression, source });
 
+/** Expressions over bands by wavelength. Bands are reflectance, 0 to 1. */
 export const NARROW_BAND_INDICES = {
   ndvi: define(
     'normalized difference vegetation index',

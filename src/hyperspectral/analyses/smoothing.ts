@@ -1,4 +1,4 @@
-/** Smoothed spectra and their derivatives. */
+/** Smoothed spectra and their derivatives, by polynomials at the wavelengths of the bands (Savitzky and Golay 1964). */
 
 import { COUNT, listOf, objectOf } from '../../utils/json-schema.js';
 import { type AnalysisInputs, integer, selectBands } from '../analysis.js';
@@ -8,8 +8,6 @@ import { choleskyFactor, inverseOfLower, multiplyVector } from '../linear-algebr
 import type { MapAnalysis, MapResults } from '../map-analysis.js';
 import type { AnalysedBand } from '../tile-spectrum.js';
 import { gaplessRuns, mapReflectanceTags, mapSpectralTags } from '../wavelengths.js';
-
-/** Smoothing and derivatives by polynomials (Savitzky and Golay 1964) at the wavelengths of the bands. */
 
 interface SmoothingWindow {
   /** Bands of a window, odd. */

@@ -1,4 +1,4 @@
-/** Abundances of endmembers. */
+/** Maps of the abundances of endmembers, which come from a library or are found in the collection. */
 import { inverse, Matrix } from 'ml-matrix';
 import { html } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';

@@ -1,4 +1,4 @@
-/** Fits a classifier to sets of labelled pixels. */
+/** Reads the labelled pixels of a job, and fits classifiers to sets of them. */
 
 import { requireCollections } from '../../query/index.js';
 import { randomStream } from '../../utils/random.js';
@@ -177,8 +177,6 @@ function start(sizes: Sizes, seed: number): Float64Array {
   return parameters;
 }
 
-/** Inputs of a classification. */
-
 export interface ClassifyInputs extends AnalysisInputs {
   labels: Labels;
   /** Default: the best one on the pixels for tuning. */
@@ -220,8 +218,6 @@ export const CLASSIFY_PROPERTIES = {
 export function requestedNetwork({ classifier }: ClassifyInputs): NetName | undefined {
   return classifier !== undefined && isNet(classifier) ? classifier : undefined;
 }
-
-/** Reads the labelled pixels of a job for the fit of classifiers. */
 
 /** Labelled pixels and the codes of their classes, ascending. */
 export interface LabelledFitting extends Fitting {

@@ -1,4 +1,7 @@
-/** Fits classifiers to the labelled pixels, and describes the one that is used for the map. */
+/**
+ * Fits classifiers to the labelled pixels, and describes the one that is used for the map: its training, and the importance of the bands
+ * for its classes.
+ */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { allGatherChecked } from '../analysis.js';
 import { type NetMethod, netMethod } from '../cnn/net.js';
@@ -26,9 +29,7 @@ import {
   validated,
 } from './selection.js';
 
-/** Facts about the training of a classifier, and the importance of the bands for its classes. */
-
-/** Plain JSON. */
+/** How a classifier was trained. Plain JSON. */
 export interface TrainingFacts {
   precision: Precision;
   /** Labelled pixels that trained it. Pixels are left out if memory does not suffice, or if their patches overlap squares of other sets. */

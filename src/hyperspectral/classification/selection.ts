@@ -1,4 +1,7 @@
-/** Chooses a classifier on the tuning pixels, and validates it on pixels that were used neither for training nor for the choice. */
+/**
+ * Chooses a classifier on the tuning pixels, and computes its accuracy from a confusion matrix of pixels that were used neither for
+ * training nor for the choice.
+ */
 import { messageOf } from '../../errors.js';
 import { SCORE_UNIT, type ScoreSums, SQUARED_ENTROPY_UNIT } from '../dense-training.js';
 import { singularCovariance } from '../errors.js';
@@ -13,8 +16,6 @@ import {
   REGULARISATION_STRENGTHS,
   scoreClassifier,
 } from './fit.js';
-
-/** Accuracy of a classification from its confusion matrix. */
 
 interface ClassAccuracy {
   code: number;

@@ -1,4 +1,4 @@
-/** Stores classifiers with a card that describes their training and accuracy. */
+/** Stored classifiers: their card, which describes training and accuracy, and the bands of a tile that they read. */
 import { createHash } from 'node:crypto';
 import { gridByName } from '../../grid/index.js';
 import { type Filter, toCql2Json } from '../../query/index.js';
@@ -128,8 +128,6 @@ export async function storeClassifier(
     { ...files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
 }
-
-/** The bands of a tile that a stored classifier reads. */
 
 /** Largest distance of the centre of a band from that of a model's band. If the model's band has a FWHM, the limit is half of it. */
 const MAX_BAND_DISTANCE_NM = 5;

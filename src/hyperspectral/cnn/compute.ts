@@ -1,4 +1,4 @@
-/** A network in an engine: gradients, outputs and class activation maps of labelled patches. Runs in child processes. */
+/** A network in an engine: gradients, outputs and class activation maps of patches of pixels. Runs in child processes. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
 import { CUBE_BLOCK_SIDE } from '../../raster/index.js';
@@ -192,8 +192,6 @@ function interpolated(values: Float32Array, position: number): number {
   const high = Math.min(values.length - 1, low + 1);
   return values[low] * (1 - (at - low)) + values[high] * (at - low);
 }
-
-/** Reads the pixels of a tile with the pixels around them, row by row. Runs in child processes. */
 
 /**
  * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, which are

@@ -1,4 +1,4 @@
-/** The convolutional networks that classify spectra, and their training settings. */
+/** The convolutional networks that classify spectra: their training settings, and their layers. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { Standardisation } from '../methods/dense-network.js';

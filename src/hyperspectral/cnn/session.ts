@@ -1,4 +1,4 @@
-/** Child processes with an engine that compute gradients and scores of a network on the labelled pixels of this run. */
+/** Child processes with an engine that train networks on the labelled pixels of this run and the pixels around them, or apply them. */
 
 import type { MadeTile, TileMaker } from '../../derive/index.js';
 import {
@@ -26,8 +26,6 @@ import { BYTES_PER_VALUE, type Precision, sampleFractions } from '../samples.js'
 import { findNeighbourSpectra, neighbourFiles } from '../tile-spectrum.js';
 import { GROUP, type GroupGradient, type NetTile, type ParameterShape, type PixelGroup } from './compute.js';
 import { NET_SETTINGS, type NetMethod, type NetName, type NetShape } from './net.js';
-
-/** Reads the labelled pixels of a job with the pixels around them; each run reads its own tiles. */
 
 /** At most `GROUP` labelled pixels of one tile. Groups depend only on the data, not on the nodes of the tiles. */
 interface PatchGroup {
@@ -170,8 +168,6 @@ function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint
     }),
   }));
 }
-
-/** Child processes in which networks are trained and applied. */
 
 /** Requests to the processes. Results are in the order of the groups. */
 export type NetHandlers = {

@@ -1,4 +1,4 @@
-/** The child process of `NetProcess` and of `withMappers`. */
+/** The child process of `NetProcess` and of `withMappers`: trains networks, and applies stored networks to tiles. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { MadeTile } from '../../derive/index.js';
@@ -9,8 +9,6 @@ import { type MapTask, outputTileOfPlanes, ScaleCheck } from '../output-tile.js'
 import { eachPatch, NetCompute } from './compute.js';
 import { centreOf, type NetMethod } from './net.js';
 import type { NetHandlers } from './session.js';
-
-/** Applies a stored network to tiles. Runs in child processes. */
 
 /** Pixels of one batch of the engine. */
 const BATCH_PIXELS = 256;

@@ -1,4 +1,4 @@
-/** Classifiers of spectra by dense layers over standardised values. Linear classifiers have one layer. */
+/** Classifiers of spectra by dense layers over standardised values, and their files. Linear classifiers have one layer. */
 
 import { damagedClassifier } from '../errors.js';
 import type { ValueEncoding } from '../sums.js';
@@ -69,8 +69,6 @@ export function withTemperature(layers: DenseLayer[], temperature: number): Dens
   const scaled = (values: Float64Array) => values.map((value) => value / temperature);
   return [...layers.slice(0, -1), { weights: scaled(weights), bias: scaled(bias) }];
 }
-
-/** Evaluates the layers of a network on a panel of 64 pixels. */
 
 type Plane = PixelPanel['pixels'];
 
@@ -146,9 +144,10 @@ export function softmax(
   return most + Math.log(sum);
 }
 
-/** The files of a dense network: a layers model of TensorFlow.js, as for all models. */
-
-/** Returns `model.json` and `weights.bin`. The model reads physical values of the bands and returns probabilities of the classes. */
+/**
+ * Returns a layers model of TensorFlow.js, as for all models: `model.json` and `weights.bin`. It reads physical values of the bands and
+ * returns probabilities of the classes.
+ */
 export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Record<string, Uint8Array> {
   const bands = centre.length;
   const norm = 'standardise';
