@@ -5,12 +5,17 @@
  * `subscriptions` and `training`.
  */
 
-export { reservePort } from './api-port-reservation.js';
 export { cannotListen } from './errors.js';
-export { type ProxyOptions, readProxyOptions } from './http/proxy-options.js';
-export { requireSafeBinding } from './plugins/auth-plugin.js';
-export type { ClusterNode, ClusterUsage } from './routes/cluster/index.js';
-export type { StatusInfo } from './routes/processes/index.js';
-export type { ListedScene } from './routes/scenes/index.js';
-export type { SubscriptionDocument } from './routes/subscriptions/index.js';
-export { buildServer, type ServerOptions } from './server.js';
+export { requireSafeBinding } from './plugins/auth.js';
+export type { ClusterNode } from './routes/cluster.js';
+export type { ClusterUsage } from './routes/cluster-messages.js';
+export type { StatusInfo } from './routes/execution.js';
+export type { ListedScene } from './routes/scenes.js';
+export type { SubscriptionDocument } from './routes/subscriptions.js';
+export {
+  buildServer,
+  type ProxyOptions,
+  readProxyOptions,
+  reservePort,
+  type ServerOptions,
+} from './server.js';

@@ -1,24 +1,133 @@
-import Fastify, { type FastifyInstance } from 'fastify';
-import type { Services } from './api-services.js';
-import { type ProxyOptions, readProxyOptions } from './http/proxy-options.js';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
+import { messageOf } from '../errors.js';
+import type { NodeMetrics } from '../metrics/index.js';
+import { badProxy, badPublicUrl, cannotListen, notReady, publicUrlWithoutToken } from './errors.js';
+import { type AccessOptions, registerAuth, requireSafeBinding } from './plugins/auth.js';
+import { registerBodyTimeout, registerJsonBodyLimits } from './plugins/bodies.js';
+import { registerCompression } from './plugins/compression.js';
+import { registerReadYourWrites, registerRequestId, requestIdOptions } from './plugins/headers.js';
 import {
-  type AccessOptions,
   earlyErrorOptions,
   MAX_BODY_BYTES,
-  registerAuth,
-  registerBodyTimeout,
-  registerCompression,
+  PROBLEM_TYPE,
+  problemDocument,
   registerErrorHandler,
-  registerFormatParameter,
-  registerJsonBodyLimits,
-  registerReadYourWrites,
-  registerRequestId,
-  registerRequestMetrics,
-  requestIdOptions,
-  schemaController,
-} from './plugins/index.js';
-import { ROUTE_GROUPS } from './routes/index.js';
-import { describeOperations, registerOpenApiDocument, registerResponseSchemas } from './schemas/index.js';
+} from './plugins/problems.js';
+import { registerFormatParameter, schemaController } from './plugins/validation.js';
+import { clusterRoutes } from './routes/cluster.js';
+import { ingestRoutes } from './routes/ingest.js';
+import { mapRoutes } from './routes/maps.js';
+import { modelRoutes } from './routes/models.js';
+import { operationRoutes } from './routes/operations.js';
+import { docsPageRoutes, mapPageRoutes } from './routes/pages.js';
+import { processRoutes } from './routes/processes.js';
+import { sceneRoutes } from './routes/scenes.js';
+import { seriesRoutes } from './routes/series.js';
+import { similarRoutes } from './routes/similar.js';
+import { stacRoutes } from './routes/stac.js';
+import { subscriptionRoutes } from './routes/subscriptions.js';
+import { tileRoutes } from './routes/tiles.js';
+import { trainingRoutes } from './routes/training.js';
+import { describeOperations, registerOpenApiDocument, registerResponseSchemas } from './schemas/openapi.js';
+import type { RouteGroup, Services } from './services.js';
+
+/**
+ * Options for a reverse proxy in front of the server: the address at which clients reach it, and the proxies whose `X-Forwarded-*`
+ * headers are trusted. Without these options these headers are ignored.
+ */
+
+export interface ProxyOptions {
+  /** Base of all links in answers, such as `https://example.org/tiles`. Default: the host of the request. */
+  publicUrl?: string;
+  /** Proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are trusted: IP addresses, CIDR ranges, or `loopback`. */
+  trustProxy?: string[];
+}
+
+const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
+
+/** Throws TW_API_PUBLIC_URL. */
+function readPublicUrl(given: string): URL {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) throw badPublicUrl(given, 'it is not an http or https URL');
+  if (/[?#]/.test(given)) throw badPublicUrl(given, 'it has a query or a fragment');
+  if (url.username || url.password) throw badPublicUrl(given, 'it contains a user or a password');
+  return url;
+}
+
+/** Accepts those values of fastify's `trustProxy` that are addresses; not a number of hops or `true`. */
+function namesAddresses(given: string): boolean {
+  if (given === 'loopback') return true;
+  const [address = '', bits, ...rest] = given.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (bits === undefined) return true;
+  // fastify refuses 0 bits.
+  return /^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128);
+}
+
+/**
+ * Checks the options. `token` is undefined if clients need none. Returns the base of links without a trailing slash, and the trusted
+ * proxies. Throws TW_API_PUBLIC_URL, TW_API_OPEN_PUBLIC_URL, TW_API_TRUST_PROXY.
+ */
+export function readProxyOptions(
+  { publicUrl, trustProxy = [] }: ProxyOptions,
+  token: string | undefined,
+): ProxyOptions {
+  // Environment variables are often set to an empty text.
+  const addresses = trustProxy.map((one) => one.trim()).filter((one) => one !== '');
+  for (const given of addresses) if (!namesAddresses(given)) throw badProxy(given);
+  const proxies = addresses.length > 0 ? { trustProxy: addresses } : {};
+  if (publicUrl === undefined || publicUrl.trim() === '') return proxies;
+  const url = readPublicUrl(publicUrl);
+  if (!token && !LOOPBACK_HOST.test(url.hostname)) throw publicUrlWithoutToken(publicUrl);
+  return { publicUrl: url.href.replace(/\/+$/, ''), ...proxies };
+}
+
+/** Durations of requests by route, for `/metrics`. */
+
+/** The label of requests that match no route: their URLs are not bounded. */
+const NO_ROUTE = 'none';
+
+/** Methods with a label of their own. Clients may send some thirty others, and each would add series for as long as the node runs. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']);
+const OTHER_METHOD = 'other';
+
+/** Called before the routes are registered. */
+function registerRequestMetrics(server: FastifyInstance, { requestSeconds }: NodeMetrics): void {
+  server.addHook('onResponse', async ({ method, routeOptions, is404 }, reply) => {
+    const labels = {
+      method: METHODS.has(method) ? method : OTHER_METHOD,
+      route: is404 ? NO_ROUTE : (routeOptions.url ?? NO_ROUTE),
+      status: reply.statusCode,
+    };
+    requestSeconds.observe(labels, reply.elapsedTime / 1e3);
+  });
+}
+
+/** All groups of routes, in the order of the OpenAPI document. */
+
+const ROUTE_GROUPS: RouteGroup[] = [
+  stacRoutes,
+  tileRoutes,
+  mapRoutes,
+  mapPageRoutes,
+  docsPageRoutes,
+  seriesRoutes,
+  ingestRoutes,
+  sceneRoutes,
+  processRoutes,
+  subscriptionRoutes,
+  trainingRoutes,
+  modelRoutes,
+  similarRoutes,
+  clusterRoutes,
+  operationRoutes,
+];
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */
@@ -70,4 +179,34 @@ export async function buildServer(services: Services, options: ServerOptions): P
   registerOpenApiDocument(server, services.version, schemaController);
   for (const routes of ROUTE_GROUPS) await server.register(routes, { services });
   return server;
+}
+
+/** Listens on an address while the server starts, so that an unusable address is detected before the node joins a cluster. */
+
+/**
+ * Answers 503 TW_API_NOT_READY until the returned function is called. `token` is the token that the server will require. Throws
+ * TW_API_OPEN_BIND, TW_API_CANNOT_LISTEN.
+ */
+export async function reservePort(
+  host: string,
+  port: number,
+  token: string | undefined,
+): Promise<() => Promise<void>> {
+  requireSafeBinding(host, token);
+  const server = createServer((request, response) => {
+    const body = problemDocument(notReady(), randomUUID(), request.url);
+    response.writeHead(503, { 'content-type': PROBLEM_TYPE, connection: 'close' });
+    response.end(JSON.stringify(body));
+  });
+  try {
+    await once(server.listen(port, host), 'listening');
+  } catch (error) {
+    throw cannotListen.because(error, host, port, messageOf(error));
+  }
+  return async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
 }

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { RateLimit } from '../../src/api/plugins/rate-limit-plugin.js';
+import { RateLimit } from '../../src/api/plugins/auth.js';
 import { openNode } from '../../src/node.js';
 import { process as processOf } from '../jobs/process.js';
 import { atEnd } from '../support/at-end.js';

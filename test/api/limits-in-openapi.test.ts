@@ -1,7 +1,7 @@
 /** Limits in the OpenAPI document, requests beyond them, and labels of metrics. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { publishedSchema } from '../../src/api/schemas/schema-builders.js';
+import { publishedSchema } from '../../src/api/schemas/builders.js';
 import { filterQuery } from '../../src/query/index.js';
 import { BBOX_PATTERN, DATETIME_PATTERNS, parseBbox, parseDatetime } from '../../src/query/values.js';
 import { documented } from '../../src/utils/json-schema.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Ajv } from 'ajv';
-import { publishedSchema } from '../../src/api/schemas/schema-builders.js';
+import { publishedSchema } from '../../src/api/schemas/builders.js';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
@@ -50,7 +50,7 @@ const IDS = `
 test('each operation has a unique and stable name', async (t) => {
   const { document, operations } = await operationsOf(t, { token: 'w' });
   const unnamed = operations.filter(({ operationId }) => operationId === undefined);
-  assert.deepEqual(unnamed, [], 'name these in src/api/schemas/operation-schemas.ts');
+  assert.deepEqual(unnamed, [], 'name these in src/api/schemas/openapi.ts');
   const ids = operations.map(({ operationId }) => operationId!);
   assert.equal(new Set(ids).size, ids.length);
   for (const id of ids) assert.match(id, /^[a-z][A-Za-z]+$/);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DependencyChecks } from '../../src/api/routes/operations/operations-readiness.js';
+import { DependencyChecks } from '../../src/api/routes/operations.js';
 import { Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { start } from '../support/command.js';
