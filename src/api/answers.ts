@@ -1,4 +1,7 @@
-/** Conditional requests (RFC 9110, section 13): a client does not download a version again that it already has. */
+/**
+ * Answers of routes: conditional requests, so that a client does not download a version again (RFC 9110, section 13), byte ranges
+ * (section 14), incomplete answers, and clients that disconnect.
+ */
 
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -24,8 +27,6 @@ export function checkIfMatch({ headers }: FastifyRequest, etag: string): void {
   const wanted = headers['if-match']?.split(',').map((tag) => tag.trim());
   if (wanted && !wanted.includes(etag) && !wanted.includes('*')) throw otherVersion(etag);
 }
-
-/** Byte ranges (RFC 9110, section 14). */
 
 interface RangedFile {
   etag: string;

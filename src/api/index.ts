@@ -1,8 +1,9 @@
 /**
  * The HTTP API. `buildServer` registers plugins, schemas and routes in this order; this folder also has the services that routes use, and
- * the errors. Invariant: a server that other machines can reach requires a token. Imports the parts `async`, `dht`, `expressions`, `grid`,
- * `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types), `remote`, `storage`,
- * `subscriptions` and `training`.
+ * the errors. Invariants: a plugin depends on the config of a route, never on a single route; a route validates its input by a schema, and
+ * leaves everything that is not HTTP to the services of the node; a server that other machines can reach requires a token. Imports the
+ * parts `async`, `dht`, `expressions`, `grid`, `html`, `hyperspectral`, `imagery`, `ingest`, `jobs`, `metrics`, `query`, `raster` (types),
+ * `remote`, `storage`, `subscriptions` and `training`.
  */
 
 export { cannotListen } from './errors.js';

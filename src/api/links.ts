@@ -1,3 +1,4 @@
+/** Addresses and links in documents: the base URL, the requested address, and the pages of lists. */
 import type { FastifyRequest } from 'fastify';
 import { badPagingToken, badRequest } from './errors.js';
 

@@ -1,3 +1,4 @@
+/** The HTTP server: plugins, schemas and routes in this order, behind a reverse proxy or not, and its address while the node starts. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -40,7 +41,6 @@ import type { RouteGroup, Services } from './services.js';
  * Options for a reverse proxy in front of the server: the address at which clients reach it, and the proxies whose `X-Forwarded-*`
  * headers are trusted. Without these options these headers are ignored.
  */
-
 export interface ProxyOptions {
   /** Base of all links in answers, such as `https://example.org/tiles`. Default: the host of the request. */
   publicUrl?: string;
@@ -88,8 +88,6 @@ export function readProxyOptions(
   return { publicUrl: url.href.replace(/\/+$/, ''), ...proxies };
 }
 
-/** Durations of requests by route, for `/metrics`. */
-
 /** The label of requests that match no route: their URLs are not bounded. */
 const NO_ROUTE = 'none';
 
@@ -97,7 +95,7 @@ const NO_ROUTE = 'none';
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']);
 const OTHER_METHOD = 'other';
 
-/** Called before the routes are registered. */
+/** Measures requests by route, for `/metrics`. Called before the routes are registered. */
 function registerRequestMetrics(server: FastifyInstance, { requestSeconds }: NodeMetrics): void {
   server.addHook('onResponse', async ({ method, routeOptions, is404 }, reply) => {
     const labels = {
@@ -110,7 +108,6 @@ function registerRequestMetrics(server: FastifyInstance, { requestSeconds }: Nod
 }
 
 /** All groups of routes, in the order of the OpenAPI document. */
-
 const ROUTE_GROUPS: RouteGroup[] = [
   stacRoutes,
   tileRoutes,
@@ -181,11 +178,10 @@ export async function buildServer(services: Services, options: ServerOptions): P
   return server;
 }
 
-/** Listens on an address while the server starts, so that an unusable address is detected before the node joins a cluster. */
-
 /**
- * Answers 503 TW_API_NOT_READY until the returned function is called. `token` is the token that the server will require. Throws
- * TW_API_OPEN_BIND, TW_API_CANNOT_LISTEN.
+ * Listens on an address while the server starts, so that an unusable address is detected before the node joins a cluster. Answers 503
+ * TW_API_NOT_READY until the returned function is called. `token` is the token that the server will require. Throws TW_API_OPEN_BIND,
+ * TW_API_CANNOT_LISTEN.
  */
 export async function reservePort(
   host: string,

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 /**
- * The map page: shows a collection as a map with the options of the form. A click shows the tiles of a point. The scripts in this folder
- * import only each other; each is served as `/map/<name>.js`, so file names are part of URLs.
+ * The map page: shows a collection as a map with the options of the form. A click shows the tiles of a point. The scripts
+ * `browser-*` import only each other; each is served as `/map/<name>.js`, so file names are part of URLs.
  */
 import type { Layer } from 'leaflet';
 import { keepToken, TokenRequired, tileLayer } from './browser-access-token.js';

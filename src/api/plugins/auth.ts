@@ -2,7 +2,8 @@
  * Authentication and access. A token of the scope `write` allows everything, a token of the scope `read` allows reads. Reads need no
  * token if the server has no read token, and files of the program itself never need one. Other origins may read.
  * A server without any token is bound to loopback. It then answers only requests whose Host is loopback, and other origins may not
- * write, so that a web page in a browser on this machine cannot use it by DNS rebinding or cross-site requests.
+ * write, so that a web page in a browser on this machine cannot use it by DNS rebinding or cross-site requests. The rate of the requests of
+ * each client is limited.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -16,8 +17,6 @@ import {
   unauthorized,
 } from '../errors.js';
 
-/** Token buckets: they allow a burst of requests and limit the mean rate of each client. */
-
 /** Clients whose buckets are kept, the most recent ones. */
 const MAX_CLIENTS = 10_000;
 /** A full bucket holds the tokens of this many seconds. */
@@ -29,7 +28,10 @@ interface Bucket {
   at: number;
 }
 
-/** Invariants: a bucket holds at most BURST_SECONDS * perSecond tokens; `buckets` are in the order of their last use. */
+/**
+ * Token buckets: they allow a burst of requests and limit the mean rate of each client. Invariants: a bucket holds at most
+ * BURST_SECONDS * perSecond tokens; `buckets` are in the order of their last use.
+ */
 export class RateLimit {
   private readonly buckets = new Map<string, Bucket>();
 

@@ -1,4 +1,4 @@
-/** Request bodies: answers `Expect: 100-continue`, aborts slow uploads, and drains rejected ones. */
+/** Request bodies: answers `Expect: 100-continue`, aborts slow uploads, drains rejected ones, and limits JSON. */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { bodyTimedOut, bodyTooLarge, encodedBody, jsonTooDeep } from '../errors.js';
@@ -51,8 +51,6 @@ function abortWhenSlow(raw: IncomingMessage, window: number, least: number, befo
   raw.once('close', () => clearInterval(timer));
 }
 
-/** Limits the length and the nesting of JSON bodies. */
-
 /**
  * Levels of objects and lists in a body. A filter may have 220 and a geometry has few; code that walks through JSON by recursion, such
  * as `JSON.stringify`, overflows the stack at several thousand.
@@ -69,6 +67,7 @@ const Code = {
   closeObject: 0x7d,
 } as const;
 
+/** Limits the length and the nesting of JSON bodies. */
 export function registerJsonBodyLimits(server: FastifyInstance): void {
   const parse = server.getDefaultJsonParser('error', 'error');
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, json: string, done) => {

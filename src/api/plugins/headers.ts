@@ -1,4 +1,4 @@
-/** Gives every request an id, from the client if it sends one. The id is in the answer, in problem documents and in the log. */
+/** Headers of all requests and answers: the id of the request, and the last commit, for clients that read their own writes. */
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type Cluster, replicaBehind } from '../../dht/index.js';
@@ -18,16 +18,12 @@ export const requestIdOptions = {
   },
 };
 
+/** Gives every request an id, from the client if it sends one. The id is in the answer, in problem documents and in the log. */
 export function registerRequestId(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.header(REQUEST_ID_HEADER, request.id);
   });
 }
-
-/**
- * Lets a client read its own writes through any node. Every answer names the last commit that the node has applied. A node answers a
- * request with this number after it has applied that commit.
- */
 
 const SEQUENCE_HEADER = 'tilewright-seq';
 
@@ -35,7 +31,11 @@ const SEQUENCE_HEADER = 'tilewright-seq';
 const APPLY_TIMEOUT_MS = 5000;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Call this after `registerAuth`, so that unauthorised requests do not wait. A single node does not need it. */
+/**
+ * Lets a client read its own writes through any node. Every answer names the last commit that the node has applied. A node answers a
+ * request with this number after it has applied that commit. Call this after `registerAuth`, so that unauthorised requests do not wait. A
+ * single node does not need it.
+ */
 export function registerReadYourWrites(server: FastifyInstance, { replica }: Cluster): void {
   server.addHook('onRequest', async ({ headers, routeOptions }, reply) => {
     const wanted = headers[SEQUENCE_HEADER];

@@ -1,4 +1,4 @@
-/** Answers every error as `application/problem+json` (RFC 9457) with a stable code. */
+/** Answers every error, and every request without a route, as `application/problem+json` (RFC 9457) with a stable code. */
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -20,14 +20,12 @@ import {
 } from '../errors.js';
 import { REQUEST_ID_HEADER } from './headers.js';
 
-/** Answers requests without a route. For a known path, 405 lists the supported methods (RFC 9110, section 15.5.6). */
-
 interface Path {
   pattern: RegExp;
   methods: Set<string>;
 }
 
-/** Answers 405 with `Allow` if the path is known, else 404. Call this before the routes are registered. */
+/** Answers 405 with `Allow` if the path is known (RFC 9110, section 15.5.6), else 404. Call this before the routes are registered. */
 function registerNotFound(server: FastifyInstance): void {
   const paths = new Map<string, Path>();
   server.addHook('onRoute', ({ url, method }) => {

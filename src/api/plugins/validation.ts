@@ -1,6 +1,6 @@
 /**
  * Validates requests against the schemas of their routes. Values in a URL or a header are text, and are converted to the number or
- * list that the schema asks for. JSON bodies are not converted.
+ * list that the schema asks for. JSON bodies are not converted. Every operation that answers JSON accepts `?f=json`.
  */
 import type { FastifyInstance, FastifyServerOptions } from 'fastify';
 import { requestAjv, validator } from '../../utils/json-schema.js';
@@ -44,7 +44,6 @@ export const schemaController: SchemaController = {
  * `?f=json`, by which OGC clients name the format of an answer. Every operation that answers JSON accepts it. Other formats are refused, as
  * are unknown parameters of the operations of STAC and OGC.
  */
-
 const FORMAT = { f: { enum: ['json'] } };
 
 /** JSON Schema of the query of an operation that has no other parameters. */

@@ -1,4 +1,4 @@
-/** Messages from other nodes. Each message is signed and has a checksum. */
+/** Messages between nodes: searches, tasks of jobs, parts of scenes, and usage. Messages are signed, and answers have a checksum. */
 
 import { PassThrough } from 'node:stream';
 import { crc32 } from 'node:zlib';
@@ -47,14 +47,12 @@ function replyWithChecksum(reply: FastifyReply, answer: unknown): FastifyReply {
   return reply.header(CHECKSUM_HEADER, crc32(bytes)).type('application/json').send(bytes);
 }
 
-/** Answers to messages of other nodes that take long: a stream of events with a regular sign of life. */
-
 /** Interval of the events by which the work shows that it is alive. */
 const HEARTBEAT_MS = 1000;
 
 /**
- * Answers with the events that `work` sends, and ends the answer after it. The signal is aborted when the other node is gone. `work` must
- * report its errors as events.
+ * Answers a message that takes long with the events that `work` sends, and ends the answer after it. The signal is aborted when the other
+ * node is gone. `work` must report its errors as events.
  */
 function replyWithEvents<Event>(
   reply: FastifyReply,

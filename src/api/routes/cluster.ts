@@ -74,9 +74,7 @@ async function listNodes({ cluster, peers }: ClusterService) {
   });
 }
 
-/** Connections from other nodes that train one model together with this node. */
-
-/** The connections are signed CONNECT requests. */
+/** Accepts connections from other nodes that train one model together with this node: signed CONNECT requests. */
 function acceptTrainingConnections(server: Server, rendezvous: Rendezvous): void {
   server.on('connect', ({ url, headers }, socket) => {
     // The training itself handles errors of the connection.

@@ -1,4 +1,4 @@
-/** STAC collections. */
+/** STAC collections, and the properties that `filter` supports. */
 import { toArray } from '../../async/index.js';
 import { queryablesSchema, toStacCollection, toStacItem, withSummaries } from '../../query/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';

@@ -1,4 +1,7 @@
-/** Requests that start a job. With an idempotency key, a client that got no answer can safely repeat the request. */
+/**
+ * Requests that start a job, and the answers with its status and its results. With an idempotency key, a client that got no answer can
+ * safely repeat the request.
+ */
 import { hash, randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -19,7 +22,6 @@ import { describeWithTag, jsonResponse } from '../schemas/openapi.js';
 import type { Services } from '../services.js';
 
 /** The members of an OGC execute request other than `inputs`: the wanted outputs, and the form of the results. */
-
 export interface ExecuteRequest {
   inputs?: unknown;
   outputs?: Record<string, object>;
@@ -115,8 +117,6 @@ export function sendResults(
   return reply.type(type).send(Buffer.from(`${parts.join('')}--${boundary}--\r\n`));
 }
 
-/** The status document of a job: OGC statusInfo with counts of tiles. */
-
 const RESULTS = 'http://www.opengis.net/def/rel/ogc/1.0/results';
 
 export const formatOptionalTime = (time: number | undefined) =>
@@ -124,6 +124,7 @@ export const formatOptionalTime = (time: number | undefined) =>
 
 export type StatusInfo = ReturnType<typeof statusInfo>;
 
+/** The status document of a job: OGC statusInfo with counts of tiles. */
 export function statusInfo(job: JobRecord, base: string) {
   const share = job.share ?? doneFraction(job.tiles);
   return {

@@ -1,3 +1,4 @@
+/** `POST /ingest`: scenes in allowed folders, or an uploaded file. A path outside of the allowed folders reveals nothing about the disk. */
 import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { basename, isAbsolute, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Jobs: their list, status, results, logs and events; cancel and retry. */
+/** Jobs: their list, status, results, logs and events; cancel and retry. A request for a job of another node is forwarded to it. */
 import { type IncomingMessage, request as open } from 'node:http';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -32,8 +32,6 @@ import { describeWithTag, emptyResponse, fileResponse, jsonResponse } from '../s
 import type { RouteGroup, Services } from '../services.js';
 import { formatOptionalTime, sendJob, sendResults, startResponses, statusInfo } from './execution.js';
 
-/** Forwards requests for a job to the node that leads it. */
-
 /** Headers that are forwarded. */
 const FORWARDED_REQUEST_HEADERS = ['accept', 'last-event-id', 'x-request-id'];
 const FORWARDED_RESPONSE_HEADERS = [
@@ -55,7 +53,7 @@ interface ForwardOptions {
   fallBackToLocal?: boolean;
 }
 
-/** A `preHandler` hook of routes with the parameter `id`. */
+/** A `preHandler` hook of routes with the parameter `id`: forwards requests for a job to the node that leads it. */
 function forwardToLeader(
   { jobs, cluster }: Services,
   { includeEnded = false, fallBackToLocal = false }: ForwardOptions = {},
@@ -156,7 +154,6 @@ function message(event: string, data: unknown, id?: number): string {
 }
 
 /** Filters of the list of jobs, with the parameters of OGC API Processes. */
-
 interface JobQuery {
   type?: string[];
   processID?: string[];

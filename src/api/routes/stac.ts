@@ -1,4 +1,4 @@
-/** STAC API 1.0 with its extensions. */
+/** STAC API 1.0 with its extensions: the landing page, the conformance classes, and the routes of collections and searches. */
 import { toArray } from '../../async/index.js';
 import { baseUrl, link } from '../links.js';
 import { describeWithTag, GEOJSON, jsonResponse } from '../schemas/openapi.js';
@@ -6,14 +6,13 @@ import type { RouteGroup } from '../services.js';
 import { collectionRoutes, queryableRoutes } from './collections.js';
 import { aggregateRoutes, searchRoutes } from './search.js';
 
-/** The conformance classes of this API. */
-
 const stac = (path: string, version = 'v1.0.0') => `https://api.stacspec.org/${version}/${path}`;
 const features = (part: number, name: string) =>
   `http://www.opengis.net/spec/ogcapi-features-${part}/1.0/conf/${name}`;
 const cql2 = (name: string) => `http://www.opengis.net/spec/cql2/1.0/conf/${name}`;
 const processes = (name: string) => `http://www.opengis.net/spec/ogcapi-processes-1/1.0/conf/${name}`;
 
+/** The conformance classes of this API. */
 const conformsTo = [
   stac('core'),
   stac('collections'),
@@ -33,8 +32,6 @@ const conformsTo = [
   ),
   ...['core', 'json', 'job-list', 'dismiss'].map(processes),
 ];
-
-/** The landing page and the conformance classes. */
 
 const OGC = 'http://www.opengis.net/def/rel/ogc/1.0';
 const OPENAPI_TYPE = 'application/vnd.oai.openapi+json;version=3.0';

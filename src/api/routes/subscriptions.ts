@@ -1,3 +1,4 @@
+/** Subscriptions: list, create, change, remove, and start of a round. */
 import { isoTime } from '../../query/index.js';
 import { withoutSecrets } from '../../remote/index.js';
 import {

@@ -11,9 +11,7 @@ import { resourceNotFound, tileDamaged } from '../errors.js';
 import { describeWithTag, emptyResponse, fileResponse } from '../schemas/openapi.js';
 import type { RouteGroup } from '../services.js';
 
-/** Reads files that consist of new bytes and of ranges of a stored file. */
-
-/** Reads the bytes from `start` up to and including `end` of the assembled file, whose ranges refer to the file at `path`. */
+/** Reads the bytes from `start` up to and including `end` of a file of new bytes and of ranges of the file at `path`. */
 async function* readAssembled(
   path: string,
   { head, ranges }: AssembledFile,

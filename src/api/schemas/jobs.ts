@@ -1,4 +1,4 @@
-/** Documents of OGC API Processes: processes, jobs, logs. */
+/** Documents of OGC API Processes (processes, jobs, logs) and of subscriptions. */
 
 import { listOf } from '../../utils/json-schema.js';
 import { count, links, mapOf, number, object, oneOf, orNull, percent, ref, text, time } from './builders.js';
@@ -61,8 +61,6 @@ export const jobSchemas = {
     ...links,
   }),
 };
-
-/** Documents of subscriptions. */
 
 export const subscriptionSchemas = {
   Subscription: object({

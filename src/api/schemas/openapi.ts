@@ -1,4 +1,4 @@
-/** The document of `/openapi.json`, made from the routes. */
+/** The document of `/openapi.json`, made from the routes: names of operations, security, and descriptions of answers. */
 
 import type { FastifyInstance, FastifySchema, FastifyServerOptions, RouteOptions } from 'fastify';
 import Fastify from 'fastify';
@@ -8,10 +8,8 @@ import { jobSchemas, subscriptionSchemas } from './jobs.js';
 import { stacSchemas } from './stac.js';
 import { storeSchemas } from './store.js';
 
-/** Names of the operations in `/openapi.json` and their security, for generated clients. */
-
 /** Names of operations. Generated clients call their functions by these names, so a name never changes. */
-const NAMES: Record<string, string> = {
+const OPERATION_NAMES: Record<string, string> = {
   'GET /': 'getLandingPage',
   'GET /conformance': 'getConformance',
   'GET /collections': 'listCollections',
@@ -91,7 +89,7 @@ const EXECUTION = /^POST \/processes\/([\w-]+)\/execution$/;
 /** `POST /processes/analyse-pca/execution` is `executeAnalysePca`. */
 function nameOf(operation: string): string | undefined {
   const process = EXECUTION.exec(operation)?.[1];
-  if (process === undefined) return NAMES[operation];
+  if (process === undefined) return OPERATION_NAMES[operation];
   const words = process.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `execute${words.join('')}`;
 }
