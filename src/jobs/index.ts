@@ -4,21 +4,21 @@
  * records of a job are written in the order of its states, and none follows the final one. Imports the parts `async`, `coordination`,
  * `dht`, `grid` (types) and `storage`.
  */
+
+export { ClusterJobService } from './cluster/service.js';
 export {
   ALL_GATHER_PATH,
   CANCEL_TASK_PATH,
-  ClusterJobService,
   TASK_PATH,
   type TaskEvent,
   TaskExecutor,
   type TaskRequest,
   taskErrorEvent,
-} from './cluster/index.js';
+} from './cluster/tasks.js';
 export { FailedWithResults, jobInterrupted, jobNotFound, jobNotReady, leaderUnavailable } from './errors.js';
-export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
-export type { LineListener } from './job-execution.js';
-export type { IdempotencyKey } from './job-idempotency-keys.js';
-export type { LogLine } from './job-log.js';
+export type { LineListener } from './execution.js';
+export { LocalJobService, type LocalJobServiceOptions } from './local-service.js';
+export type { LogLine } from './log.js';
 export type {
   ConcludeContext,
   FullJobContext,
@@ -26,7 +26,7 @@ export type {
   PrepareContext,
   Process,
   Timed,
-} from './job-process.js';
+} from './process.js';
 export {
   addFailure,
   addFetched,
@@ -39,9 +39,9 @@ export {
   sumOf,
   TILE_COUNTS_SCHEMA,
   type TileCounts,
-} from './job-reason-tally.js';
-export { hasEnded, hasResults } from './job-records.js';
-export type { JobService, StartedJob, StartOptions } from './job-service.js';
-export { verifyProcess } from './job-verify-process.js';
-export { LocalJobService, type LocalJobServiceOptions } from './local-job-service.js';
-export { retryJob } from './retry-job.js';
+  verifyProcess,
+} from './process.js';
+export type { IdempotencyKey } from './records.js';
+export { hasEnded, hasResults } from './records.js';
+export type { JobService, StartedJob, StartOptions } from './service.js';
+export { type EventOptions, type JobEvent, jobEvents, retryJob } from './service.js';

@@ -7,7 +7,7 @@ import { firstKeyValue } from '../../src/coordination/coordination-store.js';
 import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import { acquireLock } from '../../src/dht/log/fenced-lock.js';
 import { CommitLog } from '../../src/dht/log/log.js';
-import { JobEntries } from '../../src/jobs/cluster/cluster-job-entries.js';
+import { JobEntries } from '../../src/jobs/cluster/entries.js';
 import { entriesSince } from '../dht/commit-log/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toArray } from '../../src/async/index.js';
-import { IdempotencyKeys, KEY_TTL_MS, MAX_KEYS } from '../../src/jobs/job-idempotency-keys.js';
+import { IdempotencyKeys, KEY_TTL_MS, MAX_KEYS } from '../../src/jobs/records.js';
 import { Catalogue } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';

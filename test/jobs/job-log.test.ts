@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LocalJobService } from '../../src/jobs/index.js';
-import { JobLog, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_BYTES, readLog } from '../../src/jobs/job-log.js';
+import { JobLog, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_BYTES, readLog } from '../../src/jobs/log.js';
 import { Catalogue, type LogRecord, Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';

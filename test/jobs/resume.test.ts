@@ -12,7 +12,7 @@ import {
   type LocalJobServiceOptions,
   type Process,
 } from '../../src/jobs/index.js';
-import type { JobRegistry } from '../../src/jobs/job-registry.js';
+import type { JobRegistry } from '../../src/jobs/records.js';
 import { Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';

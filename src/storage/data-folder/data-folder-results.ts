@@ -1,4 +1,4 @@
-/** Folders below `<data>/results` with the files that jobs return. `src/jobs/job-records.ts` says how long they are kept. */
+/** Folders below `<data>/results` with the files that jobs return. `src/jobs/records.ts` says how long they are kept. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkedName, onDisk } from '../files/index.js';

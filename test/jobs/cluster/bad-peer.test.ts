@@ -15,7 +15,7 @@ import {
   STATS_PATH,
   slotNotHeld,
 } from '../../../src/dht/index.js';
-import { coordinate } from '../../../src/jobs/cluster/cluster-job-coordinator.js';
+import { coordinate } from '../../../src/jobs/cluster/coordinator.js';
 import {
   type FullJobContext,
   jobInterrupted,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { AllGather } from '../../../src/jobs/cluster/cluster-job-all-gather.js';
+import { AllGather } from '../../../src/jobs/cluster/tasks.js';
 
 test('a run continues with the values of all runs, repeatedly', async () => {
   const meetings = new AllGather();

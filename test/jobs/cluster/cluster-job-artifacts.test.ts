@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { JobArtifacts } from '../../../src/jobs/cluster/cluster-job-artifacts.js';
+import { JobArtifacts } from '../../../src/jobs/cluster/registry.js';
 import { openObjectStore } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';

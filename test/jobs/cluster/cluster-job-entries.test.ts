@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import type { Transaction } from '../../../src/coordination/coordination-store.js';
 import { type CoordinationStore, LevelStore } from '../../../src/coordination/index.js';
-import { JobEntries, type JobEntry, jobRecordOf } from '../../../src/jobs/cluster/cluster-job-entries.js';
-import { KEY_TTL_MS, keyHash } from '../../../src/jobs/job-idempotency-keys.js';
+import { JobEntries, type JobEntry, jobRecordOf } from '../../../src/jobs/cluster/entries.js';
+import { KEY_TTL_MS, keyHash } from '../../../src/jobs/records.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 

@@ -1,7 +1,7 @@
 /** The slots of a job are divided evenly among their owners. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assignSlots, type SlotWork } from '../../../src/jobs/cluster/cluster-job-task-assignment.js';
+import { assignSlots, type SlotWork } from '../../../src/jobs/cluster/coordinator.js';
 import { randomStream } from '../../../src/utils/random.js';
 
 const NODES = ['a', 'b', 'c', 'd', 'e'];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { combinedProgress } from '../../../src/jobs/cluster/cluster-job-task-executor.js';
+import { combinedProgress } from '../../../src/jobs/cluster/tasks.js';
 
 test('the combined progress of runs is weighted by the work that they do not skip', () => {
   assert.deepEqual(combinedProgress([{ total: 3, done: 1 }, { total: 2 }]), {}, 'counts tell it themselves');

@@ -1,7 +1,14 @@
 /** A process: work that runs as a job, in the same way from the command line and over HTTP (OGC API Processes, part 1). */
-import { TilewrightError } from '../errors.js';
+import { type ErrorMaker, messageOf, TilewrightError } from '../errors.js';
 import type { GridName } from '../grid/index.js';
-import type { LogLevel } from '../storage/index.js';
+import {
+  type LogLevel,
+  type Storage,
+  type VerifyOptions,
+  type VerifyReport,
+  verify,
+} from '../storage/index.js';
+import { COUNT, listOf, objectOf, TEXT } from '../utils/json-schema.js';
 import { FailedWithResults } from './errors.js';
 
 export interface Process {
@@ -127,4 +134,123 @@ export async function runLocally(
   const { merge } = process;
   const partial: JobContext['partial'] = (part) => context.partial(merge ? () => merge([part()]) : part);
   return concludeResults(process, [await process.run(inputs, { ...context, partial })], context, inputs);
+}
+
+/** Maximum number of problems that are written to the log of the job; the results can contain more problems. */
+const MAX_LOGGED = 100;
+
+function verdict(problems: number): string {
+  if (problems === 0) return 'no problems found';
+  return problems === 1
+    ? '1 problem: a part of the data is damaged'
+    : `${problems} problems: parts of the data are damaged`;
+}
+
+/** Verifies the data folder as a job, so that a server that has the folder open can verify it. */
+export function verifyProcess(storage: Storage, options: VerifyOptions = {}): Process {
+  return {
+    id: 'verify',
+    title: 'Verify the data folder',
+    description:
+      'Checks that all files of every record exist and that all checksums match. Lists orphaned files, which belong to no record.',
+    inputs: { type: 'object', additionalProperties: false, properties: {} },
+    resumable: true,
+    run: async (_inputs, job): Promise<VerifyReport> => {
+      const onProgress = ({ tiles }: { tiles: number }) => {
+        job.signal.throwIfAborted();
+        job.progress({ total: storage.index.size, done: tiles });
+      };
+      const report = await verify(storage, onProgress, options);
+      const { problems, problemCount } = report;
+      for (const { kind, what } of problems.slice(0, MAX_LOGGED)) job.log('error', `${kind}: ${what}`);
+      job.message(verdict(problemCount));
+      return report;
+    },
+  };
+}
+
+/** Counts of the tiles of a run, and the reasons why tiles are left out or fail. */
+
+/** Tiles of a run, or of all runs of a job. Plain JSON. */
+export interface TileCounts {
+  /** Tiles that were made, or read by an analysis. */
+  tiles: number;
+  /** Tiles that were left out, by reason. */
+  skipped: Record<string, number>;
+  /** The first tiles that failed. */
+  failed: { tile: string; code: string; message: string }[];
+  failures: number;
+  /** Bytes of files that were fetched from the object store; absent if there were none. */
+  bytesFetched?: number;
+}
+
+/** JSON Schema of the members that every `TileCounts` has. */
+export const TILE_COUNTS_SCHEMA = {
+  tiles: COUNT,
+  skipped: { type: 'object', additionalProperties: COUNT },
+  failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
+  failures: COUNT,
+};
+
+export const MAX_LISTED_FAILURES = 1000;
+const MAX_LISTED_REASONS = 3;
+
+export function emptyCounts(): TileCounts {
+  return { tiles: 0, skipped: {}, failed: [], failures: 0 };
+}
+
+export function addSkipped({ skipped }: Pick<TileCounts, 'skipped'>, reason: string, count = 1): void {
+  skipped[reason] = (skipped[reason] ?? 0) + count;
+}
+
+export function addFetched(counts: Pick<TileCounts, 'bytesFetched'>, bytes: number): void {
+  if (bytes > 0) counts.bytesFetched = (counts.bytesFetched ?? 0) + bytes;
+}
+
+/** Counts and logs a tile that failed. `unknown` makes an error of one that has no code. */
+export function addFailure(
+  counts: TileCounts,
+  job: JobContext,
+  tile: string,
+  error: unknown,
+  unknown: ErrorMaker<[tile: string, detail: string]>,
+): void {
+  const { code, message } =
+    error instanceof TilewrightError ? error : unknown.because(error, tile, messageOf(error));
+  if (counts.failures < MAX_LISTED_FAILURES) {
+    job.log('error', `${tile}: ${message} [${code}]`);
+    counts.failed.push({ tile, code, message });
+  }
+  counts.failures++;
+}
+
+/** Adds up numbers of tiles by reason. */
+export function mergeSkipped(parts: readonly Pick<TileCounts, 'skipped'>[]): Record<string, number> {
+  const total = emptyCounts();
+  for (const { skipped } of parts)
+    for (const [reason, count] of Object.entries(skipped)) addSkipped(total, reason, count);
+  return total.skipped;
+}
+
+export function mergeCounts(parts: readonly TileCounts[]): TileCounts {
+  const total: TileCounts = {
+    tiles: sumOf(parts, ({ tiles }) => tiles),
+    skipped: mergeSkipped(parts),
+    failed: parts.flatMap(({ failed }) => failed).slice(0, MAX_LISTED_FAILURES),
+    failures: sumOf(parts, ({ failures }) => failures),
+  };
+  addFetched(
+    total,
+    sumOf(parts, ({ bytesFetched = 0 }) => bytesFetched),
+  );
+  return total;
+}
+
+export function sumOf<T>(parts: readonly T[], of: (part: T) => number): number {
+  return parts.reduce((sum, part) => sum + of(part), 0);
+}
+
+/** The messages of the first failures, for an error that names reasons. */
+export function firstReasons({ failed }: Pick<TileCounts, 'failed'>): string[] {
+  return failed.slice(0, MAX_LISTED_REASONS).map(({ message }) => message);
 }

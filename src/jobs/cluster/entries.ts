@@ -20,10 +20,10 @@ import { TilewrightError } from '../../errors.js';
 import type { JobRecord, JobStatus } from '../../storage/index.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
 import { idempotencyKeyReused } from '../errors.js';
-import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../job-idempotency-keys.js';
+import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../records.js';
 
 /** A record without the fields that can be long. */
-export type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
+type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
 
 export interface JobEntry {
   /** The node that leads the job, or led it last. */

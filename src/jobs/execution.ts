@@ -1,10 +1,9 @@
 /** A job that has not ended: writes its record and its log. */
 import { type JobRecord, type LogRecord, redactDataFolder, type Storage } from '../storage/index.js';
 import { FailedWithResults, jobDismissed } from './errors.js';
-import type { JobLog } from './job-log.js';
-import { type FullJobContext, type Process, runLocally } from './job-process.js';
-import { hasEnded, jobError, QUEUED_STATE, stateLine } from './job-records.js';
-import type { JobRegistry } from './job-registry.js';
+import type { JobLog } from './log.js';
+import { type FullJobContext, type Process, runLocally } from './process.js';
+import { hasEnded, type JobRegistry, jobError, QUEUED_STATE, stateLine } from './records.js';
 
 /** Minimum interval between writes of progress and log lines. */
 const WRITE_INTERVAL_MS = 500;

@@ -1,15 +1,20 @@
 /** Publishes the jobs that this node leads to all nodes: as entries in the coordination store, with objects in the object store. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { toArray } from '../../async/index.js';
 import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import type { Catalogue, JobRecord } from '../../storage/index.js';
+import {
+  type Catalogue,
+  type JobRecord,
+  newVersion,
+  type ObjectStore,
+  storeExists,
+} from '../../storage/index.js';
 import { acceptanceUnknown, jobInterrupted, jobTakenOver } from '../errors.js';
-import type { IdempotencyKey } from '../job-idempotency-keys.js';
-import { MAX_LINES, readLog } from '../job-log.js';
-import { hasEnded, hasResults } from '../job-records.js';
-import type { JobRegistry } from '../job-registry.js';
-import type { JobArtifacts } from './cluster-job-artifacts.js';
-import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './cluster-job-entries.js';
+import { type LogLine, MAX_LINES, readLog } from '../log.js';
+import { hasEnded, hasResults, type IdempotencyKey, type JobRegistry } from '../records.js';
+import type { JobFile } from '../service.js';
+import { type JobEntries, type JobEntry, jobSummaryOf, type StoredJobEntry } from './entries.js';
 
 /** Minimum interval between published progress, and its time limit at the coordination store. */
 const PROGRESS_INTERVAL_MS = 5000;
@@ -17,7 +22,7 @@ const PROGRESS_TIMEOUT_MS = 1000;
 /** Wait after a failed attempt to publish a state. */
 const RETRY_DELAY_MS = 1000;
 
-export interface ClusterJobRegistryOptions {
+interface ClusterJobRegistryOptions {
   catalogue: Catalogue;
   entries: JobEntries;
   artifacts: JobArtifacts;
@@ -217,4 +222,81 @@ function isUnavailable(error: unknown): boolean {
     outcomeUnknown.is(error) ||
     (error instanceof TilewrightError && error.status === 503 && !jobInterrupted.is(error))
   );
+}
+
+/** The objects of a job in the object store: its inputs and, after its end, its record, log and files. */
+
+/** The inputs of a job as requested and as prepared. */
+export type JobInputs = Pick<JobRecord, 'inputs' | 'given'>;
+
+const folderOf = (id: string) => `jobs/${id}/`;
+const inputsName = (id: string) => `${folderOf(id)}asked.json`;
+const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
+
+export class JobArtifacts {
+  constructor(private readonly objects: ObjectStore) {}
+
+  async putInputs(id: string, { inputs, given }: JobInputs): Promise<void> {
+    await this.objects.put(inputsName(id), Buffer.from(JSON.stringify({ inputs, given })));
+  }
+
+  /** Undefined if the object is missing. */
+  async inputs(id: string): Promise<JobInputs | undefined> {
+    if (!(await this.objects.head(inputsName(id)))) return undefined;
+    const asked = await this.read<JobInputs>(inputsName(id));
+    if (!(await this.objects.head(preparedName(id)))) return asked;
+    return { ...asked, given: await this.read(preparedName(id)) };
+  }
+
+  /** Stores inputs that `Process.prepare` has completed. Returns the inputs that an earlier leader has stored, if there are any. */
+  async putPrepared(id: string, given: unknown): Promise<unknown> {
+    try {
+      await this.objects.put(preparedName(id), Buffer.from(JSON.stringify(given)));
+      return given;
+    } catch (error) {
+      if (!storeExists.is(error)) throw error;
+      return this.read(preparedName(id));
+    }
+  }
+
+  async removeInputs(id: string): Promise<void> {
+    await this.objects.delete([inputsName(id)]);
+  }
+
+  /** A new folder for the record and the log of a job that has ended. */
+  endFolder(id: string): string {
+    return `${folderOf(id)}${newVersion()}`;
+  }
+
+  async putEnd(folder: string, job: JobRecord, lines: LogLine[]): Promise<void> {
+    const log = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    await this.objects.put(`${folder}/record.json`, Buffer.from(JSON.stringify(job)));
+    await this.objects.put(`${folder}/log.ndjson`, Buffer.from(log));
+  }
+
+  async record(folder: string): Promise<JobRecord> {
+    return JSON.parse((await this.objects.get(`${folder}/record.json`)).toString()) as JobRecord;
+  }
+
+  async log(folder: string): Promise<LogLine[]> {
+    const text = (await this.objects.get(`${folder}/log.ndjson`)).toString();
+    const lines = text.split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** A result file of a job; undefined if it does not exist. */
+  async file(name: string): Promise<JobFile | undefined> {
+    const info = await this.objects.head(name);
+    return info && { bytes: info.bytes, open: () => this.objects.stream(name) };
+  }
+
+  private async read<T>(name: string): Promise<T> {
+    return JSON.parse((await this.objects.get(name)).toString()) as T;
+  }
+
+  /** Removes all objects of a job. */
+  async remove(id: string): Promise<void> {
+    const names = (await toArray(this.objects.list(folderOf(id)))).map(({ name }) => name);
+    await this.objects.delete(names);
+  }
 }

@@ -1,6 +1,7 @@
 /** Tasks of jobs: the work on the cells of some slots, done by a node that owns these slots. */
+
 import { rm } from 'node:fs/promises';
-import { Semaphore } from '../../async/index.js';
+import { raceAbort, Semaphore } from '../../async/index.js';
 import { type Cluster, cellSlotLookup, SlotSet, slotNotHeld } from '../../dht/index.js';
 import {
   ERROR_DOCUMENT_SCHEMA,
@@ -26,8 +27,31 @@ import {
   TEXT,
 } from '../../utils/json-schema.js';
 import { badTaskInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
-import type { JobContext, JobProgress, Process } from '../job-process.js';
-import { AllGather } from './cluster-job-all-gather.js';
+import type { JobContext, JobProgress, Process } from '../process.js';
+
+/** The meeting point of the runs of a job that wait for each other. */
+
+/** Invariant: for each waiting run, its continuation is known; a run waits for one meeting at a time. */
+export class AllGather {
+  private readonly waiting = new Map<string, (values: unknown[]) => void>();
+
+  /** Resolves to the values of all runs of the job, once `deliver` gets them. Rejects with the reason of the signal. */
+  async wait<T>(run: string, signal: AbortSignal): Promise<T[]> {
+    const delivered = new Promise<T[]>((resolve) => {
+      this.waiting.set(run, (values) => resolve(values as T[]));
+    });
+    try {
+      return await raceAbort(delivered, signal);
+    } finally {
+      this.waiting.delete(run);
+    }
+  }
+
+  /** Delivers the values of all runs of a job. Ignored if `run` does not wait, because it has ended. */
+  deliver(run: string, values: unknown[]): void {
+    this.waiting.get(run)?.(values);
+  }
+}
 
 /** A request to do a task. */
 export interface TaskRequest {
@@ -129,7 +153,7 @@ const CATCH_UP_TIMEOUT_MS = 10_000;
 /** Minimum interval between progress events. */
 const PROGRESS_INTERVAL_MS = 2000;
 
-export interface TaskExecutorOptions {
+interface TaskExecutorOptions {
   storage: Storage;
   objects: ObjectStore;
   cluster: Cluster;

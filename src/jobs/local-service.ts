@@ -5,22 +5,23 @@ import { PeriodicTask, Semaphore } from '../async/index.js';
 import { messageOf } from '../errors.js';
 import { type JobRecord, newVersion, type Storage } from '../storage/index.js';
 import { jobDismissed, jobInterrupted, jobLimit, jobNotFound, jobsClosed, jobTakenOver } from './errors.js';
-import { JobExecution, type JobListener, type LineListener } from './job-execution.js';
-import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
-import { IdempotencyKeys } from './job-idempotency-keys.js';
-import { JobLog, type LogLine, readLog } from './job-log.js';
-import type { Process } from './job-process.js';
+import { JobExecution, type JobListener, type LineListener } from './execution.js';
+import { JobLog, type LogLine, readLog } from './log.js';
+import type { Process } from './process.js';
 import {
+  collectGarbage,
   deleteJob,
+  GC_INTERVAL_MS,
   hasEnded,
   hasExpired,
+  IdempotencyKeys,
+  type JobRegistry,
   listJobs,
   orphanedJobs,
   QUEUED_STATE,
   stateLine,
-} from './job-records.js';
-import type { JobRegistry } from './job-registry.js';
-import type { JobFile, JobService, StartedJob, StartOptions } from './job-service.js';
+} from './records.js';
+import type { JobFile, JobService, StartedJob, StartOptions } from './service.js';
 
 const MAX_QUEUED_JOBS = 100;
 

@@ -1,0 +1,326 @@
+/** The jobs of a cluster node: all nodes know them, share their work, and take over the jobs of a lost node. */
+import { PeriodicTask } from '../../async/index.js';
+import { type Cluster, FailureDetector, type OpenCluster, type Peer } from '../../dht/index.js';
+import type { TilewrightError } from '../../errors.js';
+import type { JobRecord, Storage } from '../../storage/index.js';
+import { jobDismissed, jobInterrupted, jobNotFound } from '../errors.js';
+import type { JobListener, LineListener } from '../execution.js';
+import { LocalJobService } from '../local-service.js';
+import type { LogLine } from '../log.js';
+import type { Process } from '../process.js';
+import { endedWith, GC_INTERVAL_MS, hasEnded, hasExpired, isRemovable, recoveredRecord } from '../records.js';
+import type { JobFile, JobService, StartedJob, StartOptions } from '../service.js';
+import { coordinate } from './coordinator.js';
+import { JobEntries, jobRecordOf, type StoredJobEntry } from './entries.js';
+import { ClusterJobRegistry, JobArtifacts, type JobInputs } from './registry.js';
+import { TaskExecutor } from './tasks.js';
+
+/** Takes over the jobs of lost nodes, and removes old jobs. */
+
+/** Default time that a node may be missing before others take over its jobs. */
+const GRACE_PERIOD_MS = 30_000;
+/** Interval of the checks; there are at least four within the grace period. */
+const CHECK_INTERVAL_MS = 5000;
+/** Nodes act one after another, so that usually only one does. */
+const RANK_DELAY_MS = 1000;
+
+interface JobFailoverOptions {
+  jobs: LocalJobService;
+  registry: ClusterJobRegistry;
+  entries: JobEntries;
+  artifacts: JobArtifacts;
+  cluster: Pick<Cluster, 'self' | 'revokeLocksOf'> & { nodes: readonly { id: string }[] };
+  processes: Process[];
+  gracePeriodMs?: number | undefined;
+  /** Called with errors, after which the work is retried. */
+  onFailure: (error: unknown) => void;
+}
+
+export class JobFailover {
+  private readonly gracePeriodMs: number;
+  private readonly failureDetector: FailureDetector;
+  private readonly task: PeriodicTask;
+  private removedAt = -Infinity;
+  /** Messages of damaged entries, each of which is reported once. */
+  private readonly reportedDamage = new Set<string>();
+  private isClosing = false;
+
+  constructor(private readonly options: JobFailoverOptions) {
+    this.gracePeriodMs = options.gracePeriodMs ?? GRACE_PERIOD_MS;
+    this.failureDetector = new FailureDetector(this.gracePeriodMs, RANK_DELAY_MS);
+    const intervalMs = Math.min(CHECK_INTERVAL_MS, this.gracePeriodMs / 4);
+    this.task = new PeriodicTask(() => this.check(), intervalMs, options.onFailure);
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.task.close();
+  }
+
+  /** Ends a job as cancelled if this node leads it but does not run it. Other jobs stay as they are. */
+  async cancel(id: string): Promise<void> {
+    const { jobs, entries, cluster } = this.options;
+    const stored = await entries.get(id);
+    if (!stored?.isLive || stored.entry.home !== cluster.self) return;
+    if (jobs.isLive(id)) return;
+    await this.lead(stored, endedWith(jobRecordOf(stored.entry), jobDismissed(id)));
+  }
+
+  /** Takes over jobs whose leader is missing, and resumes own jobs that do not run. */
+  private async check(): Promise<void> {
+    const { jobs, entries, cluster, onFailure } = this.options;
+    const { nodes, self } = cluster;
+    const rank = nodes.findIndex(({ id }) => id === self);
+    if (rank < 0) return;
+    const present = new Set(nodes.map(({ id }) => id));
+    const live = await entries.live(this.onDamaged);
+    const leaders = live.map(({ entry }) => entry.home);
+    this.failureDetector.update(new Set(leaders.filter((leader) => !present.has(leader))));
+    for (const stored of live) {
+      if (this.isClosing) return;
+      const { home, job } = stored.entry;
+      try {
+        if (home === self) await this.resumeOwn(stored);
+        // If this node led the job before, its own work on it must end first.
+        else if (!present.has(home) && !jobs.isLive(job.id)) {
+          const overdueMs = -this.failureDetector.msUntilTakeover(home, rank);
+          if (overdueMs >= 0) await this.takeOver(stored, overdueMs);
+        }
+      } catch (error) {
+        // The error must not delay the other jobs.
+        onFailure(error);
+      }
+    }
+    if (rank === 0 && performance.now() - this.removedAt > GC_INTERVAL_MS) await this.removeExpired();
+  }
+
+  /** Resumes a job that this node leads but does not run. */
+  private async resumeOwn(stored: StoredJobEntry): Promise<void> {
+    const { jobs, registry } = this.options;
+    const { id } = stored.entry.job;
+    if (jobs.isLive(id) || registry.accepting.has(id)) return;
+    const own = await jobs.find(id);
+    if (own && hasEnded(own)) await registry.publishLate(own, stored);
+    else await this.takeOver(stored, Infinity);
+  }
+
+  /** `overdueMs`: for how long the job could have been taken over already. */
+  private async takeOver(stored: StoredJobEntry, overdueMs: number): Promise<void> {
+    const { job, home } = stored.entry;
+    const { artifacts, cluster, processes } = this.options;
+    const process = processes.find(({ id }) => id === job.process);
+    const jobInputs = await artifacts.inputs(job.id);
+    if (jobInputs === undefined)
+      return this.lead(stored, endedWith(jobRecordOf(stored.entry), jobInterrupted(job.id, false)));
+    const record: JobRecord = { ...job, ...jobInputs };
+    // Uploads are on the lost node.
+    const isResumable = job.uploads === undefined && (await mayTakeOver(process, jobInputs));
+    // Another node may be able to take the job over.
+    if (!isResumable && job.uploads === undefined && overdueMs < this.gracePeriodMs) return;
+    const next = recoveredRecord(isResumable ? record : { ...record, resumable: false }, process);
+    const remark =
+      home === cluster.self
+        ? 'restarted, because the node had stopped'
+        : `restarted on another node, because node ${home} is not reachable`;
+    await this.lead(stored, next, process, remark);
+  }
+
+  /**
+   * Makes this node the leader of a job with the record `next`, and runs the job if it has not ended. Does nothing if the entry has
+   * changed, or if this node is just accepting the job.
+   */
+  private async lead(
+    stored: StoredJobEntry,
+    next: JobRecord,
+    process?: Process,
+    remark?: string,
+  ): Promise<void> {
+    const { jobs, registry, cluster } = this.options;
+    const { home } = stored.entry;
+    if (registry.accepting.has(next.id)) return;
+    registry.accepting.add(next.id);
+    try {
+      if (!(await registry.takeOver(next, stored))) return;
+      // Otherwise the locks of the lost node would stay until their leases expire.
+      if (home !== cluster.self) await cluster.revokeLocksOf(home);
+      await jobs.takeOver(process, next, hasEnded(next) ? undefined : remark);
+    } finally {
+      registry.accepting.delete(next.id);
+    }
+  }
+
+  private readonly onDamaged = (error: TilewrightError): void => {
+    if (this.reportedDamage.has(error.message)) return;
+    this.reportedDamage.add(error.message);
+    this.options.onFailure(error);
+  };
+
+  /** Removes expired jobs from etcd and the object store; each node removes them from its own catalogue. */
+  private async removeExpired(): Promise<void> {
+    const { entries, artifacts, onFailure } = this.options;
+    this.removedAt = performance.now();
+    await entries.expireRequests();
+    for await (const { entry, isLive } of entries.all(this.onDamaged)) {
+      const { id } = entry.job;
+      if (isLive || !isRemovable(entry.job)) continue;
+      try {
+        await artifacts.remove(id);
+        await entries.delete(id);
+      } catch (error) {
+        // The next collection tries again.
+        onFailure(error);
+      }
+    }
+  }
+}
+
+async function mayTakeOver(
+  process: Process | undefined,
+  { inputs, given = inputs }: JobInputs,
+): Promise<boolean> {
+  return process?.canTakeOver === undefined || process.canTakeOver(given);
+}
+
+interface ClusterJobServiceOptions {
+  storage: Storage;
+  processes: Process[];
+  cluster: OpenCluster;
+  resume?: boolean;
+  gracePeriodMs?: number;
+  /** Called with errors of background work, all of which is retried. */
+  onFailure: (error: unknown) => void;
+  /** Called with each line of the logs of the jobs that this node leads. */
+  onLine?: LineListener;
+}
+
+/** Jobs that this node leads are answered from its own records, all others from the entries that their leaders publish. */
+export class ClusterJobService implements JobService {
+  /** The tasks of this node, for jobs of any leader. */
+  readonly tasks: TaskExecutor;
+  private jobs!: LocalJobService;
+  private readonly registry: ClusterJobRegistry;
+  private failover: JobFailover | undefined;
+  private readonly entries: JobEntries;
+  private readonly artifacts: JobArtifacts;
+
+  private constructor(private readonly options: ClusterJobServiceOptions) {
+    const { storage, processes, onFailure } = options;
+    const { cluster, peers, objects, coordination } = options.cluster;
+    this.entries = new JobEntries(coordination);
+    this.artifacts = new JobArtifacts(objects);
+    this.tasks = new TaskExecutor({ storage, objects, cluster, processes });
+    const shared = { cluster, peers, tasks: this.tasks };
+    this.registry = new ClusterJobRegistry({
+      catalogue: storage.catalogue,
+      entries: this.entries,
+      artifacts: this.artifacts,
+      self: cluster.self,
+      work: (process, inputs, context) => coordinate(shared, process, inputs, context),
+      isWorkedOn: (job) => this.tasks.isWorkedOn(job),
+      onTakenOver: (job) => this.jobs.abandon(job),
+      onFailure,
+    });
+  }
+
+  static async open(options: ClusterJobServiceOptions): Promise<ClusterJobService> {
+    const opened = new ClusterJobService(options);
+    const { storage, processes, resume = false, onFailure, onLine } = options;
+    const { registry, entries, artifacts } = opened;
+    const jobs = await LocalJobService.open(storage, processes, {
+      resume,
+      registry,
+      onFailure,
+      onLine,
+    });
+    opened.jobs = jobs;
+    if (resume) {
+      const { cluster } = options.cluster;
+      opened.failover = new JobFailover({ ...options, cluster, jobs, registry, entries, artifacts });
+    }
+    return opened;
+  }
+
+  async close(): Promise<void> {
+    this.registry.close();
+    this.tasks.close();
+    await this.failover?.close();
+    await this.jobs.close();
+  }
+
+  get active(): JobRecord[] {
+    return this.jobs.active;
+  }
+
+  get hasStopped(): boolean {
+    return this.jobs.hasStopped;
+  }
+
+  start(process: Process, inputs: unknown, options?: StartOptions): Promise<JobRecord> {
+    return this.jobs.start(process, inputs, options);
+  }
+
+  async startIdempotent(process: Process, inputs: unknown, options: StartOptions = {}): Promise<StartedJob> {
+    const known = options.request && (await this.entries.jobOfRequest(options.request));
+    if (known !== undefined) return { job: await this.get(known), repeated: true };
+    const started = await this.jobs.startIdempotent(process, inputs, options);
+    return started.repeated ? { job: await this.get(started.job.id), repeated: true } : started;
+  }
+
+  async get(id: string): Promise<JobRecord> {
+    if (await this.jobs.find(id)) return this.jobs.get(id);
+    const stored = await this.entries.get(id);
+    if (!stored || hasExpired(stored.entry.job)) throw jobNotFound(id);
+    const { folder, job } = stored.entry;
+    // Another node led the job. This node must not report the end before its own searches find the tiles of the job.
+    if (!stored.isLive) await this.options.cluster.cluster.replica.catchUp();
+    if (folder === undefined) return jobRecordOf(stored.entry);
+    return { ...(await this.artifacts.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
+  }
+
+  async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {
+    const records: JobRecord[] = [];
+    for await (const { entry } of this.entries.all()) {
+      const job = jobRecordOf(entry);
+      if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) records.push(job);
+    }
+    // `records` has a job twice if it ended between the reads of two pages. The map keeps one record of each job.
+    const newest = new Map(records.sort((a, b) => (a.id < b.id ? 1 : -1)).map((job) => [job.id, job]));
+    return [...newest.values()].slice(0, limit);
+  }
+
+  async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
+    if (await this.jobs.find(id)) return this.jobs.log(id, { after, limit });
+    const stored = await this.entries.get(id);
+    if (!stored) throw jobNotFound(id);
+    const { folder } = stored.entry;
+    if (folder === undefined) return [];
+    return (await this.artifacts.log(folder)).filter(({ seq }) => seq > after).slice(0, limit);
+  }
+
+  async subscribe(id: string, listener: JobListener): Promise<() => void> {
+    if (await this.jobs.find(id)) return this.jobs.subscribe(id, listener);
+    listener(await this.get(id));
+    return () => undefined;
+  }
+
+  async cancel(id: string): Promise<JobRecord> {
+    if (await this.jobs.find(id)) return this.jobs.cancel(id);
+    await this.failover?.cancel(id);
+    return this.get(id);
+  }
+
+  async leaderOf(id: string, alsoEnded = false): Promise<Peer | undefined> {
+    if (await this.jobs.find(id)) return undefined;
+    const { cluster } = this.options.cluster;
+    const stored = await this.entries.get(id);
+    if (!stored || stored.entry.home === cluster.self) return undefined;
+    const { home } = stored.entry;
+    if (stored.isLive) return cluster.peer(home);
+    return alsoEnded && cluster.nodes.some((node) => node.id === home) ? cluster.peer(home) : undefined;
+  }
+
+  async file(id: string, name: string): Promise<JobFile | undefined> {
+    const { files = {} } = await this.get(id);
+    return Object.hasOwn(files, name) ? this.artifacts.file(files[name]!) : this.jobs.file(id, name);
+  }
+}
