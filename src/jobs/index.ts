@@ -1,8 +1,9 @@
 /**
  * Work as durable jobs: start, progress, log, events, cancel, retry, retention. The files of this folder are those of one process;
- * `cluster` implements the interface `JobRegistry` for a cluster. Invariants: a state of a job is reported only after it is on disk; the
- * records of a job are written in the order of its states, and none follows the final one. Imports the parts `async`, `coordination`,
- * `dht`, `grid` (types) and `storage`.
+ * `cluster/` implements the interface `JobRegistry` for a cluster, whose nodes all know, share and take over the jobs. Invariants: a state
+ * of a job is reported only after it is on disk; the records of a job are written in the order of its states, and none follows the final
+ * one; in a cluster a job has one leader, the node named by its entry, and only that node changes the entry. Imports the parts `async`,
+ * `coordination`, `dht`, `grid` (types) and `storage`.
  */
 
 export { ClusterJobService } from './cluster/service.js';

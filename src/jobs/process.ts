@@ -1,4 +1,7 @@
-/** A process: work that runs as a job, in the same way from the command line and over HTTP (OGC API Processes, part 1). */
+/**
+ * A process: work that runs as a job, in the same way from the command line and over HTTP (OGC API Processes, part 1). With the counts of
+ * tiles that most processes return, and the process that verifies the data folder.
+ */
 import { type ErrorMaker, messageOf, TilewrightError } from '../errors.js';
 import type { GridName } from '../grid/index.js';
 import {
@@ -137,7 +140,7 @@ export async function runLocally(
 }
 
 /** Maximum number of problems that are written to the log of the job; the results can contain more problems. */
-const MAX_LOGGED = 100;
+const MAX_LOGGED_PROBLEMS = 100;
 
 function verdict(problems: number): string {
   if (problems === 0) return 'no problems found';
@@ -162,16 +165,15 @@ export function verifyProcess(storage: Storage, options: VerifyOptions = {}): Pr
       };
       const report = await verify(storage, onProgress, options);
       const { problems, problemCount } = report;
-      for (const { kind, what } of problems.slice(0, MAX_LOGGED)) job.log('error', `${kind}: ${what}`);
+      for (const { kind, what } of problems.slice(0, MAX_LOGGED_PROBLEMS))
+        job.log('error', `${kind}: ${what}`);
       job.message(verdict(problemCount));
       return report;
     },
   };
 }
 
-/** Counts of the tiles of a run, and the reasons why tiles are left out or fail. */
-
-/** Tiles of a run, or of all runs of a job. Plain JSON. */
+/** The tiles of a run, or of all runs of a job, and the reasons why some are left out or fail. Plain JSON. */
 export interface TileCounts {
   /** Tiles that were made, or read by an analysis. */
   tiles: number;

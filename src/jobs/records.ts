@@ -1,4 +1,4 @@
-/** Job records on disk, and how long they are kept. */
+/** Job records on disk and how long they are kept, idempotency keys, and the registry that publishes jobs to other nodes. */
 
 import { createHash } from 'node:crypto';
 import { messageOf, TilewrightError } from '../errors.js';
@@ -187,7 +187,6 @@ export interface JobRegistry {
 }
 
 /** Idempotency keys (the header `Idempotency-Key`): a request that is sent twice starts one job. */
-
 export interface IdempotencyKey {
   /** Chosen by the client. */
   key: string;
@@ -249,8 +248,6 @@ export class IdempotencyKeys {
   }
 }
 
-/** Removes the records, logs, results and scratch files of old jobs from this node. */
-
 export const GC_INTERVAL_MS = 3_600_000;
 
 interface JobGcContext {
@@ -264,7 +261,7 @@ interface JobGcContext {
   isStopping(): boolean;
 }
 
-/** Removes everything that is old enough at the time `now`, ms since 1970. */
+/** Removes the records, logs, results and scratch files of jobs that are old enough at the time `now`, ms since 1970. */
 export async function collectGarbage(context: JobGcContext, now: number): Promise<void> {
   const { storage, requests, isWorkedOn, hasPublishedEnd, isStopping } = context;
   const { catalogue } = storage;

@@ -1,3 +1,4 @@
+/** The interface of a job service, the events of a job, and the retry of its failed inputs. */
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '../dht/index.js';
@@ -68,8 +69,6 @@ export interface JobService {
   file(id: string, name: string): Promise<JobFile | undefined>;
 }
 
-/** The events of a job, as a stream from which the reader pulls: a slow reader delays no other work and needs no memory. */
-
 /** `seq` is the number of a line of the job's log: a stream that starts after it misses nothing. */
 export type JobEvent =
   /** `job` is set if this is the current state; earlier states, sent to a late reader, have none. */
@@ -91,9 +90,10 @@ export interface EventOptions {
 const PAGE_LINES = 500;
 
 /**
- * Yields the current state, or everything after a line of the log; then each change, until the job has ended or the node
- * stops. If the remaining log lines do not include the current state, it is sent after them. A reader that falls behind gets every state
- * and every line that the log still keeps, and only the newest progress. Throws TW_JOB_NOT_FOUND.
+ * The events of a job, as a stream from which the reader pulls: a slow reader delays no other work and needs no memory. Yields the current
+ * state, or everything after a line of the log; then each change, until the job has ended or the node stops. If the remaining log lines do
+ * not include the current state, it is sent after them. A reader that falls behind gets every state and every line that the log still
+ * keeps, and only the newest progress. Throws TW_JOB_NOT_FOUND.
  */
 export async function* jobEvents(
   jobs: JobService,

@@ -39,8 +39,6 @@ import {
   taskObjectName,
 } from './tasks.js';
 
-/** Divides the slots of a job among their owners, so that no node works much longer than the others. */
-
 export interface SlotWork {
   slot: number;
   /** Nodes that can work on the slot, the preferred one first; not empty. */
@@ -50,11 +48,12 @@ export interface SlotWork {
 }
 
 /** Tolerated excess over the target load. A smaller tolerance would move slots away from their first owners for little gain. */
-const TOLERANCE = 0.02;
+const LOAD_TOLERANCE = 0.02;
 
 /**
- * Returns the slots of each node. Each slot starts at its first node. While a node exceeds its target load, the slot whose move
- * improves the balance most is moved. The result depends only on the arguments. `weightOf` returns the relative work of a node, above 0.
+ * Divides the slots of a job among their owners, so that no node works much longer than the others. Each slot starts at its first node.
+ * While a node exceeds its target load, the slot whose move improves the balance most is moved. The result depends only on the arguments.
+ * `weightOf` returns the relative work of a node, above 0.
  */
 export function assignSlots(
   slots: readonly SlotWork[],
@@ -69,7 +68,7 @@ export function assignSlots(
     loads.set(slot.nodes[0]!, loads.get(slot.nodes[0]!)! + slot.bytes);
   }
   const total = sumOf(loads.values());
-  const maxLoadPerWeight = ((1 + TOLERANCE) * total) / sumOf(weights.values());
+  const maxLoadPerWeight = ((1 + LOAD_TOLERANCE) * total) / sumOf(weights.values());
   const isEven = () => nodes.every((node) => loads.get(node)! <= maxLoadPerWeight * weights.get(node)!);
   const movable = slots.filter(({ nodes, bytes }) => nodes.length > 1 && bytes > 0);
   // Each move lowers the sum of load^2 / weight, so no assignment repeats; a slot rarely moves more than once.

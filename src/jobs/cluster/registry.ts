@@ -224,8 +224,6 @@ function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** The objects of a job in the object store: its inputs and, after its end, its record, log and files. */
-
 /** The inputs of a job as requested and as prepared. */
 export type JobInputs = Pick<JobRecord, 'inputs' | 'given'>;
 
@@ -233,6 +231,7 @@ const folderOf = (id: string) => `jobs/${id}/`;
 const inputsName = (id: string) => `${folderOf(id)}asked.json`;
 const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
 
+/** The objects of a job in the object store: its inputs and, after its end, its record, log and files. */
 export class JobArtifacts {
   constructor(private readonly objects: ObjectStore) {}
 

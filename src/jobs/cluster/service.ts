@@ -15,8 +15,6 @@ import { JobEntries, jobRecordOf, type StoredJobEntry } from './entries.js';
 import { ClusterJobRegistry, JobArtifacts, type JobInputs } from './registry.js';
 import { TaskExecutor } from './tasks.js';
 
-/** Takes over the jobs of lost nodes, and removes old jobs. */
-
 /** Default time that a node may be missing before others take over its jobs. */
 const GRACE_PERIOD_MS = 30_000;
 /** Interval of the checks; there are at least four within the grace period. */
@@ -36,6 +34,7 @@ interface JobFailoverOptions {
   onFailure: (error: unknown) => void;
 }
 
+/** Takes over the jobs of lost nodes, and removes old jobs. */
 export class JobFailover {
   private readonly gracePeriodMs: number;
   private readonly failureDetector: FailureDetector;

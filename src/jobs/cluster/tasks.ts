@@ -29,9 +29,10 @@ import {
 import { badTaskInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
 import type { JobContext, JobProgress, Process } from '../process.js';
 
-/** The meeting point of the runs of a job that wait for each other. */
-
-/** Invariant: for each waiting run, its continuation is known; a run waits for one meeting at a time. */
+/**
+ * The meeting point of the runs of a job that wait for each other. Invariant: for each waiting run, its continuation is known; a run waits
+ * for one meeting at a time.
+ */
 export class AllGather {
   private readonly waiting = new Map<string, (values: unknown[]) => void>();
 
