@@ -1,7 +1,7 @@
-"""Writes src/imagery/colours/named-colormap-table.ts: the colormaps of rio-tiler and the further ones of Matplotlib, 256 colours each.
+"""Writes src/imagery/colormap-table.ts: the colormaps of rio-tiler and the further ones of Matplotlib, 256 colours each.
 
     pip install rio-tiler==9.4.12 matplotlib==3.11.2
-    python tools/make-colormaps.py > src/imagery/colours/named-colormap-table.ts
+    python tools/make-colormaps.py > src/imagery/colormap-table.ts
 """
 
 import base64

@@ -6,8 +6,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { withOpenTile } from '../../src/imagery/reading/open-tile-for-reading.js';
-import { readBlockOfAllBands } from '../../src/imagery/reading/read-tile-geotiff.js';
+import { readBlockOfAllBands, withOpenTile } from '../../src/imagery/tile-geotiff.js';
 import { CUBE_BLOCK_SIDE, encodeCube, readRaster } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 

@@ -14,32 +14,46 @@ import {
   type TileFinder,
 } from '../query/index.js';
 import type { CollectionRecord, SortOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
-import { borderPixels, type MapPixelSize } from './algorithms/index.js';
-import { encodeImage, type ImageFormat, isTransparent } from './colours/index.js';
+import { borderPixels, type MapPixelSize } from './algorithms.js';
+import { encodeImage, type ImageFormat, isTransparent } from './colours.js';
 import { noMapTile, tooManyValues, zoomTooLow } from './errors.js';
-import type { ImageryHandlers } from './imagery-worker.js';
-import { BlockCache, TileReader } from './reading/index.js';
+import {
+  MAX_MEDIAN_TILES,
+  mosaic,
+  type PixelSelection,
+  type RenderContext,
+  renderTilePlanes,
+  tilesByCloudCover,
+} from './mosaic.js';
+import { type RenderedImage, RenderQueue, type RenderTask, renderImage } from './render.js';
+import {
+  type PartialSpectra,
+  readPartialSpectra,
+  readSpectra,
+  SPECTRA_QUERY,
+  type Spectra,
+  type SpectraQuery,
+  type SpectraSeriesRequest,
+} from './spectra.js';
 import {
   type ColourScale,
   colourScaleOf,
   hasRenderedBands,
-  MAX_MEDIAN_TILES,
-  mapView,
-  mosaic,
-  type PixelSelection,
-  type RenderContext,
-  type RenderedImage,
   type RenderParams,
-  RenderQueue,
   type RenderStyle,
-  type RenderTask,
-  renderImage,
   renderStyleBytes,
-  renderTilePlanes,
   resolveRenderStyle,
-  smallestZoom,
-  tilesByCloudCover,
-} from './rendering/index.js';
+} from './style.js';
+import { BlockCache, TileReader } from './tile-reader.js';
+import {
+  type PartialSeries,
+  readPartialSeries,
+  readSeries,
+  SERIES_QUERY,
+  type Series,
+  type SeriesQuery,
+  type TimeSeriesRequest,
+} from './time-series.js';
 import {
   type CellPart,
   cellPartViewport,
@@ -48,26 +62,13 @@ import {
   type MapTile,
   mapPixelCentres,
   mapPixelSize,
+  mapView,
+  smallestZoom,
   type Viewport,
-} from './resampling/index.js';
-import {
-  type PartialSeries,
-  type PartialSpectra,
-  readPartialSeries,
-  readPartialSpectra,
-  readSeries,
-  readSpectra,
-  SERIES_QUERY,
-  type Series,
-  type SeriesQuery,
-  SPECTRA_QUERY,
-  type Spectra,
-  type SpectraQuery,
-  type SpectraSeriesRequest,
-  type TimeSeriesRequest,
-} from './timeseries/index.js';
+} from './viewport.js';
+import type { ImageryHandlers } from './worker.js';
 
-export interface ImageServiceOptions {
+interface ImageServiceOptions {
   storage: Storage;
   finder: TileFinder;
   owners: OwnerQueries;
@@ -77,7 +78,7 @@ export interface ImageServiceOptions {
   cacheBytes?: number;
 }
 
-export interface MapRequest {
+interface MapRequest {
   collection: CollectionRecord;
   /** Selects among the tiles of the collection in the map tile. */
   filter: Filter;
@@ -101,7 +102,7 @@ export interface EncodedImage {
 }
 
 /** The extent of a collection on a map. */
-export interface MapExtent extends PartialAnswer, ReturnType<typeof mapView> {
+interface MapExtent extends PartialAnswer, ReturnType<typeof mapView> {
   /** Start and end of the data, milliseconds since 1970. */
   start: number | null;
   end: number | null;
@@ -150,7 +151,7 @@ export class ImageService {
     cores = availableParallelism(),
     cacheBytes = BLOCK_CACHE_BYTES,
   }: ImageServiceOptions) {
-    this.pool = new TaskPool(new URL('./imagery-worker.js', import.meta.url), cores);
+    this.pool = new TaskPool(new URL('./worker.js', import.meta.url), cores);
     this.renderQueue = new RenderQueue(cores, MAX_QUEUED_RENDERS);
     this.finder = finder;
     this.owners = owners;

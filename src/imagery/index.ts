@@ -3,32 +3,18 @@
  * and run programs. Invariant: everything cached was read from file versions, which never change. Imports the parts `async`, `dht` (types),
  * `expressions`, `grid`, `query`, `raster` and `storage`.
  */
-export { ALGORITHMS } from './algorithms/index.js';
-export { COLORMAPS, codeColours, colourOfCode, encodeImage, type ImageFormat } from './colours/index.js';
+export { ALGORITHMS } from './algorithms.js';
+export { type BandFile, bandFile, buildSingleBandCog, isClear, maskFile } from './band-files.js';
+export { COLORMAPS, codeColours, colourOfCode } from './colormaps.js';
+export { encodeImage, type ImageFormat } from './colours.js';
 export { noMapTile } from './errors.js';
 export { type EncodedImage, ImageService } from './image-service.js';
-export {
-  type BandFile,
-  bandFile,
-  buildSingleBandCog,
-  isClear,
-  maskFile,
-  readBlockOfAllBands,
-  type TileGeoTiff,
-  withOpenTile,
-} from './reading/index.js';
-export {
-  type ColourScale,
-  PIXEL_SELECTIONS,
-  type PixelSelection,
-  type RenderParams,
-} from './rendering/index.js';
-export { type CellPart, RESAMPLING_METHODS } from './resampling/index.js';
-export {
-  forEachPixelRun,
-  parseZone,
-  readCellValues,
-  type SeriesDate,
-  type SpectrumDate,
-  type Zone,
-} from './timeseries/index.js';
+export { PIXEL_SELECTIONS, type PixelSelection } from './mosaic.js';
+export { RESAMPLING_METHODS } from './resample.js';
+export type { SpectrumDate } from './spectra.js';
+export type { ColourScale, RenderParams } from './style.js';
+export { readBlockOfAllBands, type TileGeoTiff, withOpenTile } from './tile-geotiff.js';
+export type { SeriesDate } from './time-series.js';
+export type { CellPart } from './viewport.js';
+export { forEachPixelRun, parseZone, type Zone } from './zone.js';
+export { readCellValues } from './zone-statistics.js';

@@ -1,7 +1,7 @@
 /** Algorithms compared with those of titiler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyAlgorithm, borderPixels, parseAlgorithm } from '../../src/imagery/algorithms/index.js';
+import { applyAlgorithm, borderPixels, parseAlgorithm } from '../../src/imagery/algorithms.js';
 import { planeOf, reference } from './titiler.js';
 
 const { width, height } = reference;

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExpression } from '../../src/expressions/expression-parser.js';
-import { classColormap, codeColours, colourOfCode } from '../../src/imagery/colours/class-colours.js';
-import { colormapLookup } from '../../src/imagery/colours/colormap-lookup.js';
+import { classColormap, codeColours, colormapLookup, colourOfCode } from '../../src/imagery/colormaps.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 
 const band = (name: string, more: Partial<BandRecord> = {}): BandRecord => ({

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import sharp from 'sharp';
-import { applyColourFormula, parseColourFormula } from '../../src/imagery/colours/colour-formula.js';
-import { parseColormap } from '../../src/imagery/colours/custom-colormap.js';
+import { COLORMAPS, namedColormap, parseColormap } from '../../src/imagery/colormaps.js';
 import {
+  applyColourFormula,
   encodeImage,
   type ImageFormat,
   isTransparent,
+  parseColourFormula,
   renderRgba,
-} from '../../src/imagery/colours/encode-colours.js';
-import { COLORMAPS, namedColormap } from '../../src/imagery/colours/named-colormaps.js';
+} from '../../src/imagery/colours.js';
 import { planeOf, reference } from './titiler.js';
 
 for (const { formula, planes } of reference.formulas)

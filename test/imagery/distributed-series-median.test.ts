@@ -6,7 +6,7 @@ import {
   medianWithin,
   quantileSketch,
   valuesInBounds,
-} from '../../src/imagery/timeseries/distributed-series-median.js';
+} from '../../src/imagery/distributed-median.js';
 import { medianOfSorted } from '../../src/utils/median.js';
 import { randomly } from '../derive/tiles.js';
 

@@ -5,14 +5,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BlockCache } from '../../src/imagery/reading/image-reading-cache.js';
-import { withOpenTile } from '../../src/imagery/reading/open-tile-for-reading.js';
 import {
   type Level,
   readBlock,
   readMaskBlock,
   readTileGeoTiff,
-} from '../../src/imagery/reading/read-tile-geotiff.js';
+  withOpenTile,
+} from '../../src/imagery/tile-geotiff.js';
+import { BlockCache } from '../../src/imagery/tile-reader.js';
 import { allocatePixels, DATA_TYPES, encodeCog, type PixelArray } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -3,13 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BandFile } from '../../src/imagery/index.js';
-import type { TileReader } from '../../src/imagery/reading/image-tile-reader.js';
-import {
-  RESAMPLING_METHODS,
-  type ResamplingMethod,
-  resampleBand,
-} from '../../src/imagery/resampling/index.js';
-import { cellPartViewport, type Viewport } from '../../src/imagery/resampling/resampling-viewport.js';
+import { RESAMPLING_METHODS, type ResamplingMethod, resampleBand } from '../../src/imagery/resample.js';
+import type { TileReader } from '../../src/imagery/tile-reader.js';
+import { cellPartViewport, type Viewport } from '../../src/imagery/viewport.js';
 import type { Window } from '../../src/raster/index.js';
 import { randomly } from '../derive/tiles.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { grids } from '../../src/grid/index.js';
-import { mapPixelCentres, viewportOfCell } from '../../src/imagery/resampling/resampling-viewport.js';
+import { mapPixelCentres, viewportOfCell } from '../../src/imagery/viewport.js';
 
 const SIZE = 16;
 

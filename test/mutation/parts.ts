@@ -97,12 +97,12 @@ export const PARTS: Record<string, Part> = {
     tests: ['expressions/expressions'],
   },
   colours: {
-    mutate: ['src/imagery/colours/!(index|table).js'],
+    mutate: ['src/imagery/{colours,colormaps}.js'],
     tests: ['imagery/colours', 'imagery/class-colormaps'],
   },
   sampling: {
-    mutate: ['src/imagery/{timeseries/distributed-median,resampling/*}.js'],
-    tests: ['imagery/distributed-median', 'imagery/viewport', 'imagery/resample-band'],
+    mutate: ['src/imagery/{distributed-median,resample,viewport}.js'],
+    tests: ['imagery/distributed-series-median', 'imagery/resampling-viewport', 'imagery/resample-band'],
   },
   derive: {
     mutate: [

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { readBlock, readMaskBlock, readTileGeoTiff } from '../../src/imagery/reading/read-tile-geotiff.js';
+import { readBlock, readMaskBlock, readTileGeoTiff } from '../../src/imagery/tile-geotiff.js';
 import { CUBE_BLOCK_SIDE, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
 import { combineCrc32 } from '../../src/raster/write/tiff.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';

@@ -2,13 +2,12 @@
  * A worker thread: decodes blocks of tile files, computes series and spectra, and runs kernels, expressions, algorithms and colour
  * formulas.
  */
-
 import { handleTasksByKind } from '../async/index.js';
 import type { PixelArray } from '../raster/index.js';
-import { READ_HANDLERS } from './reading/index.js';
-import { RENDER_HANDLERS } from './rendering/index.js';
-import { RESAMPLE_HANDLERS } from './resampling/index.js';
-import { SERIES_HANDLERS } from './timeseries/index.js';
+import { RENDER_HANDLERS } from './render.js';
+import { RESAMPLE_HANDLERS } from './resample.js';
+import { READ_HANDLERS } from './tile-geotiff.js';
+import { SERIES_HANDLERS } from './zone-statistics.js';
 
 const HANDLERS = { ...READ_HANDLERS, ...RESAMPLE_HANDLERS, ...RENDER_HANDLERS, ...SERIES_HANDLERS };
 

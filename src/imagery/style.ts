@@ -1,30 +1,42 @@
 /** Resolves render parameters to a style, with defaults that fit the product. */
-import { excerpt } from '../../errors.js';
-import { type Expression, hasBands, parseExpressions, unknownBand } from '../../expressions/index.js';
-import type { GroupRecord, TileRecord } from '../../storage/index.js';
+
+import { excerpt } from '../errors.js';
+import {
+  bandsOfAssets,
+  type Expression,
+  hasBands,
+  parseExpressions,
+  unknownBand,
+} from '../expressions/index.js';
+import type { GroupRecord, TileRecord } from '../storage/index.js';
 import {
   type Algorithm,
   applyAlgorithm,
   outputPlaneCount,
   outputRange,
   parseAlgorithm,
-} from '../algorithms/index.js';
-import {
-  BYTE_RANGE,
-  COLORMAPS,
-  type Colormap,
-  classColormap,
-  namedColormap,
-  parseColormap,
-  parseColourFormula,
-  renderRgba,
-  type Style,
-  type ValueRange,
-} from '../colours/index.js';
-import { badRenderParameter } from '../errors.js';
-import { fullCellViewport, type ResamplingMethod } from '../resampling/index.js';
+} from './algorithms.js';
+import { COLORMAPS, type Colormap, classColormap, namedColormap, parseColormap } from './colormaps.js';
+import { BYTE_RANGE, parseColourFormula, renderRgba, type Style, type ValueRange } from './colours.js';
+import { badRenderParameter } from './errors.js';
 import { type RenderContext, type RenderedBands, renderTilePlanes } from './mosaic.js';
-import { assetBands } from './render-asset-bands.js';
+import type { ResamplingMethod } from './resample.js';
+import { fullCellViewport } from './viewport.js';
+
+/**
+ * The bands of assets as expressions. An asset is a band group or a band; `bidx` selects among all their bands, from 1. The default is the
+ * first group. Throws TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
+ */
+function assetBands(groups: GroupRecord[], assets: string[] | undefined, bidx?: number[]): Expression[] {
+  const names = bandsOfAssets(groups, assets);
+  const selected = bidx?.map((number) => {
+    const name = names[number - 1];
+    if (name === undefined)
+      throw badRenderParameter('bidx', `${number} is not among the ${names.length} bands`);
+    return name;
+  });
+  return (selected ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
+}
 
 /** Parameters of maps, with titiler's names. Lists are repeated parameters. */
 export interface RenderParams {

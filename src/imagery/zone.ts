@@ -1,10 +1,10 @@
-/** Zones of series and spectra: a point, or the inside of polygons, in degrees. */
-
-import { excerpt } from '../../errors.js';
-import type { Bbox, Grid } from '../../grid/index.js';
-import { axisOrderHint } from '../../query/index.js';
-import { firstIndex } from '../../utils/bisection.js';
-import { badZone } from '../errors.js';
+/** Zones of series and spectra, a point or the inside of polygons in degrees, and their pixels in each cell. */
+import { excerpt } from '../errors.js';
+import { type Bbox, type Grid, gridByName } from '../grid/index.js';
+import { axisOrderHint } from '../query/index.js';
+import type { TileRecord } from '../storage/index.js';
+import { firstIndex } from '../utils/bisection.js';
+import { badZone, zoneTooLarge } from './errors.js';
 
 type Point = readonly [lon: number, lat: number];
 
@@ -106,10 +106,10 @@ export interface PixelList {
  * Throws an error if a zone is too large. `work`: sides of the zone times rows of pixels, reported in advance; `pixels`: pixels in the
  * zone.
  */
-export type CheckBudget = (work: number, pixels: number) => void;
+type CheckBudget = (work: number, pixels: number) => void;
 
 /** The pixels of a cell whose centres are in a zone, or the pixel that contains a point. Throws the errors of `spend`. */
-export function pixelsInZone(
+function pixelsInZone(
   region: Zone,
   grid: Grid,
   geocode: string,
@@ -192,4 +192,48 @@ function pixelList(columns: number[], rows: number[]): PixelList {
     return array;
   };
   return { columns: toShared(columns), rows: toShared(rows) };
+}
+
+/** The pixels of a zone in one cell, for an image of this size over the cell. */
+export interface ZonePixels {
+  /** Identifies the cell and the size. */
+  key: string;
+  pixels: PixelList;
+  width: number;
+  height: number;
+}
+
+/** Limit of sides of a zone times rows of pixels in its cells: about a second of work. */
+const MAX_EDGE_CROSSINGS = 5_000_000;
+
+/** Throws TW_IMAGERY_TOO_MUCH if the zones of all calls together are too complex or have more than `maxPixels` pixels. */
+export function zoneBudget(maxPixels: number): CheckBudget {
+  let crossings = 0;
+  let pixels = 0;
+  return (work, found) => {
+    crossings += work;
+    pixels += found;
+    if (crossings > MAX_EDGE_CROSSINGS)
+      throw zoneTooLarge(`an outline of ${crossings} sides in rows of pixels`, MAX_EDGE_CROSSINGS);
+    if (pixels > maxPixels) throw zoneTooLarge(`${pixels} pixels a date`, maxPixels);
+  };
+}
+
+/** `known`: cache of the pixels by cell and size. Throws the errors of `budget`. */
+export function zonePixels(
+  known: Map<string, ZonePixels>,
+  zone: Zone,
+  { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,
+  { width, height }: { width: number; height: number },
+  budget: CheckBudget,
+): ZonePixels {
+  const key = `${grid} ${geocode} ${width} ${height}`;
+  const place = known.get(key) ?? {
+    key,
+    pixels: pixelsInZone(zone, gridByName(grid), geocode, { width, height }, budget),
+    width,
+    height,
+  };
+  known.set(key, place);
+  return place;
 }

@@ -4,7 +4,8 @@
  * level is followed by its mask. Because of this layout one short read returns the complete structure, and a block is decoded only up to
  * the last required row.
  */
-import { readSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { messageOf } from '../errors.js';
 import {
   allocatePixels,
   bytesPerSample,
@@ -17,7 +18,8 @@ import {
   type PixelArray,
   parseNodata,
   viewPixels,
-} from '../../raster/index.js';
+} from '../raster/index.js';
+import { tileUnreadable } from './errors.js';
 
 /** The full image or an overview of it. */
 export interface Level {
@@ -301,3 +303,60 @@ function undoPredictor(
   else if (size === 2) decodeHorizontalPredictor(new Uint16Array(buffer, at, count), width, rows, 1);
   else decodeHorizontalPredictor(new Uint32Array(buffer, at, count), width, rows, 1);
 }
+
+/**
+ * Opens a tile file for one read: there are many files, and opening one is cheap. Passes the file and its structure to `read`. Throws
+ * TW_IMAGERY_TILE_FILE for every error.
+ */
+export function withOpenTile<T>(path: string, read: (file: number, cog: TileGeoTiff) => T): T {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    return read(file, readTileGeoTiff(file));
+  } catch (error) {
+    // Clients must not learn the path of the data folder.
+    const name = path.slice(path.lastIndexOf('/tiles/') + 1);
+    throw tileUnreadable.because(error, name, messageOf(error).replaceAll(path, name));
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+export interface TileStructure {
+  dataType: DataType;
+  /** The full image and its overviews, the largest first. */
+  levels: Level[];
+  /** True if a mask defines which pixels have data. */
+  masked: boolean;
+}
+
+/** A block of a band or of the mask of a level. */
+export interface BlockTask {
+  path: string;
+  level: number;
+  band: number | 'mask';
+  block: number;
+}
+
+export const READ_HANDLERS = {
+  structure: ({ path }: { path: string }): TileStructure =>
+    withOpenTile(path, (_, { dataType, levels, masks }) => ({
+      dataType,
+      masked: masks.length > 0,
+      levels: levels.map(({ width, height, blockWidth, blockHeight }) => ({
+        width,
+        height,
+        blockWidth,
+        blockHeight,
+      })),
+    })),
+  block: ({ path, level, band, block }: BlockTask): PixelArray =>
+    withOpenTile(path, (file, cog) => {
+      const rows = cog.levels[level].blockHeight;
+      if (band === 'mask') return readMaskBlock(file, cog, { level, block }, rows);
+      // The thread reads its next block into the same memory.
+      return readBlock(file, cog, { level, band, block }, rows).slice();
+    }),
+};
+
+export type ReadHandlers = typeof READ_HANDLERS;

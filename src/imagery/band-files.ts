@@ -1,8 +1,16 @@
-/** The stored files of bands. */
-
-import type { BandIndex } from '../../expressions/index.js';
-import { Mask, nodataAsType } from '../../raster/index.js';
-import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
+/** The stored files of the bands of a tile, and single-band Cloud Optimized GeoTIFFs for programs that read one band per file. */
+import type { BandIndex } from '../expressions/index.js';
+import { gridByName } from '../grid/index.js';
+import {
+  type AssembledFile,
+  declaredNodata,
+  extractBand,
+  Mask,
+  nodataAsType,
+  spectralTags,
+} from '../raster/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
+import { type TileGeoTiff, withOpenTile } from './tile-geotiff.js';
 
 /** One band of a stored file, and its encoding: physical value = stored * scale + offset. Plain data. */
 export interface BandFile {
@@ -68,4 +76,44 @@ export function bandFiles(
   nodata?: number,
 ): BandFile[] {
   return places.map((place) => bandFile(storage, tile, place, nodata));
+}
+
+/** A Cloud Optimized GeoTIFF of band number `band`, from 0, of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
+export function buildSingleBandCog(
+  { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,
+  group: GroupRecord,
+  band: number,
+  path: string,
+): AssembledFile {
+  const { epsg, bounds } = gridByName(grid);
+  const { west, south, east, north } = bounds(geocode);
+  const { width, height, dataType, nodata } = group;
+  const { name, scale, offset, ...tags } = group.bands[band];
+  const facts = {
+    width,
+    height,
+    dataType,
+    epsg,
+    nodata: declaredNodata(dataType, nodata),
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
+    },
+    bandTags: [{ description: name, scale, offset, ...spectralTags(tags) }],
+  };
+  return withOpenTile(path, (_, { levels, masks }) =>
+    extractBand(
+      facts,
+      levels.map((level) => blocksOf(level, band)),
+      masks.map((mask) => blocksOf(mask, 0)),
+    ),
+  );
+}
+
+function blocksOf({ perBand, offsets, byteCounts, ...level }: TileGeoTiff['levels'][number], band: number) {
+  const start = band * perBand;
+  const end = start + perBand;
+  return { ...level, offsets: offsets.subarray(start, end), byteCounts: byteCounts.subarray(start, end) };
 }

@@ -1,23 +1,49 @@
-/** Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear, or is the median of several clear tiles. */
+/**
+ * Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear, or is the median of several clear tiles. Tiles are
+ * found from the least cloudy on in batches, because usually the first tiles suffice.
+ */
 
-import type { TaskPool } from '../../async/index.js';
-import { type Expression, hasBands, type Program, resolveBands } from '../../expressions/index.js';
-import { type GridBounds, gridByName } from '../../grid/index.js';
-import type { Storage, TileRecord } from '../../storage/index.js';
-import type { Planes } from '../algorithms/index.js';
-import { bandFiles, groupsOf, isClear, maskFile } from '../reading/index.js';
+import type { TaskPool } from '../async/index.js';
+import { type Expression, hasBands, type Program, resolveBands } from '../expressions/index.js';
+import { type GridBounds, gridByName } from '../grid/index.js';
+import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../query/index.js';
+import type { SortOrder, Storage, TileRecord } from '../storage/index.js';
+import { medianOfSorted } from '../utils/median.js';
+import type { Planes } from './algorithms.js';
+import { bandFiles, groupsOf, isClear, maskFile } from './band-files.js';
+import { RENDER_HANDLERS, type RenderHandlers } from './render.js';
 import {
   MAX_MAIN_THREAD_STEPS,
-  type MapPixelCentres,
   type ResampleContext,
   type ResampleHandlers,
   type ResamplingMethod,
   resampleBand,
-  type Viewport,
-  viewportOfCell,
-} from '../resampling/index.js';
-import { MAX_MEDIAN_TILES, medianOfLayers, type PixelSelection } from './mosaic-pixel-selection.js';
-import { RENDER_HANDLERS, type RenderHandlers } from './render-image.js';
+} from './resample.js';
+import { type MapPixelCentres, type Viewport, viewportOfCell } from './viewport.js';
+
+/**
+ * How a pixel is chosen, by the names of titiler's `pixel_selection`. `first`: the least cloudy clear tile. `median`: the median of each
+ * plane over several clear tiles, which hides borders between dates.
+ */
+export const PIXEL_SELECTIONS = ['first', 'median'] as const;
+
+export type PixelSelection = (typeof PIXEL_SELECTIONS)[number];
+
+/** Maximum number of tiles of a cell in a median, the least cloudy first. */
+export const MAX_MEDIAN_TILES = 9;
+
+/** The median of each pixel over the layers that have a value there; NaN if none has. An even number of values has the mean of two. */
+function medianOfLayers(layers: readonly Float64Array[], length: number): Float64Array {
+  const medians = new Float64Array(length).fill(NaN);
+  const values = new Float64Array(layers.length);
+  for (let i = 0; i < length; i++) {
+    let count = 0;
+    for (const layer of layers) if (!Number.isNaN(layer[i])) values[count++] = layer[i]!;
+    if (count === 0) continue;
+    medians[i] = medianOfSorted(values.subarray(0, count).sort());
+  }
+  return medians;
+}
 
 /** The bands of an image. */
 export interface RenderedBands {
@@ -190,5 +216,30 @@ function fillByMedian({ view, unfilled, layers }: CellMosaic, picture: Planes): 
       unfilled.length,
     );
     for (const [i, value] of medians.entries()) plane[pixelOf(view, i, picture.width)] = value;
+  }
+}
+
+/** Unknown cloud cover is last. Ties are ordered newest first, then by collection and id. */
+const BY_CLOUD_COVER: SortOrder = [{ column: 'cloud', descending: false }];
+/** Tiles of the first batch. Each batch has twice as many as the one before, so that batches are few. */
+const FIRST_BATCH_SIZE = 64;
+
+/**
+ * Yields batches of tiles in that order; the caller stops when it has enough. Throws TW_QUERY_UNANSWERED if nodes with other tiles do not
+ * respond.
+ */
+export async function* tilesByCloudCover(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
+  let token: string | undefined;
+  for (let limit = FIRST_BATCH_SIZE; ; limit *= 2) {
+    const search = createSearch(filter, {
+      order: BY_CLOUD_COVER,
+      limit,
+      ...(token !== undefined && { token }),
+    });
+    const page = await finder.find(search);
+    if (page.unanswered) throw slotsUnanswered(page.unanswered.length);
+    yield page.tiles;
+    token = page.next;
+    if (token === undefined) return;
   }
 }

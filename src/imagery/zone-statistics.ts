@@ -1,31 +1,28 @@
 /**
- * Statistics of an expression over the pixels of a zone on one date. If several tiles have the same pixel, the first one in which it is
- * clear and has a value counts. Runs in worker threads, and reads only the required blocks.
+ * Statistics of an expression, and spectra, over the pixels of a zone on one date. If several tiles have the same pixel, the first one in
+ * which it is clear and has a value counts. Runs in worker threads, and reads only the required blocks.
  */
-
-import { evaluateProgram, type Program } from '../../expressions/index.js';
-import { medianOfSorted } from '../../utils/median.js';
-import {
-  type BandFile,
-  isClear,
-  physicalValue,
-  readBlock,
-  readMaskBlock,
-  type TileGeoTiff,
-  withOpenTile,
-} from '../reading/index.js';
+import { evaluateProgram, type Program } from '../expressions/index.js';
+import { medianOfSorted } from '../utils/median.js';
+import { type BandFile, isClear, physicalValue } from './band-files.js';
 import {
   type MedianBounds,
   type QuantileSketch,
   quantileSketch,
   type ValuesInBounds,
   valuesInBounds,
-} from './distributed-series-median.js';
-import type { PixelList } from './series-zone.js';
-import type { ZonePixels } from './series-zone-pixels.js';
+} from './distributed-median.js';
+import {
+  readBlock,
+  readBlockOfAllBands,
+  readMaskBlock,
+  type TileGeoTiff,
+  withOpenTile,
+} from './tile-geotiff.js';
+import type { PixelList, ZonePixels } from './zone.js';
 
 /** The part of an acquisition in one tile. Plain data. */
-export interface AcquisitionPart {
+interface AcquisitionPart {
   place: ZonePixels;
   program: Program;
   bands: BandFile[];
@@ -61,7 +58,7 @@ export interface AcquisitionStatistics {
 }
 
 /** Throws TW_IMAGERY_TILE_FILE. */
-export function acquisitionStatistics({ parts, wants }: Acquisition): AcquisitionStatistics {
+function acquisitionStatistics({ parts, wants }: Acquisition): AcquisitionStatistics {
   const places: ZoneStatistics[] = [];
   const all: Float64Array[] = [];
   // Structured cloning preserves the identity of objects within one message.
@@ -105,12 +102,7 @@ function withoutNaN(values: Float64Array): Float64Array {
 }
 
 /** 1 for the pixels of a zone that are clear, filled or not assessed in a mask. */
-export function clearAt(
-  mask: BandFile | undefined,
-  pixels: PixelList,
-  width: number,
-  height: number,
-): Uint8Array {
+function clearAt(mask: BandFile | undefined, pixels: PixelList, width: number, height: number): Uint8Array {
   const clear = new Uint8Array(pixels.columns.length).fill(1);
   if (!mask) return clear;
   const [codes] = storedAt([mask], pixels, width, height);
@@ -182,7 +174,7 @@ function mapAxisPositions(positions: Int32Array, from: number, to: number): Int3
 }
 
 /** The pixels of a list in one block. */
-export interface BlockPixels {
+interface BlockPixels {
   block: number;
   /** The first and the last required row of the block. */
   first: number;
@@ -193,7 +185,7 @@ export interface BlockPixels {
   places: Int32Array;
 }
 
-export function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: TileGeoTiff): BlockPixels[] {
+function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: TileGeoTiff): BlockPixels[] {
   const { across, perBand, blockWidth, blockHeight } = cog.levels[0];
   const blocks = new Int32Array(columns.length);
   const ends = new Int32Array(perBand + 1);
@@ -281,3 +273,92 @@ function quickselect(values: Float64Array, rank: number): number {
   }
   return values[rank];
 }
+
+/** The part of an acquisition in one tile. Plain data. */
+export interface SpectrumPart {
+  place: ZonePixels;
+  /** All bands of one file, in the order of the file. */
+  bands: BandFile[];
+  /** One flag per band: only good bands decide whether a pixel holds data. */
+  good: boolean[];
+  mask: BandFile | undefined;
+}
+
+/** Statistics over the pixels of a zone in one cell, one number for each band. Plain JSON. */
+export interface SpectrumSums {
+  /** Key of the `ZonePixels`. */
+  key: string;
+  /** Clear pixels that have data in a good band. */
+  valid: number;
+  counts: number[];
+  means: number[];
+  /** Sums of squared differences from the mean. */
+  squares: number[];
+}
+
+/** Returns one result for each cell with a clear pixel that has data. Throws TW_IMAGERY_TILE_FILE. */
+function spectrumSums(parts: SpectrumPart[]): SpectrumSums[] {
+  const sums: SpectrumSums[] = [];
+  for (const place of new Set(parts.map((part) => part.place))) {
+    const shown = new Uint8Array(place.pixels.columns.length);
+    const values = parts
+      .filter((part) => part.place === place)
+      .map((part) => spectraOf(part, shown))
+      .filter((spectra) => spectra.some((band) => band.length > 0));
+    const [first] = values;
+    if (!first) continue;
+    const bands = first.map((_, band) => values.flatMap((spectra) => [...spectra[band]]));
+    const means = bands.map((band) => band.reduce((sum, value) => sum + value, 0) / band.length);
+    sums.push({
+      key: place.key,
+      valid: shown.reduce((sum, one) => sum + one, 0),
+      counts: bands.map((band) => band.length),
+      means: means.map((mean) => (Number.isNaN(mean) ? 0 : mean)),
+      squares: bands.map((band, i) => band.reduce((sum, value) => sum + (value - means[i]) ** 2, 0)),
+    });
+  }
+  return sums;
+}
+
+/** Physical values of each band at the clear pixels that are not yet `shown`. Marks pixels that have data as shown. */
+function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array): Float64Array[] {
+  const { pixels, width, height } = place;
+  const wanted = clearAt(mask, pixels, width, height);
+  for (let i = 0; i < wanted.length; i++) if (shown[i] === 1) wanted[i] = 0;
+  if (!wanted.includes(1)) return [];
+  return storedSpectra(bands, place).map((stored, b) => {
+    const found: number[] = [];
+    for (let i = 0; i < wanted.length; i++) {
+      const value = physicalValue(stored[i], bands[b]);
+      if (wanted[i] === 0 || !Number.isFinite(value)) continue;
+      found.push(value);
+      if (good[b]) shown[i] = 1;
+    }
+    return Float64Array.from(found);
+  });
+}
+
+/** Stored values of all bands of a file at the pixels of a zone. */
+function storedSpectra(
+  [{ path }, ...others]: BandFile[],
+  { pixels, width, height }: ZonePixels,
+): Float64Array[] {
+  const count = 1 + others.length;
+  return withOpenTile(path, (handle, cog) => {
+    const [level] = cog.levels;
+    if (level.width !== width || level.height !== height || cog.bands !== count)
+      throw new Error(`it has ${cog.bands} bands of ${level.width} x ${level.height} pixels`);
+    const out = Array.from({ length: count }, () => new Float64Array(pixels.columns.length));
+    for (const { block, first, last, order, places } of pixelsByBlock(pixels.columns, pixels.rows, cog))
+      for (const [band, found] of readBlockOfAllBands(handle, cog, block, last + 1, first).entries())
+        for (let n = 0; n < order.length; n++) out[band][order[n]] = found[places[n]];
+    return out;
+  });
+}
+
+export const SERIES_HANDLERS = {
+  series: ({ acquisitions }: { acquisitions: Acquisition[] }) => acquisitions.map(acquisitionStatistics),
+  spectra: ({ parts }: { parts: SpectrumPart[] }) => spectrumSums(parts),
+};
+
+export type SeriesHandlers = typeof SERIES_HANDLERS;
