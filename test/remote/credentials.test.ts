@@ -4,7 +4,7 @@ import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { parseNetrc } from '../../src/remote/credentials/netrc.js';
+import { parseNetrc } from '../../src/remote/credential-rules.js';
 import {
   type CredentialRules,
   openRemoteClient,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { HostBreaker } from '../../src/remote/http/host-breaker.js';
+import { HostBreaker } from '../../src/remote/hosts.js';
 import { HttpClient } from '../../src/remote/index.js';
 import { ingest, testNode } from '../support/node.js';
 import { remoteCatalog } from '../support/remote-catalog.js';

@@ -1,8 +1,7 @@
 /** Hosts and addresses that may be fetched from. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isPublicAddress } from '../../src/remote/http/address-guard.js';
-import { checkUrl, publicLookup, withoutSecrets } from '../../src/remote/http/host-policy.js';
+import { checkUrl, isPublicAddress, publicLookup, withoutSecrets } from '../../src/remote/hosts.js';
 
 const codeOf = (work: () => unknown) => {
   try {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { parseRetryAfter, retryDelayMs } from '../../src/remote/http/retry-policy.js';
+import { parseRetryAfter, retryDelayMs } from '../../src/remote/client.js';
 import { downloadFile, HttpClient, mergeRanges, RemoteFile } from '../../src/remote/index.js';
 import { randomStream } from '../../src/utils/random.js';
 import { rangeServer } from '../support/range-server.js';

@@ -4,9 +4,33 @@
  */
 
 import { lookup } from 'node:dns';
-import type { LookupFunction } from 'node:net';
-import { addressNotAllowed, badRemoteUrl, hostNotAllowed } from '../errors.js';
-import { isPublicAddress, literalAddress } from './address-guard.js';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { addressNotAllowed, badRemoteUrl, hostDown, hostNotAllowed } from './errors.js';
+
+/** Addresses that only a host named by the operator may have: loopback, private, link-local and reserved ones (RFC 6890). */
+
+const NOT_PUBLIC = new BlockList();
+for (const subnet of [
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24',
+  '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
+  // With the prefixes that carry an IPv4 address: NAT64, 6to4 and Teredo.
+  '::/96 ::ffff:0:0:0/96 fec0::/10 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fc00::/7 fe80::/10 ff00::/8',
+].flatMap((line) => line.split(' '))) {
+  const [address, bits] = subnet.split('/') as [string, string];
+  NOT_PUBLIC.addSubnet(address, Number(bits), isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** True for an address that anybody can reach. IPv4 addresses in IPv6 form (::ffff:0:0/96) count as IPv4. */
+export function isPublicAddress(address: string): boolean {
+  const kind = isIP(address);
+  return kind !== 0 && !NOT_PUBLIC.check(address, kind === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** The address of a URL whose host is a number, without brackets; undefined for a name. */
+function literalAddress({ hostname }: URL): string | undefined {
+  const text = hostname.replace(/^\[|\]$/g, '');
+  return isIP(text) === 0 ? undefined : text;
+}
 
 export interface HostPolicy {
   /** Hosts that the operator names. */
@@ -20,7 +44,7 @@ export const NO_HOSTS: HostPolicy = { hosts: [], anyPublic: false };
 const DEFAULT_PORTS: Record<string, string> = { 'https:': '443', 'http:': '80' };
 
 /** An address that may be fetched. */
-export interface AllowedUrl {
+interface AllowedUrl {
   url: URL;
   /** True if its host may have any address. */
   isNamed: boolean;
@@ -121,4 +145,52 @@ export function withoutSignature(given: string): string {
   for (const name of [...url.searchParams.keys()])
     if (SIGNATURE_PARAMETER.test(name)) url.searchParams.delete(name);
   return url.href;
+}
+
+/** Decides how requests deal with a host that does not answer. */
+
+/** Requests in a row that fail after all their attempts. */
+const MAX_FAILURES = 3;
+const PAUSE_MS = 60_000;
+
+/**
+ * A host that has answered before may be restarting: its requests wait once for a minute and are then tried again. A host that never
+ * answered, or does not after the wait, gets no requests for a minute after a few failures, so that a job with thousands of its files does
+ * not wait for each of them. An answer with an error shows that the host works.
+ */
+export class HostBreaker {
+  private failures = 0;
+  private hasAnswered = false;
+  /** End of the wait of this outage; undefined before it. */
+  private waitsUntil: number | undefined;
+  private pausedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly pauseMs = PAUSE_MS,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** Throws TW_REMOTE_HOST_DOWN while requests are stopped. After the pause, one more failure stops them again. */
+  check(url: string, host: string): void {
+    if (this.now() < this.pausedUntil) throw hostDown(url, host, MAX_FAILURES, this.pauseMs / 1000);
+  }
+
+  /** To be called if no attempt of a request was answered. Returns how long the request should wait before it is tried again, ms. */
+  failed(): number | undefined {
+    const now = this.now();
+    if (this.hasAnswered) {
+      this.waitsUntil ??= now + this.pauseMs;
+      if (now < this.waitsUntil) return this.waitsUntil - now;
+    }
+    this.failures++;
+    if (this.failures >= MAX_FAILURES) this.pausedUntil = now + this.pauseMs;
+    return undefined;
+  }
+
+  answered(): void {
+    this.failures = 0;
+    this.hasAnswered = true;
+    this.waitsUntil = undefined;
+    this.pausedUntil = Number.NEGATIVE_INFINITY;
+  }
 }

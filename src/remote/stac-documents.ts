@@ -1,7 +1,8 @@
 /** STAC documents of any archive, read with care: other members than those used here are not looked at. */
-import { parseJson } from '../../utils/json-text.js';
-import { badStacDocument } from '../errors.js';
-import { type HttpClient, MAX_URL_CHARS, withoutSecrets } from '../http/index.js';
+import { parseJson } from '../utils/json-text.js';
+import type { HttpClient } from './client.js';
+import { badStacDocument } from './errors.js';
+import { MAX_URL_CHARS, withoutSecrets } from './hosts.js';
 
 export type JsonObject = Record<string, unknown>;
 

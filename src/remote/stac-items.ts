@@ -1,9 +1,11 @@
 /** Finds the Items that a query selects below an address: a STAC API, a static catalog, an ItemCollection or an Item. */
-import { badStacDocument, filterNotSupported, remoteTooLarge, tooManyItems } from '../errors.js';
-import { type HttpClient, withoutSecrets } from '../http/index.js';
-import { itemMatcher } from './match-stac-item.js';
-import { collectionItems, type ItemPage, pagesFrom, searchApi } from './search-stac-api.js';
+import type { Bbox } from '../grid/index.js';
+import { PreparedGeometry, parseDatetime } from '../query/index.js';
+import type { HttpClient } from './client.js';
+import { badStacDocument, filterNotSupported, remoteTooLarge, tooManyItems } from './errors.js';
+import { withoutSecrets } from './hosts.js';
 import {
+  isObject,
   itemOf,
   type JsonObject,
   linksOf,
@@ -15,8 +17,96 @@ import {
   type StacReader,
   textOf,
 } from './stac-documents.js';
-import type { StacQuery } from './stac-query.js';
-import { walkCatalog } from './walk-stac-catalog.js';
+import { collectionItems, type ItemPage, pagesFrom, type StacQuery, searchApi } from './stac-search.js';
+
+/** The conditions of a search, for Items of documents that no server has searched, and for servers that ignore a condition. */
+
+/** Returns a function that is true for Items that the query selects, without its CQL2 filter. Throws the errors of `parseDatetime`. */
+export function itemMatcher({
+  collections,
+  bbox,
+  datetime,
+  maxCloud,
+}: StacQuery): (item: RemoteItem) => boolean {
+  const region = bbox && new PreparedGeometry({ bbox });
+  const span = datetime === undefined ? undefined : parseDatetime(datetime, { dates: 'periods' });
+  return (item) => {
+    const properties = isObject(item.document.properties) ? item.document.properties : {};
+    if (collections && !collections.includes(item.collection ?? '')) return false;
+    const box = bboxOf(item.document);
+    if (region && box && !region.intersects(box)) return false;
+    if (span && !overlaps(properties, span)) return false;
+    const cloud = properties['eo:cloud_cover'];
+    return maxCloud === undefined || typeof cloud !== 'number' || cloud <= maxCloud;
+  };
+}
+
+/** The box of an Item that does not cross the antimeridian; undefined if it is unknown. */
+function bboxOf({ bbox }: JsonObject): Bbox | undefined {
+  if (!Array.isArray(bbox) || !bbox.every(Number.isFinite)) return undefined;
+  const box = bbox.length === 6 ? [bbox[0], bbox[1], bbox[3], bbox[4]] : bbox;
+  return box.length === 4 && box[0] <= box[2] ? (box as Bbox) : undefined;
+}
+
+function overlaps(properties: JsonObject, range: ReturnType<typeof parseDatetime>): boolean {
+  const time = (name: string) => Date.parse(textOf(properties[name]) ?? '');
+  const start = [time('start_datetime'), time('datetime')].find((value) => !Number.isNaN(value));
+  const end = [time('end_datetime'), start].find((value) => value !== undefined && !Number.isNaN(value));
+  if (start === undefined || end === undefined) return true;
+  return start <= (range.end ?? Infinity) && end >= (range.start ?? -Infinity);
+}
+
+/** Reads all Items of a static catalog by its links. */
+
+const MAX_DOCUMENTS = 20_000;
+/** Documents that are requested ahead. */
+const CONCURRENCY = 8;
+
+/** A document without what is not needed of it, because eight are read ahead and a level can have thousands. */
+type WalkedDocument = { item: RemoteItem } | { links: string[] } | undefined;
+
+/** Returns the Items below a catalog or collection, each document once. Skips collections that `wants` refuses. */
+async function* walkCatalog(
+  { client, signal, onFailure }: StacReader,
+  root: { document: JsonObject; url: string },
+  wants: (collection: string) => boolean,
+): AsyncGenerator<RemoteItem> {
+  const read = async (url: string): Promise<WalkedDocument> => {
+    try {
+      const document = await readDocument(client, url, { signal });
+      if (!document) return undefined;
+      if (document.type === 'Feature') return { item: itemOf(document, url) };
+      const isWanted = document.type !== 'Collection' || wants(String(document.id));
+      return { links: isWanted ? linksBelow(document, url) : [] };
+    } catch (error) {
+      signal?.throwIfAborted();
+      onFailure(withoutSecrets(url), error);
+      return undefined;
+    }
+  };
+  const seen = new Set([root.url]);
+  let open = linksBelow(root.document, root.url);
+  while (open.length > 0) {
+    const hrefs = [...new Set(open)].filter((href) => !seen.has(href));
+    for (const href of hrefs) seen.add(href);
+    if (seen.size > MAX_DOCUMENTS)
+      throw badStacDocument(
+        withoutSecrets(root.url),
+        `it has more than ${MAX_DOCUMENTS} documents; name one of its collections`,
+      );
+    open = [];
+    for (let at = 0; at < hrefs.length; at += CONCURRENCY) {
+      const some = hrefs.slice(at, at + CONCURRENCY);
+      for (const found of await Promise.all(some.map(read))) {
+        if (found && 'item' in found) yield found.item;
+        else if (found) open = open.concat(found.links);
+      }
+    }
+  }
+}
+
+const linksBelow = (document: JsonObject, url: string): string[] =>
+  linksOf(document, url).flatMap(({ rel, href }) => (rel === 'child' || rel === 'item' ? [href] : []));
 
 /** Without a limit, a search with more Items is probably a mistake. */
 const MAX_ITEMS_WITHOUT_LIMIT = 1000;
@@ -31,7 +121,7 @@ const NOT_FOUND = 404;
 const NAME_LANDING_PAGE =
   'name the address of the landing page of the catalog, not of its search, or of an Item';
 
-export interface FindOptions<T> {
+interface FindOptions<T> {
   signal?: AbortSignal;
   /** Gets documents that cannot be used; without it, they fail the search. */
   onFailure?: (url: string, error: unknown) => void;

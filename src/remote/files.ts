@@ -1,10 +1,8 @@
 /** A file on a host, of which parts are read. */
-
-import { runAllOrAbort } from '../../async/index.js';
-import { badRemoteRange, noRanges, remoteChanged } from '../errors.js';
-import { withoutSecrets } from './host-policy.js';
-import type { HttpClient, RemoteResponse } from './http-client.js';
-import type { ByteRange } from './merge-ranges.js';
+import { runAllOrAbort } from '../async/index.js';
+import type { HttpClient, RemoteResponse } from './client.js';
+import { badRemoteRange, noRanges, remoteChanged } from './errors.js';
+import { withoutSecrets } from './hosts.js';
 
 /** The first request reads this much. It holds the header of most Cloud Optimized GeoTIFFs. */
 const START_BYTES = 32_768;
@@ -143,7 +141,7 @@ export class RemoteFile {
 }
 
 /** Checks that an answer holds the requested bytes of a file, or its end. Returns the size of the file. */
-export function sizeOfRange(
+function sizeOfRange(
   url: string,
   { offset, bytes }: ByteRange,
   headers: Pick<RemoteResponse, 'headers'>['headers'],
@@ -168,3 +166,101 @@ const knownEncoding = (encoding: string) =>
   /^(br|compress|deflate|gzip|x-gzip|zstd)$/i.test(encoding)
     ? `the encoding ${encoding}`
     : 'an unknown encoding';
+
+/** Merges byte ranges, so that few requests read many blocks. */
+
+export interface ByteRange {
+  offset: number;
+  bytes: number;
+}
+
+/** Unused bytes between two ranges that are read rather than requested separately: at 50 ms a request, they cost less. */
+const MAX_GAP_BYTES = 65_536;
+/** Limit of one request, so that a few run at the same time and a failed one repeats little. */
+const MAX_REQUEST_BYTES = 8 << 20;
+
+/** Returns the requests that cover all ranges, in ascending order. */
+export function mergeRanges(ranges: readonly ByteRange[]): ByteRange[] {
+  const merged: ByteRange[] = [];
+  for (const { offset, bytes } of [...ranges].sort((a, b) => a.offset - b.offset)) {
+    if (bytes === 0) continue;
+    const last = merged.at(-1);
+    const end = offset + bytes;
+    const isNear = last && offset - (last.offset + last.bytes) <= MAX_GAP_BYTES;
+    if (isNear && end - last.offset <= Math.max(MAX_REQUEST_BYTES, last.bytes))
+      last.bytes = Math.max(last.bytes, end - last.offset);
+    else merged.push({ offset, bytes });
+  }
+  return merged;
+}
+
+/** Downloads a file as a whole, from a host that does not send parts of it when asked for its start. */
+
+/** Bytes at the end of a broken answer that are read again. */
+const OVERLAP_BYTES = 65_536;
+
+/** Identifies the bytes of a file. */
+export interface FileVersion {
+  url: string;
+  /** ETag, or else the time of the last change. */
+  version: string | undefined;
+  size: number | undefined;
+}
+
+export interface DownloadTarget {
+  /** Called before the bytes from the first one on, possibly more than once. Returns false if the bytes are not needed. */
+  start(file: FileVersion): Promise<boolean>;
+  write(bytes: Buffer, position: number): Promise<void>;
+}
+
+/**
+ * Returns the number of bytes. If the connection breaks, the download continues where it has ended, provided that the host has sent a
+ * strong ETag and then sends parts; otherwise it starts again. Throws TW_REMOTE_...
+ */
+export async function downloadFile(
+  client: HttpClient,
+  url: string,
+  target: DownloadTarget,
+  { maxBytes, signal }: { maxBytes: number; signal?: AbortSignal },
+): Promise<number> {
+  let position = 0;
+  let version: string | undefined;
+  let end: number | undefined;
+  const { status } = await client.request(url, {
+    ...{ maxBytes, signal },
+    accept: [PARTS, NOT_SATISFIABLE],
+    isFile: true,
+    sink: {
+      headers: (): Record<string, string> => {
+        // A proxy can end a broken answer with other bytes, and a connection can break after the last byte.
+        position = Math.max(0, position - OVERLAP_BYTES);
+        if (position === 0 || version === undefined || !/^"/.test(version)) return {};
+        return { range: `bytes=${position}-`, 'if-range': version };
+      },
+      start: ({ status, headers }) => {
+        const found = headers.etag ?? headers['last-modified'];
+        if (status !== PARTS) {
+          position = 0;
+          end = undefined;
+          version = found;
+          const length = headers['content-length'];
+          return target.start({ url, version, size: length === undefined ? undefined : Number(length) });
+        }
+        if (position === 0 || found !== version) throw remoteChanged(withoutSecrets(url));
+        const size = sizeOfRange(url, { offset: position, bytes: Number.POSITIVE_INFINITY }, headers);
+        if (size > maxBytes)
+          throw badRemoteRange(withoutSecrets(url), `the file has ${size} bytes, more than ${maxBytes}`);
+        end = size;
+        return true;
+      },
+      write: async (chunk) => {
+        await target.write(chunk, position);
+        position += chunk.length;
+      },
+    },
+  });
+  if (status === NOT_SATISFIABLE) throw remoteChanged(withoutSecrets(url));
+  if (end !== undefined && position !== end)
+    throw badRemoteRange(withoutSecrets(url), `it sent ${position} of ${end} bytes`);
+  return position;
+}

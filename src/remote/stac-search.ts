@@ -1,8 +1,9 @@
 /** Searches a STAC API (STAC API 1.0.0, Item Search) page by page. */
 import { createHash } from 'node:crypto';
-import { parseCql2Text, parseDatetime, unsupportedCql2, writeDatetime } from '../../query/index.js';
-import { badStacDocument, filterNotSupported, noStacCollection } from '../errors.js';
-import { withoutSecrets } from '../http/index.js';
+import type { Bbox } from '../grid/index.js';
+import { parseCql2Text, parseDatetime, unsupportedCql2, writeDatetime } from '../query/index.js';
+import { badStacDocument, filterNotSupported, noStacCollection } from './errors.js';
+import { withoutSecrets } from './hosts.js';
 import {
   isObject,
   type JsonObject,
@@ -14,7 +15,6 @@ import {
   type StacLink,
   type StacReader,
 } from './stac-documents.js';
-import type { StacQuery } from './stac-query.js';
 
 /** Items of a page. Earth Search answers larger pages with 502. */
 const PAGE_ITEMS = 100;
@@ -209,4 +209,23 @@ function withParameters(href: string, body: JsonObject): string {
     );
   }
   return url.href;
+}
+
+/** The conditions of a search for Items. */
+
+export interface StacQuery {
+  /** All collections if absent. */
+  collections?: string[];
+  /** Degrees; west > east crosses the antimeridian. */
+  bbox?: Bbox;
+  /** In the form of STAC APIs; days, months and years are allowed. */
+  datetime?: string;
+  /** CQL2 as text or JSON, for APIs only. */
+  filter?: string | JsonObject;
+  /** Percent. Items without the property `eo:cloud_cover` are selected. */
+  maxCloud?: number;
+  /** Number of Items at most, the first ones of the search. */
+  limit?: number;
+  /** True if a search without a limit may have many Items. */
+  all?: boolean;
 }

@@ -10,23 +10,106 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Semaphore } from '../../async/index.js';
-import { TilewrightError } from '../../errors.js';
-import { version } from '../../version.js';
-import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from '../errors.js';
-import { HostBreaker } from './host-breaker.js';
-import { checkUrl, type HostPolicy, publicLookup, withoutSecrets, withoutSignature } from './host-policy.js';
-import { NO_CREDENTIALS, type RequestCredentials } from './request-credentials.js';
+import { Semaphore } from '../async/index.js';
+import { TilewrightError } from '../errors.js';
+import { NETWORK_CODES } from '../utils/network-codes.js';
+import { version } from '../version.js';
+import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from './errors.js';
 import {
-  INCOMPLETE,
-  isTransientError,
-  isTransientStatus,
-  MAX_ATTEMPTS,
-  MAX_RETRY_AFTER_MS,
-  parseRetryAfter,
-  retryDelayMs,
-} from './retry-policy.js';
-import { SessionCookies } from './session-cookies.js';
+  checkUrl,
+  HostBreaker,
+  type HostPolicy,
+  publicLookup,
+  withoutSecrets,
+  withoutSignature,
+} from './hosts.js';
+
+/** Adds credentials to requests. */
+
+export interface AuthorizedRequest {
+  /** Address over HTTP, which can hold a signature. */
+  url: string;
+  headers: Record<string, string>;
+}
+
+export interface RequestCredentials {
+  /** Called before each attempt. `address`: over HTTP, or `s3://bucket/key`. */
+  authorize(address: string, method: string, signal?: AbortSignal): Promise<AuthorizedRequest>;
+  /** Called with each answer. Returns true if `authorize` would now result in another request, so that it is sent once more. */
+  renew(address: string, answer: { status: number; headers: IncomingHttpHeaders }): boolean;
+  close(): void;
+}
+
+/** For clients without credentials. */
+const NO_CREDENTIALS: RequestCredentials = {
+  authorize: async (url) => ({ url, headers: {} }),
+  renew: () => false,
+  close: () => {},
+};
+
+/** Decides when a request is repeated, and after how long. */
+
+/** Attempts of one request. */
+const MAX_ATTEMPTS = 6;
+const FIRST_DELAY_MS = 200;
+const MAX_DELAY_MS = 30_000;
+/** A host that wants a longer pause fails the request. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
+const TRANSIENT_STATUS = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** An answer that ends too early. */
+const INCOMPLETE = 'TW_REMOTE_INCOMPLETE';
+
+const isTransientStatus = (status: number): boolean => TRANSIENT_STATUS.has(status);
+
+function isTransientError(error: unknown): boolean {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return NETWORK_CODES.includes(code) || code === INCOMPLETE || code.startsWith('HPE_');
+}
+
+/** Returns the delay before the next attempt: exponential back-off with full jitter, the first attempt is 0. `random`: 0 to 1. */
+export function retryDelayMs(attempt: number, random: number): number {
+  return random * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt);
+}
+
+/** Parses Retry-After (RFC 9110, section 10.2.3): seconds, or a date. Undefined if it is neither. */
+export function parseRetryAfter(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d+$/.test(text.trim())) return Number(text) * 1000;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? undefined : Math.max(0, time - now);
+}
+
+/** Cookies of logins that redirect (such as NASA Earthdata Login), each for the host alone that has set it. */
+
+/** More than logins need. Others are ignored, because a host chooses how many it sends. */
+const MAX_COOKIES = 20;
+const MAX_COOKIE_CHARS = 4096;
+
+/** Invariant: the cookies of a host are only sent to the same origin. Attributes other than name and value are ignored. */
+class SessionCookies {
+  private readonly origins = new Map<string, Map<string, string>>();
+
+  /** Adds the cookies of an answer. An empty value deletes its cookie. */
+  add({ origin }: URL, setCookie: readonly string[] = []): void {
+    const cookies = this.origins.get(origin) ?? new Map<string, string>();
+    for (const line of setCookie) {
+      const [, name, value] = /^\s*([^=;\s]+)=([^;]*)/.exec(line.slice(0, MAX_COOKIE_CHARS)) ?? [];
+      if (name === undefined || value === undefined) continue;
+      if (value === '') cookies.delete(name);
+      else if (cookies.has(name) || cookies.size < MAX_COOKIES) cookies.set(name, value.trim());
+    }
+    if (cookies.size > 0) this.origins.set(origin, cookies);
+  }
+
+  /** The header for a request; empty without cookies. */
+  headersFor({ origin }: URL): { cookie?: string } {
+    const cookies = this.origins.get(origin);
+    if (!cookies || cookies.size === 0) return {};
+    return { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') };
+  }
+}
 
 /** Concurrent requests to one host. Public archives refuse clients that send many more. */
 const MAX_REQUESTS_PER_HOST = 8;
@@ -45,7 +128,7 @@ const MAX_OTHER_BYTES = 65_536;
 const MAX_DETAIL_BYTES = 300;
 
 /** Times of waiting for a host, ms. */
-export interface AnswerTimes {
+interface AnswerTimes {
   /** From the request to the end of the headers. Slow lines and interim answers (1xx) do not extend it. */
   head: number;
   /** Over which the rate of the body is measured. */
@@ -56,7 +139,7 @@ export interface AnswerTimes {
 
 const ANSWER_TIMES: AnswerTimes = { head: 120_000, rate: 120_000 };
 
-export interface RemoteRequest {
+interface RemoteRequest {
   method?: 'GET' | 'POST';
   headers?: Record<string, string>;
   /** Headers that a document asks for; they are sent to the origin of the address alone. */
@@ -74,7 +157,7 @@ export interface RemoteRequest {
 }
 
 /** Takes a long answer piece by piece. */
-export interface BodySink {
+interface BodySink {
   /** Headers of the next attempt, so that it can request only the bytes that are missing. */
   headers?(): Record<string, string>;
   /** Called before the first byte of each attempt. An error ends the request; false ends it without the bytes. */
