@@ -24,14 +24,13 @@ import {
   withoutSignature,
 } from './hosts.js';
 
-/** Adds credentials to requests. */
-
 export interface AuthorizedRequest {
   /** Address over HTTP, which can hold a signature. */
   url: string;
   headers: Record<string, string>;
 }
 
+/** Adds credentials to requests. */
 export interface RequestCredentials {
   /** Called before each attempt. `address`: over HTTP, or `s3://bucket/key`. */
   authorize(address: string, method: string, signal?: AbortSignal): Promise<AuthorizedRequest>;
@@ -47,12 +46,10 @@ const NO_CREDENTIALS: RequestCredentials = {
   close: () => {},
 };
 
-/** Decides when a request is repeated, and after how long. */
-
 /** Attempts of one request. */
 const MAX_ATTEMPTS = 6;
-const FIRST_DELAY_MS = 200;
-const MAX_DELAY_MS = 30_000;
+const FIRST_RETRY_DELAY_MS = 200;
+const MAX_RETRY_DELAY_MS = 30_000;
 /** A host that wants a longer pause fails the request. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
@@ -70,7 +67,7 @@ function isTransientError(error: unknown): boolean {
 
 /** Returns the delay before the next attempt: exponential back-off with full jitter, the first attempt is 0. `random`: 0 to 1. */
 export function retryDelayMs(attempt: number, random: number): number {
-  return random * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt);
+  return random * Math.min(MAX_RETRY_DELAY_MS, FIRST_RETRY_DELAY_MS * 2 ** attempt);
 }
 
 /** Parses Retry-After (RFC 9110, section 10.2.3): seconds, or a date. Undefined if it is neither. */
@@ -81,13 +78,14 @@ export function parseRetryAfter(text: string | undefined, now: number): number |
   return Number.isNaN(time) ? undefined : Math.max(0, time - now);
 }
 
-/** Cookies of logins that redirect (such as NASA Earthdata Login), each for the host alone that has set it. */
-
 /** More than logins need. Others are ignored, because a host chooses how many it sends. */
 const MAX_COOKIES = 20;
 const MAX_COOKIE_CHARS = 4096;
 
-/** Invariant: the cookies of a host are only sent to the same origin. Attributes other than name and value are ignored. */
+/**
+ * Cookies of logins that redirect (such as NASA Earthdata Login). Invariant: the cookies of a host are only sent to the same origin.
+ * Attributes other than name and value are ignored.
+ */
 class SessionCookies {
   private readonly origins = new Map<string, Map<string, string>>();
 

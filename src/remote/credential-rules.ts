@@ -1,4 +1,4 @@
-/** Which credentials belong to which hosts and buckets, read from a file and from the environment. */
+/** Which credentials belong to which hosts and buckets, read from a file, from `.netrc` and from the environment. */
 import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +7,15 @@ import { messageOf } from '../errors.js';
 import { parseJsonOr } from '../utils/json-text.js';
 import { badCredentials } from './errors.js';
 
-/** Reads `.netrc`, the file of user names and passwords of curl, GDAL and NASA's tools. */
-
 interface Login {
   login: string;
   password: string;
 }
 
-/** Returns the logins by machine. Ignores `default`, which would send a password to any host, and macros. */
+/**
+ * Reads `.netrc`, the file of user names and passwords of curl, GDAL and NASA's tools. Returns the logins by machine. Ignores `default`,
+ * which would send a password to any host, and macros.
+ */
 export function parseNetrc(text: string): Map<string, Login> {
   const logins = new Map<string, Login>();
   // A macro ends with an empty line.

@@ -1,4 +1,7 @@
-/** Adds the credentials of the operator to requests. */
+/**
+ * Adds the credentials of the operator to requests: bearer tokens, logins, tokens of signed addresses, and signatures of S3. Invariant: a
+ * credential is sent only to the hosts that it belongs to, and occurs in no message or record.
+ */
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseJson } from '../utils/json-text.js';
@@ -6,8 +9,6 @@ import { type AuthorizedRequest, HttpClient, type RequestCredentials } from './c
 import type { CredentialRules, S3Rule, SasRule } from './credential-rules.js';
 import { badCredentials, badRemoteUrl } from './errors.js';
 import { type HostPolicy, matchesHost, withoutSecrets } from './hosts.js';
-
-/** Requests for objects in S3: their addresses over HTTP, and their signatures (AWS Signature Version 4). */
 
 /** Region in which most archives keep their scenes. The answer for a bucket in another region names it. */
 const DEFAULT_REGION = 'us-west-2';
@@ -20,7 +21,10 @@ interface AwsKeys {
   sessionToken?: string;
 }
 
-/** Invariant: a request is signed with the keys of the first rule that names its bucket. */
+/**
+ * Requests for objects in S3: their addresses over HTTP, and their signatures (AWS Signature Version 4). Invariant: a request is signed
+ * with the keys of the first rule that names its bucket.
+ */
 class S3Requests {
   private readonly regions = new Map<string, string>();
   private readonly keys = new Map<S3Rule, () => Promise<AwsKeys | undefined>>();
@@ -164,13 +168,11 @@ const bytesOf = (data: ArrayBuffer | ArrayBufferView): Uint8Array =>
     ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     : new Uint8Array(data);
 
-/** Tokens of services that sign addresses of Azure's object store, as that of Planetary Computer does. */
-
 /** A token is replaced this long before it expires, so that it is valid when a request arrives; a short one after half of its time. */
-const MARGIN_MS = 300_000;
+const TOKEN_MARGIN_MS = 300_000;
 const MAX_ANSWER_BYTES = 100_000;
 /** Tokens without an expiry are used this long. */
-const DEFAULT_LIFETIME_MS = 1_800_000;
+const DEFAULT_TOKEN_LIFETIME_MS = 1_800_000;
 const NOT_FOUND = 404;
 
 interface Token {
@@ -180,7 +182,10 @@ interface Token {
   renewAt: number;
 }
 
-/** Invariant: at most one request for the token of a container is in progress. */
+/**
+ * Tokens of services that sign addresses of Azure's object store, as that of Planetary Computer does. Invariant: at most one request for
+ * the token of a container is in progress.
+ */
 class SasTokens {
   private readonly tokens = new Map<string, Promise<Token>>();
 
@@ -220,7 +225,7 @@ class SasTokens {
     const { status, body } = await this.client.request(address, {
       ...{ maxBytes: MAX_ANSWER_BYTES, accept: [NOT_FOUND], signal },
     });
-    if (status === NOT_FOUND) return { query: '', renewAt: Date.now() + DEFAULT_LIFETIME_MS };
+    if (status === NOT_FOUND) return { query: '', renewAt: Date.now() + DEFAULT_TOKEN_LIFETIME_MS };
     let answer: { token?: unknown; 'msft:expiry'?: unknown };
     try {
       answer = parseJson(body.toString('utf8')) as typeof answer;
@@ -230,10 +235,10 @@ class SasTokens {
     if (typeof answer?.token !== 'string')
       throw badCredentials(withoutSecrets(address), 'its answer holds no token');
     const expires = Date.parse(String(answer['msft:expiry']));
-    const lifetime = Number.isNaN(expires) ? DEFAULT_LIFETIME_MS : Math.max(0, expires - Date.now());
+    const lifetime = Number.isNaN(expires) ? DEFAULT_TOKEN_LIFETIME_MS : Math.max(0, expires - Date.now());
     return {
       query: answer.token.replace(/^\?/, ''),
-      renewAt: Date.now() + Math.max(lifetime - MARGIN_MS, lifetime / 2),
+      renewAt: Date.now() + Math.max(lifetime - TOKEN_MARGIN_MS, lifetime / 2),
     };
   }
 }
@@ -329,8 +334,6 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 const isS3 = (address: string) => /^s3:\/\//i.test(address);
 
-/** Opens clients that fetch within the limits of a node, with its credentials. */
-
 export interface RemoteAccess {
   policy: HostPolicy;
   /** Reads the credentials, none by default. Throws TW_REMOTE_CREDENTIALS. */
@@ -343,7 +346,10 @@ export interface RemoteClient {
   prefersS3(address: string): boolean;
 }
 
-/** `catalog`: address of the catalog whose files are read. The caller closes the client. Throws TW_REMOTE_CREDENTIALS. */
+/**
+ * Opens a client that fetches within the limits of a node, with its credentials. `catalog`: address of the catalog whose files are read.
+ * The caller closes the client. Throws TW_REMOTE_CREDENTIALS.
+ */
 export async function openRemoteClient(
   { policy, readRules }: RemoteAccess,
   catalog: string | undefined,

@@ -1,4 +1,4 @@
-/** A file on a host, of which parts are read. */
+/** Files on a host: reads of parts, which merge byte ranges into few requests, and downloads of whole files. */
 import { runAllOrAbort } from '../async/index.js';
 import type { HttpClient, RemoteResponse } from './client.js';
 import { badRemoteRange, noRanges, remoteChanged } from './errors.js';
@@ -167,8 +167,6 @@ const knownEncoding = (encoding: string) =>
     ? `the encoding ${encoding}`
     : 'an unknown encoding';
 
-/** Merges byte ranges, so that few requests read many blocks. */
-
 export interface ByteRange {
   offset: number;
   bytes: number;
@@ -179,7 +177,7 @@ const MAX_GAP_BYTES = 65_536;
 /** Limit of one request, so that a few run at the same time and a failed one repeats little. */
 const MAX_REQUEST_BYTES = 8 << 20;
 
-/** Returns the requests that cover all ranges, in ascending order. */
+/** Merges byte ranges, so that few requests read many blocks. Returns the requests that cover all ranges, in ascending order. */
 export function mergeRanges(ranges: readonly ByteRange[]): ByteRange[] {
   const merged: ByteRange[] = [];
   for (const { offset, bytes } of [...ranges].sort((a, b) => a.offset - b.offset)) {
@@ -193,8 +191,6 @@ export function mergeRanges(ranges: readonly ByteRange[]): ByteRange[] {
   }
   return merged;
 }
-
-/** Downloads a file as a whole, from a host that does not send parts of it when asked for its start. */
 
 /** Bytes at the end of a broken answer that are read again. */
 const OVERLAP_BYTES = 65_536;
@@ -214,8 +210,9 @@ export interface DownloadTarget {
 }
 
 /**
- * Returns the number of bytes. If the connection breaks, the download continues where it has ended, provided that the host has sent a
- * strong ETag and then sends parts; otherwise it starts again. Throws TW_REMOTE_...
+ * Downloads a file as a whole, from a host that does not send parts of it when asked for its start. Returns the number of bytes. If the
+ * connection breaks, the download continues where it has ended, provided that the host has sent a strong ETag and then sends parts;
+ * otherwise it starts again. Throws TW_REMOTE_...
  */
 export async function downloadFile(
   client: HttpClient,

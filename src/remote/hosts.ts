@@ -1,6 +1,7 @@
 /**
  * Which hosts may be fetched from. A host is named as `host`, `host:port` or `*.domain`. A named host may have a private address and answer
- * without TLS, because the operator knows it; a wildcard allows neither, as somebody else can own a name below the domain.
+ * without TLS, because the operator knows it; a wildcard allows neither, as somebody else can own a name below the domain. A host that does
+ * not answer gets no requests for a while.
  */
 
 import { lookup } from 'node:dns';
@@ -8,7 +9,6 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { addressNotAllowed, badRemoteUrl, hostDown, hostNotAllowed } from './errors.js';
 
 /** Addresses that only a host named by the operator may have: loopback, private, link-local and reserved ones (RFC 6890). */
-
 const NOT_PUBLIC = new BlockList();
 for (const subnet of [
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24',
@@ -147,16 +147,14 @@ export function withoutSignature(given: string): string {
   return url.href;
 }
 
-/** Decides how requests deal with a host that does not answer. */
-
 /** Requests in a row that fail after all their attempts. */
 const MAX_FAILURES = 3;
 const PAUSE_MS = 60_000;
 
 /**
- * A host that has answered before may be restarting: its requests wait once for a minute and are then tried again. A host that never
- * answered, or does not after the wait, gets no requests for a minute after a few failures, so that a job with thousands of its files does
- * not wait for each of them. An answer with an error shows that the host works.
+ * Decides how requests deal with a host that does not answer. A host that has answered before may be restarting: its requests wait once for
+ * a minute and are then tried again. A host that never answered, or does not after the wait, gets no requests for a minute after a few
+ * failures, so that a job with thousands of its files does not wait for each of them. An answer with an error shows that the host works.
  */
 export class HostBreaker {
   private failures = 0;

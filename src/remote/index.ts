@@ -1,6 +1,7 @@
 /**
- * Reads from hosts on the internet: requests within a policy of hosts, parts of files, and STAC catalogs. Invariant: nothing is requested
- * from an address that the operator has not allowed. Imports the parts `async`, `grid` (types) and `query`.
+ * Reads from hosts on the internet: requests within a policy of hosts, parts of files, and STAC catalogs. Invariants: each address is
+ * checked against the policy before a connection to it is opened, redirects included; documents of STAC are read within limits of size and
+ * number. Imports the parts `async`, `grid` (types) and `query`.
  */
 
 export { HttpClient } from './client.js';

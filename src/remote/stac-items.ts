@@ -19,9 +19,10 @@ import {
 } from './stac-documents.js';
 import { collectionItems, type ItemPage, pagesFrom, type StacQuery, searchApi } from './stac-search.js';
 
-/** The conditions of a search, for Items of documents that no server has searched, and for servers that ignore a condition. */
-
-/** Returns a function that is true for Items that the query selects, without its CQL2 filter. Throws the errors of `parseDatetime`. */
+/**
+ * Returns a function that is true for Items that the query selects, without its CQL2 filter: for documents that no server has searched, and
+ * for servers that ignore a condition. Throws the errors of `parseDatetime`.
+ */
 export function itemMatcher({
   collections,
   bbox,
@@ -56,16 +57,17 @@ function overlaps(properties: JsonObject, range: ReturnType<typeof parseDatetime
   return start <= (range.end ?? Infinity) && end >= (range.start ?? -Infinity);
 }
 
-/** Reads all Items of a static catalog by its links. */
-
 const MAX_DOCUMENTS = 20_000;
 /** Documents that are requested ahead. */
-const CONCURRENCY = 8;
+const DOCUMENTS_AHEAD = 8;
 
 /** A document without what is not needed of it, because eight are read ahead and a level can have thousands. */
 type WalkedDocument = { item: RemoteItem } | { links: string[] } | undefined;
 
-/** Returns the Items below a catalog or collection, each document once. Skips collections that `wants` refuses. */
+/**
+ * Follows the links of a static catalog. Returns the Items below a catalog or collection, each document once. Skips collections that
+ * `wants` refuses.
+ */
 async function* walkCatalog(
   { client, signal, onFailure }: StacReader,
   root: { document: JsonObject; url: string },
@@ -95,8 +97,8 @@ async function* walkCatalog(
         `it has more than ${MAX_DOCUMENTS} documents; name one of its collections`,
       );
     open = [];
-    for (let at = 0; at < hrefs.length; at += CONCURRENCY) {
-      const some = hrefs.slice(at, at + CONCURRENCY);
+    for (let at = 0; at < hrefs.length; at += DOCUMENTS_AHEAD) {
+      const some = hrefs.slice(at, at + DOCUMENTS_AHEAD);
       for (const found of await Promise.all(some.map(read))) {
         if (found && 'item' in found) yield found.item;
         else if (found) open = open.concat(found.links);

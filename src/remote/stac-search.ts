@@ -212,7 +212,6 @@ function withParameters(href: string, body: JsonObject): string {
 }
 
 /** The conditions of a search for Items. */
-
 export interface StacQuery {
   /** All collections if absent. */
   collections?: string[];
