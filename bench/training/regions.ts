@@ -6,7 +6,7 @@ import {
   type SeriesDate,
   writeSentinelLikeSeries,
 } from '../../data-samples/index.js';
-import { hasEnded, type JobDocument } from '../../src/client/client-job-events.js';
+import { hasEnded, type JobDocument } from '../../src/client/jobs.js';
 import { geohash } from '../../src/grid/index.js';
 import { createTransform, crsFromEpsg } from '../../src/raster/index.js';
 import { ask, eventually, type Server } from '../cluster/servers.js';

@@ -1,6 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SubscriptionDocument } from '../api/index.js';
 import type { Timed } from '../jobs/index.js';
 import type { CellCheck, CellInputs, CellManifest, CheckInputs } from '../training/index.js';
 import type {
@@ -19,18 +20,10 @@ import type {
   SimilarDocument,
   SpectraDocument,
   SpectraRequest,
-  SubscriptionDocument,
-} from './client-documents.js';
-import { FileBody } from './client-file-body.js';
-import {
-  followEvents,
-  hasEnded,
-  type JobDocument,
-  type JobEvent,
-  type LogLine,
-} from './client-job-events.js';
-import { errorFromResponse, type Transport } from './client-transport.js';
+} from './documents.js';
 import { badAnswer, fileUnreadable, JobError, jobCancelledByUser, jobLost, unreachable } from './errors.js';
+import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './jobs.js';
+import { errorFromResponse, FileBody, type Transport } from './transport.js';
 
 export interface Progress {
   message: string;

@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { acceptedEncoding } from '../../src/api/plugins/compression.js';
-import { httpTransport } from '../../src/client/client-transport.js';
+import { httpTransport } from '../../src/client/transport.js';
 import { process as processOf } from '../jobs/process.js';
 import { eventually } from '../support/eventually.js';
 import { tempFolder } from '../support/temp.js';

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListedNode } from '../../src/client/client-documents.js';
+import type { ListedNode } from '../../src/client/documents.js';
 import { mapTileAt } from '../imagery/maps.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { type SceneOptions, writeTestScene } from '../support/scenes.js';

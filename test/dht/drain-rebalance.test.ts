@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ListedNode, RebalanceDocument } from '../../src/client/client-documents.js';
+import type { ListedNode, RebalanceDocument } from '../../src/client/documents.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { parsePrometheus } from '../support/prometheus.js';
 import { writeTestScene } from '../support/scenes.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import type { ListedNode } from '../../src/client/client-documents.js';
+import type { ListedNode } from '../../src/client/documents.js';
 import { atEnd } from '../support/at-end.js';
 import { start, tilewright } from '../support/command.js';
 import type { EtcdCluster } from '../support/etcd.js';

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { StatusInfo } from '../api/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
 import type { LogLine as StoredLine } from '../jobs/index.js';
-import { errorFromResponse, parseJsonOrNull, type Transport } from './client-transport.js';
 import { jobLost } from './errors.js';
+import { errorFromResponse, parseJsonOrNull, type Transport } from './transport.js';
 
 /** A job, with its partial results if it failed. */
 export type JobDocument = StatusInfo & { results?: unknown };
