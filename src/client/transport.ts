@@ -1,3 +1,4 @@
+/** Requests to a node, over HTTP or in this process; their bodies, which are JSON, a file or a tar archive; and their answers. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type IncomingMessage, type OutgoingHttpHeaders, request as overHttp } from 'node:http';
@@ -10,8 +11,6 @@ import type { ReadableStream } from 'node:stream/web';
 import type { Pack } from 'tar-stream';
 import { messageOf, TilewrightError } from '../errors.js';
 import { badAnswer, fileUnreadable, unreachable } from './errors.js';
-
-/** Files as the body of a request: a single file unchanged, several files as a tar archive. */
 
 const READ_BYTES = 1 << 20;
 const TAR_BLOCK_BYTES = 512;
@@ -103,14 +102,12 @@ async function* tarOf(entries: TarEntry[]): AsyncGenerator<Buffer> {
   yield* archive as AsyncIterable<Buffer>;
 }
 
-/** Sends files and long texts as bodies of requests. `fetch` cannot: it does not wait for `100 Continue` or read an early refusal. */
-
 /** Servers and proxies that do not support `Expect` do not answer it, so the body is sent after this time. */
 const CONTINUE_TIMEOUT_MS = 2000;
 
 /**
- * Waits for `100 Continue` before it sends the body, so that a refused body is not sent. `body` is a file, or JSON.
- * Throws TW_CLIENT_NO_FILE, and errors of the connection.
+ * Sends a file or a long JSON text. Waits for `100 Continue` before it sends the body, so that a refused body is not sent; `fetch` does not
+ * wait, and does not read an early refusal. Throws TW_CLIENT_NO_FILE, and errors of the connection.
  */
 async function sendBody(
   url: string,
