@@ -1,7 +1,7 @@
 /** Runs a program and measures it together with its descendants. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cpuSecondsOf, processTree } from '../../src/metrics/process-usage-metrics.js';
+import { cpuSecondsOf, processTree } from '../../src/metrics/usage.js';
 
 export interface TreeCost {
   stdout: string;

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type ComparedRun, measureUsage, type Usage } from '../../src/cli/compare/index.js';
-import { processUsage } from '../../src/metrics/process-usage-metrics.js';
+import { processUsage } from '../../src/metrics/usage.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
 import { ask, TOKEN } from '../cluster/servers.js';
 import { endsWithUs } from '../support/peer-process.js';

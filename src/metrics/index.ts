@@ -3,7 +3,5 @@
  * from fixed sets or from the nodes of a cluster, so their number is bounded; after `close` no timer and no observer is left. Imports no
  * other folder.
  */
-export { CallMetrics } from './call-metrics.js';
-export { Snapshot } from './metrics-snapshot.js';
-export { type ClusterMetrics, type IngestMetrics, NodeMetrics } from './node-metrics.js';
-export { type ProcessUsage, processUsage } from './process-usage-metrics.js';
+export { CallMetrics, type ClusterMetrics, type IngestMetrics, NodeMetrics, Snapshot } from './node.js';
+export { type ProcessUsage, processUsage } from './usage.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { processUsage } from '../../src/metrics/process-usage-metrics.js';
+import { processUsage } from '../../src/metrics/usage.js';
 
 const LINUX = process.platform === 'linux' ? false : 'only Linux has /proc';
 
