@@ -1,4 +1,7 @@
-/** The metrics that the parts of a node count as they work. Others are read from the state of the node (`Snapshot`). */
+/**
+ * The metrics of a node: those that its parts count as they work, those of its process, and those that are read from its state
+ * (`Snapshot`).
+ */
 
 import {
   constants,
@@ -20,16 +23,17 @@ import processStartTime from 'prom-client/lib/metrics/processStartTime.js';
 import nodeVersion from 'prom-client/lib/metrics/version.js';
 import { TilewrightError } from '../errors.js';
 
-/** Duration and failures of calls to another process: the object store, etcd. */
-
-const BOUNDS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30];
+const CALL_BOUNDS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30];
 
 interface OperationMetrics {
   seconds: Histogram.Internal<string>;
   errors: Counter.Internal;
 }
 
-/** `tilewright_<callee>_request_duration_seconds{operation}` and `tilewright_<callee>_errors_total{operation}`. */
+/**
+ * Duration and failures of calls to another process, the object store or etcd: `tilewright_<callee>_request_duration_seconds{operation}`
+ * and `tilewright_<callee>_errors_total{operation}`.
+ */
 export class CallMetrics<Operation extends string> {
   private readonly byOperation: ReadonlyMap<Operation, OperationMetrics>;
 
@@ -39,7 +43,7 @@ export class CallMetrics<Operation extends string> {
       ...shared,
       name: `tilewright_${callee}_request_duration_seconds`,
       help: `Duration of calls to ${description}, with their retries, by operation.`,
-      buckets: BOUNDS_SECONDS,
+      buckets: CALL_BOUNDS_SECONDS,
     });
     const errors = new Counter({
       ...shared,
@@ -91,8 +95,6 @@ export class CallMetrics<Operation extends string> {
 
 const isFailure = (error: unknown) => !(error instanceof TilewrightError) || error.status >= 500;
 
-/** Metrics of the process: those of prom-client, with a delay of the event loop and a garbage collection that can be stopped. */
-
 /**
  * The modules behind `collectDefaultMetrics` of prom-client, except `eventLoopLag` and `gc`: these two start a timer and an observer that
  * nothing can stop, and `gc` counts one collection of each batch only.
@@ -123,8 +125,9 @@ const GC_KINDS = new Map<number | undefined, string>([
 type GcEntry = PerformanceEntry & { detail?: NodeGCPerformanceDetail };
 
 /**
- * Creates no metric before `start`, because most nodes without a server are open for a moment only. Invariant: a timer and an observer run
- * from `start` to `close` only. They do not keep the process alive.
+ * Metrics of the process: those of prom-client, with a delay of the event loop and a garbage collection that can be stopped. Creates no
+ * metric before `start`, because most nodes without a server are open for a moment only. Invariant: a timer and an observer run from
+ * `start` to `close` only. They do not keep the process alive.
  */
 class RuntimeMetrics {
   private lag: IntervalHistogram | undefined;
@@ -297,13 +300,13 @@ export class NodeMetrics {
   }
 }
 
-/** Metrics whose values are read from the state of a node at the moment of a request. */
-
 type Labels = Record<string, string>;
 /** A number, or a value for each set of labels. Without any set, the metric is left out: it would have a value 0 without labels. */
 type Value = number | { labels: Labels; value: number }[];
 
-/** Names begin with `tilewright_`, which is added here. */
+/**
+ * Metrics whose values are read from the state of a node at the moment of a request. Names begin with `tilewright_`, which is added here.
+ */
 export class Snapshot {
   private readonly registry = new Registry();
 
