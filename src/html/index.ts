@@ -3,8 +3,23 @@
  * `html` and `trusted` create markup. Imports no other folder.
  */
 
-export * from './chart-scale.js';
-export { Html, html, trusted } from './html.js';
-export { htmlPage, htmlSection, PAGE_POLICY } from './html-page.js';
-export { reportStyle } from './html-report-style.js';
-export * from './number-format.js';
+export { Html, html, htmlPage, htmlSection, PAGE_POLICY, reportStyle, trusted } from './html.js';
+export {
+  type AxisScale,
+  dateText,
+  dateTime,
+  decimalsOf,
+  formatColumn,
+  formatDuration,
+  formatPercentValue,
+  formatR2,
+  linearScale,
+  logScale,
+  logTick,
+  median,
+  multiplesBetween,
+  niceBelow,
+  niceStep,
+  signed,
+  significant,
+} from './numbers.js';
