@@ -1,4 +1,4 @@
-/** Templates of HTML markup that escape data. */
+/** HTML reports: templates of markup that escape data, pages, and the style sheet of a report. */
 
 /** Markup. Invariant: every text from outside is escaped; only `html` and `trusted` create instances. */
 export class Html {
@@ -73,8 +73,7 @@ ${body}
  * The style sheet of the report. Blue, orange and grey mark model, ridge and mean; teal and violet mark coverage and cloud. These colours
  * are distinguishable with every kind of colour vision, and also differ in shape, dash or position.
  */
-
-const COLOURS = `
+const COLOUR_STYLE = `
 :root { color-scheme: light dark;
   --paper: #fbfaf7; --raised: #ffffff; --ink: #1b2126; --soft: #5a636b; --line: #dfdcd3; --faint: #efede6;
   --model: #0a63a8; --ridge: #c0640a; --mean: #767e86; --train: #8aa9c4; --cover-ink: #2b8a83; --cloud-ink: #8a76bd; --pick: #0a63a8; }
@@ -82,7 +81,7 @@ const COLOURS = `
   --paper: #14181b; --raised: #1b2024; --ink: #e9e7e1; --soft: #a3abb2; --line: #343b41; --faint: #242a2f;
   --model: #74b9f2; --ridge: #f0a050; --mean: #98a1a9; --train: #55789a; --cover-ink: #3fa59d; --cloud-ink: #9d8bd4; --pick: #8cc8fa; } }`;
 
-const TEXT = `
+const TEXT_STYLE = `
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink);
@@ -114,7 +113,7 @@ ul.plain { list-style: none; padding: 0; margin: 0; }
 .skipped .geocode { font-weight: 600; margin-right: 8px; }
 .warnings { color: var(--soft); font: 13px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }`;
 
-const FIGURES = `
+const FIGURE_STYLE = `
 .numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 1px; margin: 30px 0 0; background: var(--line); border: 1px solid var(--line); border-radius: 8px; overflow: hidden; }
 .numbers div { background: var(--raised); padding: 14px 16px; display: flex; flex-direction: column-reverse; justify-content: flex-end; }
 .numbers dt { font-size: 13px; color: var(--soft); line-height: 1.35; }
@@ -133,7 +132,7 @@ const FIGURES = `
 .key.ridge { width: 8px; height: 8px; border-radius: 0; background: var(--ridge); transform: rotate(45deg); }
 .key.mean { width: 3px; height: 12px; border-radius: 0; background: var(--mean); vertical-align: -2px; }`;
 
-const TABLES = `
+const TABLE_STYLE = `
 .scroll { overflow-x: auto; margin: 0 -4px; padding: 0 4px; }
 table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; width: 100%; }
 caption { text-align: left; padding: 0 0 10px; line-height: 1.45; }
@@ -162,7 +161,7 @@ table.dates { width: auto; border-collapse: separate; border-spacing: 0; }
 .tick { position: absolute; transform: translateX(-50%); bottom: 4px; font-weight: 400; font-size: 11.5px; }
 .errors thead .plot .ticks { position: absolute; inset: 0 12px 0 22px; }`;
 
-const MAP = `
+const MAP_STYLE = `
 .tiles { display: flex; flex-wrap: wrap; gap: 20px 36px; align-items: flex-start; }
 .tiles > .map-block { flex: 1 1 480px; min-width: 0; width: 100%; } .tiles > .dates-block { flex: 0 1 auto; min-width: 0; max-width: 100%; } .dates-block .note { max-width: 430px; margin-bottom: 8px; } .dates-block h3 { margin-top: 4px; }
 .map { display: grid; grid-template-columns: 56px 1fr; grid-template-rows: auto 24px auto; }
@@ -192,7 +191,7 @@ const MAP = `
 .map-block:has([value=cloud]:checked) .cell { background: color-mix(in srgb, var(--cloud-ink) calc(var(--cloud) * 0.9%), var(--faint)); }
 .map-block:has([value=cloud]:checked) .no-cloud { background: repeating-linear-gradient(45deg, var(--faint) 0 5px, var(--paper) 5px 10px); }`;
 
-const CHARTS = `
+const CHART_STYLE = `
 .panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(158px, 1fr)); gap: 18px 16px; }
 .panel { margin: 0; min-width: 0; } .panel svg { display: block; width: 100%; overflow: visible; }
 .panel figcaption { font-size: 12px; line-height: 1.35; margin-bottom: 4px; display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 8px; padding-right: 5px; }
@@ -213,7 +212,7 @@ svg .train { stroke: var(--train); stroke-width: 1.5; } .panel .model { stroke: 
 .marks svg { overflow: visible; } .marks .ridge { fill: var(--ridge); } .marks .model { fill: var(--model); }
 #tip { position: fixed; z-index: 9; max-width: min(320px, calc(100vw - 16px)); pointer-events: none; background: var(--ink); color: var(--paper); font-size: 12.5px; line-height: 1.4; padding: 5px 9px; border-radius: 5px; }`;
 
-const NARROW = `
+const NARROW_STYLE = `
 @media (max-width: 760px) {
   main, header, footer { padding-left: 16px; padding-right: 16px; } header { padding-top: 32px; }
   section { margin-top: 40px; padding-top: 24px; } h2 { font-size: 23px; } .lead { font-size: 17px; margin-top: 18px; }
@@ -229,4 +228,6 @@ const NARROW = `
 }
 @media print { body { background: #fff; } section { break-inside: avoid-page; } .switch, #tip { display: none; } }`;
 
-export const reportStyle = trusted([COLOURS, TEXT, FIGURES, TABLES, MAP, CHARTS, NARROW].join(''));
+export const reportStyle = trusted(
+  [COLOUR_STYLE, TEXT_STYLE, FIGURE_STYLE, TABLE_STYLE, MAP_STYLE, CHART_STYLE, NARROW_STYLE].join(''),
+);

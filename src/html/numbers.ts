@@ -1,4 +1,4 @@
-/** Formats of numbers and times. */
+/** Numbers in reports: formats of numbers and times, and axes of charts. */
 
 const MISSING = '–';
 const MINUS = '−';
@@ -88,8 +88,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Axes of charts: positions of values and ticks. */
-
+/** An axis of a chart: positions of values and ticks. */
 export interface AxisScale {
   /** 0 at the low end, 1 at the high end; values beyond are clamped. */
   position(value: number): number;
