@@ -1,13 +1,13 @@
 /** Worker thread that computes textures of tiles and clusters of textures. */
 import { handleTasksByKind } from '../../async/index.js';
 import type { AcquisitionFiles } from '../data/index.js';
-import { clusterTextures } from './cluster-textures.js';
+import { clusterTextures, type FoundClusters } from './cluster-textures.js';
 import { textureOfTile } from './tile-texture.js';
 
 const HANDLERS = {
   /** The date must have red, green and blue. */
   texture: ({ date }: { date: AcquisitionFiles }) => textureOfTile(date),
-  cluster: (task: { textures: Float64Array[]; clusters?: number; seed: number }) =>
+  cluster: (task: { textures: Float64Array[]; clusters?: number; seed: number }): FoundClusters =>
     clusterTextures(task.textures, task),
 };
 
