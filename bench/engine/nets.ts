@@ -1,13 +1,11 @@
 /** The networks of the benchmark of engines. torch_step.py has the same layers, sizes, losses and optimizer. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { ganLearner } from '../../src/training/learners/gan-learner.js';
-import type { Learner } from '../../src/training/learners/learner.js';
-import { regressionLearner } from '../../src/training/learners/regression-learner.js';
-import { buildModel } from '../../src/training/models/build-model.js';
-import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
+import type { Batch } from '../../src/training/batches.js';
+import type { Learner } from '../../src/training/learner.js';
+import { ganLearner, regressionLearner } from '../../src/training/learner.js';
+import { buildDiscriminator, buildModel } from '../../src/training/models/network.js';
 import { cloudRemovalModel } from '../../src/training/models/spa-gan.js';
-import type { Batch } from '../../src/training/patches/patch-batches.js';
 
 export const NETS = {
   ndvi: { title: 'NDVI CNN, 16 x 64 x 64 x 3', input: [16, 64, 64, 3], target: [16, 1] },

@@ -1,7 +1,7 @@
 /** PyTorch from PyPI, as a peer. */
 import { writeFile } from 'node:fs/promises';
-import type { ModelSpec } from '../../src/training/models/index.js';
-import type { TrainValidationPatches } from '../../src/training/patches/patches.js';
+import type { ModelSpec } from '../../src/training/models/spec.js';
+import type { TrainValidationPatches } from '../../src/training/patches.js';
 import { installPython } from '../support/python.js';
 
 /** The Python that has PyTorch, some gigabytes; undefined if it cannot be installed. */

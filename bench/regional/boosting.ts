@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { geohash } from '../../src/grid/index.js';
-import type { ModelSpec } from '../../src/training/models/index.js';
-import type { LabelledImage } from '../../src/training/patches/patch-label-images.js';
-import { makePatches, type Patches } from '../../src/training/patches/patches.js';
+import type { LabelledImage } from '../../src/training/labelled-images.js';
+import type { ModelSpec } from '../../src/training/models/spec.js';
+import { makePatches, type Patches } from '../../src/training/patches.js';
 import { installPython } from '../support/python.js';
 import type { RegionPlace } from './questions.js';
 

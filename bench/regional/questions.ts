@@ -2,16 +2,17 @@
 import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import type { Storage } from '../../src/storage/index.js';
-import { readAcquisitions } from '../../src/training/data/read-training-data.js';
-import { groupTilesByCell, trainingFiles } from '../../src/training/data/training-data-cells.js';
-import { meanSquaredError } from '../../src/training/evaluation/index.js';
+import { readAcquisitions } from '../../src/training/acquisitions.js';
+import { groupTilesByCell, trainingFiles } from '../../src/training/cells.js';
+import { meanSquaredError } from '../../src/training/evaluation.js';
 import { getModelSpec, type TrainResults } from '../../src/training/index.js';
-import type { ModelSpec } from '../../src/training/models/index.js';
-import { buildModel, setWeights } from '../../src/training/models/index.js';
-import { type LabelledImage, labelImages } from '../../src/training/patches/patch-label-images.js';
-import { type AppliedHoldOut, makePatches, type Patches } from '../../src/training/patches/patches.js';
-import { sourceModelFiles } from '../../src/training/transfer/index.js';
-import { readSourceWeights } from '../../src/training/warm-start/index.js';
+import { type LabelledImage, labelImages } from '../../src/training/labelled-images.js';
+import { buildModel } from '../../src/training/models/network.js';
+import type { ModelSpec } from '../../src/training/models/spec.js';
+import { setWeights } from '../../src/training/models/weights.js';
+import { type AppliedHoldOut, makePatches, type Patches } from '../../src/training/patches.js';
+import { sourceModelFiles } from '../../src/training/transfer.js';
+import { readSourceWeights } from '../../src/training/warm-start.js';
 
 export const QUESTIONS = [
   'new ground, same dates',

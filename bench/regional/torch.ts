@@ -5,8 +5,8 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { ModelSpec } from '../../src/training/models/index.js';
-import { makePatches } from '../../src/training/patches/patches.js';
+import type { ModelSpec } from '../../src/training/models/spec.js';
+import { makePatches } from '../../src/training/patches.js';
 import { writeTorchPlace } from '../engine/torch.js';
 import type { RegionPlace } from './questions.js';
 

@@ -1,7 +1,7 @@
 /** Peak memory of the process that trains a place, by the size of the place (figure 12 of the paper). */
 import { selectEngine } from '../../src/engines/select-engine.js';
 import { trainCells } from '../../src/training/index.js';
-import type { TrainCellTask } from '../../src/training/train-cell/train-cell-task.js';
+import type { TrainCellTask } from '../../src/training/train-task.js';
 import { writeDate } from '../../test/training/acquisition-files.js';
 import { clouded, field } from '../../test/training/synthetic-land.js';
 import { type BenchOptions, type BenchResult, result } from '../support/bench.js';

@@ -3,24 +3,21 @@
 import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import type { Storage } from '../../src/storage/index.js';
-import { readAcquisitions } from '../../src/training/data/read-training-data.js';
-import {
-  groupTilesByCell,
-  type TrainingCell,
-  trainingFiles,
-} from '../../src/training/data/training-data-cells.js';
+import { readAcquisitions } from '../../src/training/acquisitions.js';
+import { groupTilesByCell, type TrainingCell, trainingFiles } from '../../src/training/cells.js';
+import { validationDate } from '../../src/training/hold-out.js';
 import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
-import type { FreezingSchedule } from '../../src/training/learners/learner-layer-freezing.js';
-import { trainModel } from '../../src/training/learners/training-loop.js';
-import { validationDate } from '../../src/training/patches/hold-out-patches.js';
-import { labelImages } from '../../src/training/patches/patch-label-images.js';
-import { makePatches, type TrainValidationPatches } from '../../src/training/patches/patches.js';
-import type { TransferPolicy } from '../../src/training/registry/model-card-provenance.js';
-import { findSources, type TransferPlan } from '../../src/training/transfer/transfer-plan.js';
+import { labelImages } from '../../src/training/labelled-images.js';
+import type { FreezingSchedule } from '../../src/training/learner.js';
+import type { TransferPolicy } from '../../src/training/model-card.js';
+import { makePatches, type TrainValidationPatches } from '../../src/training/patches.js';
+import { trainModel } from '../../src/training/training-loop.js';
 import {
   availableSourceModels,
+  findSources,
   sourceModelFinder,
-} from '../../src/training/transfer/transfer-source-models.js';
+  type TransferPlan,
+} from '../../src/training/transfer.js';
 
 export interface PlaceData {
   place: TrainingCell;

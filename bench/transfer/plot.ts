@@ -1,5 +1,5 @@
 /** Validation loss over epochs as a picture (figure 9 of the paper): a panel a set of places, a line a policy. */
-import type { TransferPolicy } from '../../src/training/registry/model-card-provenance.js';
+import type { TransferPolicy } from '../../src/training/model-card.js';
 
 export interface LossLine {
   policy: TransferPolicy;

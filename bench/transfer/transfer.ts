@@ -21,7 +21,7 @@ import {
   type TextureResults,
   type TrainResults,
 } from '../../src/training/index.js';
-import { TRANSFER_POLICIES } from '../../src/training/registry/model-card-provenance.js';
+import { TRANSFER_POLICIES } from '../../src/training/model-card.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { markdown } from '../training/markdown.js';

@@ -5,18 +5,21 @@
  * `grid` (types), `ingest`, `jobs` (types), `query`, `raster` and `storage`.
  */
 
-export type { AcquisitionFiles } from './data/index.js';
-export { Rendezvous } from './distributed/index.js';
+export type { AcquisitionFiles } from './acquisitions.js';
+export { Rendezvous } from './distributed/rendezvous.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
-export type { ImageScores, Metrics, ModelMetrics } from './evaluation/index.js';
-export { type CheckResults, checkProcess, type PlaceFreshness } from './freshness/index.js';
-export { DEFAULT_SEED, summariseReasons, type TrainResults, trainProcess } from './jobs/index.js';
-export { BatchGradients } from './learners/index.js';
-export { getModelSpec, loadModel, type ModelSpec, saveModel } from './models/index.js';
-export { exportOnnx } from './onnx/index.js';
-export { validationDate } from './patches/index.js';
-export { type PredictResults, predictProcess } from './predict/index.js';
-export { type CardSummary, describeTraffic, type ModelCard, type TrainingMode } from './registry/index.js';
+export type { Metrics, ModelMetrics } from './evaluation.js';
+export type { PlaceFreshness } from './freshness/judgement.js';
+export { type CheckResults, checkProcess } from './freshness/process.js';
+export { validationDate } from './hold-out.js';
+export type { ImageScores } from './image-metrics.js';
+export { BatchGradients } from './learner.js';
+export { type CardSummary, describeTraffic, type ModelCard, type TrainingMode } from './model-card.js';
+export { getModelSpec } from './models/builtin.js';
+export type { ModelSpec } from './models/spec.js';
+export { loadModel, saveModel } from './models/weights.js';
+export { exportOnnx } from './onnx.js';
+export { type PredictResults, predictProcess } from './predict-process.js';
 export {
   type CellCheck,
   type CellInputs,
@@ -29,13 +32,15 @@ export {
   MAX_UPLOAD_BYTES,
   type StoreInputs,
   storeModelProcess,
-} from './remote/index.js';
+} from './remote-training.js';
 export {
   type ClusteredCollection,
-  TextureIndex,
-  type TextureNeighbour,
   TexturePool,
   type TextureResults,
   textureProcess,
-} from './texture/index.js';
-export { trainCells } from './train-cell/index.js';
+} from './texture/process.js';
+export { TextureIndex, type TextureNeighbour } from './texture/texture-index.js';
+export { DEFAULT_SEED } from './train-inputs.js';
+export { trainCells } from './train-pool.js';
+export { trainProcess } from './train-process.js';
+export { summariseReasons, type TrainResults } from './train-results.js';

@@ -9,8 +9,7 @@ import type { Tensor, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
 import { selfTest } from '../../src/engines/engine-self-test.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { Adam } from '../../src/training/learners/learner-adam-optimizer.js';
-import { lossAndGradients } from '../../src/training/learners/learner-gradients.js';
+import { Adam, lossAndGradients } from '../../src/training/learner.js';
 
 interface Reference {
   inputs: { shape: number[]; low: number; high: number }[];

@@ -1,6 +1,6 @@
 /** node losses-worker.js ENGINE: the losses of the first steps of each model, as JSON. */
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
-import { BUILTIN_MODELS } from '../../src/training/models/builtin-models.js';
+import { BUILTIN_MODELS } from '../../src/training/models/builtin.js';
 import { freshLearner } from '../training/model-steps.js';
 
 const STEPS = 3;

@@ -10,7 +10,7 @@ import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { GROUP, NetCompute } from '../../src/hyperspectral/cnn/compute.js';
 import { NET_SETTINGS, NETS, storedNet } from '../../src/hyperspectral/cnn/net.js';
-import { BUILTIN_MODELS } from '../../src/training/models/builtin-models.js';
+import { BUILTIN_MODELS } from '../../src/training/models/builtin.js';
 import { freshLearner } from '../training/model-steps.js';
 
 type Given = Parameters<KernelFunc>[0];

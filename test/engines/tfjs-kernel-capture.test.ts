@@ -5,13 +5,11 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { captureKernels } from '../../src/engines/tfjs-extensions/tfjs-kernel-capture.js';
-import { asVariables } from '../../src/training/learners/learner.js';
-import { Adam } from '../../src/training/learners/learner-adam-optimizer.js';
-import { BatchGradients, lossAndGradients } from '../../src/training/learners/learner-gradients.js';
-import { buildModel } from '../../src/training/models/build-model.js';
-import { getModelSpec } from '../../src/training/models/builtin-models.js';
-import type { Batch } from '../../src/training/patches/patch-batches.js';
-import { augmentedBatch } from '../../src/training/patches/patch-batches.js';
+import type { Batch } from '../../src/training/batches.js';
+import { augmentedBatch } from '../../src/training/batches.js';
+import { Adam, asVariables, BatchGradients, lossAndGradients } from '../../src/training/learner.js';
+import { getModelSpec } from '../../src/training/models/builtin.js';
+import { buildModel } from '../../src/training/models/network.js';
 import { randomStream } from '../../src/utils/random.js';
 
 const STRAIGHT = { weights: [[0.1, 0.2, 0.3]], bias: [0.1] };

@@ -21,7 +21,7 @@ import { pixelFunction } from '../../src/hyperspectral/methods/methods.js';
 import { minimiseLbfgs, preconditioner } from '../../src/hyperspectral/optimizers.js';
 import { inPrecision, type LabelledSpectra, sampleFractions } from '../../src/hyperspectral/samples.js';
 import { exportOnnx } from '../../src/training/index.js';
-import { loadModel } from '../../src/training/models/model-serialization.js';
+import { loadModel } from '../../src/training/models/weights.js';
 import { randomStream } from '../../src/utils/random.js';
 
 const { next } = randomStream(7);

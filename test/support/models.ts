@@ -2,11 +2,11 @@
 
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
-import type { TileScore } from '../../src/training/evaluation/evaluation-regression-metrics.js';
+import type { TileScore } from '../../src/training/evaluation.js';
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
-import { buildModel } from '../../src/training/models/build-model.js';
-import { saveModel } from '../../src/training/models/model-serialization.js';
-import { cardSummary } from '../../src/training/registry/model-card.js';
+import { cardSummary } from '../../src/training/model-card.js';
+import { buildModel } from '../../src/training/models/network.js';
+import { saveModel } from '../../src/training/models/weights.js';
 
 /** Properties of a version that a test sets. */
 export interface ModelChange {

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
-import type { BandSource } from '../../src/training/data/training-data-acquisitions.js';
+import type { BandSource } from '../../src/training/acquisitions.js';
 import type { AcquisitionFiles } from '../../src/training/index.js';
-import type { BandName } from '../../src/training/models/model-spec.js';
+import type { BandName } from '../../src/training/models/spec.js';
 import type { Field } from './synthetic-land.js';
 
 const SCALE = 0.0001;

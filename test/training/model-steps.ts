@@ -1,13 +1,11 @@
 /** Training steps of each model on random patches. */
 
 import type { Tf } from '../../src/engines/tfjs.js';
-import { ganLearner } from '../../src/training/learners/gan-learner.js';
-import type { Learner } from '../../src/training/learners/learner.js';
-import { regressionLearner } from '../../src/training/learners/regression-learner.js';
-import { buildModel } from '../../src/training/models/build-model.js';
-import { inputPlanes, type ModelSpec } from '../../src/training/models/model-spec.js';
-import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
-import type { Batch } from '../../src/training/patches/patch-batches.js';
+import type { Batch } from '../../src/training/batches.js';
+import type { Learner } from '../../src/training/learner.js';
+import { ganLearner, regressionLearner } from '../../src/training/learner.js';
+import { buildDiscriminator, buildModel } from '../../src/training/models/network.js';
+import { inputPlanes, type ModelSpec } from '../../src/training/models/spec.js';
 
 /** Returns a new model of a kind with its optimiser and loss, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {

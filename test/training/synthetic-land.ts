@@ -1,8 +1,8 @@
 /** Synthetic land for tests: smooth fields of vegetation over soil, whose NDVI depends on colour in a curved way. */
 
 import { Mask } from '../../src/raster/index.js';
-import type { AcquisitionPixels } from '../../src/training/data/training-data-pixels.js';
-import type { BandName } from '../../src/training/models/model-spec.js';
+import type { AcquisitionPixels } from '../../src/training/acquisitions.js';
+import type { BandName } from '../../src/training/models/spec.js';
 import { randomStream } from '../../src/utils/random.js';
 
 /** A date with all bands. */

@@ -15,7 +15,7 @@ export interface ChartPoint {
   value: number;
 }
 
-export interface ChartVerdict {
+interface ChartVerdict {
   /** Index of the first date of a change that has lasted until the last date; undefined if there is none. */
   firstDrifted?: number;
 }

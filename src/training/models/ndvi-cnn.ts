@@ -1,6 +1,6 @@
 import { SPECTRAL_INDICES } from '../../expressions/index.js';
-import { RGB_BANDS, rgbNormalisation } from './model-rgb-inputs.js';
-import type { ModelSpec } from './model-spec.js';
+import type { ModelSpec } from './spec.js';
+import { RGB_BANDS, rgbNormalisation } from './spec.js';
 
 /**
  * Predicts the mean NDVI of a patch from red, green and blue reflectance.

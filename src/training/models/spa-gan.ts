@@ -1,5 +1,5 @@
-import { RGB_BANDS } from './model-rgb-inputs.js';
-import type { LayerSpec, ModelSpec } from './model-spec.js';
+import type { LayerSpec, ModelSpec } from './spec.js';
+import { RGB_BANDS } from './spec.js';
 
 const FILTERS = 32;
 

@@ -4,7 +4,40 @@
  * The values are those of `graycomatrix` (symmetric, normalised, without the row and column of level 0) and `graycoprops` of
  * scikit-image.
  */
-import { MASKED } from './texture-grey-levels.js';
+import { type AcquisitionFiles, clearMask, readAcquisitions } from '../acquisitions.js';
+import { RGB_BANDS } from '../models/spec.js';
+
+/** Grey levels of a tile on the same scale for all tiles, so that textures are comparable. */
+
+/** Luma of ITU-R BT.601, the usual conversion of colour to grey. */
+const LUMA = { red: 0.299, green: 0.587, blue: 0.114 };
+/** Reflectance of the level 255, which few cloud-free pixels exceed. */
+const WHITE_REFLECTANCE = 0.35;
+/** Level of masked pixels. */
+const MASKED = 0;
+const DARKEST = 1;
+const BRIGHTEST = 255;
+
+interface ColourPlanes {
+  /** Reflectance, 0 to 1. */
+  red: Float32Array;
+  green: Float32Array;
+  blue: Float32Array;
+}
+
+/** Maps reflectance 0 to 0.35 to levels 1 to 255, clipped. Level 0 where `usable` is 0 or a value is not finite. */
+export function greyLevels({ red, green, blue }: ColourPlanes, usable: Uint8Array): Uint8Array {
+  const levels = new Uint8Array(red.length);
+  const scale = (BRIGHTEST - DARKEST) / WHITE_REFLECTANCE;
+  for (let i = 0; i < levels.length; i++) {
+    if (usable[i] === 0) continue;
+    const luma = LUMA.red * red[i] + LUMA.green * green[i] + LUMA.blue * blue[i];
+    // NaN fails every comparison and stays masked.
+    if (luma >= WHITE_REFLECTANCE) levels[i] = luma === Infinity ? MASKED : BRIGHTEST;
+    else if (luma > -Infinity) levels[i] = DARKEST + Math.round(scale * Math.max(0, luma));
+  }
+  return levels;
+}
 
 /** In the order of `graycoprops` in the literature. */
 const TEXTURE_PROPERTIES = [
@@ -109,4 +142,25 @@ function propertiesOf(pairs: Uint32Array): PropertyValues | null {
     correlation: variance > 0 ? 1 - contrast / (2 * variance) : 1,
     ASM: asm,
   };
+}
+
+/** Texture of a stored tile. */
+
+/** Minimum number of clear pixels. */
+const MIN_PIXELS = 500;
+
+type TileTexture = { values: number[] } | { skipped: string };
+
+/** The date must have red, green and blue. */
+export async function textureOfTile(files: AcquisitionFiles): Promise<TileTexture> {
+  const read = await readAcquisitions([files]);
+  if ('skipped' in read) return read;
+  const [date] = read.dates;
+  const { width, height, bands } = date;
+  const { red, green, blue } = bands;
+  const levels = greyLevels({ red: red!, green: green!, blue: blue! }, clearMask(date, RGB_BANDS));
+  const seen = levels.reduce((count, level) => count + Math.min(1, level), 0);
+  if (seen < MIN_PIXELS) return { skipped: `fewer than ${MIN_PIXELS} clear pixels in the clearest image` };
+  const texture = textureOf({ width, height, levels });
+  return texture ? { values: [...texture] } : { skipped: 'no two clear pixels near each other' };
 }

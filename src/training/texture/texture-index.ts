@@ -2,8 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { toArray } from '../../async/index.js';
 import type { Storage, TextureRecord } from '../../storage/index.js';
-import { fitScaling, squaredDistance, standardise } from './texture-feature-vectors.js';
-import { nearestIndex } from './texture-k-means.js';
+import { fitScaling, nearestIndex, squaredDistance, standardise } from './clusters.js';
 
 export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
   /** Euclidean distance in standardised values; 0 for equal textures. */

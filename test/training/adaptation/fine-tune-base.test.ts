@@ -3,19 +3,14 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
-import { fineTuneBase } from '../../../src/training/adaptation/fine-tune-base.js';
-import { withOtherCells } from '../../../src/training/adaptation/region-sample.js';
-import { meanSquaredError } from '../../../src/training/evaluation/index.js';
+import { meanSquaredError } from '../../../src/training/evaluation.js';
+import { fineTuneBase, withOtherCells } from '../../../src/training/fine-tuning.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { trainModel } from '../../../src/training/learners/training-loop.js';
-import {
-  buildModel,
-  readWeights,
-  setWeights,
-  type WeightValues,
-} from '../../../src/training/models/index.js';
-import { labelImages } from '../../../src/training/patches/patch-label-images.js';
-import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
+import { labelImages } from '../../../src/training/labelled-images.js';
+import { buildModel } from '../../../src/training/models/network.js';
+import { readWeights, setWeights, type WeightValues } from '../../../src/training/models/weights.js';
+import { makePatches, type TrainValidationPatches } from '../../../src/training/patches.js';
+import { trainModel } from '../../../src/training/training-loop.js';
 import { type Field, field } from '../synthetic-land.js';
 
 const spec = getModelSpec('ndvi');

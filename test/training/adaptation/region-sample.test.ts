@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { interpolateWeights } from '../../../src/training/adaptation/interpolate-weights.js';
+import { interpolateWeights } from '../../../src/training/adaptation.js';
 import {
   encodeSample,
   keptFactor,
@@ -12,9 +12,9 @@ import {
   sharingCells,
   withOtherCells,
   writeSamples,
-} from '../../../src/training/adaptation/region-sample.js';
+} from '../../../src/training/fine-tuning.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import type { Patches } from '../../../src/training/patches/patches.js';
+import type { Patches } from '../../../src/training/patches.js';
 import { tempFolder } from '../../support/temp.js';
 
 /** Patches of 2 x 2 pixels whose values are all `value`. */

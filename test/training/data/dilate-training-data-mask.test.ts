@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dilateMask } from '../../../src/training/data/dilate-training-mask.js';
+import { dilateMask } from '../../../src/training/prior.js';
 
 test('dilation matches a plain loop over all neighbours', () => {
   fc.assert(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask, readRaster } from '../../../src/raster/index.js';
-import { readAcquisitions } from '../../../src/training/data/read-training-data.js';
+import { readAcquisitions } from '../../../src/training/acquisitions.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
 

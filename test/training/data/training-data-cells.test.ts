@@ -10,14 +10,9 @@ import {
   SPECTRAL_INDICES,
 } from '../../../src/expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../../src/storage/index.js';
-import {
-  acquisitionFiles,
-  commonPixels,
-  trainedPixels,
-  trainingFiles,
-} from '../../../src/training/data/training-data-cells.js';
+import { acquisitionFiles, commonPixels, trainedPixels, trainingFiles } from '../../../src/training/cells.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import type { BandName } from '../../../src/training/models/model-spec.js';
+import type { BandName } from '../../../src/training/models/spec.js';
 
 const storage = { tilePath: (_: unknown, group: string) => group };
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
-import { clearMask } from '../../../src/training/data/training-data-pixels.js';
-import { priorDates, temporalPrior } from '../../../src/training/data/training-data-prior.js';
+import { clearMask } from '../../../src/training/acquisitions.js';
+import { priorDates, temporalPrior } from '../../../src/training/prior.js';
 import { type Field, field } from '../synthetic-land.js';
 
 const BANDS = ['red', 'green', 'blue'] as const;

@@ -7,42 +7,33 @@ import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
-import type { DatePair } from '../../../src/training/data/training-data-acquisitions.js';
+import type { DatePair } from '../../../src/training/acquisitions.js';
+import type { Batch } from '../../../src/training/batches.js';
+import { augmentedBatch, predictPatches } from '../../../src/training/batches.js';
 import {
-  distributedReport,
-  pooledCellScores,
-} from '../../../src/training/distributed/build-distributed-report.js';
-import {
+  allReduceRunningStatistics,
   type CellPatches,
   trainDataParallel,
-} from '../../../src/training/distributed/data-parallel-training.js';
-import {
-  type ProcessGroup,
-  SINGLE_PROCESS_GROUP,
-} from '../../../src/training/distributed/ring-all-reduce.js';
-import { allReduceRunningStatistics } from '../../../src/training/distributed/tensor-all-reduce.js';
+} from '../../../src/training/distributed/data-parallel.js';
+import { distributedReport, pooledCellScores } from '../../../src/training/distributed/messages.js';
+import { type ProcessGroup, SINGLE_PROCESS_GROUP } from '../../../src/training/distributed/ring.js';
 import { diverged } from '../../../src/training/errors.js';
-import { evaluateBaselines } from '../../../src/training/evaluation/evaluate-predictions.js';
+import type { Metrics } from '../../../src/training/evaluation.js';
 import {
+  evaluateBaselines,
   initialFitStatistics,
+  regressionMetrics,
   sufficientStatistics,
-} from '../../../src/training/evaluation/evaluation-baselines.js';
-import { displayRange } from '../../../src/training/evaluation/evaluation-display-range.js';
-import { meanScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
-import type { Metrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
-import { regressionMetrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
-import { scoreTile } from '../../../src/training/evaluation/evaluation-tile-scores.js';
+} from '../../../src/training/evaluation.js';
+import { displayRange, meanScores } from '../../../src/training/image-metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { predictPatches } from '../../../src/training/inference/inference-patches.js';
-import { createLearner } from '../../../src/training/learners/training-loop.js';
-import { rgbNormalisation } from '../../../src/training/models/model-rgb-inputs.js';
-import type { ModelSpec } from '../../../src/training/models/model-spec.js';
-import { concatPatches } from '../../../src/training/patches/concat-patches.js';
-import type { Batch } from '../../../src/training/patches/patch-batches.js';
-import { augmentedBatch } from '../../../src/training/patches/patch-batches.js';
-import { labelImages } from '../../../src/training/patches/patch-label-images.js';
-import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
+import { labelImages } from '../../../src/training/labelled-images.js';
+import type { ModelSpec } from '../../../src/training/models/spec.js';
+import { rgbNormalisation } from '../../../src/training/models/spec.js';
+import { concatPatches, makePatches, type TrainValidationPatches } from '../../../src/training/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
+import { scoreTile } from '../../../src/training/tile-scores.js';
+import { createLearner } from '../../../src/training/training-loop.js';
 import { randomStream, shuffledOrder } from '../../../src/utils/random.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';

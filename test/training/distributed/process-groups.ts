@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import {
   type ProcessGroup,
+  RingConnection,
   SINGLE_PROCESS_GROUP,
-} from '../../../src/training/distributed/ring-all-reduce.js';
-import { RingConnection } from '../../../src/training/distributed/ring-connection.js';
+} from '../../../src/training/distributed/ring.js';
 
 export interface TestRing {
   rings: ProcessGroup[];

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, describe, type TestContext, test } from 'node:test';
-import { pipeBothWays, Rendezvous } from '../../../src/training/distributed/rank-rendezvous.js';
+import { pipeBothWays, Rendezvous } from '../../../src/training/distributed/rendezvous.js';
 import { atEnd } from '../../support/at-end.js';
 import { socketPair } from './process-groups.js';
 

@@ -6,7 +6,7 @@ import {
   allReduce,
   allReduceWeightedMean,
   type ProcessGroup,
-} from '../../../src/training/distributed/ring-all-reduce.js';
+} from '../../../src/training/distributed/ring.js';
 import { nodeLost, trainingFailed } from '../../../src/training/errors.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { ringOf } from './process-groups.js';

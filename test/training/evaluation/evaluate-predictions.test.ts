@@ -1,14 +1,9 @@
 /** Scores of predictions and of baselines without training, value by value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  evaluateBaselines,
-  evaluatePredictions,
-  maskedPairs,
-} from '../../../src/training/evaluation/evaluate-predictions.js';
-import { DISPLAY_PEAK, rendered } from '../../../src/training/evaluation/evaluation-display-range.js';
-import { psnr } from '../../../src/training/evaluation/evaluation-image-metrics.js';
-import type { Patches } from '../../../src/training/patches/patches.js';
+import { evaluateBaselines, evaluatePredictions, maskedPairs } from '../../../src/training/evaluation.js';
+import { DISPLAY_PEAK, psnr, rendered } from '../../../src/training/image-metrics.js';
+import type { Patches } from '../../../src/training/patches.js';
 import { randomStream } from '../../../src/utils/random.js';
 
 const [COUNT, SIZE, BANDS, INPUT_BANDS] = [3, 2, 3, 13];

@@ -3,15 +3,13 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import {
   linearPredictor,
-  sufficientStatistics,
-  trainingMean,
-} from '../../../src/training/evaluation/evaluation-baselines.js';
-import {
   pooledScore,
   regressionMetrics,
+  sufficientStatistics,
   targetStatistics,
-} from '../../../src/training/evaluation/evaluation-regression-metrics.js';
-import type { Patches } from '../../../src/training/patches/patches.js';
+  trainingMean,
+} from '../../../src/training/evaluation.js';
+import type { Patches } from '../../../src/training/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
 
 const SIZE = 4;

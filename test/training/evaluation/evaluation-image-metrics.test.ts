@@ -3,11 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type ImagePair,
-  psnr,
-  similarity,
-} from '../../../src/training/evaluation/evaluation-image-metrics.js';
+import { type ImagePair, psnr, similarity } from '../../../src/training/image-metrics.js';
 
 interface Reference {
   width: number;

@@ -3,22 +3,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  evaluateBaselines,
-  evaluatePredictions,
-} from '../../../src/training/evaluation/evaluate-predictions.js';
+import { evaluateBaselines, evaluatePredictions } from '../../../src/training/evaluation.js';
 import {
   DISPLAY_PEAK,
   displayRange,
-  rendered,
-} from '../../../src/training/evaluation/evaluation-display-range.js';
-import { type ImagePair, similarity } from '../../../src/training/evaluation/evaluation-image-metrics.js';
-import {
+  type ImagePair,
   type ImageScores,
   imageScores,
   meanScores,
-} from '../../../src/training/evaluation/evaluation-image-scores.js';
-import type { Patches } from '../../../src/training/patches/patches.js';
+  rendered,
+  similarity,
+} from '../../../src/training/image-metrics.js';
+import type { Patches } from '../../../src/training/patches.js';
 import { randomStream } from '../../../src/utils/random.js';
 
 interface Reference {

@@ -4,19 +4,15 @@ import { before, describe, it } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { Mask } from '../../../src/raster/index.js';
-import { readAcquisitions } from '../../../src/training/data/read-training-data.js';
-import {
-  initialFitStatistics,
-  linearPredictor,
-} from '../../../src/training/evaluation/evaluation-baselines.js';
-import { displayRange } from '../../../src/training/evaluation/evaluation-display-range.js';
-import { imageScores, meanScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
-import { imagesToScore, scoreTile } from '../../../src/training/evaluation/evaluation-tile-scores.js';
+import { readAcquisitions } from '../../../src/training/acquisitions.js';
+import { initialFitStatistics, linearPredictor } from '../../../src/training/evaluation.js';
+import { displayRange, imageScores, meanScores } from '../../../src/training/image-metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { buildModel } from '../../../src/training/models/build-model.js';
-import { labelImages } from '../../../src/training/patches/patch-label-images.js';
-import { makePatches } from '../../../src/training/patches/patches.js';
+import { labelImages } from '../../../src/training/labelled-images.js';
+import { buildModel } from '../../../src/training/models/network.js';
+import { makePatches } from '../../../src/training/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
+import { imagesToScore, scoreTile } from '../../../src/training/tile-scores.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, field } from '../synthetic-land.js';

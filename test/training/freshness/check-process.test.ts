@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { JobContext } from '../../../src/jobs/index.js';
 import type { TilewrightNode } from '../../../src/node.js';
 import type { ModelVersionRecord } from '../../../src/storage/index.js';
-import { planCheck, trainedUntil } from '../../../src/training/freshness/plan-check.js';
+import { planCheck, trainedUntil } from '../../../src/training/freshness/measurement.js';
 import {
   type CheckResults,
   checkProcess,

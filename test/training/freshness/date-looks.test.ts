@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type LandChange, REGIONS, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { encodeCog, Mask } from '../../../src/raster/index.js';
-import { lookErrors } from '../../../src/training/freshness/date-looks.js';
-import { RGB_BANDS } from '../../../src/training/models/index.js';
+import { lookErrors } from '../../../src/training/date-errors.js';
+import { RGB_BANDS } from '../../../src/training/models/spec.js';
 import { tempFolder } from '../../support/temp.js';
 
 test('a date that looks unlike those of the training has a larger error', async (t) => {

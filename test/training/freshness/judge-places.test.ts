@@ -1,11 +1,14 @@
 /** The decision over all places, and the choice of those that are trained again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkResults } from '../../../src/training/freshness/check-process.js';
-import { chooseStale } from '../../../src/training/freshness/choose-stale.js';
-import { judgePlaces } from '../../../src/training/freshness/judge-places.js';
-import { type MeasuredPlace, withFiniteErrors } from '../../../src/training/freshness/measured-place.js';
-import { mergeDates } from '../../../src/training/freshness/merge-dates.js';
+import {
+  chooseStale,
+  judgePlaces,
+  type MeasuredPlace,
+  withFiniteErrors,
+} from '../../../src/training/freshness/judgement.js';
+import { mergeDates } from '../../../src/training/freshness/measurement.js';
+import { checkResults } from '../../../src/training/freshness/process.js';
 
 const year = (from: number, errors: number[]) =>
   errors.map((error, month) => ({

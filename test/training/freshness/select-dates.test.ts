@@ -1,7 +1,7 @@
 /** The dates from which a place that has drifted is trained again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { datesSinceChange } from '../../../src/training/freshness/select-dates.js';
+import { datesSinceChange } from '../../../src/training/train-stale.js';
 
 test('all dates since the change are used, and eight times as many clear older ones, spread over their time', () => {
   const tiles = Array.from({ length: 40 }, (_, start) => ({ start, cloudCover: start % 2 ? 60 : 0 }));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { slidingWindows, WindowBlender } from '../../../src/training/inference/window-blending.js';
+import { slidingWindows, WindowBlender } from '../../../src/training/windows.js';
 
 const geometry = fc.record({
   width: fc.integer({ min: 1, max: 90 }),

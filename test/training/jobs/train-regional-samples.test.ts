@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { shareSamples } from '../../../src/training/jobs/train-regional-samples.js';
+import { shareSamples } from '../../../src/training/regional-mode.js';
 import { tempFolder } from '../../support/temp.js';
 
 for (const file of ['own-samples', 'samples'])

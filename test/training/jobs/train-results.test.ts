@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ImageScores } from '../../../src/training/evaluation/evaluation-image-scores.js';
-import type { Metrics, TileScore } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
-import {
-  regressionMetrics,
-  targetStatistics,
-} from '../../../src/training/evaluation/evaluation-regression-metrics.js';
+import type { Metrics, TileScore } from '../../../src/training/evaluation.js';
+import { regressionMetrics, targetStatistics } from '../../../src/training/evaluation.js';
+import type { ImageScores } from '../../../src/training/image-metrics.js';
 import { summariseReasons, type TrainResults } from '../../../src/training/index.js';
-import {
-  mergeResults,
-  type PartialTrainResults,
-  TRAIN_PART,
-} from '../../../src/training/jobs/train-job-merge.js';
+import { mergeResults, type PartialTrainResults, TRAIN_PART } from '../../../src/training/train-results.js';
 import { messageCheck } from '../../../src/utils/json-schema.js';
 
 test('cells without a model are summarised by reason, regardless of the numbers in it', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { bestEpoch, hasStalled } from '../../../src/training/learners/learner-early-stopping.js';
+import { bestEpoch, hasStalled } from '../../../src/training/training-loop.js';
 
 const lossesOf = (...selection: (number | undefined)[]) =>
   selection.map((loss, i) => ({

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { computePixelGrids, type GridName, gridByName } from '../../../src/grid/index.js';
 import type { Window } from '../../../src/raster/index.js';
-import { spatialSplits, validationDate } from '../../../src/training/patches/hold-out-patches.js';
+import { spatialSplits, validationDate } from '../../../src/training/hold-out.js';
 
 interface Rectangle {
   west: number;

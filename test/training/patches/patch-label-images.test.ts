@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Mask } from '../../../src/raster/index.js';
-import { pairCloudyWithClear } from '../../../src/training/data/training-data-cells.js';
+import { pairCloudyWithClear } from '../../../src/training/cells.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { labelImages } from '../../../src/training/patches/patch-label-images.js';
+import { labelImages } from '../../../src/training/labelled-images.js';
 import { clouded, field } from '../synthetic-land.js';
 
 const DAY = 86_400_000;

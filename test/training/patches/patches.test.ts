@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { labelImages } from '../../../src/training/patches/patch-label-images.js';
+import { labelImages } from '../../../src/training/labelled-images.js';
 import {
   makePatches as cut,
   type Patches,
   type TrainValidationPatches,
-} from '../../../src/training/patches/patches.js';
+} from '../../../src/training/patches.js';
 import { type Field, field } from '../synthetic-land.js';
 
 const spec = getModelSpec('ndvi');

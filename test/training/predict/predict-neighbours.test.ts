@@ -10,8 +10,8 @@ import {
   storeLost,
   type TileRecord,
 } from '../../../src/storage/index.js';
-import { getModelSpec } from '../../../src/training/models/index.js';
-import { planHalo, verifiedModelFiles } from '../../../src/training/predict/predict-neighbours.js';
+import { getModelSpec } from '../../../src/training/models/builtin.js';
+import { planHalo, verifiedModelFiles } from '../../../src/training/predict-plan.js';
 
 test('a halo as wide as the tile has only the eight cells around it', async () => {
   const quadtile = gridByName('quadtile');

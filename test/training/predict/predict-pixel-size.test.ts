@@ -13,7 +13,7 @@ import {
   type TileRecord,
 } from '../../../src/storage/index.js';
 import type { CardSummary, PredictResults, TrainResults } from '../../../src/training/index.js';
-import { modelPixels } from '../../../src/training/predict/predict-pixel-size.js';
+import { modelPixels } from '../../../src/training/predict-plan.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';

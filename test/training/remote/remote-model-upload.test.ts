@@ -1,12 +1,8 @@
 /** Uploads of models that were trained outside of the node. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TrainedCell } from '../../../src/training/learners/learner-report.js';
-import {
-  decodeUpload,
-  encodeUpload,
-  modelUploadSchema,
-} from '../../../src/training/remote/remote-model-upload.js';
+import { decodeUpload, encodeUpload, modelUploadSchema } from '../../../src/training/remote-training.js';
+import type { TrainedCell } from '../../../src/training/report.js';
 import { requestCheck } from '../../../src/utils/json-schema.js';
 
 const images = { psnr: 3, ssim: 3, msSsim: 2 };

@@ -6,16 +6,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { clusterTextures } from '../../../src/training/texture/cluster-textures.js';
 import {
+  clusterTextures,
   DISTANCE_NAMES,
   type DistanceName,
   distanceBetween,
   fitScaling,
+  kMeansClusters,
+  nearestIndex,
+  pairwise,
+  silhouette,
   standardise,
-} from '../../../src/training/texture/texture-feature-vectors.js';
-import { kMeansClusters, nearestIndex } from '../../../src/training/texture/texture-k-means.js';
-import { pairwise, silhouette } from '../../../src/training/texture/texture-silhouette.js';
+} from '../../../src/training/texture/clusters.js';
 import { randomStream, shuffledOrder } from '../../../src/utils/random.js';
 
 /** Points around centres that are far apart, and the centre of each point. */

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type GreyImage, TEXTURE_NAMES, textureOf } from '../../../src/training/texture/glcm.js';
-import { greyLevels } from '../../../src/training/texture/texture-grey-levels.js';
+import { type GreyImage, greyLevels, TEXTURE_NAMES, textureOf } from '../../../src/training/texture/glcm.js';
 
 interface Case {
   width: number;

@@ -1,7 +1,7 @@
 /** The choice of the image of a cell that its texture is computed from. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clearestTile } from '../../../src/training/texture/texture-clearest-tile.js';
+import { clearestTile } from '../../../src/training/texture/process.js';
 
 /** `day` of June 2024. */
 const time = (day: number) => Date.UTC(2024, 5, day);

@@ -3,11 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
-import {
-  awaitSeedModels,
-  type CellModel,
-  electClusterSeeds,
-} from '../../../src/training/transfer/transfer-cluster-seeds.js';
+import { awaitSeedModels, type CellModel, electClusterSeeds } from '../../../src/training/transfer.js';
 import { atEnd } from '../../support/at-end.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';

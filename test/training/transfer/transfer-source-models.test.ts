@@ -8,7 +8,7 @@ import {
   type SourceModel,
   type SourceModelFinder,
   sourceModelFinder,
-} from '../../../src/training/transfer/transfer-source-models.js';
+} from '../../../src/training/transfer.js';
 import { randomStream } from '../../../src/utils/random.js';
 import { atEnd } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';

@@ -6,11 +6,11 @@ import { before, describe, it } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { headLayerNames } from '../../../src/training/learners/learner-layer-freezing.js';
-import type { TrainOptions } from '../../../src/training/learners/training-loop.js';
-import { buildModel } from '../../../src/training/models/build-model.js';
-import { type ModelFiles, saveModel } from '../../../src/training/models/model-serialization.js';
-import { subsamplePatches } from '../../../src/training/patches/patches.js';
+import { headLayerNames } from '../../../src/training/learner.js';
+import { buildModel } from '../../../src/training/models/network.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/weights.js';
+import { subsamplePatches } from '../../../src/training/patches.js';
+import type { TrainOptions } from '../../../src/training/training-loop.js';
 import { tempFolder } from '../../support/temp.js';
 import { datasetOf, line, ndvi, parentIn, trainAndSave, valuesOf, weightsIn } from './trained-models.js';
 

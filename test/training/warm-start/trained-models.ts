@@ -8,16 +8,12 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import type { ModelFileLocation } from '../../../src/storage/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { type TrainOptions, trainModel } from '../../../src/training/learners/training-loop.js';
-import {
-  type ModelFiles,
-  parseWeights,
-  saveModel,
-} from '../../../src/training/models/model-serialization.js';
-import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
-import { labelImages } from '../../../src/training/patches/patch-label-images.js';
-import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
-import type { SourceModelFiles } from '../../../src/training/warm-start/warm-start.js';
+import { labelImages } from '../../../src/training/labelled-images.js';
+import { inputPlanes, type ModelSpec } from '../../../src/training/models/spec.js';
+import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/models/weights.js';
+import { makePatches, type TrainValidationPatches } from '../../../src/training/patches.js';
+import { type TrainOptions, trainModel } from '../../../src/training/training-loop.js';
+import type { SourceModelFiles } from '../../../src/training/warm-start.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, field } from '../synthetic-land.js';
 

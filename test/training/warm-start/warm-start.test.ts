@@ -6,19 +6,20 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
-import { maskedPairs, meanSquaredError } from '../../../src/training/evaluation/evaluate-predictions.js';
+import { predictPatches } from '../../../src/training/batches.js';
 import {
   linearPredictor,
+  maskedPairs,
+  meanSquaredError,
+  regressionMetrics,
   sufficientStatistics,
-} from '../../../src/training/evaluation/evaluation-baselines.js';
-import { regressionMetrics } from '../../../src/training/evaluation/evaluation-regression-metrics.js';
+} from '../../../src/training/evaluation.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { predictPatches } from '../../../src/training/inference/inference-patches.js';
-import { buildModel } from '../../../src/training/models/build-model.js';
-import { type ModelFiles, saveModel } from '../../../src/training/models/model-serialization.js';
-import { type Patches, subsamplePatches } from '../../../src/training/patches/patches.js';
+import { buildModel } from '../../../src/training/models/network.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/weights.js';
+import { type Patches, subsamplePatches } from '../../../src/training/patches.js';
 import { ridge } from '../../../src/training/ridge-regression.js';
-import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';
+import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start.js';
 import {
   datasetOf,
   line,

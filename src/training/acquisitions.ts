@@ -1,0 +1,316 @@
+/** Reads the pixels of the dates of a cell as physical values. */
+import type { PixelGrid } from '../grid/index.js';
+import {
+  Mask,
+  openRaster,
+  type PixelArray,
+  type RasterHeader,
+  readRaster,
+  readWindow,
+  type Window,
+} from '../raster/index.js';
+import type { BandName, ModelSpec } from './models/spec.js';
+
+/** Resamples the pixels of a date to a coarser size: bands by the mean, mask codes by the worst code. */
+
+/** Mask codes by priority: a coarse pixel has the first of these codes that occurs in the pixels that it covers. */
+const MASK_PRIORITY: number[] = [
+  Mask.nodata,
+  Mask.cloud,
+  Mask.shadow,
+  Mask.snow,
+  Mask.filled,
+  Mask.notAssessed,
+  Mask.clear,
+];
+
+/** Rank of each mask code, the worst first. */
+const SEVERITY = new Uint8Array(256).fill(MASK_PRIORITY.length);
+MASK_PRIORITY.forEach((code, rank) => {
+  SEVERITY[code] = rank;
+});
+
+/** Returns the first of the codes by priority. */
+const worstCode = (codes: number[]): number => codes.reduce((a, b) => (SEVERITY[b] < SEVERITY[a] ? b : a));
+
+/** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
+export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
+  return coarsen(new Uint8Array(codes), partsOf(fine, coarse), worstCode);
+}
+
+/** The fine pixels [from, to) of a row or column that each coarse pixel covers, even partly. */
+type Part = [from: number, to: number];
+
+interface Parts {
+  columns: Part[];
+  rows: Part[];
+}
+
+/** Resamples to a coarser size. `reduce` returns the value of a pixel from all values that it covers. */
+function coarsen<T extends Float32Array | Uint8Array>(
+  values: T,
+  { columns, rows }: Parts,
+  reduce: (covered: number[]) => number,
+): T {
+  const size = columns.length * rows.length;
+  if (size === values.length) return values;
+  const width = columns.at(-1)![1];
+  const coarser = values.slice(0, size) as T;
+  let pixel = 0;
+  for (const [top, bottom] of rows)
+    for (const [left, right] of columns) {
+      const covered: number[] = [];
+      for (let row = top; row < bottom; row++)
+        for (let column = left; column < right; column++) covered.push(values[row * width + column]);
+      coarser[pixel++] = reduce(covered);
+    }
+  return coarser;
+}
+
+/** Returns the parts of a whole image. */
+function partsOf(fine: PixelGrid, coarse: PixelGrid): Parts {
+  return {
+    columns: coveredParts(fine.width, coarse.width, span(0, coarse.width)).parts,
+    rows: coveredParts(fine.height, coarse.height, span(0, coarse.height)).parts,
+  };
+}
+
+const span = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+
+/**
+ * A row or column of `fine` pixels is divided into `coarse` equal parts. Returns the range of fine pixels that the parts `wanted` cover,
+ * and each part relative to the start of that range.
+ */
+function coveredParts(
+  fine: number,
+  coarse: number,
+  wanted: number[],
+): { from: number; count: number; parts: Part[] } {
+  const parts = wanted.map(
+    (i): Part => [Math.floor((i * fine) / coarse), Math.ceil(((i + 1) * fine) / coarse)],
+  );
+  const [from] = parts[0];
+  const count = parts.at(-1)![1] - from;
+  return { from, count, parts: parts.map(([start, end]) => [start - from, end - from]) };
+}
+
+/** NaN if no value is finite. */
+function meanOfFinite(values: Iterable<number>): number {
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    sum += value;
+    count++;
+  }
+  return sum / count;
+}
+
+type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped: string };
+
+/** Upper bound on the mean of a band. Reflectance is 0 to 1; clouds and sun glint can be slightly brighter. */
+const MAX_REFLECTANCE = 1.5;
+
+/** The bands that were read from a file: stored values by band index. */
+interface ReadRaster {
+  header: RasterHeader;
+  bands: Map<number, PixelArray>;
+}
+
+/** Files that were read, by path. */
+export type ReadRasters = Map<string, ReadRaster>;
+
+/**
+ * Reads all dates of a cell, or returns the reason why they cannot be used together. Files in `kept` are not read again, and files that
+ * are read are added to it; without `kept`, each date is released before the next. All bands are resampled to `size`, which must not be
+ * finer than any band; default: the size of the coarsest band. `bytesRead` includes files that were kept.
+ */
+export async function readAcquisitions(
+  files: AcquisitionFiles[],
+  kept?: ReadRasters,
+  size?: PixelGrid,
+): Promise<ReadOutcome> {
+  const dates: AcquisitionPixels[] = [];
+  let bytesRead = 0;
+  for (const file of files) {
+    const date = await readAcquisition(file, kept ?? new Map(), size);
+    if ('skipped' in date) return date;
+    const [first = date.pixels] = dates;
+    const differing = differInSize(first, date.pixels);
+    if (differing !== undefined) return { skipped: differing };
+    dates.push(date.pixels);
+    bytesRead += date.bytesRead;
+  }
+  return { dates, bytesRead };
+}
+
+/** Reads a window of one date of a cell. `size` is that of the whole cell, and not finer than any band. */
+export async function readAcquisitionWindow(
+  files: AcquisitionFiles,
+  size: PixelGrid,
+  window: Window,
+): Promise<AcquisitionPixels> {
+  const wanted = Object.entries(files.bands) as [BandName, BandSource][];
+  const bands: AcquisitionPixels['bands'] = {};
+  for (const path of new Set(wanted.map(([, file]) => file.path))) {
+    const own = wanted.filter(([, file]) => file.path === path);
+    const numbers = own.map(([, { band }]) => band);
+    const { header, stored, parts } = await readParts(path, numbers, size, window);
+    for (const [i, [name, file]] of own.entries())
+      bands[name] = coarsen(physical(stored[i], header.nodata, file), parts, meanOfFinite);
+  }
+  const { stored, parts } = await readParts(files.mask, [0], size, window);
+  const mask = coarsen(new Uint8Array(stored[0]), parts, worstCode);
+  const { width, height } = window;
+  return { time: files.time, width, height, bands, mask };
+}
+
+/** Reads the pixels of a file that a window of a coarser size covers. */
+async function readParts(path: string, bands: number[], size: PixelGrid, window: Window) {
+  const header = await openRaster(path);
+  const across = coveredParts(header.width, size.width, span(window.column, window.width));
+  const down = coveredParts(header.height, size.height, span(window.row, window.height));
+  const covering = { column: across.from, row: down.from, width: across.count, height: down.count };
+  const parts: Parts = { columns: across.parts, rows: down.parts };
+  return { header, stored: await readWindow(header, bands, covering), parts };
+}
+
+/** Returns the reason why two dates of a cell cannot be trained together; undefined if their sizes are equal. */
+export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
+  if (a.width === b.width && a.height === b.height) return undefined;
+  return `the dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
+}
+
+/** Finer bands are averaged to the common size. */
+async function readAcquisition(
+  files: AcquisitionFiles,
+  rasters: ReadRasters,
+  wantedSize: PixelGrid | undefined,
+): Promise<{ pixels: AcquisitionPixels; bytesRead: number } | { skipped: string }> {
+  const wanted = Object.entries(files.bands) as [BandName, BandSource][];
+  const bandFiles = wanted.map(([, file]) => file);
+  await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
+  const { header: mask, bands: codes } = rasters.get(files.mask)!;
+  const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
+  const size = wantedSize ?? coarsest(headers);
+  const bands: AcquisitionPixels['bands'] = {};
+  for (const [name, file] of wanted) {
+    const raster = rasters.get(file.path)!;
+    const values = physical(raster.bands.get(file.band)!, raster.header.nodata, file);
+    bands[name] = coarsen(values, partsOf(raster.header, size), meanOfFinite);
+    const brightness = meanOfFinite(bands[name]);
+    if (Math.abs(brightness) > MAX_REFLECTANCE)
+      return {
+        skipped: `the values are not reflectance (mean ${name} is ${brightness.toPrecision(3)}, ${raster.header.dataType} with scale ${file.scale}); ingest the scenes again with the --scale and --offset of the product, such as --scale 0.0001 if they are ten thousandths`,
+      };
+  }
+  const { width, height } = size;
+  return {
+    pixels: { time: files.time, width, height, bands, mask: coarsenMask(codes.get(0)!, mask, size) },
+    bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
+  };
+}
+
+/** Opens each file once and reads the missing bands. */
+async function readOnce(wanted: Pick<BandSource, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
+  for (const path of new Set(wanted.map((file) => file.path))) {
+    const known: ReadRaster['bands'] = rasters.get(path)?.bands ?? new Map();
+    const numbers = new Set(wanted.filter((file) => file.path === path).map(({ band }) => band));
+    const missing = [...numbers].filter((band) => !known.has(band));
+    if (missing.length === 0) continue;
+    const { header, bands } = await readRaster(path, missing);
+    for (const [i, band] of missing.entries()) known.set(band, bands[i]);
+    rasters.set(path, { header, bands: known });
+  }
+}
+
+function physical(
+  stored: PixelArray,
+  nodata: number | undefined,
+  { scale, offset }: BandSource,
+): Float32Array {
+  const values = new Float32Array(stored.length);
+  for (let i = 0; i < stored.length; i++) values[i] = stored[i] === nodata ? NaN : stored[i] * scale + offset;
+  return values;
+}
+
+const coarsest = (sizes: PixelGrid[]): PixelGrid =>
+  sizes.reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+
+function sizeOf({ width, height }: PixelGrid): string {
+  return `${width}x${height}`;
+}
+
+/** Dates of a cell as references to files. */
+
+/** One band of a raster file. Physical value = stored value * scale + offset. */
+export interface BandSource {
+  path: string;
+  /** Index from 0. */
+  band: number;
+  scale: number;
+  offset: number;
+}
+
+/** Files of one date of a cell. */
+export interface AcquisitionFiles {
+  /** Milliseconds since 1970. */
+  time: number;
+  bands: Partial<Record<BandName, BandSource>>;
+  /** Path of the mask, whose resolution is that of the bands or finer. */
+  mask: string;
+}
+
+/** A cloudy date and a clear one, as indices into a list of dates. */
+export interface DatePair {
+  cloudy: number;
+  clear: number;
+  /** Other dates for the temporal prior, the nearest in time first. Default: none. */
+  prior?: number[];
+}
+
+/** Pixels of one date of a cell, and masks of the usable ones. */
+
+/** One date of a cell: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
+export interface AcquisitionPixels {
+  /** Milliseconds since 1970. */
+  time: number;
+  width: number;
+  height: number;
+  /** Only the bands that were read. */
+  bands: Partial<Record<BandName, Float32Array>>;
+  mask: Uint8Array;
+}
+
+/** 1 where training may read the inputs: for cloud removal every pixel with data, otherwise clear pixels. */
+export function inputMaskOf({ inputs, target }: ModelSpec, date: AcquisitionPixels): Uint8Array {
+  return maskWhere(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isMeasured);
+}
+
+/** 1 where inference may read the inputs to make a map: clear, not assessed, or filled by a model or from other dates. */
+export function mappableMask(date: AcquisitionPixels, names: readonly BandName[]): Uint8Array {
+  return maskWhere(date, names, (code) => isMeasured(code) || code === Mask.filled);
+}
+
+/** 1 where each band has a value and the mask code is clear or not assessed. */
+export function clearMask(date: AcquisitionPixels, names: readonly BandName[]): Uint8Array {
+  return maskWhere(date, names, isMeasured);
+}
+
+/** 1 where `fits` accepts the mask code and each band has a value. */
+function maskWhere(
+  { bands, mask }: AcquisitionPixels,
+  names: readonly BandName[],
+  fits: (code: number) => boolean,
+) {
+  const planes = names.map((name) => bands[name]!);
+  return mask.map((code, at) => (fits(code) && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
+}
+
+/** True for cloud and cloud shadow. */
+export const isCloudy = (code: number): boolean => code === Mask.cloud || code === Mask.shadow;
+
+/** True for clear and not assessed. Filled pixels are not measured. */
+function isMeasured(code: number): boolean {
+  return code === Mask.clear || code === Mask.notAssessed;
+}

@@ -1,0 +1,157 @@
+/** Errors of a model on each date of a cell, from which it is later decided if new dates differ. */
+
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../engines/index.js';
+import type { PixelGrid } from '../grid/index.js';
+import { medianOfSorted } from '../utils/median.js';
+import { randomStream, shuffledOrder } from '../utils/random.js';
+import {
+  type AcquisitionFiles,
+  clearMask,
+  differInSize,
+  isCloudy,
+  type ReadRasters,
+  readAcquisitions,
+} from './acquisitions.js';
+import { meanSquaredError } from './evaluation.js';
+import { type LabelledImage, labelImages } from './labelled-images.js';
+import { type ModelSpec, RGB_BANDS } from './models/spec.js';
+import { collectPatches, type Patches, usableOrigins } from './patches.js';
+import { dilateMask } from './prior.js';
+import { greyLevels, textureOf } from './texture/glcm.js';
+
+/** A random sample of the patches of one date, from all ground of the cell. */
+
+/** Radius around cloud and shadow that the sample excludes, because masks miss thin cloud edges. */
+const HAZE_RADIUS_PX = 8;
+const SEED = 1;
+
+/**
+ * Returns at most `limit` patches without overlap; the same image gives the same patches. Pixels near cloud do not count. The result has
+ * no patch if too few pixels are clear.
+ */
+function samplePatches(spec: ModelSpec, image: LabelledImage, limit: number): Patches {
+  const { width, height, mask, inputMask, targetMask } = image;
+  const hazy = dilateMask(
+    mask.map((code) => (isCloudy(code) ? 1 : 0)),
+    width,
+    height,
+    HAZE_RADIUS_PX,
+  );
+  const withoutHaze = (usable: Uint8Array) => usable.map((is, at) => (hazy[at] ? 0 : is));
+  const clear = { ...image, inputMask: withoutHaze(inputMask), targetMask: withoutHaze(targetMask) };
+  const { patchSize } = spec;
+  const origins = usableOrigins([clear], { column: 0, row: 0, width, height }, patchSize, patchSize);
+  const chosen = shuffledOrder(origins.length, randomStream(SEED).next).subarray(0, limit).sort();
+  return collectPatches(
+    spec,
+    [clear],
+    Array.from(chosen, (i) => origins[i]),
+  );
+}
+
+/** The error on a sample of the patches of one date. */
+export interface DateError {
+  /** RFC 3339. */
+  datetime: string;
+  /** Mean squared error. */
+  error: number;
+  /** Patches of the sample. */
+  patches: number;
+}
+
+/** Pixels of the largest and of the smallest sample: 128 and 24 patches of 16 x 16 pixels. */
+const MAX_SAMPLE_PIXELS = 2 ** 15;
+const MIN_SAMPLE_PIXELS = 24 * 16 ** 2;
+
+/**
+ * Returns the errors of the dates that have enough clear patches, in their order. The sample of a date includes ground on which the model
+ * was trained, if it was trained on this date. Dates of another size than `size` are left out. Reads one date after another; files in
+ * `kept` are not read again. Throws what `readAcquisitions` throws.
+ */
+export async function dateErrors(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  dates: AcquisitionFiles[],
+  { size, kept }: { size?: PixelGrid; kept?: ReadRasters } = {},
+): Promise<DateError[]> {
+  const pixels = spec.patchSize ** 2;
+  const [most, least] = [Math.floor(MAX_SAMPLE_PIXELS / pixels), Math.ceil(MIN_SAMPLE_PIXELS / pixels)];
+  const errors: DateError[] = [];
+  for (const date of dates) {
+    const read = await readAcquisitions([date], kept);
+    if ('skipped' in read) continue;
+    const [image] = labelImages(spec, read.dates);
+    if (size && differInSize(size, image) !== undefined) continue;
+    const patches = samplePatches(spec, image, most);
+    if (patches.count < least) continue;
+    const error = meanSquaredError(tf, model, patches);
+    errors.push({ datetime: new Date(date.time).toISOString(), error, patches: patches.count });
+  }
+  return errors;
+}
+
+/**
+ * How a clear date looks: quantiles of its colours, and its texture. For models without a truth (`cloud-removal`), dates that look unlike
+ * those of the training stand for a larger error.
+ */
+
+const QUANTILES = [0.1, 0.5, 0.9];
+/** Reflectance below which ratios say nothing. */
+const DARK = 0.01;
+/** Minimum part of the pixels that must be clear. */
+const MIN_CLEAR_FRACTION = 0.5;
+/** Indices of contrast and homogeneity at a distance of one pixel in a texture. */
+const [CONTRAST, HOMOGENEITY] = [0, 2];
+
+type Look = number[];
+
+/** Looks of dates, as errors: the mean squared difference from the median look of the dates of the training. */
+export async function lookErrors(
+  known: AcquisitionFiles[],
+  fresh: AcquisitionFiles[],
+): Promise<{ known: DateError[]; fresh: DateError[] }> {
+  const before = await looksOf(known);
+  const after = await looksOf(fresh);
+  const errorsOf = (looks: { time: number; look: Look }[]): DateError[] =>
+    looks.flatMap(({ time, look }) => {
+      const others = before.filter((one) => one.look !== look).map((one) => one.look);
+      if (others.length === 0) return [];
+      const differences = look.map((value, i) => (value - medianAt(others, i)) ** 2);
+      const error = differences.reduce((sum, one) => sum + one, 0) / look.length;
+      return [{ datetime: new Date(time).toISOString(), error, patches: 1 }];
+    });
+  return { known: errorsOf(before), fresh: errorsOf(after) };
+}
+
+async function looksOf(dates: AcquisitionFiles[]): Promise<{ time: number; look: Look }[]> {
+  const looks = [];
+  for (const date of dates) {
+    const look = await lookOf(date);
+    if (look) looks.push({ time: date.time, look });
+  }
+  return looks;
+}
+
+/** Returns undefined if too few pixels are clear. */
+async function lookOf(date: AcquisitionFiles): Promise<Look | undefined> {
+  const read = await readAcquisitions([date]);
+  if ('skipped' in read) return undefined;
+  const [pixels] = read.dates;
+  const { width, height, bands } = pixels;
+  const usable = clearMask(pixels, RGB_BANDS);
+  const count = usable.reduce((sum, is) => sum + is, 0);
+  if (count < MIN_CLEAR_FRACTION * usable.length) return undefined;
+  const colours = RGB_BANDS.flatMap((name) => {
+    const sorted = bands[name]!.filter((_, at) => usable[at]).sort();
+    return QUANTILES.map((q) => Math.log(Math.max(0, sorted[Math.floor(q * (count - 1))]) + DARK));
+  });
+  const { red, green, blue } = bands;
+  const levels = greyLevels({ red: red!, green: green!, blue: blue! }, usable);
+  const texture = textureOf({ width, height, levels });
+  return texture ? [...colours, Math.log(texture[CONTRAST] + 1), texture[HOMOGENEITY]] : undefined;
+}
+
+const medianAt = (looks: Look[], i: number) =>
+  medianOfSorted(Float64Array.from(looks, (look) => look[i]).sort());

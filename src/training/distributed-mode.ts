@@ -1,0 +1,401 @@
+/** The distributed mode: one model for all cells, trained by all nodes that have some. */
+
+import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import type { Duplex } from 'node:stream';
+import { raceAbort } from '../async/index.js';
+import { type EngineName, EngineProcess, ProcessEnded, selectEngineCached } from '../engines/index.js';
+import type { JobContext } from '../jobs/index.js';
+import { defaultToRawSource, parseFilter, searchTiles } from '../query/index.js';
+import { commonCell, type PinnedTile, pinTiles, type Storage } from '../storage/index.js';
+import { plural } from '../utils/plural.js';
+import { version } from '../version.js';
+import {
+  commonPixels,
+  groupTilesByCell,
+  type TrainedPixels,
+  type TrainingCell,
+  trainedPixels,
+  trainingFiles,
+} from './cells.js';
+import { describeResumePoint } from './distributed/checkpoints.js';
+import type { DataParallelOptions } from './distributed/data-parallel.js';
+import {
+  type DataParallelResult,
+  distributedReport,
+  NEXT_RANK_FD,
+  PREVIOUS_RANK_FD,
+  pooledCellScores,
+  type RankHandlers,
+  type ReadCellsRequest,
+  type ReadCellsResult,
+  type TrainRankRequest,
+} from './distributed/messages.js';
+import { type PendingConnection, pipeBothWays, type Rendezvous } from './distributed/rendezvous.js';
+import { mixedEngines, nodeLost, severalCollections } from './errors.js';
+import { describeTraffic } from './model-card.js';
+import { type StoreModelContext, storeModel } from './model-store.js';
+import { getModelSpec } from './models/builtin.js';
+import type { ModelSpec } from './models/spec.js';
+import type { ModelFiles } from './models/weights.js';
+import type { AppliedHoldOut } from './patches.js';
+import {
+  DEFAULT_SEED,
+  requestedModels,
+  type TrainContext,
+  type TrainInputs,
+  validationTime,
+} from './train-inputs.js';
+import { addModel, emptyResults, type PartialTrainResults, summariseReasons } from './train-results.js';
+
+/** The process of this rank. Every method throws TW_TRAIN_RING if the process ends, and the errors of the process. */
+export class RankProcess {
+  private readonly process: EngineProcess<RankHandlers>;
+
+  constructor(
+    private readonly node: string,
+    engine: EngineName,
+    threads: number,
+  ) {
+    const script = new URL('./distributed/worker.js', import.meta.url);
+    this.process = new EngineProcess(script, engine, { threads, streams: 2 });
+  }
+
+  /** Reads the cells of the node, and returns which are usable. */
+  read(task: ReadCellsRequest): Promise<ReadCellsResult> {
+    return this.orNodeLost(this.process.request('read', task));
+  }
+
+  /** Trains with the other ranks over `links`; undefined for a single rank. */
+  train(
+    training: TrainRankRequest,
+    links: { previous: Duplex; next: Duplex } | undefined,
+    { onBegin, onEpoch }: Pick<DataParallelOptions, 'onBegin' | 'onEpoch'>,
+  ): Promise<DataParallelResult> {
+    if (links) {
+      pipeBothWays(links.previous, this.process.stream(PREVIOUS_RANK_FD));
+      pipeBothWays(links.next, this.process.stream(NEXT_RANK_FD));
+    }
+    const trained = this.process.request('train', training, {
+      onProgress(progress) {
+        if ('begins' in progress) onBegin?.(progress.begins);
+        else onEpoch?.(progress.epoch);
+      },
+    });
+    return this.orNodeLost(trained);
+  }
+
+  /** Call it when this rank needs nothing more from the others. Resolves when all ranks are ready to leave. */
+  shutdown(): Promise<void> {
+    return this.orNodeLost(this.process.request('leave', undefined));
+  }
+
+  end(): void {
+    this.process.close();
+  }
+
+  private async orNodeLost<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (!(error instanceof ProcessEnded)) throw error;
+      const detail = `its training process ended (${error.message}), usually because of too little memory`;
+      throw nodeLost.because(error, this.node, detail);
+    }
+  }
+}
+
+/** Announcement of a node before the ring is formed. */
+interface RankAnnouncement {
+  node: string;
+  /** Address of the node, and the id of its waiting rank. Absent for a single node. */
+  url?: string;
+  door?: string;
+  /** Versions of the engine and the program; other versions may compute other weights. */
+  engine: string;
+  /** Training patches. Nodes without any do not take part. */
+  patches: number;
+  /** Collections and grids of its cells, and the kinds of their values. */
+  kinds: string[];
+  /** Distinct pixel sizes of the cells. */
+  pixels: TrainedPixels[];
+  /** Digest of the versions of all tiles that it trains on. */
+  data: string;
+  /** The smallest cell around its selected cells, trained or not, by collection and grid. Absent from nodes of older versions. */
+  selected?: Record<string, string>;
+}
+
+/** The model of a distributed training. */
+interface DistributedModel {
+  results: PartialTrainResults;
+  /** On the first rank, or on all ranks on request. Undefined if this node has no patches. */
+  files?: ModelFiles;
+  /** The cells of all ranks; empty if this node has no patches. */
+  cells: { geocode: string; holdOut?: AppliedHoldOut }[];
+}
+
+export async function trainDistributed(
+  context: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+): Promise<PartialTrainResults> {
+  return (await trainOneModel(context, inputs, job)).results;
+}
+
+/**
+ * Runs the part of this node: reads its cells in one process, agrees with the other nodes on the ranks, and trains with them. The first
+ * rank stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS,
+ * TW_TRAIN_DIVERGED. With `returnsFiles`, every rank returns the files of the model.
+ */
+export async function trainOneModel(
+  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
+  inputs: TrainInputs,
+  job: JobContext,
+  returnsFiles = false,
+): Promise<DistributedModel> {
+  const [model] = requestedModels(inputs);
+  const {
+    epochs = getModelSpec(model).epochs,
+    patience,
+    seed = DEFAULT_SEED,
+    store: isStored = true,
+  } = inputs;
+  const validationFrom = validationTime(inputs);
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
+  job.message('choosing an engine');
+  const engine = await selectEngineCached(inputs.engine);
+  job.signal.throwIfAborted();
+
+  const results = emptyResults(engine.name, 'distributed');
+  job.partial(() => results);
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const cells = groupTilesByCell(picked.filter(job.isMine));
+  const count = (done: number) => {
+    const { skipped, failed } = results;
+    job.progress({ total: cells.length, done, skipped: skipped.length, failed: failed.length });
+  };
+
+  const node = storage.folder.node.id;
+  const door = rendezvous?.doors.listen();
+  const member = new RankProcess(node, engine.name, cores);
+  const end = () => member.end();
+  let held: PinnedTile | undefined;
+  let files: ModelFiles | undefined;
+  let scored: DistributedModel['cells'] = [];
+  job.signal.addEventListener('abort', end);
+  try {
+    job.message('reading places');
+    const tasks = readRequests(storage, { model, validationFrom }, cells, results);
+    // Pinned until the end, because the tiles are read again to score the model.
+    held = await pinTiles(
+      storage,
+      tasks.flatMap(({ cell }) => cell.tiles.map((tile) => ({ tile, groups: tile.groups }))),
+    );
+    if (held.fetched > 0) results.bytesFetched = held.fetched;
+    const { used, patches } = await readCells(member, model, tasks, results);
+    count(0);
+    for (const reason of summariseReasons(results, [model])) job.log('warning', `skipped ${reason}`);
+    const announcements = await job.allGather<RankAnnouncement>({
+      node,
+      engine: `${engine.name} ${engine.version}, tilewright ${version}`,
+      patches,
+      kinds: kindsOf(used, getModelSpec(model)),
+      pixels: pixelsOf(used, getModelSpec(model)),
+      data: digest(used.map(versionsOf)),
+      selected: commonCells(cells),
+      ...(rendezvous && door && { url: rendezvous.url, door: door.id }),
+    });
+    const members = announcements.filter((one) => one.patches > 0);
+    assertSameEngines(members);
+    const index = members.findIndex((one) => one.node === node);
+    if (index >= 0) {
+      job.message(`training ${model} with ${engine.name}, ${plural(members.length, 'node')}`);
+      job.log(
+        'info',
+        `${plural(used.length, 'place')}, ${plural(patches, 'patch', 'patches')}, engine ${engine.name}`,
+      );
+      const next = members[(index + 1) % members.length];
+      const links =
+        rendezvous && door && members.length > 1
+          ? await connectRing(next, rendezvous.doors, door, job.signal)
+          : undefined;
+      const names = members.map((one) => one.node);
+      // A job that stores nothing measures a complete training, and must not use the checkpoints of other jobs.
+      const own = isStored ? [] : [job.id];
+      const task = digest([
+        version,
+        model,
+        seed,
+        epochs,
+        patience,
+        validationFrom,
+        members.map(shaping),
+        ...own,
+      ]);
+      const checkpoint = { folder: await storage.scratch.makePersistent(task), task };
+      const trained = await member.train(
+        { index, members: names, seed, epochs, patience, checkpoint, returnsFiles },
+        links,
+        {
+          onBegin: (beginning) => {
+            if (index === 0) job.log('info', describeResumePoint(beginning));
+          },
+          onEpoch: ({ epoch }) => {
+            onEpoch?.();
+            job.progress({ share: epoch / epochs });
+          },
+        },
+      );
+      files = trained.files;
+      scored = trained.members.flatMap(({ places }) => places);
+      if (index === 0) {
+        // The base of a region also maps the selected cells that have too few data for a model.
+        const selected = returnsFiles
+          ? announcements.map((one) => one.selected?.[collectionKey(used[0])])
+          : [];
+        const site = commonAncestorCell(used[0], trained, selected);
+        const pooled = pooledCellScores(trained);
+        const about: StoreModelContext = {
+          mode: 'distributed',
+          model,
+          filter,
+          engine,
+          seed,
+          job: job.id,
+          ...commonPixels(members.flatMap((one) => one.pixels)),
+          distributed: distributedReport(trained, names, announcements.length),
+        };
+        const stored = await storeModel(storage, site, pooled, about, isStored);
+        addModel(results, stored);
+        job.log('info', describeTraffic(stored.model.distributed!));
+      }
+      await member.shutdown();
+      await storage.scratch.remove(checkpoint.folder);
+      count(used.length);
+    }
+  } catch (error) {
+    job.signal.throwIfAborted();
+    throw error;
+  } finally {
+    job.signal.removeEventListener('abort', end);
+    door?.close();
+    member.end();
+    held?.release();
+  }
+  return { results, files, cells: scored };
+}
+
+type Task = ReadCellsRequest['places'][number];
+
+/** Returns the cells that have the files that a model needs. The others are added to the results. */
+function readRequests(
+  storage: Storage,
+  { model, validationFrom }: { model: string; validationFrom?: number },
+  cells: TrainingCell[],
+  results: PartialTrainResults,
+): { cell: TrainingCell; task: Task }[] {
+  return cells.flatMap((cell) => {
+    const { collection, geocode } = cell;
+    const files = trainingFiles(storage, getModelSpec(model), cell);
+    if ('skipped' in files) {
+      results.skipped.push({ geocode, model, reason: files.skipped });
+      return [];
+    }
+    const tiles = cell.tiles.map(({ id, version, start }) => ({ id, version, start }));
+    return [{ cell, task: { id: `${collection} ${geocode}`, geocode, tiles, ...files, validationFrom } }];
+  });
+}
+
+/** Returns the cells that can be trained on. The others are added to the results. */
+async function readCells(
+  member: RankProcess,
+  model: string,
+  tasks: { cell: TrainingCell; task: Task }[],
+  results: PartialTrainResults,
+): Promise<{ used: TrainingCell[]; patches: number }> {
+  const named = new Map(tasks.map(({ cell, task }) => [task.id, cell]));
+  const { usable, patches, skipped, failed } = await member.read({
+    model,
+    places: tasks.map(({ task }) => task),
+  });
+  const geocodeOf = (id: string) => named.get(id)!.geocode;
+  results.skipped.push(...skipped.map(({ id, reason }) => ({ geocode: geocodeOf(id), model, reason })));
+  results.failed.push(...failed.map(({ id, ...error }) => ({ geocode: geocodeOf(id), model, ...error })));
+  return { used: usable.map((id) => named.get(id)!), patches };
+}
+
+const kindsOf = (cells: TrainingCell[], spec: ModelSpec) => [
+  ...new Set(
+    cells.map((cell) => {
+      const { values } = trainedPixels(spec, cell);
+      const { collection, grid } = cell;
+      return values === 'reflectance' ? `${collection} (${grid})` : `${collection} (${grid}, ${values})`;
+    }),
+  ),
+];
+
+function pixelsOf(cells: TrainingCell[], spec: ModelSpec): TrainedPixels[] {
+  const pixels = cells.map((cell) => commonPixels([trainedPixels(spec, cell)]));
+  return [...new Map(pixels.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+const versionsOf = ({ tiles }: TrainingCell) => tiles.map(({ id, version }) => [id, version]);
+
+/** The parts of an announcement that affect the weights. */
+const shaping = ({ node, engine, data }: RankAnnouncement) => [node, engine, data];
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
+}
+
+function assertSameEngines(members: RankAnnouncement[]): void {
+  const kinds = [...new Set(members.flatMap((member) => member.kinds))];
+  if (kinds.length > 1) throw severalCollections(kinds.sort().join(', '));
+  if (new Set(members.map(({ engine }) => engine)).size > 1)
+    throw mixedEngines(members.map(({ node, engine }) => `${node}: ${engine}`).join(', '));
+}
+
+/** Returns the connections to the ranks before and after this one. */
+async function connectRing(
+  { node, url, door: to }: RankAnnouncement,
+  doors: Rendezvous,
+  own: PendingConnection,
+  signal: AbortSignal,
+) {
+  const reached = doors.connect({ node, url: url! }, to!);
+  try {
+    const [previous, next] = await raceAbort(Promise.all([own.connection, reached]), signal);
+    return { previous, next };
+  } catch (error) {
+    reached.then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+const collectionKey = ({ collection, grid }: Pick<TrainingCell, 'collection' | 'grid'>) =>
+  `${collection} (${grid})`;
+
+/** Returns the smallest cell around the cells of each collection and grid. */
+function commonCells(cells: TrainingCell[]): Record<string, string> {
+  const found = new Map<string, string>();
+  for (const cell of cells) {
+    const key = collectionKey(cell);
+    found.set(key, commonCell([found.get(key) ?? cell.geocode, cell.geocode]));
+  }
+  return Object.fromEntries(found);
+}
+
+/** Returns the smallest cell that contains all cells and the `selected` ones, with the tiles of all cells. */
+function commonAncestorCell(
+  { collection, grid }: TrainingCell,
+  { members }: DataParallelResult,
+  selected: (string | undefined)[],
+) {
+  const cells = members.flatMap((member) => member.places);
+  const around = selected.filter((one) => one !== undefined);
+  const geocode = commonCell([...cells.map((cell) => cell.geocode), ...around]);
+  return { collection, grid, geocode, tiles: cells.flatMap((cell) => cell.tiles) };
+}

@@ -1,0 +1,303 @@
+/** Scores the predictions of models and of baselines on patches. */
+
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../engines/index.js';
+import { predictPatches } from './batches.js';
+import {
+  type DisplayRange,
+  displayRange,
+  type ImagePair,
+  type ImageScores,
+  imageScores,
+  meanScores,
+} from './image-metrics.js';
+import type { TargetSpec } from './models/spec.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from './patches.js';
+import {
+  type LinearModel,
+  ridge,
+  type Samples,
+  type SufficientStatistics,
+  sampleStatistics,
+} from './ridge-regression.js';
+
+/** Regression metrics of predictions, and their combination over cells. */
+
+/**
+ * Image metrics are those of patches; absent if a patch has one value. If they are present without `images`, an older version computed
+ * them: each band as a separate image, with a range of 1 (2 for an index) and without 8-bit rendering.
+ */
+export interface Metrics extends Partial<ImageScores> {
+  /** Mean squared error. */
+  mse: number;
+  /** Coefficient of determination: 1 is perfect, 0 is no better than the mean of the true values, negative is worse. */
+  r2: number;
+}
+
+/**
+ * Scores of entire tiles, which are large enough for the five scales of multi-scale SSIM (176 pixels); the validation side is too narrow.
+ * A tile includes the ground that the model was trained on: on other dates, or on the same date if there is only one.
+ */
+export interface TileScore extends ImageScores {
+  /** Scored dates, RFC 3339, the earliest first. */
+  dates: string[];
+}
+
+export interface ModelMetrics {
+  train: Metrics;
+  validation: Metrics;
+  /** Absent if a patch has one value. */
+  tile?: TileScore;
+}
+
+export interface EpochLosses {
+  /** From 1. */
+  epoch: number;
+  /** Mean over the batches of the epoch, during which the weights changed. */
+  train: number;
+  /** Mean squared error. */
+  validation: number;
+  /** Mean squared error on the selection patches, which choose the best epoch. Absent without such patches. */
+  selection?: number;
+}
+
+/** Pairs of true and predicted values, by index. */
+export interface Predictions {
+  truth: Float32Array;
+  predicted: Float32Array;
+}
+
+/**
+ * Returns the metrics of at least one pair. If the true values have no variance, R2 is 1 for an exact prediction and 0 otherwise, as in
+ * scikit-learn.
+ */
+export function regressionMetrics({ truth, predicted }: Predictions): Metrics {
+  const residual = truth.reduce((sum, value, i) => sum + (value - predicted[i]) ** 2, 0);
+  return { mse: residual / truth.length, r2: rSquared(residual, targetStatistics(truth).squares) };
+}
+
+/** Statistics of the true values of a cell, from which pooled scores are computed. */
+export interface TargetStatistics {
+  count: number;
+  mean: number;
+  /** Sum of squared deviations from the mean. */
+  squares: number;
+}
+
+export function targetStatistics(truth: ArrayLike<number>): TargetStatistics {
+  const values = Float64Array.from(truth);
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { count: values.length, mean, squares };
+}
+
+/**
+ * Combines the scores of several cells as if their values were one set. R2 is relative to the mean over all cells. Image metrics are
+ * means over all images; they are absent if any cell has them in the definition of older versions.
+ */
+export function pooledScore(truths: TargetStatistics[], scores: Metrics[]): Metrics {
+  const { count, squares } = pooledTargetStatistics(truths);
+  const residual = truths.reduce((sum, truth, i) => sum + truth.count * scores[i].mse, 0);
+  return { mse: residual / count, r2: rSquared(residual, squares), ...pooledImages(scores) };
+}
+
+function pooledImages(scores: Metrics[]): ImageScores | undefined {
+  const isOlder = ({ images, psnr, ssim, msSsim }: Metrics) =>
+    !images && (psnr ?? ssim ?? msSsim) !== undefined;
+  const known = scores.filter((one): one is Metrics & ImageScores => one.images !== undefined);
+  return known.length === 0 || scores.some(isOlder) ? undefined : meanScores(known);
+}
+
+/** Combines the tile scores of several cells; undefined if no cell has any. */
+export function pooledTile(cells: { metrics: ModelMetrics }[]): TileScore | undefined {
+  const tiles = cells.flatMap(({ metrics }) => metrics.tile ?? []);
+  if (tiles.length === 0) return undefined;
+  return { ...meanScores(tiles), dates: [...new Set(tiles.flatMap(({ dates }) => dates))].sort() };
+}
+
+/** Combines the statistics of several cells as if their values were one set. */
+export function pooledTargetStatistics(truths: TargetStatistics[]): TargetStatistics {
+  const sum = (of: (truth: TargetStatistics) => number) =>
+    truths.reduce((total, truth) => total + of(truth), 0);
+  const count = sum((truth) => truth.count);
+  const mean = sum((truth) => truth.count * truth.mean) / count;
+  // Sums of squares within and between the cells.
+  return { count, mean, squares: sum((truth) => truth.squares + truth.count * (truth.mean - mean) ** 2) };
+}
+
+function rSquared(residual: number, total: number): number {
+  return total > 0 ? 1 - residual / total : residual === 0 ? 1 : 0;
+}
+
+/** Baselines that a model must beat to be useful: the training mean, and ridge regression. */
+
+export interface Baselines {
+  mean: Metrics;
+  /** Ridge regression on the band means of a patch, or on the bands of each pixel if the target is a map. */
+  linear: Metrics;
+  /** For cloud removal: the cloudy date as it is. */
+  unchanged?: Metrics;
+  /** For cloud removal: at each pixel the clear value that is nearest in time, and the median of the clear values. */
+  nearest?: Metrics;
+  median?: Metrics;
+}
+
+/** Combines the scores of several cells. Baselines that a cell lacks are absent. */
+export function pooledBaselines(truths: TargetStatistics[], cells: { baseline: Baselines }[]): Baselines {
+  const names = ['mean', 'linear', 'unchanged', 'nearest', 'median'] as const;
+  const known = names.filter((name) => cells.every(({ baseline }) => baseline[name]));
+  const pooled = (name: keyof Baselines) =>
+    pooledScore(
+      truths,
+      cells.map(({ baseline }) => baseline[name]!),
+    );
+  return Object.fromEntries(known.map((name) => [name, pooled(name)])) as unknown as Baselines;
+}
+
+/** Predicts a set of patches, in the shape of its targets. */
+type Predictor = (patches: Patches) => Float32Array;
+
+/** Predicts the mean of each target band over all training samples that count. */
+export function trainingMean(train: Patches): Predictor {
+  const { count, targets, counts } = samplesOf(train);
+  const bands = targets.length / count;
+  const sums = new Array<number>(bands).fill(0);
+  let total = 0;
+  for (let n = 0; n < count; n++) {
+    if (counts?.[n] === 0) continue;
+    total++;
+    for (let b = 0; b < bands; b++) sums[b] += targets[n * bands + b];
+  }
+  const mean = sums.map((sum) => sum / total);
+  return (patches) => patches.targets.map((_, i) => mean[i % bands]);
+}
+
+export const sufficientStatistics = (train: Patches): SufficientStatistics =>
+  sampleStatistics(samplesOf(train));
+
+/** Sums for the linear layer of a fresh model. For cloud removal only cloudy pixels count, if there are any. */
+export function initialFitStatistics(train: Patches): SufficientStatistics {
+  const { targetMask, cloud } = train;
+  const cloudy = targetMask && cloud?.map((one, i) => one * targetMask[i]);
+  return sufficientStatistics(cloudy?.includes(1) ? { ...train, targetMask: cloudy } : train);
+}
+
+export function linearPredictor({ weights, bias }: LinearModel): Predictor {
+  return (patches) => {
+    const { features } = samplesOf(patches);
+    const width = patches.inputBands;
+    return patches.targets.map((_, i) => {
+      const first = Math.floor(i / bias.length) * width;
+      const output = i % bias.length;
+      return weights[output].reduce((sum, weight, f) => sum + weight * features[first + f], bias[output]);
+    });
+  };
+}
+
+/** A sample is a pixel if the targets are maps; otherwise a patch, represented by its band means. */
+function samplesOf(patches: Patches): Samples {
+  const { count, size, inputs, targets, targetMask } = patches;
+  const pixels = size * size;
+  return targetMask
+    ? { count: count * pixels, features: inputs, targets, counts: targetMask }
+    : { count, features: bandMeans(patches), targets };
+}
+
+function bandMeans({ count, size, inputBands, inputs }: Patches): Float32Array {
+  const pixels = size * size;
+  return Float32Array.from({ length: count * inputBands }, (_, i) => {
+    const first = Math.floor(i / inputBands) * pixels * inputBands + (i % inputBands);
+    let sum = 0;
+    for (let p = 0; p < pixels; p++) sum += inputs[first + p * inputBands];
+    return sum / pixels;
+  });
+}
+
+/** Scores predictions, which have the shape of `patches.targets`. If `range` is given, the result includes image metrics. */
+export function evaluatePredictions(
+  patches: Patches,
+  predicted: Float32Array,
+  range: DisplayRange | undefined,
+): Metrics {
+  const basic = regressionMetrics(maskedPairs(patches, predicted));
+  if (!range) return basic;
+  const scores = imagesOf(patches, predicted).map((image) => imageScores(image, range));
+  return { ...basic, ...meanScores(scores) };
+}
+
+/** Returns the mean squared error of a model over all target values that are not masked. */
+export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
+  return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
+}
+
+/** Scores a model on the validation patches, like `metrics.validation` of a model card. */
+export function evaluateValidation(
+  tf: Tf,
+  model: LayersModel,
+  { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
+): Metrics {
+  return evaluatePredictions(validation, predictPatches(tf, model, validation), displayRange(train));
+}
+
+/**
+ * Scores the baselines on the validation patches. The mean and the linear baseline (ridge regression) are fitted to the training patches.
+ * For the target `clear`, it also scores three baselines without any fitting: the unchanged cloudy values, the nearest clear values and
+ * the medians.
+ */
+export function evaluateBaselines(
+  target: TargetSpec,
+  { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
+  range: DisplayRange | undefined,
+): Baselines {
+  const score = (predicted: Float32Array) => evaluatePredictions(validation, predicted, range);
+  const known = filledOnly(train);
+  const fitted = {
+    mean: score(trainingMean(known)(validation)),
+    linear: score(linearPredictor(ridge(sufficientStatistics(known)))(validation)),
+  };
+  if (target.kind !== 'clear') return fitted;
+  const [nearest, median] = [1, 2].map((source) => score(bandsFrom(validation, source)));
+  return { ...fitted, unchanged: score(validation.cloudy!), nearest, median };
+}
+
+/** Selects the nearest clear values (`source` 1) or the medians (`source` 2) from the inputs of cloud removal (`cloudInputs`). */
+function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number): Float32Array {
+  const pixels = inputs.length / inputBands;
+  return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
+    const pixel = Math.floor(i / targetBands);
+    return inputs[pixel * inputBands + source * targetBands + (i % targetBands)];
+  });
+}
+
+/** Returns the true and the predicted values without those that the target mask excludes. */
+export function maskedPairs(
+  { targets, targetMask, targetBands }: Patches,
+  predicted: Float32Array,
+): Predictions {
+  if (!targetMask) return { truth: targets, predicted };
+  const counts = (_: number, i: number) => targetMask[Math.floor(i / targetBands)] === 1;
+  return { truth: targets.filter(counts), predicted: predicted.filter(counts) };
+}
+
+/** Converts each patch to a pair of images: the targets and the predictions. */
+function imagesOf(
+  { count, size, targetBands, targets, targetMask }: Patches,
+  predicted: Float32Array,
+): ImagePair[] {
+  const pixels = size * size;
+  return Array.from({ length: count }, (_, patch) => {
+    const planes = (values: Float32Array) =>
+      Array.from({ length: targetBands }, (_, b) => {
+        const plane = new Float32Array(pixels);
+        for (let p = 0; p < pixels; p++) plane[p] = values[(patch * pixels + p) * targetBands + b];
+        return plane;
+      });
+    return {
+      width: size,
+      height: size,
+      truth: planes(targets),
+      predicted: planes(predicted),
+      counts: targetMask && Uint8Array.from(targetMask.subarray(patch * pixels, (patch + 1) * pixels)),
+    };
+  });
+}

@@ -1,0 +1,96 @@
+/** Labelled images of a cell, each from one date or a pair of dates: input planes, target planes and masks. */
+import { type AcquisitionPixels, clearMask, type DatePair, inputMaskOf, isCloudy } from './acquisitions.js';
+import { type ModelSpec, requiredBands, type TargetSpec } from './models/spec.js';
+import { cloudInputs } from './prior.js';
+
+/** All planes have width x height values. */
+export interface LabelledImage {
+  /** Milliseconds since 1970; for a pair, the later of its two dates. */
+  time: number;
+  width: number;
+  height: number;
+  /** Reflectances, one plane for each input band; for a pair the planes of `cloudInputs`. Undefined where `inputMask` is 0. */
+  inputs: Float32Array[];
+  /** One plane for each output. Undefined where `targetMask` is 0. */
+  targets: Float32Array[];
+  /** 1 where the model may read the inputs. Other pixels are filled with the mean of a patch. */
+  inputMask: Uint8Array;
+  /** 1 where the target is known, which is only where `inputMask` is 1. */
+  targetMask: Uint8Array;
+  /** For a pair: the bands of the cloudy date, unchanged. */
+  cloudy?: Float32Array[];
+  /** For a pair: 1 where there is cloud to be removed, or its shadow. */
+  cloud?: Uint8Array;
+  mask: Uint8Array;
+}
+
+/** Minimum sum of two reflectances: below it, their normalised difference is meaningless. */
+const MIN_BAND_SUM = 1e-6;
+
+/**
+ * Labels the dates of a cell, which must have all bands that the model reads: one image for each date, or for cloud removal one for each
+ * pair.
+ */
+export function labelImages(
+  spec: ModelSpec,
+  dates: AcquisitionPixels[],
+  pairs: DatePair[] = [],
+): LabelledImage[] {
+  const { target } = spec;
+  return target.kind === 'clear'
+    ? pairs.map(({ cloudy, clear, prior = [] }) =>
+        labelPair(
+          spec,
+          dates[cloudy],
+          dates[clear],
+          prior.map((date) => dates[date]),
+        ),
+      )
+    : dates.map((date) => labelDate(spec, target, date));
+}
+
+function labelDate(
+  spec: ModelSpec,
+  { index }: TargetSpec & { kind: 'mean' | 'map' },
+  date: AcquisitionPixels,
+): LabelledImage {
+  const { time, width, height, mask } = date;
+  const inputMask = clearMask(date, requiredBands(spec));
+  const [a, b] = index.map((name) => date.bands[name]!);
+  const target = new Float32Array(width * height);
+  const targetMask = inputMask.map((one, at) => {
+    if (!one || !(a[at] + b[at] > MIN_BAND_SUM)) return 0;
+    target[at] = Math.min(1, Math.max(-1, (a[at] - b[at]) / (a[at] + b[at])));
+    return 1;
+  });
+  const inputs = spec.inputs.map((name) => date.bands[name]!);
+  return { time, width, height, inputs, targets: [target], inputMask, targetMask, mask };
+}
+
+function labelPair(
+  spec: ModelSpec,
+  cloudy: AcquisitionPixels,
+  clear: AcquisitionPixels,
+  others: AcquisitionPixels[],
+): LabelledImage {
+  const { inputs } = spec;
+  const { width, height, mask } = cloudy;
+  const time = Math.max(cloudy.time, clear.time);
+  const inputMask = inputMaskOf(spec, cloudy);
+  const known = clearMask(clear, inputs);
+  const targetMask = inputMask.map((one, at) => one & known[at]);
+  const bandsOf = ({ bands }: AcquisitionPixels) => inputs.map((name) => bands[name]!);
+  const cloud = mask.map((code) => (isCloudy(code) ? 1 : 0));
+  return {
+    time,
+    width,
+    height,
+    inputs: cloudInputs(cloudy, others, inputs, cloud),
+    targets: bandsOf(clear),
+    inputMask,
+    targetMask,
+    cloudy: bandsOf(cloudy),
+    cloud,
+    mask,
+  };
+}

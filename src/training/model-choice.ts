@@ -1,0 +1,140 @@
+/** Chooses the model that maps a tile: that of its place, otherwise that of a similar place, otherwise that of the region. */
+import type { JobContext } from '../jobs/index.js';
+import {
+  type ModelRecord,
+  type ModelVersionRecord,
+  modelId,
+  type Storage,
+  type TileRecord,
+  versionNamed,
+  WORLD_CELL,
+} from '../storage/index.js';
+import type { CardSummary } from './model-card.js';
+import type { TextureIndex } from './texture/texture-index.js';
+import { availableSourceModels, type SourceModelFinder, sourceModelFinder } from './transfer.js';
+
+/**
+ * The place whose model maps a tile: its own, the most similar one of its texture cluster, or the region on which a base model was
+ * trained.
+ */
+export type ModelUse = 'own' | 'cluster' | 'base';
+
+export interface ChosenModel {
+  model: ModelVersionRecord;
+  use: ModelUse;
+  /** The reason why the place has no model of its own that can be used. */
+  reason?: string;
+}
+
+/** A place that is mapped by the model of another place or of a region. */
+export interface Fallback {
+  collection: string;
+  geocode: string;
+  /** Id of the model. */
+  model: string;
+  use: Exclude<ModelUse, 'own'>;
+  reason: string;
+}
+
+interface ChoiceContext {
+  storage: Storage;
+  textures: TextureIndex;
+  job: JobContext;
+}
+
+interface Choice {
+  /** Kind of model. */
+  kind: string;
+  /** `latest`, `best` or the name of a version. */
+  version: string;
+  /** True if places without a model of their own are skipped. */
+  onlyOwn: boolean;
+}
+
+/** Why the tiles of a place are not mapped. */
+const REASONS = {
+  noModel: (kind: string) => `their places have no model ${kind}`,
+  noVersion: (kind: string) => `their places have no such version of their model ${kind}`,
+};
+
+/** True if no tile has a model because all models lack the version. `skipped`: numbers of tiles by reason. */
+export function lacksVersion(kind: string, skipped: Record<string, number>): boolean {
+  const { [REASONS.noVersion(kind)]: lacking = 0, [REASONS.noModel(kind)]: _, ...others } = skipped;
+  return lacking > 0 && Object.keys(others).length === 0;
+}
+
+type Cell = Pick<TileRecord, 'collection' | 'grid' | 'geocode'>;
+
+/** Returns a function that chooses the model of a cell, or returns the reason why the cell has none. It reads each cell once. */
+export function modelChooser(
+  context: ChoiceContext,
+  choice: Choice,
+): (cell: Cell) => Promise<ChosenModel | { skipped: string }> {
+  const { kind, version, onlyOwn } = choice;
+  const { storage } = context;
+  const known = new Map<string, Promise<ChosenModel | { skipped: string }>>();
+  let similar: Promise<SourceModelFinder> | undefined;
+
+  async function choose(cell: Cell): Promise<ChosenModel | { skipped: string }> {
+    const { collection, grid, geocode } = cell;
+    const scanned = await storage.models.scan(modelId(kind, collection, grid, geocode));
+    const own = scanned?.record && versionNamed(scanned.record, version);
+    if (own) return { model: own, use: 'own' };
+    if (scanned?.error)
+      return { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
+    // Another model would replace the tiles of the versions that the place has.
+    if (scanned) return { skipped: REASONS.noVersion(kind) };
+    const skipped = REASONS.noModel(kind);
+    const reason = `it has no model ${kind}`;
+    if (onlyOwn) return { skipped };
+    // A version that was named is not one of a similar place, whose best version would be used.
+    if (version === 'latest' || version === 'best') {
+      similar ??= similarModels(context, kind);
+      const found = await (await similar)(cell);
+      if ('parents' in found) return { model: found.parents[0].model, use: 'cluster', reason };
+    }
+    const base = await baseOf(storage, kind, version, cell);
+    return base ? { model: base, use: 'base', reason } : { skipped };
+  }
+
+  return (cell) => {
+    const key = modelId(kind, cell.collection, cell.grid, cell.geocode);
+    const chosen = known.get(key) ?? choose(cell);
+    known.set(key, chosen);
+    return chosen;
+  };
+}
+
+async function similarModels(
+  { storage, textures, job }: ChoiceContext,
+  kind: string,
+): Promise<SourceModelFinder> {
+  // The policy `similar` draws no random number.
+  return sourceModelFinder(
+    textures,
+    await availableSourceModels(storage, [kind], job, ['distributed']),
+    'similar',
+    0,
+  );
+}
+
+/** Returns the base model of the smallest region that contains a cell. */
+async function baseOf(
+  storage: Storage,
+  kind: string,
+  version: string,
+  { collection, grid, geocode }: Cell,
+): Promise<ModelVersionRecord | undefined> {
+  const regions = Array.from(geocode.slice(1), (_, i) => geocode.slice(0, geocode.length - 1 - i));
+  for (const region of [...regions, WORLD_CELL]) {
+    const record = (await storage.models.scan(modelId(kind, collection, grid, region)))?.record;
+    const base = record && versionNamed(record, version);
+    if (base && isBase(base)) return base;
+  }
+  return undefined;
+}
+
+/** True for a model of many cells. */
+export function isBase({ card }: Pick<ModelRecord, 'card'>): boolean {
+  return (card as CardSummary).mode === 'distributed';
+}

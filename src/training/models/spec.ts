@@ -1,0 +1,110 @@
+/** A model as data: inputs, layers, target and training parameters. */
+
+/** Common band names (STAC `eo`). `nir` and `nir08` replace each other in tiles that have only one of them. */
+export type BandName = 'red' | 'green' | 'blue' | 'nir' | 'nir08' | 'swir16';
+
+export type LayerSpec =
+  /**
+   * Fixed linear function of the input bands: output o = bias[o] + sum of weights[band][o] * input[band]. It is not trained, so all cells
+   * have the same normalisation.
+   */
+  | { type: 'mix'; weights: number[][]; bias: number[] }
+  /** Convolution 3x3 + ReLU + average pooling 2x2, the cell of figure 5 of the paper. */
+  | { type: 'cell'; filters: number }
+  /** Mean over all pixels of each filter. */
+  | { type: 'average' }
+  | { type: 'dense'; units: number; activation: 'relu' }
+  /** Convolution 3x3, batch normalisation, leaky ReLU: the block of figure 6. */
+  | { type: 'block'; filters: number }
+  /** A block whose output is also the skip connection of the `up` layer of the same size, then maximum pooling 2x2. */
+  | { type: 'down'; filters: number }
+  /** Transposed convolution 2x2 with stride 2, concatenated with the output of the `down` block of this size, then a block. */
+  | { type: 'up'; filters: number }
+  /** Convolution 3x3 + ReLU, without bias. */
+  | { type: 'conv'; filters: number }
+  /** relu(B(x) + x). B: convolution 1x1, ReLU, 3x3 with dilation 2, ReLU, 1x1, all without bias. */
+  | { type: 'residual' }
+  /** Computes an attention map of one channel, 0 to 1, from the features, and passes the features on unchanged. */
+  | { type: 'attention' }
+  /** relu(B(x) * A + x). B as in `residual`, A the last attention map. */
+  | { type: 'attentive' };
+
+/** The target that a model predicts for a patch. */
+export type TargetSpec =
+  /** The mean of (a - b) / (a + b) over the patch. */
+  | { kind: 'mean'; index: readonly [a: BandName, b: BandName] }
+  /** (a - b) / (a + b) of each pixel. */
+  | { kind: 'map'; index: readonly [a: BandName, b: BandName] }
+  /** The input bands of each pixel, as on a date without cloud. */
+  | { kind: 'clear' };
+
+export interface ModelSpec {
+  name: string;
+  /** Inputs and prediction in a few words, for lists and help. */
+  title: string;
+  /** Name of the network architecture in the literature. */
+  architecture: string;
+  inputs: readonly BandName[];
+  target: TargetSpec;
+  /** Side of a patch, in pixels. */
+  patchSize: number;
+  /** Minimum numbers of patches, counted side by side without overlap: training and validation together, and validation alone. */
+  minPatches: number;
+  minValidationPatches: number;
+  /**
+   * Maximum number of patches. More patches, from a large tile or many dates, cost much time and add little accuracy; a fixed subset is
+   * used.
+   */
+  maxPatches: number;
+  /** From first to last. An output of the shape of the target follows. */
+  layers: LayerSpec[];
+  /** Number of trainable layers at the end that compute the output from features which cells share. */
+  headLayers: number;
+  /** `adversarial`: against a discriminator, see training/learner.ts. */
+  loss: 'squared error' | 'adversarial';
+  epochs: number;
+  batchSize: number;
+  /** Default memory limit of the process of a cell in the contained mode, in bytes. */
+  memoryPerCell: number;
+  /** Initial learning rate of Adam. It falls to zero along half a cosine. */
+  learningRate: number;
+}
+
+/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in prior.ts. */
+export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
+  return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
+}
+
+/**
+ * True if a fresh model starts from the ridge regression of its training data. A cloud-removal model starts from the adjusted nearest
+ * values of its prior instead (prior.ts), because its few pairs of dates contain little about other seasons.
+ */
+export const startsWithLinearFit = ({ target }: Pick<ModelSpec, 'target'>): boolean =>
+  target.kind !== 'clear';
+
+/** All bands that training reads, without duplicates. */
+export function requiredBands({ inputs, target }: ModelSpec): BandName[] {
+  return [...new Set([...inputs, ...('index' in target ? target.index : [])])];
+}
+
+export function hasBatchNorm({ layers }: ModelSpec): boolean {
+  return layers.some(({ type }) => type === 'block' || type === 'down' || type === 'up');
+}
+
+/** Shared by the models that read red, green and blue. */
+
+export const RGB_BANDS: readonly BandName[] = ['red', 'green', 'blue'];
+
+/**
+ * Brightness and two colour differences instead of the bands, because land differs little between the visible bands: (mean - 0.1) / 0.1,
+ * (red - green) / 0.1, (green - blue) / 0.1.
+ */
+export const rgbNormalisation: LayerSpec = {
+  type: 'mix',
+  weights: [
+    [10 / 3, 10, 0],
+    [10 / 3, -10, 10],
+    [10 / 3, 0, -10],
+  ],
+  bias: [-1, 0, 0],
+};

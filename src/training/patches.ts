@@ -1,0 +1,381 @@
+/**
+ * Samples of one cell: square patches of the input planes of a model, with their targets.
+ *
+ * Validation never uses ground that training uses (hold-out.ts). If the job holds out dates, training uses the earlier dates and
+ * validation the later ones. Sides are tried in order until one has enough usable patches. If none has, the cell uses all its dates for
+ * both, and only the ground differs. The choice depends only on masks, never on values.
+ */
+import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
+import { plural } from '../utils/plural.js';
+import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
+import type { LabelledImage } from './labelled-images.js';
+import type { ModelSpec } from './models/spec.js';
+
+/** Minimum fraction of readable pixels in a patch. */
+const MIN_READABLE_FRACTION = 0.75;
+
+export interface Patches {
+  count: number;
+  /** Side of a patch in pixels. */
+  size: number;
+  /** Numbers of planes of inputs and targets. */
+  inputBands: number;
+  targetBands: number;
+  /** Reflectance, [count, size, size, inputBands]. Masked pixels have the mean of the other pixels of the patch. */
+  inputs: Float32Array;
+  /** [count, 1] if the target is a mean, otherwise [count, size, size, targetBands], with 0 where it does not count. */
+  targets: Float32Array;
+  /**
+   * [count, size, size], 1 where a target counts. Absent if the target is a mean. For cloud removal, selection and validation count only
+   * cloudy pixels.
+   */
+  targetMask?: Float32Array;
+  /** [count, size, size], 1 where there is cloud to be removed. Absent without pairs. */
+  cloud?: Float32Array;
+  /** [count, size, size, targetBands], the cloudy date, unchanged. Absent without pairs. */
+  cloudy?: Float32Array;
+}
+
+const PATCH_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud', 'cloudy'] as const;
+
+export interface TrainValidationPatches {
+  train: Patches;
+  /** Patches of the training side that no training step uses; the best epoch is chosen on them. Undefined if none is usable. */
+  selection?: Patches;
+  validation: Patches;
+  /** Patches side by side, without the overlap that training uses. `train` includes those for selection. */
+  counts: { train: number; validation: number };
+  /** Description of the split for the model card. */
+  split: string;
+  holdOut: AppliedHoldOut;
+  /** Indices of the images of the validation dates. */
+  validationImages: number[];
+}
+
+/** The split of a cell, as its model card records it. */
+export interface AppliedHoldOut {
+  side: Side;
+  /** Pixels between the validation ground and the training ground of this and every other cell. */
+  gap: number;
+  /** First held-out date, RFC 3339. Absent if training and validation use the same dates. */
+  from?: string;
+  /** The validation ground, in pixels of the cell. Absent in cards of older versions. */
+  window?: Window;
+}
+
+/** Returns the set with only cloudy pixels counted for cloud removal, because these are the pixels that the model fills. */
+export function filledOnly(set: Patches): Patches {
+  const { targetMask, cloud } = set;
+  return targetMask && cloud ? { ...set, targetMask: targetMask.map((is, at) => is * cloud[at]) } : set;
+}
+
+/** Returns at most `limit` patches of a set, spread evenly over it. */
+export function subsamplePatches(set: Patches, limit: number): Patches {
+  return selectPatches(set, strideSample([...Array(set.count).keys()], limit));
+}
+
+/** Returns the chosen patches of a set, in this order. */
+export function selectPatches(set: Patches, chosen: number[]): Patches {
+  const pick = (values: Float32Array) => {
+    const length = values.length / set.count;
+    const picked = new Float32Array(chosen.length * length);
+    chosen.forEach((n, i) => {
+      picked.set(values.subarray(n * length, (n + 1) * length), i * length);
+    });
+    return picked;
+  };
+  const selected = { ...set, count: chosen.length };
+  for (const member of PATCH_ARRAYS) if (set[member]) selected[member] = pick(set[member]);
+  return selected;
+}
+
+type PatchResult = { dataset: TrainValidationPatches } | { skipped: string };
+
+interface Split {
+  ground: SpatialSplit;
+  trainDates: LabelledImage[];
+  validationDates: LabelledImage[];
+  /** First held-out time; undefined if both sides have the same dates. */
+  from?: number;
+}
+
+/**
+ * Cuts the patches of one cell, or returns the reason why there are too few. All images must have the same size. `validationFrom`: first
+ * held-out time of the job, milliseconds since 1970.
+ */
+export function makePatches(spec: ModelSpec, images: LabelledImage[], validationFrom?: number): PatchResult {
+  const division = usableDivision(spec, images, validationFrom);
+  if ('skipped' in division) return division;
+  const { split, counts } = division;
+  const { patchSize } = spec;
+  const { ground, trainDates, validationDates, from } = split;
+  // Training patches overlap by half.
+  const trainOrigins = usableOrigins(trainDates, ground.train, patchSize, patchSize / 2);
+  const selectionOrigins = usableOrigins(trainDates, ground.selection, patchSize, patchSize);
+  // If the selection ground has no usable patch, the last training patches are used for selection.
+  if (selectionOrigins.length === 0)
+    selectionOrigins.push(...trainOrigins.splice(Math.ceil(trainOrigins.length * (1 - SELECTION_FRACTION))));
+  const train = collectPatches(spec, images, trainOrigins);
+  const selection = filledOnly(collectPatches(spec, images, selectionOrigins));
+  const validation = filledOnly(
+    collectPatches(spec, images, usableOrigins(validationDates, ground.validation, patchSize, patchSize)),
+  );
+  return {
+    dataset: {
+      train,
+      validation,
+      counts,
+      ...(selection.count > 0 && { selection }),
+      split: describe(split, patchSize),
+      holdOut: {
+        side: ground.side,
+        gap: patchSize,
+        ...(from !== undefined && { from: new Date(from).toISOString() }),
+        window: ground.validation,
+      },
+      validationImages: split.validationDates.map((image) => images.indexOf(image)),
+    },
+  };
+}
+
+/** Returns the reason why there are too few patches, from the masks of the images only; undefined if there are enough. */
+export function tooFewPatches(
+  spec: ModelSpec,
+  images: LabelledImage[],
+  validationFrom?: number,
+): string | undefined {
+  const division = usableDivision(spec, images, validationFrom);
+  return 'skipped' in division ? division.skipped : undefined;
+}
+
+interface Division {
+  split: Split;
+  counts: TrainValidationPatches['counts'];
+}
+
+/** Returns the first split with enough patches on both sides. */
+function usableDivision(
+  spec: ModelSpec,
+  images: LabelledImage[],
+  validationFrom: number | undefined,
+): Division | { skipped: string } {
+  const { patchSize, minPatches, minValidationPatches } = spec;
+  const divisions = candidateSplits(images, validationFrom, patchSize).map((split) => ({
+    split,
+    counts: countPatches(split, patchSize),
+  }));
+  const usable = divisions.find(
+    ({ counts: { train, validation } }) =>
+      train + validation >= minPatches && train >= minPatches / 2 && validation >= minValidationPatches,
+  );
+  // The reason is that of the split that is nearest to having enough patches.
+  const total = ({ counts: { train, validation } }: Division) => train + validation;
+  const [nearest] = divisions.toSorted((a, b) => total(b) - total(a));
+  return usable ?? { skipped: reasonToSkip(spec, images, nearest?.counts) };
+}
+
+/** Returns all sides with separate dates, if there are dates before and after `from`; then all sides with the same dates. */
+function candidateSplits(images: LabelledImage[], from: number | undefined, patchSize: number): Split[] {
+  const [first] = images;
+  if (!first) return [];
+  const grounds = spatialSplits(first, coveredWindow(images), patchSize);
+  const same = grounds.map((ground) => ({ ground, trainDates: images, validationDates: images }));
+  if (from === undefined) return same;
+  const trainDates = images.filter(({ time }) => time < from);
+  const validationDates = images.filter(({ time }) => time >= from);
+  if (trainDates.length === 0 || validationDates.length === 0) return same;
+  return [...grounds.map((ground) => ({ ground, trainDates, validationDates, from })), ...same];
+}
+
+/** Returns the smallest window that contains all pixels with data on any date. */
+function coveredWindow(images: LabelledImage[]): Window {
+  const { width, height } = images[0];
+  let left = width;
+  let top = height;
+  let right = 0;
+  let bottom = 0;
+  for (const { mask } of images)
+    for (let at = 0; at < mask.length; at++) {
+      if (mask[at] === Mask.nodata) continue;
+      const column = at % width;
+      const row = Math.floor(at / width);
+      left = Math.min(left, column);
+      right = Math.max(right, column + 1);
+      top = Math.min(top, row);
+      bottom = Math.max(bottom, row + 1);
+    }
+  return { column: left, row: top, width: Math.max(0, right - left), height: Math.max(0, bottom - top) };
+}
+
+function countPatches(split: Split, patchSize: number): TrainValidationPatches['counts'] {
+  const { ground, trainDates, validationDates } = split;
+  const count = (area: Window) => usableOrigins(trainDates, area, patchSize, patchSize).length;
+  const train = count(ground.train);
+  return {
+    // Selection patches are useless without training patches.
+    train: train === 0 ? 0 : train + count(ground.selection),
+    validation: usableOrigins(validationDates, ground.validation, patchSize, patchSize).length,
+  };
+}
+
+interface Origin {
+  image: LabelledImage;
+  /** Index of the north-western pixel of the patch. */
+  from: number;
+}
+
+/** Returns the usable patches; for cloud removal only those with cloud, because the others contribute nothing. */
+export function usableOrigins(images: LabelledImage[], area: Window, size: number, stride: number): Origin[] {
+  const origins: Origin[] = [];
+  for (const image of images) {
+    for (let row = area.row; row + size <= area.row + area.height; row += stride) {
+      for (let column = area.column; column + size <= area.column + area.width; column += stride) {
+        const origin = { image, from: row * image.width + column };
+        if (isUsablePatch(origin, size)) origins.push(origin);
+      }
+    }
+  }
+  return origins;
+}
+
+function isUsablePatch({ image, from }: Origin, size: number): boolean {
+  const { width, inputMask, targetMask, cloud } = image;
+  let readable = 0;
+  let counted = 0;
+  for (let y = 0; y < size; y++) {
+    for (let at = from + y * width, end = at + size; at < end; at++) {
+      readable += inputMask[at];
+      if (targetMask[at] && cloud?.[at] !== 0) counted++;
+    }
+  }
+  return readable >= MIN_READABLE_FRACTION * size * size && counted > 0;
+}
+
+export function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin[]): Patches {
+  const size = spec.patchSize;
+  const origins = strideSample(usable, spec.maxPatches);
+  const count = origins.length;
+  const pixels = size * size;
+  const planes = (of: (image: LabelledImage) => ArrayLike<number>[], values: PatchValues) => {
+    const bands = of(images[0]).length;
+    const all = new Float32Array(count * pixels * bands);
+    origins.forEach((origin, n) => {
+      of(origin.image).forEach((plane, b) => {
+        const valueAt = values(plane, origin, size);
+        for (let i = 0; i < pixels; i++)
+          all[(n * pixels + i) * bands + b] = valueAt(pixelOf(origin, size, i));
+      });
+    });
+    return all;
+  };
+  const shape = { count, size, inputBands: images[0].inputs.length, targetBands: images[0].targets.length };
+  const inputs = planes((image) => image.inputs, filledValues);
+  if (spec.target.kind === 'mean') {
+    const mean = (origin: Origin) => meanOf(origin.image.targets[0], origin.image.targetMask, origin, size);
+    return { ...shape, inputs, targets: Float32Array.from(origins, mean) };
+  }
+  return {
+    ...shape,
+    inputs,
+    targets: planes((image) => image.targets, maskedValues),
+    targetMask: planes((image) => [image.targetMask], storedValues),
+    ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], storedValues) }),
+    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledValues) }),
+  };
+}
+
+/** Returns at most `limit` of the items, spread evenly over dates and ground. */
+function strideSample<T>(items: T[], limit: number): T[] {
+  if (items.length <= limit) return items;
+  return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]);
+}
+
+function pixelOf({ image, from }: Origin, size: number, i: number): number {
+  return from + Math.floor(i / size) * image.width + (i % size);
+}
+
+/** Returns the mean of the pixels of a patch at which `mask` is 1. */
+function meanOf(plane: ArrayLike<number>, mask: Uint8Array, origin: Origin, size: number): number {
+  let sum = 0;
+  let count = 0;
+  for (let i = 0; i < size * size; i++) {
+    const at = pixelOf(origin, size, i);
+    if (!mask[at]) continue;
+    sum += plane[at];
+    count++;
+  }
+  return sum / count;
+}
+
+/** Returns the values of one plane in a patch, by the index of the pixel in its image. */
+type PatchValues = (plane: ArrayLike<number>, origin: Origin, size: number) => (at: number) => number;
+
+const storedValues: PatchValues = (plane) => (at) => plane[at];
+
+/** 0 for pixels that do not count. */
+const maskedValues: PatchValues = (plane, { image: { targetMask } }) => {
+  return (at) => (targetMask[at] ? plane[at] : 0);
+};
+
+/** The mean of the readable pixels for the others. */
+const filledValues: PatchValues = (plane, origin, size) => {
+  const { inputMask } = origin.image;
+  const mean = meanOf(plane, inputMask, origin, size);
+  return (at) => (inputMask[at] ? plane[at] : mean);
+};
+
+function describe({ ground, trainDates, validationDates, from }: Split, patchSize: number): string {
+  const where = `validation: ${ground.side} side, one patch (${patchSize} px) away from the training ground of every place`;
+  if (from === undefined) return `${where}; same dates`;
+  const day = new Date(from).toISOString().slice(0, 10);
+  const dates = plural(validationDates.length, 'date');
+  return `${where}, ${dates} from ${day}; training: ${plural(trainDates.length, 'earlier date')}`;
+}
+
+function reasonToSkip(
+  { patchSize, minPatches, minValidationPatches, target }: ModelSpec,
+  images: LabelledImage[],
+  counts: TrainValidationPatches['counts'] | undefined,
+): string {
+  const [first] = images;
+  if (first === undefined)
+    return target.kind === 'clear' ? 'no cloudy date with a clear one near it' : 'no dates with all bands';
+  const size = `${patchSize}x${patchSize} px`;
+  if (counts === undefined) {
+    const { width, height } = coveredWindow(images);
+    return `${width}x${height} px with data are too few for training and validation patches of ${size} with a gap`;
+  }
+  const codes = maskHistogram(Buffer.concat(images.map(({ mask }) => mask)));
+  const cloud = cloudCoverPercent(codes);
+  const seen = `(coverage ${Math.round(coveragePercent(codes))} %, cloud ${cloud === null ? 'not assessed' : `${Math.round(cloud)} %`})`;
+  const { train, validation } = counts;
+  const cloudy = first.cloud ? ' with cloud' : '';
+  const lacking = (count: number, which: string, least: number) =>
+    `${count} usable ${which}patches${cloudy} of ${size}, at least ${least} are needed ${seen}`;
+  if (train + validation < minPatches) return lacking(train + validation, '', minPatches);
+  return train < minPatches / 2
+    ? lacking(train, 'training ', minPatches / 2)
+    : lacking(validation, 'validation ', minValidationPatches);
+}
+
+/** Concatenates the patches of several cells. */
+
+const MEMBERS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
+
+/** Concatenates at least one set of patches of one model. The sets become views of the result, so that the data are in memory once. */
+export function concatPatches(sets: Patches[]): Patches {
+  const joined = { ...sets[0], count: sets.reduce((sum, { count }) => sum + count, 0) };
+  for (const member of MEMBERS) {
+    if (sets[0][member] === undefined) continue;
+    const all = new Float32Array(sets.reduce((sum, set) => sum + set[member]!.length, 0));
+    let from = 0;
+    for (const set of sets) {
+      const part = all.subarray(from, from + set[member]!.length);
+      part.set(set[member]!);
+      set[member] = part;
+      from += part.length;
+    }
+    joined[member] = all;
+  }
+  return joined;
+}

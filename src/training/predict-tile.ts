@@ -1,0 +1,294 @@
+/** Makes one tile with the predictions of a model for another tile. */
+
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { conversion, type MadeTile, type NewTile, validityStatistics } from '../derive/index.js';
+import type { Tf } from '../engines/index.js';
+import type { PixelGrid } from '../grid/index.js';
+import { type CellGroup, encodeMaskFile, encodeTile } from '../ingest/index.js';
+import {
+  allocatePixels,
+  type DataType,
+  declaredNodata,
+  Mask,
+  type PixelArray,
+  type Window,
+} from '../raster/index.js';
+import {
+  type AcquisitionFiles,
+  type AcquisitionPixels,
+  mappableMask,
+  type ReadRasters,
+  readAcquisitions,
+  readAcquisitionWindow,
+} from './acquisitions.js';
+import { fillClouds } from './cloud-filling.js';
+import { fillBlendedClouds } from './cloud-halo.js';
+import { predictionFailed } from './errors.js';
+import {
+  type HaloTask,
+  type LoadModel,
+  type ModelFiles,
+  neighbourWeights,
+  type TileHalo,
+  tileWithHalo,
+} from './halo.js';
+import { boxPredictor, haloWidth } from './halo-prediction.js';
+import type { ModelSpec } from './models/spec.js';
+import { PriorFits } from './prior.js';
+import { predictImage } from './windows.js';
+
+/** Predicts a tile with the pixels around it, and blends the models of neighbouring cells near their common borders. */
+
+/**
+ * Models are blended within this number of pixels of a border, or half of the tile if it is smaller. Maps of patch means are smooth, so
+ * that a narrower blend would be visible in them.
+ */
+const BLEND_RADIUS = { mean: 48, map: 16 };
+
+/** Returns the blended prediction of the pixels of a tile. */
+export async function predictBlended(
+  tf: Tf,
+  spec: ModelSpec,
+  pixels: AcquisitionPixels,
+  { model, halo }: Pick<HaloTask, 'model' | 'halo'>,
+  load: LoadModel,
+): Promise<Float32Array> {
+  const { width, height } = pixels;
+  const kind = spec.target.kind === 'mean' ? 'mean' : 'map';
+  const neighbours = halo.neighbours.map((one) => ({
+    ...one,
+    read: (window: Window) => readAcquisitionWindow(one.date, one.size, window),
+  }));
+  const image = await tileWithHalo(pixels, neighbours, {
+    width: Math.min(haloWidth(spec), width, height),
+    origin: halo.origin,
+    inputs: spec.inputs,
+  });
+  const predict = boxPredictor(tf, spec, image);
+  const plane = predict(await load(model), image.tile);
+  const blended = halo.neighbours.filter((one) => one.model !== undefined);
+  const radius = Math.min(BLEND_RADIUS[kind], Math.floor(Math.min(width, height) / 2));
+  const own = plane.slice();
+  for (const [n, { box, weights }] of neighbourWeights(pixels, blended, radius).entries()) {
+    const other = blended[n].model!;
+    if (other.topology.path === model.topology.path) continue;
+    const { column, row } = image.tile;
+    const values = predict(await load(other), { ...box, column: column + box.column, row: row + box.row });
+    for (let at = 0; at < values.length; at++) {
+      // A model with too large weights must not make holes in the tiles around its own.
+      if (!Number.isFinite(values[at])) continue;
+      const to = (box.row + Math.floor(at / box.width)) * width + box.column + (at % box.width);
+      plane[to] += weights[at] * (values[at] - own[to]);
+    }
+  }
+  return plane;
+}
+
+/** Encodes the pixels and the mask of a tile that a model made. */
+
+/** Encoding of the stored pixels, which have one plane for each band. */
+interface PredictedBands extends Pick<CellGroup, 'dataType' | 'bands'> {
+  nodata: number | undefined;
+  stored: PixelArray[];
+}
+
+/** `codes`: the mask of the tile. `valid`: 1 for pixels with data. */
+function encodePredictedTile(
+  { tile, groups }: PredictTask,
+  { width, height }: PixelGrid,
+  { dataType, nodata, bands, stored }: PredictedBands,
+  codes: Uint8Array,
+  valid: Uint8Array,
+): MadeTile {
+  const cell: CellGroup = {
+    ...tile,
+    width,
+    height,
+    name: groups[`${width}x${height}`],
+    role: 'data',
+    resampling: 'bilinear',
+    dataType,
+    nodata: nodata ?? null,
+    colours: undefined,
+    bands,
+  };
+  const figures = validityStatistics(stored, nodata, valid);
+  const { file } = encodeTile(cell, { bands: stored, ...figures, valid, mask: null });
+  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, codes);
+  return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+}
+
+/** Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. */
+
+/** Encoding of the pixels of a tile. */
+interface StoredBands {
+  dataType: DataType;
+  nodata: number | undefined;
+  bands: { pixels: PixelArray; scale: number; offset: number }[];
+}
+
+/** Encoding for bands that are stored in different ways. */
+const DEFAULT_ENCODING = { dataType: 'int16', nodata: -32768, scale: 1e-4, offset: 0 } as const;
+const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
+
+/** Returns null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
+async function cloudFreeTile(
+  tf: Tf,
+  spec: ModelSpec,
+  task: PredictTask,
+  load: LoadModel,
+  fits: PriorFits,
+): Promise<MadeTile | null> {
+  const { date: files, others = [], size, halo } = task;
+  const rasters: ReadRasters = new Map();
+  const [date] = await datesOf([files], size, rasters);
+  const fill = halo
+    ? await fillBlendedClouds(tf, spec, date, { ...task, halo }, load, fits)
+    : fillClouds(tf, await load(task.model), spec, date, await datesOf(others, size));
+  if (!fill) return null;
+  const { filled, planes } = fill;
+  const { dataType, nodata, bands } = storedBands(spec, files, date, rasters) ?? convertedBands(spec, date);
+  for (const [b, { pixels, scale, offset }] of bands.entries()) {
+    const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
+    for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
+  }
+  const codes = date.mask.map((code, at) => (filled[at] ? Mask.filled : code));
+  const valid = codes.map((code) => (code === Mask.nodata ? 0 : 1));
+  const names = spec.inputs.map((name, b) => {
+    const { scale, offset } = task.areCounts ? { scale: 1, offset: 0 } : bands[b];
+    return { name, commonName: name, scale, offset };
+  });
+  const stored = bands.map(({ pixels }) => pixels);
+  return encodePredictedTile(task, date, { dataType, nodata, bands: names, stored }, codes, valid);
+}
+
+async function datesOf(
+  files: AcquisitionFiles[],
+  size: PredictTask['size'],
+  rasters?: ReadRasters,
+): Promise<AcquisitionPixels[]> {
+  const read = await readAcquisitions(files, rasters, size);
+  if ('skipped' in read) throw predictionFailed(read.skipped);
+  return read.dates;
+}
+
+/** Returns the stored values unchanged, if all bands have the same data type and the size of the tile. */
+function storedBands(
+  { inputs }: ModelSpec,
+  { bands }: AcquisitionFiles,
+  { width, height }: AcquisitionPixels,
+  rasters: ReadRasters,
+): StoredBands | undefined {
+  const files = inputs.map((name) => bands[name]!);
+  const headers = files.map(({ path }) => rasters.get(path)!.header);
+  const [{ dataType }] = headers;
+  // Float tiles of older versions declare no nodata value.
+  const nodata = declaredNodata(dataType, headers[0].nodata);
+  const isAlike = headers.every(
+    (header) =>
+      header.dataType === dataType &&
+      Object.is(declaredNodata(dataType, header.nodata), nodata) &&
+      header.width === width &&
+      header.height === height,
+  );
+  if (!isAlike) return undefined;
+  return {
+    dataType,
+    nodata,
+    bands: files.map(({ path, band, scale, offset }) => ({
+      pixels: rasters.get(path)!.bands.get(band)!,
+      scale,
+      offset,
+    })),
+  };
+}
+
+function convertedBands({ inputs }: ModelSpec, date: AcquisitionPixels): StoredBands {
+  const { dataType, nodata, scale, offset } = DEFAULT_ENCODING;
+  const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
+  return {
+    dataType,
+    nodata,
+    bands: inputs.map((name) => {
+      const pixels = allocatePixels(dataType, date.mask.length);
+      for (const [at, value] of date.bands[name]!.entries())
+        pixels[at] = Number.isFinite(value) ? store(value) : nodata;
+      return { pixels, scale, offset };
+    }),
+  };
+}
+
+/** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
+const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
+
+/** Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT. */
+export async function predictTile(
+  tf: Tf,
+  spec: ModelSpec,
+  task: PredictTask,
+  load: LoadModel,
+  fits = new PriorFits(),
+): Promise<MadeTile | null> {
+  if (spec.target.kind === 'clear') return cloudFreeTile(tf, spec, task, load, fits);
+  const { date, size, halo } = task;
+  const read = await readAcquisitions([date], undefined, size);
+  if ('skipped' in read) throw predictionFailed(read.skipped);
+  const [pixels] = read.dates;
+  const inputMask = mappableMask(pixels, spec.inputs);
+  if (!inputMask.includes(1)) return null;
+  const plane = halo
+    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load)
+    : predictAlone(tf, spec, pixels, inputMask, await load(task.model));
+  // Predictions can be NaN or infinite if weights or a pixel are too large.
+  const valid = inputMask.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
+  if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
+  const stored = [storedValues(plane, valid)];
+  const codes = pixels.mask.map((code, at) => {
+    // The model does not know whether a pixel is clear.
+    if (valid[at]) return code;
+    // A pixel that the model could not read keeps its code of cloud, shadow or snow.
+    const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
+    return isBlocked ? code : Mask.nodata;
+  });
+  const { dataType, scale, nodata } = OUTPUT_ENCODING;
+  const bands = [{ name: spec.name, scale, offset: 0 }];
+  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored }, codes, valid);
+}
+
+function predictAlone(
+  tf: Tf,
+  spec: ModelSpec,
+  { width, height, bands }: AcquisitionPixels,
+  inputMask: Uint8Array,
+  model: LayersModel,
+): Float32Array {
+  const inputs = spec.inputs.map((name) => bands[name]!);
+  const [plane] = predictImage(tf, model, spec, { width, height, inputs, inputMask });
+  return plane;
+}
+
+function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
+  const { scale, nodata, maximum } = OUTPUT_ENCODING;
+  const stored = new Int16Array(plane.length);
+  for (let i = 0; i < plane.length; i++)
+    stored[i] = valid[i] ? Math.max(-maximum, Math.min(maximum, Math.round(plane[i] / scale))) : nodata;
+  return stored;
+}
+
+/** Task of a child process: the prediction of one tile. */
+export interface PredictTask {
+  tile: NewTile;
+  /** Name and files of the model. */
+  model: { name: string } & ModelFiles;
+  date: AcquisitionFiles;
+  /** Other dates of the cell, for cloud removal of a tile that is mapped alone. */
+  others?: AcquisitionFiles[];
+  /** The surroundings of the tile. Absent if it is mapped alone. */
+  halo?: TileHalo;
+  /** Size at which the inputs are read and the tile is written. Default: the size of the coarsest input. */
+  size?: PixelGrid;
+  /** True if the bands are 8-bit counts without a scale, which are read as fractions of 255. */
+  areCounts?: boolean;
+  /** Names of the groups of the tile by their size, `<width>x<height>`. */
+  groups: Record<string, string>;
+}

@@ -1,0 +1,113 @@
+/** Results of a training. The model card, the results of a job and the messages between processes extend these types. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../engines/index.js';
+import { predictPatches } from './batches.js';
+import type { DateError } from './date-errors.js';
+import {
+  type Baselines,
+  type EpochLosses,
+  evaluateBaselines,
+  evaluatePredictions,
+  type Metrics,
+  type ModelMetrics,
+  maskedPairs,
+  type Predictions,
+  type TargetStatistics,
+  type TileScore,
+  targetStatistics,
+} from './evaluation.js';
+import { type DisplayRange, displayRange } from './image-metrics.js';
+import type { ModelSpec } from './models/spec.js';
+import type { ModelFiles } from './models/weights.js';
+import { type AppliedHoldOut, filledOnly, type Patches, type TrainValidationPatches } from './patches.js';
+import type { WarmStartResult } from './warm-start.js';
+
+/** Scores of a model at one cell, and how the patches of the cell were split. */
+export interface CellReport {
+  /** Patches side by side, without the overlap that training uses. */
+  patches: TrainValidationPatches['counts'];
+  split: string;
+  /** Absent for a model of several cells, and in reports of older versions. */
+  holdOut?: AppliedHoldOut;
+  metrics: ModelMetrics;
+  /** Range with which images are scored, see image-metrics.ts. Absent if a patch has one value. */
+  displayRange?: DisplayRange;
+  /** Scores on the same validation patches. */
+  baseline: Baselines;
+}
+
+export interface TrainingReport extends CellReport {
+  losses: EpochLosses[];
+  /** The epoch whose weights are kept; 0 if none was better than the start. */
+  bestEpoch: number;
+  /** Statistics of the true values in the validation patches. */
+  spread: TargetStatistics;
+  /** Size of the files that the training needs, including files that another model of the cell had already read. */
+  bytesRead: number;
+  seconds: number;
+  /** Errors on each date with enough clear ground. Absent for models of several cells, of `cloud-removal`, and of older versions. */
+  dateErrors?: DateError[];
+}
+
+/** A model that was trained in a child process. */
+export interface TrainedCell extends TrainingReport {
+  files: ModelFiles;
+  epochs: number;
+  /** Absent if there were no models to start from. */
+  start?: WarmStartResult;
+  /** Values of the validation patches. Absent if a patch has more than one value. */
+  predictions?: Predictions;
+  adaptation?: AdaptationProvenance;
+}
+
+/** How a model was made from the base model of a region. */
+export interface AdaptationProvenance {
+  base: { id: string; version: string };
+  /** The part of the fine-tuning that this place keeps. */
+  factor: number;
+  /** Training patches of this place. */
+  patches: number;
+  /** Patches of other places that it was trained on, too. */
+  others: number;
+  /** Scores on the validation patches. */
+  errors: {
+    base: Metrics;
+    /** The score of a model that was trained for this place alone; absent if none was. */
+    fresh?: Metrics;
+  };
+}
+
+/** Scores a trained model on entire tiles. */
+export type ScoreTile = (model: LayersModel, range: DisplayRange) => Promise<TileScore>;
+
+/** Scores a trained model and the baselines. Also returns the values of the validation patches that count. */
+export async function reportOf(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  dataset: TrainValidationPatches,
+  scoreTile: ScoreTile | undefined,
+): Promise<{ report: CellReport; held: Predictions; spread: TargetStatistics }> {
+  const { train, validation, counts, split, holdOut } = dataset;
+  const range = displayRange(train);
+  const score = (patches: Patches, values: Float32Array) => evaluatePredictions(patches, values, range);
+  const predicted = predictPatches(tf, model, validation);
+  const held = maskedPairs(validation, predicted);
+  const tile = range && (await scoreTile?.(model, range));
+  return {
+    report: {
+      patches: counts,
+      split,
+      holdOut,
+      metrics: {
+        train: score(filledOnly(train), predictPatches(tf, model, train)),
+        validation: score(validation, predicted),
+        ...(tile && { tile }),
+      },
+      ...(range && { displayRange: range }),
+      baseline: evaluateBaselines(spec.target, dataset, range),
+    },
+    held,
+    spread: targetStatistics(held.truth),
+  };
+}

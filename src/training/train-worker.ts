@@ -1,0 +1,135 @@
+/**
+ * Child process that trains one cell after another on one engine, or builds an untrained model. Started by train-pool.ts and
+ * remote-training.ts.
+ */
+import { createHash } from 'node:crypto';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import {
+  type EngineName,
+  engineMemory,
+  type LoadedEngine,
+  loadEngine,
+  serveRequests,
+} from '../engines/index.js';
+import { messageOf, TilewrightError } from '../errors.js';
+import { version as software } from '../version.js';
+import type { ReadRasters } from './acquisitions.js';
+import { adaptCell, groundSeenByBase } from './adaptation.js';
+import { dateErrors } from './date-errors.js';
+import { memoryLimitExceeded, trainingFailed } from './errors.js';
+import type { EpochLosses } from './evaluation.js';
+import { encodeSample } from './fine-tuning.js';
+import type { DisplayRange } from './image-metrics.js';
+import { getModelSpec } from './models/builtin.js';
+import { buildModel } from './models/network.js';
+import { saveModel } from './models/weights.js';
+import { subsamplePatches } from './patches.js';
+import { scoreTile } from './tile-scores.js';
+import { readCellDataset, type TrainCellTask, type TrainingHandlers } from './train-task.js';
+import { trainModel } from './training-loop.js';
+
+const [engine] = process.argv.slice(2);
+
+/** Bands read for one cell, for its next model and for the tile scores of its last one. */
+let cachedRasters: { cell?: string; rasters: ReadRasters } | undefined;
+
+serveRequests<TrainingHandlers>(
+  {
+    async build({ model, seed }) {
+      const { tf } = await loadEngine(engine as EngineName);
+      return saveModel(tf, buildModel(tf, getModelSpec(model), seed));
+    },
+    async train(request, report) {
+      try {
+        return await train(request, report);
+      } catch (error) {
+        throw toKnownError(error, request.limit);
+      } finally {
+        if (!request.keep) cachedRasters = undefined;
+      }
+    },
+  },
+  trainingFailed,
+);
+
+/**
+ * Out-of-memory messages of V8, the engines and the system. Failed allocations in WebAssembly return address 0, and later fail with an
+ * access out of bounds.
+ */
+const NO_MEMORY =
+  /out of memory|allocation failed|memory access out of bounds|unable to grow|could not allocate|bad_alloc|ENOMEM|\bOOM\b/i;
+
+function toKnownError(error: unknown, limit?: number): TilewrightError {
+  const message = messageOf(error);
+  if (limit !== undefined && (engineMemory.is(error) || NO_MEMORY.test(message)))
+    return memoryLimitExceeded.because(error, limit, message);
+  return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
+}
+
+const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
+  const loaded = await loadEngine(engine as EngineName);
+  const { tf } = loaded;
+  const started = performance.now();
+  const { model: name, seed, epochs, patience, start, fineTuning, checkpoint } = task;
+  const spec = getModelSpec(name);
+  const data = await readCellDataset(spec, task, rastersFor(task, keep));
+  if ('skipped' in data) return { skipped: data.skipped };
+  const { dataset, source, bytesRead } = data;
+  const scoreTileOf = (model: LayersModel, range: DisplayRange) =>
+    scoreTile(tf, model, spec, range, source, cachedRasters?.rasters);
+  const dateErrorsOf = async (model: LayersModel) =>
+    spec.target.kind === 'clear'
+      ? undefined
+      : dateErrors(tf, model, spec, task.dates, { kept: cachedRasters?.rasters });
+  const onEpoch = (epoch: EpochLosses) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS });
+  const seconds = () => (performance.now() - started) / 1000;
+  const { adaptation } = task;
+  const leak = adaptation && groundSeenByBase(dataset, adaptation);
+  if (leak) return { skipped: leak };
+  if (adaptation?.step === 'sample') {
+    const patches = subsamplePatches(dataset.train, adaptation.patches);
+    return { sample: encodeSample({ cell: task.cell ?? task.id, patches }) };
+  }
+  if (adaptation) {
+    const options = { scoreTile: scoreTileOf, dateErrorsOf, onEpoch, elapsed: seconds };
+    const adapted = await adaptCell(loaded, spec, dataset, task, adaptation, options);
+    return { trained: { ...adapted, bytesRead } };
+  }
+  const { model, ...result } = await trainModel(tf, spec, dataset, {
+    seed,
+    epochs,
+    patience,
+    start,
+    fineTuning,
+    scoreTile: scoreTileOf,
+    onEpoch,
+    checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
+  });
+  const errors = await dateErrorsOf(model);
+  const files = await saveModel(tf, model);
+  model.dispose();
+  return {
+    trained: {
+      ...result,
+      files,
+      epochs: result.losses.length,
+      bytesRead,
+      seconds: seconds(),
+      ...(errors && { dateErrors: errors }),
+    },
+  };
+};
+
+/** Returns the bands read so far for the cell of a task; undefined if they are not needed again. */
+function rastersFor({ cell }: TrainCellTask, keep: boolean): ReadRasters | undefined {
+  if (cachedRasters?.cell !== cell) cachedRasters = undefined;
+  if (keep) cachedRasters ??= { cell, rasters: new Map() };
+  return cachedRasters?.rasters;
+}
+
+/** Digest of everything that affects the result. Files of tiles never change; their paths contain their versions. */
+function fingerprint({ checkpoint: _, ...task }: TrainCellTask, { name, version }: LoadedEngine): string {
+  return createHash('sha256')
+    .update(JSON.stringify([software, name, version, task]))
+    .digest('hex');
+}

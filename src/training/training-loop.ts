@@ -1,0 +1,233 @@
+/** Trains one model on one cell. */
+
+import { rm } from 'node:fs/promises';
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../engines/index.js';
+import { randomStream, shuffledOrder } from '../utils/random.js';
+import { augmentedBatch } from './batches.js';
+import { CHECKPOINT_INTERVAL_S, findCheckpoint, writeTrainingCheckpoint } from './checkpoint.js';
+import { diverged } from './errors.js';
+import { type EpochLosses, initialFitStatistics, meanSquaredError } from './evaluation.js';
+import {
+  asVariables,
+  type BatchNormStatistics,
+  cosineLearningRate,
+  type FreezingSchedule,
+  ganLearner,
+  headLayerNames,
+  headOnlyEpochs,
+  type Learner,
+  regressionLearner,
+  WARMUP_FRACTION,
+} from './learner.js';
+import { buildDiscriminator, buildModel } from './models/network.js';
+import { type ModelSpec, startsWithLinearFit } from './models/spec.js';
+import type { TrainValidationPatches } from './patches.js';
+import { reportOf, type ScoreTile, type TrainedCell } from './report.js';
+import { type LinearModel, ridge } from './ridge-regression.js';
+import { type WarmStartOptions, type WarmStartResult, warmStart } from './warm-start.js';
+
+/** Early stopping: the weights of the epoch with the lowest loss on the selection patches are kept. */
+
+/**
+ * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the first
+ * epoch. Without selection patches it is the last epoch.
+ */
+export function bestEpoch(losses: EpochLosses[], initial?: number): number {
+  const last = losses.at(-1);
+  if (last && last.selection === undefined) return last.epoch;
+  // Checkpoints have null instead of NaN and infinity.
+  let best = { epoch: 0, loss: Number.isFinite(initial) ? initial! : Infinity };
+  for (const { epoch, selection = Infinity } of losses)
+    if (selection < best.loss) best = { epoch, loss: selection };
+  return best.epoch;
+}
+
+/** True if the selection loss has not improved for `patience` epochs. */
+export function hasStalled(losses: EpochLosses[], initial?: number, patience = Infinity): boolean {
+  const last = losses.at(-1);
+  return last?.selection !== undefined && last.epoch - bestEpoch(losses, initial) >= patience;
+}
+
+/** A copy of the weights of a model on the engine. Checkpoints save its variables with those of the learner. */
+export class WeightsSnapshot {
+  readonly variables: Variable[];
+  private readonly own: Variable[];
+
+  constructor(tf: Tf, model: LayersModel) {
+    this.own = asVariables(model.weights);
+    this.variables = this.own.map((weight) => tf.variable(weight, false));
+  }
+
+  save(): void {
+    this.variables.forEach((copy, i) => {
+      copy.assign(this.own[i]);
+    });
+  }
+
+  /** Restores the weights of the last `save`. */
+  restore(): void {
+    this.own.forEach((weight, i) => {
+      weight.assign(this.variables[i]);
+    });
+  }
+
+  dispose(): void {
+    for (const variable of this.variables) variable.dispose();
+  }
+}
+
+export interface TrainOptions {
+  /** Passes over the training patches. Default: the value of the model. */
+  epochs?: number;
+  /** Stops if the selection loss has not improved for this number of epochs. Default: all epochs are run. */
+  patience?: number;
+  seed: number;
+  /** Awaited after each epoch. */
+  onEpoch?: (loss: EpochLosses) => void | Promise<void>;
+  /** Models of other cells that the training may start from. Default: it starts fresh. */
+  start?: WarmStartOptions;
+  /** Schedule of the trainable layers if the training starts from another model. Default: all layers from the start. */
+  fineTuning?: FreezingSchedule;
+  /** Scores the trained model on entire tiles, if a patch is an image. Default: no such scores. */
+  scoreTile?: ScoreTile;
+  /** File in which the state of the training is saved, and from which it resumes. `task` identifies everything that affects the result. */
+  checkpoint?: { path: string; task: string; everySeconds?: number };
+}
+
+/** The caller must dispose the model. */
+interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'bytesRead'> {
+  model: LayersModel;
+}
+
+/**
+ * Trains a model, fresh or from the model of another cell, with Adam, on shuffled patches that are rotated and mirrored at random. Keeps
+ * the weights of the epoch with the lowest loss on the selection patches; the validation patches affect no choice. The same seed, data,
+ * parents, engine and number of threads give the same weights, bit for bit, even after a resume from a checkpoint. Throws
+ * TW_TRAIN_DIVERGED.
+ */
+export async function trainModel(
+  tf: Tf,
+  spec: ModelSpec,
+  dataset: TrainValidationPatches,
+  {
+    epochs = spec.epochs,
+    patience,
+    seed,
+    onEpoch,
+    start: from,
+    fineTuning = 'all',
+    scoreTile,
+    checkpoint,
+  }: TrainOptions,
+): Promise<TrainResult> {
+  const started = performance.now();
+  const { train, selection, validation } = dataset;
+  const linear = startsWithLinearFit(spec) ? ridge(initialFitStatistics(train)) : undefined;
+  const learner = createLearner(tf, spec, seed, { linear });
+  const best = new WeightsSnapshot(tf, learner.model);
+  try {
+    const headEpochsOf = (start?: WarmStartResult) =>
+      start?.parent ? headOnlyEpochs(fineTuning, epochs) : 0;
+    const freezeLayers = (start: WarmStartResult, epochsDone: number) => {
+      if (fineTuning === 'all') return;
+      const headEpochs = headEpochsOf(start);
+      learner.setTrainableLayers(
+        headEpochs > 0 && epochsDone <= headEpochs ? headLayerNames(spec, learner.model) : undefined,
+      );
+    };
+    const found =
+      checkpoint &&
+      (await findCheckpoint(checkpoint.path, checkpoint.task, ({ start, losses }) => {
+        if (start) freezeLayers(start, losses.length);
+        return [...learner.stateVariables(), ...best.variables];
+      }));
+    found?.restore(tf);
+    const resumed = found?.state;
+    const start = resumed ? resumed.start : from && (await warmStart(tf, learner.model, dataset, from));
+    if (!resumed && start) freezeLayers(start, 0);
+    if (!resumed) best.save();
+    const initial = resumed ? resumed.initial : selection && meanSquaredError(tf, learner.model, selection);
+    const headEpochs = headEpochsOf(start);
+    const random = randomStream(seed);
+    if (resumed) random.state = resumed.random;
+    const losses = resumed?.losses ?? [];
+    let step = resumed?.step ?? 0;
+    let savedAt = performance.now();
+    const stepsPerEpoch = Math.ceil(train.count / spec.batchSize);
+    const steps = epochs * stepsPerEpoch;
+    for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
+      if (headEpochs > 0 && epoch === headEpochs + 1) learner.setTrainableLayers();
+      const [since, until] = epoch > headEpochs ? [headEpochs, epochs] : [0, headEpochs];
+      const phaseStart = since * stepsPerEpoch;
+      const warmUp = start?.parent ? WARMUP_FRACTION * (until - since) * stepsPerEpoch : 0;
+      const order = shuffledOrder(train.count, random.next);
+      let sum = 0;
+      for (let from = 0; from < train.count; from += spec.batchSize) {
+        const batch = augmentedBatch(tf, train, order.subarray(from, from + spec.batchSize), random.next);
+        const ramp = Math.min(1, (step - phaseStart + 1) / (warmUp + 1));
+        const learningRate = ramp * cosineLearningRate(spec, step, steps);
+        step++;
+        const loss = await learner
+          .step(batch, { learningRate, step: step - phaseStart })
+          .finally(() => tf.dispose(Object.values(batch)));
+        if (!Number.isFinite(loss)) throw diverged(epoch);
+        sum += batch.size * loss;
+      }
+      const error = meanSquaredError(tf, learner.model, validation);
+      // The loss of a step belongs to the weights before it.
+      if (!Number.isFinite(error)) throw diverged(epoch);
+      losses.push({
+        epoch,
+        train: sum / train.count,
+        validation: error,
+        ...(selection && { selection: meanSquaredError(tf, learner.model, selection) }),
+      });
+      if (bestEpoch(losses, initial) === epoch) best.save();
+      const isLast = epoch === epochs || hasStalled(losses, initial, patience);
+      if (checkpoint && !isLast) {
+        const { path, task, everySeconds = CHECKPOINT_INTERVAL_S } = checkpoint;
+        if (performance.now() - savedAt >= 1000 * everySeconds) {
+          const state = { task, losses, initial, start, random: random.state, step };
+          await writeTrainingCheckpoint(path, state, [...learner.stateVariables(), ...best.variables]);
+          savedAt = performance.now();
+        }
+      }
+      await onEpoch?.(losses.at(-1)!);
+      if (isLast) break;
+    }
+    best.restore();
+    const { report, held, spread } = await reportOf(tf, learner.model, spec, dataset, scoreTile);
+    if (checkpoint) await rm(checkpoint.path, { force: true });
+    return {
+      ...report,
+      model: learner.model,
+      losses,
+      bestEpoch: bestEpoch(losses, initial),
+      ...(start && { start }),
+      ...(spec.target.kind === 'mean' && { predictions: held }),
+      spread,
+      seconds: (performance.now() - started) / 1000,
+    };
+  } catch (error) {
+    learner.model.dispose();
+    throw error;
+  } finally {
+    best.dispose();
+    learner.dispose();
+  }
+}
+
+/** Returns a learner with a fresh model. */
+export function createLearner(
+  tf: Tf,
+  spec: ModelSpec,
+  seed: number,
+  { linear, statistics = 'batch' }: { linear?: LinearModel; statistics?: BatchNormStatistics } = {},
+): Learner {
+  const model = buildModel(tf, spec, seed, linear);
+  return spec.loss === 'adversarial'
+    ? ganLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, seed))
+    : regressionLearner(tf, model, statistics);
+}
