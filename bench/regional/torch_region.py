@@ -1,4 +1,4 @@
-"""python3 torch_region.py FOLDER: trains a base on all places and adapts it to each, as src/training/adaptation does; prints both errors."""
+"""python3 torch_region.py FOLDER: trains a base on all places and adapts it to each, as src/training/adaptation.ts does; prints both errors."""
 import copy
 import glob
 import json

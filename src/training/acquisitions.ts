@@ -1,4 +1,4 @@
-/** Reads the pixels of the dates of a cell as physical values. */
+/** Dates of a cell: their files, and their pixels, which are read as physical values at one size, with masks of the usable ones. */
 import type { PixelGrid } from '../grid/index.js';
 import {
   Mask,
@@ -241,8 +241,6 @@ function sizeOf({ width, height }: PixelGrid): string {
   return `${width}x${height}`;
 }
 
-/** Dates of a cell as references to files. */
-
 /** One band of a raster file. Physical value = stored value * scale + offset. */
 export interface BandSource {
   path: string;
@@ -268,8 +266,6 @@ export interface DatePair {
   /** Other dates for the temporal prior, the nearest in time first. Default: none. */
   prior?: number[];
 }
-
-/** Pixels of one date of a cell, and masks of the usable ones. */
 
 /** One date of a cell: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
 export interface AcquisitionPixels {

@@ -16,9 +16,10 @@ import type { AdaptationStep, FineTuneStep, TrainCellTask } from './train-task.j
 import { trainModel } from './training-loop.js';
 import { readSourceWeights } from './warm-start.js';
 
-/** Weights between those of a base model and of its fine-tuning (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). */
-
-/** `factor` 0 gives the weights of the base, and 1 those of the fine-tuning, bit for bit. */
+/**
+ * Returns weights between those of a base model and of its fine-tuning (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+ * `factor` 0 gives the weights of the base, and 1 those of the fine-tuning, bit for bit.
+ */
 export function interpolateWeights(
   base: WeightValues[],
   tuned: WeightValues[],

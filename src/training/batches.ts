@@ -1,12 +1,13 @@
-/** Patches as tensors. */
+/** Batches of patches as tensors, and models applied to them. */
 import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import type { Patches } from './patches.js';
 
-/** Augmentation by symmetry: the eight rotations and reflections of a square patch are all valid samples. */
-
-/** Copies one patch of `size` x `size` pixels, mirrored (bit 2 of `symmetry`) and rotated by quarter turns (bits 0-1). */
+/**
+ * Copies one patch of `size` x `size` pixels, mirrored (bit 2 of `symmetry`) and rotated by quarter turns (bits 0-1). The eight rotations
+ * and reflections of a square patch are all valid samples.
+ */
 export function applyD4(
   from: Float32Array,
   to: Float32Array,
@@ -80,8 +81,6 @@ export function* inferenceBatches(tf: Tf, { count, size, inputBands, inputs }: P
     yield { from, tensor };
   }
 }
-
-/** Applies a model to patches. */
 
 /** Maximum number of pixels in one inference batch. */
 const MAX_BATCH_PIXELS = 2 ** 16;

@@ -1,4 +1,4 @@
-/** Cells to train on: one cell of one collection with all of its dates. */
+/** Cells to train on: one cell of one collection with all of its dates, and the reasons why a cell cannot be trained. */
 import { type BandIndex, findBands } from '../expressions/index.js';
 import type { GridName } from '../grid/index.js';
 import { readRaster } from '../raster/index.js';
@@ -206,8 +206,6 @@ export function areAlike(names: readonly BandName[], a: TileRecord, b: TileRecor
   return bandSizeKey(names, a) === bandSizeKey(names, b) && bandValueKinds(names, [a, b]).length === 1;
 }
 
-/** Size and value kind of the pixels that a model is trained on. */
-
 /**
  * Kind of band values. Scaled counts are 8-bit numbers without a scale, divided by 255: fractions of the range of their type, without
  * calibration.
@@ -229,8 +227,6 @@ export interface TrainedPixels {
   pixelSize?: TilePixels;
   values: BandValueKind;
 }
-
-/** Checks whether a cell has enough patches to be trained, before a process is started for it. */
 
 /**
  * Returns the reason why a model cannot be trained at a cell, from masks only; undefined if none is found. Throws the TW_STORE_ and

@@ -20,15 +20,13 @@ import { collectPatches, type Patches, usableOrigins } from './patches.js';
 import { dilateMask } from './prior.js';
 import { greyLevels, textureOf } from './texture/glcm.js';
 
-/** A random sample of the patches of one date, from all ground of the cell. */
-
 /** Radius around cloud and shadow that the sample excludes, because masks miss thin cloud edges. */
 const HAZE_RADIUS_PX = 8;
 const SEED = 1;
 
 /**
- * Returns at most `limit` patches without overlap; the same image gives the same patches. Pixels near cloud do not count. The result has
- * no patch if too few pixels are clear.
+ * Returns a random sample of at most `limit` patches of all ground of the cell, without overlap; the same image gives the same patches.
+ * Pixels near cloud do not count. The result has no patch if too few pixels are clear.
  */
 function samplePatches(spec: ModelSpec, image: LabelledImage, limit: number): Patches {
   const { width, height, mask, inputMask, targetMask } = image;

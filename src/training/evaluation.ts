@@ -1,4 +1,4 @@
-/** Scores the predictions of models and of baselines on patches. */
+/** Scores the predictions of models and of baselines on patches by regression metrics, which can be combined over cells. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
@@ -20,8 +20,6 @@ import {
   type SufficientStatistics,
   sampleStatistics,
 } from './ridge-regression.js';
-
-/** Regression metrics of predictions, and their combination over cells. */
 
 /**
  * Image metrics are those of patches; absent if a patch has one value. If they are present without `images`, an older version computed
@@ -130,7 +128,6 @@ function rSquared(residual: number, total: number): number {
 }
 
 /** Baselines that a model must beat to be useful: the training mean, and ridge regression. */
-
 export interface Baselines {
   mean: Metrics;
   /** Ridge regression on the band means of a patch, or on the bands of each pixel if the target is a map. */

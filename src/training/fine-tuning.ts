@@ -1,4 +1,4 @@
-/** Fine-tunes a base model on the patches of one cell. */
+/** Fine-tunes a base model on the patches of one cell, together with some patches of other cells. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { randomStream, shuffledOrder } from '../utils/random.js';

@@ -10,14 +10,12 @@ import { type HaloImage, latticeOffset, type PixelBox } from './halo.js';
 import type { ModelSpec } from './models/spec.js';
 import { clamp, holdsAny, latticeWindows, predictWindows } from './windows.js';
 
-/** Replaces the masked pixels of an image, which a network of convolutions reads too. */
-
 /** Side of the squares. A tile sees all of a square at its border, because its halo is wider than this less one. */
 const SQUARE = 32;
 
 /**
  * Replaces each masked pixel by the mean of the readable pixels of its square, or of the image if the square has none. Squares lie on one
- * lattice for all tiles. An image without a readable pixel is not changed.
+ * lattice for all tiles. An image without a readable pixel is not changed. Convolutions read the masked pixels too.
  */
 export function fillMaskedPixels(image: HaloImage): HaloImage {
   return { ...image, inputs: image.inputs.map((plane) => fillPlane(image, plane)) };

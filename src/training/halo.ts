@@ -1,4 +1,4 @@
-/** An image of a tile with a margin of pixels around it, which come from the neighbours of the tile. */
+/** The halo of a tile: a margin of pixels from its neighbours, and the weights of the models of the neighbours near their borders. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { PixelGrid } from '../grid/index.js';
@@ -185,8 +185,6 @@ function mirror(
     }
 }
 
-/** Surrounds the pixels of a tile with those of its neighbours. */
-
 /** A neighbour of a tile: one of the eight cells around it. */
 export interface HaloNeighbour extends HaloCell {
   /** Reads a part of its pixels. */
@@ -292,8 +290,6 @@ function reached(offset: number, length: number, radius: number): [from: number,
   if (offset === 0) return [0, length];
   return offset < 0 ? [0, radius] : [length - radius, radius];
 }
-
-/** The surroundings of a tile as references to files, and the models that are blended at its borders. */
 
 export interface ModelFiles {
   topology: ModelFileLocation;

@@ -1,9 +1,8 @@
-import type { Patches } from './patches.js';
-
 /**
  * Image quality metrics: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM (Wang, Simoncelli and Bovik 2003).
  * A mask excludes pixels: PSNR ignores every masked pixel, and SSIM ignores every window that contains a masked pixel.
  */
+import type { Patches } from './patches.js';
 
 export interface ImagePair {
   width: number;
@@ -256,10 +255,8 @@ export function rendered(values: Float32Array, [low, high]: DisplayRange): Float
   );
 }
 
-/** PSNR, SSIM and multi-scale SSIM of predicted images, and their means over images. */
-
 /**
- * Means over images, computed on their 8-bit rendering (image-metrics.ts). An image is a patch or a tile with all its bands:
+ * Means over images, computed on their 8-bit rendering (`rendered`). An image is a patch or a tile with all its bands:
  * PSNR is over all bands together, the others are means over bands. A metric is absent if no image has it.
  */
 export interface ImageScores {

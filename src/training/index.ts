@@ -1,8 +1,8 @@
 /**
- * Trains small models for each cell, evaluates them beside baselines, stores them with a model card, and applies them. Data flow: data,
- * patches, learners, evaluation, registry, predict. Invariants: validation never uses ground or dates that training uses; importing this
- * index loads no TensorFlow, which only the child processes do. Imports the parts `async`, `derive`, `dht`, `engines`, `expressions`,
- * `grid` (types), `ingest`, `jobs` (types), `query`, `raster` and `storage`.
+ * Trains small models for each cell, evaluates them beside baselines, stores them with a model card, and applies them. Data flow:
+ * acquisitions, patches, learner, evaluation, model store, prediction. Invariants: validation never uses ground or dates that training
+ * uses; importing this index loads no TensorFlow, which only the child processes do. Imports the parts `async`, `derive`, `dht`, `engines`,
+ * `expressions`, `grid` (types), `ingest`, `jobs` (types), `query`, `raster` and `storage`.
  */
 
 export type { AcquisitionFiles } from './acquisitions.js';

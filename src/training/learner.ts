@@ -1,4 +1,4 @@
-/** Trains a model batch by batch. */
+/** Learners train a model batch by batch: by regression, or against a discriminator. */
 import type { NamedTensorMap, Scalar, Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adamStep, type CapturedKernels, captureKernels, type Tf } from '../engines/index.js';
@@ -41,8 +41,6 @@ export function asVariables(weights: LayersModel['weights']): Variable[] {
   return weights.map((weight) => weight.read() as Variable);
 }
 
-/** Adam (Kingma and Ba 2015, algorithm 1). Its complete state can be saved and restored. */
-
 interface AdamOptions {
   beta1?: number;
   /** L2 penalty: the gradient of half this times the squared weights is added to the gradient of the loss. */
@@ -52,7 +50,10 @@ interface AdamOptions {
 const BETA2 = 0.999;
 const EPSILON = 1e-7;
 
-/** Invariant: `moments` has the first and the second moment of each variable, in the order of the variables. */
+/**
+ * Adam (Kingma and Ba 2015, algorithm 1). Its complete state can be saved and restored. Invariant: `moments` has the first and the second
+ * moment of each variable, in the order of the variables.
+ */
 export class Adam {
   readonly moments: Variable[];
 
@@ -109,8 +110,6 @@ export class Adam {
   }
 }
 
-/** Value and gradients of a loss. */
-
 /** The gradients are in the order of the variables. The caller must dispose all tensors. */
 interface LossAndGradients {
   value: Tensor;
@@ -160,11 +159,10 @@ export class BatchGradients {
 
 const lossGradients = ([value, ...gradients]: Tensor[]): LossAndGradients => ({ value, gradients });
 
-/** Trains with the mean squared error over the pixels that count. */
-
 /** Statistics that batch normalisation uses in a step: those of the batch, or the moving averages of the model, which stay as they are. */
 export type BatchNormStatistics = 'batch' | 'moving';
 
+/** Trains with the mean squared error over the pixels that count. */
 export function regressionLearner(
   tf: Tf,
   model: LayersModel,
@@ -209,14 +207,13 @@ function maskedMean(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
   return tf.div(tf.sum(tf.mul(values, counts)), tf.mul(tf.sum(counts), channels));
 }
 
+const L1_WEIGHT = 100;
+const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
+
 /**
  * Adversarial training as in SpA-GAN (Pan 2020): the generator minimises mean softplus(-D(fake)) + 100 x L1(fake, clear) + MSE(attention,
  * cloud), the discriminator mean softplus(D(fake)) + mean softplus(-D(clear)).
  */
-
-const L1_WEIGHT = 100;
-const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
-
 export function ganLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
   const layers = trainableLayers(generator);
   let generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
@@ -281,8 +278,6 @@ function dateOf(tf: Tf, { inputs, targets }: Batch): Tensor4D {
   return tf.slice(inputs, [0, 0, 0, 0], targets.shape as Tensor4D['shape']);
 }
 
-/** Schedule of the learning rate. */
-
 /**
  * Fraction of the steps used for learning-rate warm-up when fine-tuning, counted separately for each phase of a schedule. A full learning
  * rate from the first step would destroy the pretrained weights.
@@ -294,11 +289,9 @@ export function cosineLearningRate({ learningRate }: ModelSpec, step: number, st
   return 0.5 * learningRate * (1 + Math.cos((Math.PI * step) / steps));
 }
 
-/** Schedules of the trainable layers for a model that starts from the model of another cell. */
-
 /**
- * `all`: all layers from the start. `head`: only the last layers, on the features of the other cell. `gradual`: only the last layers for
- * a third of the epochs, then all.
+ * The layers that are trained if a model starts from that of another cell. `all`: all layers from the start. `head`: only the last layers,
+ * on the features of the other cell. `gradual`: only the last layers for a third of the epochs, then all.
  */
 export const FREEZING_SCHEDULES = ['all', 'head', 'gradual'] as const;
 export type FreezingSchedule = (typeof FREEZING_SCHEDULES)[number];

@@ -133,8 +133,6 @@ export function validationScore({ metrics, spread: { count, mean, squares } }: C
 /** Five decimal places: far below any error of a model, and short in a file. */
 const rounded = (values: Float32Array) => Array.from(values, (value) => Number(value.toFixed(5)));
 
-/** How a model came to the weights that its training started from, as its card records it. */
-
 /**
  * The model that the training of a cell starts from. `none`: it starts fresh. `random`: the model of a cell of another cluster, as a
  * control. `similar`: the model of the most similar cell of its cluster. `probe`: the best on some of the patches of the cell, among the
@@ -143,6 +141,7 @@ const rounded = (values: Float32Array) => Array.from(values, (value) => Number(v
 export const TRANSFER_POLICIES = ['none', 'random', 'similar', 'probe'] as const;
 export type TransferPolicy = (typeof TRANSFER_POLICIES)[number];
 
+/** How a model came to the weights that its training started from. */
 export interface TransferProvenance extends Omit<WarmStartResult, 'parent'> {
   policy: Exclude<TransferPolicy, 'none'>;
   fineTuning: FreezingSchedule;
@@ -155,7 +154,6 @@ export interface TransferProvenance extends Omit<WarmStartResult, 'parent'> {
 }
 
 /** Report of a model that several nodes trained together. */
-
 export interface DistributedReport {
   members: {
     node: string;

@@ -1,4 +1,4 @@
-/** Stores a trained model with its card. */
+/** Stores trained models with their cards, and finds the base model that the inputs of a training name. */
 
 import { messageOf } from '../errors.js';
 import { type Filter, toCql2Json } from '../query/index.js';
@@ -138,8 +138,6 @@ export async function storeModel(
   );
   return storedModel(record, card);
 }
-
-/** The base model that the inputs of a training name. */
 
 /** Errors of the files of one model. Others, such as those of a store that does not answer, do not show that the base is unusable. */
 const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];

@@ -358,11 +358,12 @@ function reasonToSkip(
     : lacking(validation, 'validation ', minValidationPatches);
 }
 
-/** Concatenates the patches of several cells. */
-
 const MEMBERS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 
-/** Concatenates at least one set of patches of one model. The sets become views of the result, so that the data are in memory once. */
+/**
+ * Concatenates at least one set of patches of one model, such as those of several cells. The sets become views of the result, so that the
+ * data are in memory once.
+ */
 export function concatPatches(sets: Patches[]): Patches {
   const joined = { ...sets[0], count: sets.reduce((sum, { count }) => sum + count, 0) };
   for (const member of MEMBERS) {

@@ -1,4 +1,4 @@
-/** Plans the prediction of one tile by one model. */
+/** Plans the prediction of one tile by one model: the tiles around it, the other dates that it reads, and the models that are blended. */
 
 import { findNeighbourTiles, type PlannedDerivation } from '../derive/index.js';
 import { gridByName, type PixelGrid } from '../grid/index.js';
@@ -30,8 +30,6 @@ import { getModelSpec } from './models/builtin.js';
 import type { ModelSpec } from './models/spec.js';
 import type { PredictTask } from './predict-tile.js';
 import { priorDates } from './prior.js';
-
-/** The other dates that cloud removal reads: those of the cell of a tile, or of the nine cells of its halo. */
 
 interface PriorTile {
   tile: TileRecord;
@@ -121,8 +119,6 @@ function otherDates(
 function nearestDates(tile: TileRecord, others: PriorTile[]): PriorTile[] {
   return priorDates([tile, ...others.map((other) => other.tile)], 0).map((at) => others[at - 1]);
 }
-
-/** The tiles around a tile that its prediction reads, and the models that are blended at its borders. */
 
 interface NeighbourContext {
   storage: Storage;
@@ -261,8 +257,6 @@ function originOf({ grid: name, geocode }: TileRecord, { width, height }: PixelG
     row: Math.round((grid.extent.north - north) / cell.height) * height,
   };
 }
-
-/** Pixel size at which a model reads a tile. */
 
 /**
  * Returns the size of a tile at the pixel size of the training of a model: the size of the group of that name, or at the cell of the

@@ -57,11 +57,9 @@ import { planPrediction, verifiedModelFiles } from './predict-plan.js';
 import type { PredictTask } from './predict-tile.js';
 import type { TextureIndex } from './texture/texture-index.js';
 
-/** Child processes that apply models to tiles in parallel. */
-
 export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
 
-/** The caller must close it. */
+/** Child processes that apply models to tiles in parallel. The caller must close it. */
 export class PredictPool implements TileMaker<PredictTask> {
   private readonly pool: EnginePool<PredictionHandlers>;
 

@@ -1,4 +1,4 @@
-/** Makes one tile with the predictions of a model for another tile. */
+/** Makes one tile with the predictions of a model for another tile, or with its clouds filled by a model. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { conversion, type MadeTile, type NewTile, validityStatistics } from '../derive/index.js';
@@ -37,15 +37,13 @@ import type { ModelSpec } from './models/spec.js';
 import { PriorFits } from './prior.js';
 import { predictImage } from './windows.js';
 
-/** Predicts a tile with the pixels around it, and blends the models of neighbouring cells near their common borders. */
-
 /**
  * Models are blended within this number of pixels of a border, or half of the tile if it is smaller. Maps of patch means are smooth, so
  * that a narrower blend would be visible in them.
  */
 const BLEND_RADIUS = { mean: 48, map: 16 };
 
-/** Returns the blended prediction of the pixels of a tile. */
+/** Predicts a tile with the pixels around it, and blends the models of neighbouring cells near their common borders. */
 export async function predictBlended(
   tf: Tf,
   spec: ModelSpec,
@@ -84,15 +82,13 @@ export async function predictBlended(
   return plane;
 }
 
-/** Encodes the pixels and the mask of a tile that a model made. */
-
 /** Encoding of the stored pixels, which have one plane for each band. */
 interface PredictedBands extends Pick<CellGroup, 'dataType' | 'bands'> {
   nodata: number | undefined;
   stored: PixelArray[];
 }
 
-/** `codes`: the mask of the tile. `valid`: 1 for pixels with data. */
+/** Encodes the pixels and the mask of a tile that a model made. `codes`: the mask of the tile. `valid`: 1 for pixels with data. */
 function encodePredictedTile(
   { tile, groups }: PredictTask,
   { width, height }: PixelGrid,
@@ -118,8 +114,6 @@ function encodePredictedTile(
   return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
 }
 
-/** Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. */
-
 /** Encoding of the pixels of a tile. */
 interface StoredBands {
   dataType: DataType;
@@ -131,7 +125,10 @@ interface StoredBands {
 const DEFAULT_ENCODING = { dataType: 'int16', nodata: -32768, scale: 1e-4, offset: 0 } as const;
 const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
 
-/** Returns null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
+/**
+ * Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. Returns null if no pixel with cloud or
+ * shadow can be filled. Throws TW_TRAIN_PREDICT.
+ */
 async function cloudFreeTile(
   tf: Tf,
   spec: ModelSpec,

@@ -37,8 +37,6 @@ export function dilateMask(mask: Uint8Array, width: number, height: number, radi
   return along(along(mask, width, 1, height, width), height, width, width, 1);
 }
 
-/** Fits the prior of cloud removal to a date: the regression from the clear values of other dates to the date, and the mean values. */
-
 /** Radius around clouds that the adjustment excludes, because masks miss thin cloud edges. */
 const HAZE_RADIUS_PX = 8;
 /** Errors larger than this multiple of their root mean square are outliers: changes of the ground, and clouds that the mask misses. */
@@ -54,7 +52,10 @@ export interface PriorFit {
   adjustment?: LinearModel;
 }
 
-/** `nearest`: the nearest clear values of `others`, NaN for pixels that have none. */
+/**
+ * Fits the prior to a date: the regression from the clear values of other dates to the date, and the mean values. `nearest`: the nearest
+ * clear values of `others`, NaN for pixels that have none.
+ */
 function fitPrior(
   date: AcquisitionPixels,
   others: AcquisitionPixels[],
@@ -251,11 +252,10 @@ export function priorValues(
   return { nearest, median };
 }
 
-/** Fits of the priors of cells, each computed once: the cloud-free tiles around a cell all need its fit. */
-
 /** Maximum number of fits that are kept, the most recently used. */
 const MAX_FITS = 1024;
 
+/** Fits of the priors of cells, each computed once: the cloud-free tiles around a cell all need its fit. */
 export class PriorFits {
   /** The least recently used first. Files of a version never change, so their paths identify a fit. */
   private readonly fits = new Map<string, PriorFit | { skipped: string }>();

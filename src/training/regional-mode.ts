@@ -34,8 +34,6 @@ import type { StaleSelection } from './train-stale.js';
 import { awaitSeedModels, sourceModelFiles } from './transfer.js';
 import type { SourceModelFiles } from './warm-start.js';
 
-/** The exchange of training patches among the nodes of a region. */
-
 interface Sharing {
   model: string;
   /** Geocodes of all cells of this node that may share patches. */
@@ -45,8 +43,8 @@ interface Sharing {
 }
 
 /**
- * Returns the path of a file with the samples of all nodes. Each node keeps its own samples in a file, because a repeated run cannot sample
- * the cells that are complete.
+ * Exchanges training patches among the nodes of a region. Returns the path of a file with the samples of all nodes. Each node keeps its own
+ * samples in a file, because a repeated run cannot sample the cells that are complete.
  */
 export async function shareSamples(
   { storage }: { storage: Pick<Storage, 'dir' | 'scratch'> },

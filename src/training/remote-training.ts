@@ -1,6 +1,6 @@
 /**
- * Stores a model that was trained outside of the node, as if a child of the node had trained it. It is a job, so that it is stored
- * completely or not at all.
+ * Trains a cell outside of its node, for example in a Kubernetes Job: the data to read there, and the upload of the model, which a job
+ * stores as if a child of the node had trained it, completely or not at all.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -35,8 +35,6 @@ import { DEFAULT_SEED, validationTime } from './train-inputs.js';
 import { TRAINING_WORKER } from './train-pool.js';
 import { addModel, emptyResults, mergeResults, type TrainResults } from './train-results.js';
 import type { TrainingHandlers } from './train-task.js';
-
-/** A cell that is trained outside of its node, for example in a Kubernetes Job: the data to read there. */
 
 /** Identifies a model: the kind `model`, at the only cell that matches the filter. */
 export interface CellInputs {

@@ -1,4 +1,4 @@
-/** Inputs of a training job, and the services that it uses. */
+/** Inputs of a training job, the services that it uses, and the date from which on it holds out tiles for validation. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { searchTilePages, tilesOutOfReach } from '../derive/index.js';
@@ -75,15 +75,13 @@ export const validationTime = ({
 
 export const DEFAULT_SEED = 1;
 
-/** Finds the date from which on a training job holds out tiles for validation. The date is the same for all cells on all nodes. */
-
 /** How long a search for the dates is repeated while some nodes cannot be reached. */
 const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
 
 /**
- * Adds `validationFrom` to the inputs if they lack it. Returns the inputs unchanged if every cell has only one date, because no date can be
- * held out then. Throws TW_WRANGLE_OUT_OF_REACH.
+ * Adds `validationFrom` to the inputs if they lack it, the same date for all cells on all nodes. Returns the inputs unchanged if every cell
+ * has only one date, because no date can be held out then. Throws TW_WRANGLE_OUT_OF_REACH.
  */
 export async function withValidationDate(
   finder: TileFinder,

@@ -1,4 +1,4 @@
-/** Results of a training job, and a summary of the cells without a model. */
+/** Results of a training job, merged from those of its nodes, and a summary of the cells without a model. */
 
 import { compareText } from '../utils/compare-text.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
@@ -86,8 +86,6 @@ export function summariseReasons(
   const one = models.length > 1 ? 'model' : 'place';
   return others > 0 ? [...named, plural(others, `other ${one}`)] : named;
 }
-
-/** Merges the results of the nodes. */
 
 /** Results for the cells of one node. */
 export interface PartialTrainResults extends Omit<TrainResults, 'pooled'> {

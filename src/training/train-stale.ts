@@ -14,8 +14,6 @@ import { getModelSpec } from './models/builtin.js';
 import { requestedModels, type TrainContext, type TrainInputs } from './train-inputs.js';
 import type { PartialTrainResults } from './train-results.js';
 
-/** Chooses the dates from which a place that has drifted is trained again. */
-
 /**
  * Older dates for each date since the change. They show the unchanged ground in other seasons, without which models fail on later dates.
  * The limit keeps a long archive from hiding the change.

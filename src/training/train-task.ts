@@ -1,4 +1,4 @@
-/** The requests that a training process answers, and the types of a cell's task and outcome. */
+/** The requests that a training process answers: the task of a cell, its outcome, and the images and patches that it trains on. */
 import type { Handler } from '../engines/index.js';
 import type { Window } from '../raster/index.js';
 import { type AcquisitionFiles, type DatePair, type ReadRasters, readAcquisitions } from './acquisitions.js';

@@ -1,4 +1,4 @@
-/** Trains one model on one cell. */
+/** Trains one model on one cell, with early stopping: the weights of the epoch with the lowest selection loss are kept. */
 
 import { rm } from 'node:fs/promises';
 import type { Variable } from '@tensorflow/tfjs-core';
@@ -27,8 +27,6 @@ import type { TrainValidationPatches } from './patches.js';
 import { reportOf, type ScoreTile, type TrainedCell } from './report.js';
 import { type LinearModel, ridge } from './ridge-regression.js';
 import { type WarmStartOptions, type WarmStartResult, warmStart } from './warm-start.js';
-
-/** Early stopping: the weights of the epoch with the lowest loss on the selection patches are kept. */
 
 /**
  * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the first

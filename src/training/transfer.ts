@@ -1,4 +1,4 @@
-/** Finds the models of other cells from which a cell may start. */
+/** Models of other cells from which the cells of a job start: how they are found, recorded, and trained first. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TilewrightError } from '../errors.js';
@@ -153,8 +153,6 @@ const REASONS_WITHOUT_SOURCE = {
 function hash(text: string): number {
   return [...text].reduce((sum, character) => (Math.imul(sum, 31) + character.charCodeAt(0)) | 0, 0);
 }
-
-/** Source models of the cells of a job, and the record of their provenance. */
 
 /** How the cells of a job find the models that they start from. */
 export interface TransferPlan {

@@ -1,4 +1,4 @@
-/** Start of a training: a fresh model, or the weights of the model of another cell. */
+/** Start of a training: a fresh model, or the model of another cell, whose batch normalisation and output layers adapt to this cell. */
 
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
@@ -12,8 +12,6 @@ import { LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from './models/network
 import { parseWeights, setWeights, type WeightValues } from './models/weights.js';
 import { type Patches, selectPatches, subsamplePatches, type TrainValidationPatches } from './patches.js';
 import { type LinearModel, ridge } from './ridge-regression.js';
-
-/** Adapts the batch normalisation of a model from another cell. */
 
 /**
  * Replaces the moving averages of all batch normalisations by those of these patches (AdaBN, Li et al. 2016, "Revisiting batch
@@ -43,8 +41,6 @@ function adaptBatchNorm(tf: Tf, model: LayersModel, patches: Patches): void {
     });
   }
 }
-
-/** Fits the output layers of a model to a cell in closed form. */
 
 /** Refits the linear layer of a model to the residuals of its other layers. */
 function refitLinearLayer(tf: Tf, model: LayersModel, patches: Patches): void {

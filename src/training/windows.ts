@@ -1,12 +1,10 @@
-/** Applies a model to an image of any size. */
+/** Applies a model to an image of any size: overlapping windows cover it, and their predictions are blended without seams. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import { runModel } from './batches.js';
 import type { PixelBox } from './halo.js';
 import type { ModelSpec } from './models/spec.js';
-
-/** Covers an image with overlapping windows, and blends their predictions without seams. */
 
 /** North-western pixel of a window. */
 interface WindowOrigin {

@@ -112,11 +112,11 @@ export const PARTS: Record<string, Part> = {
     tests: ['derive/image-cache', 'derive/tile-pixels'],
   },
   metrics: {
-    mutate: ['src/training/evaluation/{evaluate,image-metrics,image-scores}.js'],
+    mutate: ['src/training/{evaluation,image-metrics}.js'],
     tests: [
-      'training/evaluation/evaluate',
-      'training/evaluation/image-metrics',
-      'training/evaluation/image-scores',
+      'training/evaluation/evaluate-predictions',
+      'training/evaluation/evaluation-image-metrics',
+      'training/evaluation/evaluation-image-scores',
     ],
     leaveOut: [
       'pixels that do not count have no say',

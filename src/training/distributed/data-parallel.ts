@@ -29,8 +29,6 @@ import type {
 } from './messages.js';
 import { allGather, allReduceWeightedMean, type ProcessGroup } from './ring.js';
 
-/** Means over all ranks: of tensors, and of the statistics of batch normalisation. */
-
 /** Returns the weighted mean of tensors over all ranks, in one exchange. */
 async function allReduceTensorMean(
   tf: Tf,

@@ -1,4 +1,4 @@
-/** The requests that the process of a rank answers, and the result of the training. */
+/** The requests that the process of a rank answers, and the report and scores that the results of all ranks give. */
 import type { Handler } from '../../engines/index.js';
 import { plural } from '../../utils/plural.js';
 import {
@@ -90,8 +90,6 @@ export type RankHandlers = {
   /** Sent when the model is stored. Resolves when the other ranks leave as well. */
   leave: Handler<undefined, void>;
 };
-
-/** Combines the results of the ranks of a distributed training into a report and pooled scores. */
 
 /** `names`: the names of the ranks. `nodes`: the number of running nodes. */
 export function distributedReport(

@@ -1,4 +1,4 @@
-/** The two connections of a rank in a ring: messages as frames with checksums. */
+/** A ring of ranks: the two connections of a rank, with messages as frames with checksums, and collective operations. */
 import type { Duplex } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import {

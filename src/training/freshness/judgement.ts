@@ -1,4 +1,7 @@
-/** Decides for each place if its model is still valid, from what all nodes have measured. */
+/**
+ * Decides for each place if its model is still valid, from what all nodes have measured, and chooses the places that are trained again if
+ * the duration of the trainings is limited.
+ */
 
 import type { GridName } from '../../grid/index.js';
 import { compareText } from '../../utils/compare-text.js';
@@ -163,8 +166,6 @@ function pointOf({ datetime, error }: DateError): ChartPoint {
 /** Day in UTC: places of one overpass differ by seconds. */
 const dayOf = ({ datetime }: DateError): string => datetime.slice(0, 10);
 
-/** Measurements of a place, from which it is decided if the model of the place is still valid. */
-
 interface CheckedPlace {
   collection: string;
   grid: GridName;
@@ -219,8 +220,6 @@ export const MEASURED_PLACE = objectOf(
   { version: TEXT, unknown: TEXT, passes: NUMBER },
 );
 
-/** Order of places in results: by collection, then by geocode. */
-
 interface Place {
   collection: string;
   geocode: string;
@@ -228,8 +227,6 @@ interface Place {
 
 export const comparePlaces = (a: Place, b: Place): number =>
   compareText(a.collection, b.collection) || compareText(a.geocode, b.geocode);
-
-/** Chooses the places that are trained again, if the duration of the trainings is limited. */
 
 /** A place that is not trained again, and the reason. */
 export interface LeftOut {

@@ -31,9 +31,7 @@ import { getModelSpec } from '../models/builtin.js';
 import { requiredBands } from '../models/spec.js';
 import { comparePlaces, type MeasuredPlace, withFiniteErrors } from './judgement.js';
 
-/** Child processes that measure the errors of models on new dates in parallel. */
-
-/** The caller must close it. */
+/** Child processes that measure the errors of models on new dates in parallel. The caller must close it. */
 class CheckPool {
   private readonly pool: EnginePool<CheckHandlers>;
 
@@ -70,8 +68,6 @@ export function mergeDates(dates: readonly DateError[]): DateError[] {
   return [...merged.keys()].sort((a, b) => a - b).map((time) => merged.get(time)!);
 }
 
-/** Plans the check of one place: its latest model, and the dates that are newer than those of its training. */
-
 /** Clocks of satellites, deliveries and servers may differ by this. */
 const CLOCK_TOLERANCE_MS = 86_400_000;
 /** Dates from which looks are computed cover the cell and have hardly any cloud. */
@@ -94,7 +90,10 @@ export function trainedUntil({ data, createdAt }: Pick<CardSummary, 'data' | 'cr
   return (possible.length > 0 ? possible : times).reduce((a, b) => Math.max(a, b), -Infinity);
 }
 
-/** Returns the check, or the reason why the place cannot be judged. `now`: milliseconds since 1970. */
+/**
+ * Returns the check of the dates that are newer than those of the training, or the reason why the place cannot be judged. `now`:
+ * milliseconds since 1970.
+ */
 export function planCheck(
   storage: Pick<Storage, 'tilePath'>,
   model: ModelVersionRecord,
@@ -287,7 +286,6 @@ function pixelsOf({ coverage, groups }: TileRecord, size: CardSummary['pixelSize
 }
 
 /** The request that a checking process answers. */
-
 interface CheckTask {
   /** Name and files of the model. */
   model: { name: string; topology: ModelFileLocation; weights: ModelFileLocation };

@@ -1,16 +1,14 @@
-/** Builds a tfjs layers model from its specification. It uses only standard layers, so any tfjs program can open it. */
+/** Networks: tfjs layers models of specifications, of only standard layers, so that any tfjs program can open them. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { LinearModel } from '../ridge-regression.js';
 import { inputPlanes, type LayerSpec, type ModelSpec } from './spec.js';
 
-/** Creates the layers of a graph and applies them. */
-
 /** Momentum of the moving averages of batch normalisation, which inference uses. */
 const BATCH_NORM_MOMENTUM = 0.9;
 const LEAKY_RELU_SLOPE = 0.2;
 
-/** Names and seeds follow the order of creation, so that equal models give equal files. */
+/** Creates the layers of a graph and applies them. Names and seeds follow the order of creation, so that equal models give equal files. */
 class LayerBuilder {
   private made = 0;
 
@@ -283,17 +281,13 @@ function bottleneck(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
   return make.conv(dilated, filters, 1, { useBias: false });
 }
 
-/**
- * Discriminator that distinguishes true cloud-free images from generated ones while a cloud-removal model is trained (figure 8 of the
- * paper).
- */
-
 const FIRST_FILTERS = 32;
 const NEXT_FILTERS = [128, 256, 512];
 
 /**
- * PatchGAN (Isola et al. 2017), six convolutions: one of 4x4 with stride 2 for the cloudy image and one for the candidate, three more of
- * 4x4 with batch normalisation for both together, and one of 3x3. Its output are logits, one for each part of the image.
+ * Builds the discriminator that distinguishes true cloud-free images from generated ones while a cloud-removal model is trained (figure 8
+ * of the paper). PatchGAN (Isola et al. 2017), six convolutions: one of 4x4 with stride 2 for the cloudy image and one for the candidate,
+ * three more of 4x4 with batch normalisation for both together, and one of 3x3. Its output are logits, one for each part of the image.
  */
 export function buildDiscriminator(tf: Tf, bands: number, seed: number): LayersModel {
   const make = new LayerBuilder(tf, seed);

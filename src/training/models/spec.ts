@@ -92,7 +92,6 @@ export function hasBatchNorm({ layers }: ModelSpec): boolean {
 }
 
 /** Shared by the models that read red, green and blue. */
-
 export const RGB_BANDS: readonly BandName[] = ['red', 'green', 'blue'];
 
 /**

@@ -1,4 +1,4 @@
-/** A model as files in the format that `tf.loadLayersModel` opens, in Node and in browsers. */
+/** A model as files in the format that `tf.loadLayersModel` opens, in Node and in browsers, and its weights as arrays. */
 import type { io, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
@@ -68,8 +68,6 @@ export async function loadModel(tf: Tf, topology: Uint8Array, weights: Uint8Arra
     tf.io.fromMemory({ modelTopology, weightSpecs, weightData: Uint8Array.from(weights).buffer }),
   );
 }
-
-/** Weights of a model as arrays. */
 
 /** Sets all weights, in the order of the model. */
 export function setWeights(tf: Tf, model: LayersModel, weights: WeightValues[]): void {

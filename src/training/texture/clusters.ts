@@ -1,8 +1,7 @@
 /** Clusters of similar textures. */
 import { randomStream, shuffledOrder } from '../../utils/random.js';
 
-/** Feature vectors of equal length, and distances between them. */
-
+/** A feature vector. Those of one set have the same length. */
 type Vector = ArrayLike<number>;
 
 export const DISTANCE_NAMES = ['euclidean', 'manhattan', 'cosine'] as const;
@@ -56,8 +55,6 @@ export function standardise(vector: Vector, { means, deviations }: FeatureScalin
   return Float64Array.from(means, (mean, i) => (vector[i] - mean) / deviations[i]);
 }
 
-/** k-means clustering (Lloyd, 1982) with k-means++ initialisation (Arthur and Vassilvitskii, 2007). */
-
 interface Clustering {
   centres: Float64Array[];
   /** Cluster number of each vector. Clusters are numbered from the largest to the smallest. */
@@ -75,8 +72,9 @@ const MAX_ITERATIONS = 100;
 const MAX_DISTANCES = 4e7;
 
 /**
- * Returns the best of several starts. The result is the same for the same vectors in the same order and the same seed. There are fewer
- * clusters than `k` if fewer vectors are distinct, and none without vectors.
+ * k-means (Lloyd, 1982) with k-means++ initialisation (Arthur and Vassilvitskii, 2007): returns the best of several starts. The result is
+ * the same for the same vectors in the same order and the same seed. There are fewer clusters than `k` if fewer vectors are distinct, and
+ * none without vectors.
  */
 export function kMeansClusters(vectors: Vector[], k: number, seed: number): Clustering {
   const { next } = randomStream(seed);
@@ -182,8 +180,6 @@ function bySize({ centres, labels, inertia }: Clustering): Clustering {
   };
 }
 
-/** Silhouettes of clusters (Rousseeuw, 1987). */
-
 /** Returns the distances of all pairs, row by row: n x n values. */
 export function pairwise(vectors: Vector[], distance: DistanceName): Float32Array {
   const between = distanceBetween[distance];
@@ -196,8 +192,9 @@ export function pairwise(vectors: Vector[], distance: DistanceName): Float32Arra
 }
 
 /**
- * Returns the mean of (b - a) / max(a, b) over the vectors, -1 to 1: a is the mean distance to the other vectors of the cluster, b to
- * those of the nearest other cluster. A vector alone in its cluster counts as 0. There must be at least two clusters, each with a vector.
+ * Returns the silhouette (Rousseeuw, 1987), the mean of (b - a) / max(a, b) over the vectors, -1 to 1: a is the mean distance to the other
+ * vectors of the cluster, b to those of the nearest other cluster. A vector alone in its cluster counts as 0. There must be at least two
+ * clusters, each with a vector.
  */
 export function silhouette(distances: Float32Array, labels: Uint32Array, clusters: number): number {
   const size = labels.length;

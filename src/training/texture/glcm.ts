@@ -7,8 +7,6 @@
 import { type AcquisitionFiles, clearMask, readAcquisitions } from '../acquisitions.js';
 import { RGB_BANDS } from '../models/spec.js';
 
-/** Grey levels of a tile on the same scale for all tiles, so that textures are comparable. */
-
 /** Luma of ITU-R BT.601, the usual conversion of colour to grey. */
 const LUMA = { red: 0.299, green: 0.587, blue: 0.114 };
 /** Reflectance of the level 255, which few cloud-free pixels exceed. */
@@ -25,7 +23,10 @@ interface ColourPlanes {
   blue: Float32Array;
 }
 
-/** Maps reflectance 0 to 0.35 to levels 1 to 255, clipped. Level 0 where `usable` is 0 or a value is not finite. */
+/**
+ * Maps reflectance 0 to 0.35 to levels 1 to 255, clipped: the same scale for all tiles, so that textures are comparable. Level 0 where
+ * `usable` is 0 or a value is not finite.
+ */
 export function greyLevels({ red, green, blue }: ColourPlanes, usable: Uint8Array): Uint8Array {
   const levels = new Uint8Array(red.length);
   const scale = (BRIGHTEST - DARKEST) / WHITE_REFLECTANCE;
@@ -144,14 +145,12 @@ function propertiesOf(pairs: Uint32Array): PropertyValues | null {
   };
 }
 
-/** Texture of a stored tile. */
-
 /** Minimum number of clear pixels. */
 const MIN_PIXELS = 500;
 
 type TileTexture = { values: number[] } | { skipped: string };
 
-/** The date must have red, green and blue. */
+/** Returns the texture of a stored tile, whose date must have red, green and blue. */
 export async function textureOfTile(files: AcquisitionFiles): Promise<TileTexture> {
   const read = await readAcquisitions([files]);
   if ('skipped' in read) return read;

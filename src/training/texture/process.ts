@@ -31,8 +31,6 @@ import { membersOf } from './clusters.js';
 import { isSound, storedTextures } from './texture-index.js';
 import type { TextureHandlers } from './worker.js';
 
-/** Selects the image of a cell from which its texture is computed. */
-
 /** Limits of the paper: maximum cloud cover and minimum coverage of the cell, in percent. */
 const CLEAR_PERCENT = { cloud: 5, coverage: 95 };
 
@@ -360,7 +358,6 @@ function reasonsOf({ skipped, failed }: TextureResults): string[] {
 }
 
 /** Results of the `texture` job. */
-
 export interface TextureResults {
   /** Number of cells whose texture was computed. */
   textures: number;
