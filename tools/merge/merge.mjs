@@ -194,7 +194,7 @@ function editsOf(file, owner) {
       ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node) || ts.isTemplateHead(node)
         ? node.text
         : undefined;
-    if (literal && /^\.\.?\//.test(literal)) {
+    if (literal && /^\.\.?\/./.test(literal)) {
       const moved = movedPath(file, owner, literal, node);
       if (moved !== undefined && moved !== literal)
         edits.push({ start: node.getStart() + 1, end: node.getStart() + 1 + literal.length, text: moved });
@@ -709,7 +709,7 @@ prune(join(root, 'src'));
 // Comments and pages name files.
 const mentions = [...targetOf].flatMap(([source, target]) => {
   const steps = source.split('/');
-  return steps.slice(1).map((_, i) => {
+  return steps.slice(source.endsWith('/index.ts') ? 2 : 1).map((_, i) => {
     const suffix = steps.slice(i + 1).join('/');
     const now = i === steps.length - 2 ? posix.basename(target) : target.split('/').slice(1).join('/');
     return [new RegExp(`(?<![\\w./-])(src/)?${suffix.replaceAll('.', '\\.')}(?![\\w-])`, 'g'), `$1${now}`];
