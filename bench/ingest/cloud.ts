@@ -3,14 +3,13 @@
  * The peers of the tests are their two parts alone; that of the model is the same work pixel by pixel.
  */
 
-import { dilate } from '../../src/ingest/cloud/cloud-disk-filters.js';
-import { type LightgbmModel, parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
-import { predictLightgbm } from '../../src/ingest/cloud/lightgbm-predict.js';
+import { dilate } from '../../src/ingest/cloud/filters.js';
+import { type LightgbmModel, parseLightgbm, predictLightgbm } from '../../src/ingest/cloud/lightgbm.js';
 import {
   detectCloudByReflectance,
   isPotentialCloud,
   passesBrightnessTest,
-} from '../../src/ingest/cloud/reflectance-detector.js';
+} from '../../src/ingest/cloud/reflectance.js';
 import { Mask } from '../../src/raster/index.js';
 import {
   CLOUD_MASK_SETS,

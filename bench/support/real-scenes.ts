@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inProcessTransport } from '../../src/cli/cli-connection.js';
 import { Client } from '../../src/client/index.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { openNode } from '../../src/node.js';
 import { gdalRows, ingest, megapixels } from '../ingest/whole-scene.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';

@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { WorkerPool } from '../../src/async/index.js';
-import { readItemInFolder } from '../../src/ingest/formats/generic/generic-stac-sidecar.js';
-import { parseMtl } from '../../src/ingest/formats/landsat/landsat-mtl.js';
-import { parseXml } from '../../src/ingest/formats/shared/product-xml.js';
-import { unpackArchive } from '../../src/ingest/inputs/unpack-input-archive.js';
+import { parseMtl } from '../../src/ingest/formats/landsat-mtl.js';
+import { parseXml } from '../../src/ingest/formats/metadata.js';
+import { readItemInFolder } from '../../src/ingest/formats/stac-sidecar.js';
+import { unpackArchive } from '../../src/ingest/unpack.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/json.js';
 import { openRaster, withGdalSignal } from '../../src/raster/index.js';
 import { DiskReserve } from '../../src/storage/files/disk-reserve.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assignSlots, type SlotBlocks } from '../../src/ingest/scene-parts/assign-slots.js';
+import { assignSlots, type SlotBlocks } from '../../src/ingest/scene-parts.js';
 import { randomStream } from '../../src/utils/random.js';
 
 const even = () => 1;

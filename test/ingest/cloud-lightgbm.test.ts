@@ -6,8 +6,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { MAX_MODEL_BYTES, parseLightgbm, readCloudModelFile } from '../../src/ingest/cloud/lightgbm-model.js';
-import { predictLightgbm } from '../../src/ingest/cloud/lightgbm-predict.js';
+import {
+  MAX_MODEL_BYTES,
+  parseLightgbm,
+  predictLightgbm,
+  readCloudModelFile,
+} from '../../src/ingest/cloud/lightgbm.js';
 import { tempFolder } from '../support/temp.js';
 
 const folder = new URL('../../../test/fixtures/ingest/lightgbm/', import.meta.url);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type CloudBands, detectCloudByReflectance } from '../../src/ingest/cloud/reflectance-detector.js';
+import { type CloudBands, detectCloudByReflectance } from '../../src/ingest/cloud/reflectance.js';
 import { Mask } from '../../src/raster/index.js';
 import { CLOUD_MASK_SETS, hasCloudMasks, readCloudMasks, scoreCloud } from '../support/cloud-masks.js';
 

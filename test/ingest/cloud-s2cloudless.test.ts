@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { areaMean, type BandPixels } from '../../src/ingest/cloud/cloud-area-mean.js';
-import { dilate, meanOverDisk } from '../../src/ingest/cloud/cloud-disk-filters.js';
-import { parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
+import { areaMean, type BandPixels, dilate, meanOverDisk } from '../../src/ingest/cloud/filters.js';
+import { parseLightgbm } from '../../src/ingest/cloud/lightgbm.js';
 import { detectCloudByModel, MODEL_BANDS } from '../../src/ingest/cloud/s2cloudless.js';
 import { Mask } from '../../src/raster/index.js';
 

@@ -5,13 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { geohash } from '../../src/grid/index.js';
-import { RowBuffer } from '../../src/ingest/cut/cut-row-buffer.js';
-import { bandBytes, planChunks, windowBytes, windowHeights } from '../../src/ingest/cut/cut-row-chunks.js';
-import { SharedMemory } from '../../src/ingest/cut/cut-shared-memory.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
-import type { Scene } from '../../src/ingest/ingest-scene-description.js';
-import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
-import { sourceRowsForCell } from '../../src/ingest/plan/plan-source-window.js';
+import { coverScene, sourceRowsForCell } from '../../src/ingest/cells.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from '../../src/ingest/cut/chunks.js';
+import { RowBuffer, SharedMemory } from '../../src/ingest/cut/memory.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
+import type { Scene } from '../../src/ingest/scene.js';
 import { encodeCog, type RasterHeader, readRowsOfRasters, viewPixels } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { geohash } from '../../src/grid/index.js';
-import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
+import { coverScene } from '../../src/ingest/cells.js';
 import { crsFromEpsg, crsFromWkt } from '../../src/raster/index.js';
 import { rasterAround, sceneOf } from './geometry-rasters.js';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { gdalPython, needsPythonGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -1,6 +1,6 @@
 /** Random rasters anywhere on Earth, described by headers without pixels. */
 import fc from 'fast-check';
-import type { Scene } from '../../src/ingest/ingest-scene-description.js';
+import type { Scene } from '../../src/ingest/scene.js';
 import {
   type Affine,
   type Crs,

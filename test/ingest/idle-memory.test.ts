@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SharedMemory } from '../../src/ingest/cut/cut-shared-memory.js';
-import { IdleTimer } from '../../src/ingest/job/ingest-idle-timer.js';
+import { SharedMemory } from '../../src/ingest/cut/memory.js';
+import { IdleTimer } from '../../src/ingest/process.js';
 
 test('the timer starts at the end of the last work, and new work stops it', async () => {
   const calls: string[] = [];

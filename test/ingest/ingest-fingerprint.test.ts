@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeScenes } from '../../src/ingest/formats/index.js';
-import { computeFingerprint } from '../../src/ingest/job/ingest-scene-fingerprint.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
+import { computeFingerprint } from '../../src/ingest/scene-tiles.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 

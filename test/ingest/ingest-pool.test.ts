@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { IngestPool } from '../../src/ingest/cut/cut-pool.js';
-import type { DecodeRequest } from '../../src/ingest/cut/cut-row-buffer.js';
-import { decodeTasks } from '../../src/ingest/cut/cut-tasks.js';
+import type { DecodeRequest } from '../../src/ingest/cut/memory.js';
+import { IngestPool } from '../../src/ingest/cut/pool.js';
+import { decodeTasks } from '../../src/ingest/cut/tasks.js';
 
 const readBy = (reader: 'tiff' | 'gdal' | 'hdf5') => ({ header: { blocks: { reader } } }) as DecodeRequest;
 

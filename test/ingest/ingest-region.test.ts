@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Bbox, cellBbox, geohash } from '../../src/grid/index.js';
-import { addRegion, isRegionKnown, regionFilter } from '../../src/ingest/plan/index.js';
+import { addRegion, isRegionKnown, regionFilter } from '../../src/ingest/cells.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { verify } from '../../src/storage/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

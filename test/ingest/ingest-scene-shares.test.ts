@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SceneShares } from '../../src/ingest/job/ingest-scene-shares.js';
+import { SceneShares } from '../../src/ingest/job.js';
 
 test('scenes are weighted by their cells, and those without a known number by the mean', () => {
   const shares = new SceneShares();

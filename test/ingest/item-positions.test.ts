@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { chooseAssets, itemPositions } from '../../src/ingest/remote/index.js';
+import { chooseAssets, itemPositions } from '../../src/ingest/items.js';
 import { itemOf } from '../../src/remote/index.js';
 import { ingest, testNode } from '../support/node.js';
 import { remoteCatalog, SIDE } from '../support/remote-catalog.js';

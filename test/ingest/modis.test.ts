@@ -5,12 +5,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { geohash } from '../../src/grid/index.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
-import {
-  describeLayer,
-  modisBandName,
-  qualityLayerOf,
-} from '../../src/ingest/formats/modis-viirs/modis-products.js';
+import { describeLayer, modisBandName, qualityLayerOf } from '../../src/ingest/formats/modis.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { watchForCompleteInputs } from '../../src/cli/cli-folder-watcher.js';
 import { Client, httpTransport, type JobError } from '../../src/client/index.js';
-import { parseNamePattern, readName } from '../../src/ingest/formats/name-pattern/index.js';
+import { parseNamePattern, readName } from '../../src/ingest/formats/name-pattern.js';
 import type { IngestResults } from '../../src/ingest/index.js';
 import { openNode } from '../../src/node.js';
 import type { TileRecord } from '../../src/storage/index.js';

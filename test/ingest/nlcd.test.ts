@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { type PixelArray, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';

@@ -4,12 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { describeScenes } from '../../src/ingest/formats/index.js';
-import {
-  datetimeOption,
-  parseTimeRange,
-  timesInName,
-} from '../../src/ingest/formats/shared/product-acquisition-time.js';
+import { datetimeOption, parseTimeRange, timesInName } from '../../src/ingest/formats/acquisition-time.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { hasGdal } from '../support/gdal.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';

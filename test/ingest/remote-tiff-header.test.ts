@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { WholeFiles } from '../../src/ingest/remote/index.js';
-import { openRemoteCopy } from '../../src/ingest/remote/open-remote-copy.js';
+import { openRemoteCopy, WholeFiles } from '../../src/ingest/remote-copy.js';
 import { HttpClient } from '../../src/remote/index.js';
 import { rangeServer } from '../support/range-server.js';
 import { tempFolder } from '../support/temp.js';

@@ -1,7 +1,7 @@
 /** Cells of random rasters, and the position of pixels on the grids. */
 import fc from 'fast-check';
 import { type Grid, geohash } from '../../src/grid/index.js';
-import { coverScene } from '../../src/ingest/plan/plan-scene-cells.js';
+import { coverScene } from '../../src/ingest/cells.js';
 import { createTransform, pixelToMap } from '../../src/raster/index.js';
 import { type Placed, sceneOf } from './geometry-rasters.js';
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { geohash } from '../../src/grid/index.js';
-import type { ScenePlan } from '../../src/ingest/plan/index.js';
-import { makeOnOwners, type SceneTask } from '../../src/ingest/scene-parts/make-on-owners.js';
-import { ScenePartClient, type ScenePartCluster } from '../../src/ingest/scene-parts/scene-part-client.js';
+import { makeOnOwners, type SceneTask } from '../../src/ingest/owners.js';
+import type { ScenePlan } from '../../src/ingest/plan.js';
+import { ScenePartClient, type ScenePartCluster } from '../../src/ingest/scene-parts.js';
 
 const SLOTS = 16_384;
 

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { IngestPool, SharedMemory } from '../../src/ingest/cut/index.js';
-import { ScenePartService } from '../../src/ingest/job/scene-part-service.js';
-import type { ScenePartRequest } from '../../src/ingest/scene-parts/index.js';
+import { SharedMemory } from '../../src/ingest/cut/memory.js';
+import { IngestPool } from '../../src/ingest/cut/pool.js';
+import { ScenePartService } from '../../src/ingest/scene-part-service.js';
+import type { ScenePartRequest } from '../../src/ingest/scene-parts.js';
 import { Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { eventually } from '../support/eventually.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { writeSafe } from '../../data-samples/index.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { tempFolder } from '../support/temp.js';
 import { describeOne, SMALL } from './sentinel2-products.js';
 

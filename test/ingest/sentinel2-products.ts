@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { SAFE_EPSG, SAFE_ORIGIN } from '../../data-samples/index.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
-import type { DescribeOptions, Scene } from '../../src/ingest/ingest-scene-description.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
+import type { DescribeOptions, Scene } from '../../src/ingest/scene.js';
 import { encodeCog } from '../../src/raster/index.js';
 
 export const SMALL = { size: { width: 60, height: 60 } };

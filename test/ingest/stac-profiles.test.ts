@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { Mask } from '../../src/raster/index.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';

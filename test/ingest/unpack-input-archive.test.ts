@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { unpackArchive } from '../../src/ingest/inputs/unpack-input-archive.js';
+import { unpackArchive } from '../../src/ingest/unpack.js';
 import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { type TarEntry, tar, type ZipEntry, zip } from '../support/archives.js';
 import { smallDisk } from '../support/small-disk.js';

@@ -5,9 +5,9 @@ import { copyFile, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { findInputs } from '../../src/ingest/index.js';
-import type { Scene } from '../../src/ingest/ingest-scene-description.js';
+import type { Scene } from '../../src/ingest/scene.js';
 import type { TilewrightNode } from '../../src/node.js';
 import {
   allocatePixels,

@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
-import { detectCloudByReflectance } from '../../src/ingest/cloud/reflectance-detector.js';
+import { detectCloudByReflectance } from '../../src/ingest/cloud/reflectance.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { tar, zip } from '../support/archives.js';

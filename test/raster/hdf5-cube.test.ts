@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { type Hdf5CubeHeader, readHdf5Cube } from '../../src/raster/formats/hdf5-cube.js';
 import { crsFromEpsg, openHdf5Cube, type PixelArray, readWindow } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeScenes } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/registry.js';
 import {
   crsFromEpsg,
   listSubdatasets,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { StoredItems } from '../../src/ingest/remote/index.js';
+import { StoredItems } from '../../src/ingest/items.js';
 import { findItems, HttpClient, RemoteFile, type RemoteItem } from '../../src/remote/index.js';
 import { rangeServer } from '../support/range-server.js';
 import { tempFolder } from '../support/temp.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { openPromise } from 'yauzl';
-import type { CloudBands } from '../../src/ingest/cloud/reflectance-detector.js';
+import type { CloudBands } from '../../src/ingest/cloud/reflectance.js';
 
 export const cloudMaskFolder = fileURLToPath(
   new URL('../../../../shared/data/cloud-masks-npz', import.meta.url),

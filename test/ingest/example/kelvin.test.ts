@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { probeInput } from '../../../src/ingest/formats/shared/shared-format-probe.js';
+import { probeInput } from '../../../src/ingest/formats/probe.js';
 import { writeRaster } from '../../support/rasters.js';
 import { tempFolder } from '../../support/temp.js';
 import { kelvin } from './kelvin.js';

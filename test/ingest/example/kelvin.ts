@@ -1,15 +1,12 @@
 /** Temperature maps of the invented satellite Kelvin-1: a GeoTIFF of two bands, with mission, orbit and time in its tags. */
 
+import { groupBands } from '../../../src/ingest/bands.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
-import {
-  bitAt,
-  buildQualityLookup,
-  matchesRaster,
-  parseTime,
-} from '../../../src/ingest/formats/shared/index.js';
-import { nominalPixelSize } from '../../../src/ingest/georeferencing/index.js';
-import { groupBands } from '../../../src/ingest/ingest-band-groups.js';
-import type { ProductFormat } from '../../../src/ingest/ingest-scene-description.js';
+import { parseTime } from '../../../src/ingest/formats/acquisition-time.js';
+import { matchesRaster } from '../../../src/ingest/formats/probe.js';
+import { bitAt, buildQualityLookup } from '../../../src/ingest/formats/quality.js';
+import { nominalPixelSize } from '../../../src/ingest/georeferencing.js';
+import type { ProductFormat } from '../../../src/ingest/scene.js';
 import { Mask } from '../../../src/raster/index.js';
 
 export const kelvin: ProductFormat = {

@@ -1,0 +1,121 @@
+/** Resamples a band to another grid of the same extent, by the area-weighted mean or the nearest pixel. */
+
+export interface BandPixels {
+  /** Row order, top row first. */
+  pixels: Float32Array;
+  width: number;
+  height: number;
+}
+
+/** The source pixels of a row or column that overlap one cell: from `first` on, one weight per pixel. */
+interface Overlap {
+  first: number;
+  weights: number[];
+}
+
+/**
+ * Mean of the source pixels in each of columns x rows cells, weighted by the area within the cell. The ratio of the sizes need
+ * not be an integer. NaN pixels do not count; a cell without other pixels is NaN.
+ */
+export function areaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): Float32Array {
+  const out = new Float32Array(columns * rows);
+  const across = overlaps(width, columns);
+  for (const [row, down] of overlaps(height, rows).entries()) {
+    for (const [column, { first, weights }] of across.entries()) {
+      let sum = 0;
+      let area = 0;
+      for (const [y, part] of down.weights.entries()) {
+        const from = (down.first + y) * width + first;
+        for (let x = 0; x < weights.length; x++) {
+          const value = pixels[from + x];
+          if (Number.isNaN(value)) continue;
+          sum += part * weights[x] * value;
+          area += part * weights[x];
+        }
+      }
+      out[row * columns + column] = sum / area;
+    }
+  }
+  return out;
+}
+
+function overlaps(pixels: number, cells: number): Overlap[] {
+  return Array.from({ length: cells }, (_, cell) => {
+    const from = (cell * pixels) / cells;
+    const to = ((cell + 1) * pixels) / cells;
+    const first = Math.floor(from);
+    const weights: number[] = [];
+    for (let i = first; i < to; i++) weights.push(Math.min(i + 1, to) - Math.max(i, from));
+    return { first, weights };
+  });
+}
+
+/** The value of the pixel that contains the centre of each of columns x rows cells. */
+export function sampleNearest<Pixels extends Float32Array | Uint8Array>(
+  { pixels, width, height }: { pixels: Pixels; width: number; height: number },
+  columns: number,
+  rows: number,
+): Pixels {
+  if (width === columns && height === rows) return pixels;
+  const out = new (pixels.constructor as new (length: number) => Pixels)(columns * rows);
+  for (let row = 0, to = 0; row < rows; row++) {
+    const from = Math.floor(((row + 0.5) * height) / rows) * width;
+    for (let column = 0; column < columns; column++, to++)
+      out[to] = pixels[from + Math.floor(((column + 0.5) * width) / columns)];
+  }
+  return out;
+}
+
+/** Filters over a disk of cells, on a grid in row order. The disk of radius r contains the cells with dx^2 + dy^2 <= r^2. */
+
+/** Mean of the numbers in the disk; NaN if there is none. Cells beyond the edge do not count. */
+export function meanOverDisk(
+  values: Float32Array,
+  width: number,
+  height: number,
+  radius: number,
+): Float32Array {
+  const out = new Float32Array(values.length);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      let sum = 0;
+      let count = 0;
+      forEachInDisk(x, y, width, height, radius, (at) => {
+        if (Number.isNaN(values[at])) return;
+        sum += values[at];
+        count++;
+      });
+      out[y * width + x] = sum / count;
+    }
+  }
+  return out;
+}
+
+/** 1 if any cell of the disk is not 0. */
+export function dilate(flags: Uint8Array, width: number, height: number, radius: number): Uint8Array {
+  const out = new Uint8Array(flags.length);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      if (flags[y * width + x] === 0) continue;
+      forEachInDisk(x, y, width, height, radius, (at) => {
+        out[at] = 1;
+      });
+    }
+  }
+  return out;
+}
+
+function forEachInDisk(
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  radius: number,
+  visit: (at: number) => void,
+): void {
+  for (let row = Math.max(0, y - radius); row <= Math.min(height - 1, y + radius); row++) {
+    const reach = Math.floor(Math.sqrt(radius ** 2 - (row - y) ** 2));
+    const end = Math.min(width - 1, x + reach);
+    for (let column = Math.max(0, x - reach); column <= end; column++) visit(row * width + column);
+  }
+}

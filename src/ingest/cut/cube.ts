@@ -1,0 +1,291 @@
+/**
+ * Cuts a cube out of one cell. A tile of an imaging spectrometer has hundreds of megabytes, so its source is read and its file
+ * is written by rows of blocks: memory holds the source pixels of some rows of blocks, and one row of blocks of the tile.
+ */
+
+import { rmSync } from 'node:fs';
+import {
+  bytesPerSample,
+  type ControlGrid,
+  CUBE_BLOCK_SIDE,
+  CubeFile,
+  coveragePercent,
+  maskHistogram,
+  type PixelArray,
+  type RasterHeader,
+  readRowsOfRasters,
+  readWindow,
+  readWindowInto,
+  sliceRows,
+  sourceExtent,
+  viewPixels,
+  type Window,
+  warp,
+  warpMasked,
+} from '../../raster/index.js';
+import type { GeoBox } from '../georeferencing.js';
+import { cubeImage, encodeMaskFile, groupRecord } from './encode.js';
+import { type CellGroup, type CubeResult, type CubeTask, type SourceRows, validityBands } from './tasks.js';
+import { computeMaskCodes, controlGridOf } from './warp.js';
+
+/**
+ * Some spectrometers write 0 for pixels that they did not see, although 0 is also a measured value of dark bands, and of bands
+ * in which the atmosphere absorbs all light. A detector has seen a pixel if one of its good bands is not 0.
+ */
+
+/**
+ * Writes `nodata` into all bands of a detector for pixels whose good bands are all 0 or `nodata`, and replaces each 0 in its
+ * bad bands. All arrays have the same length. Bands without a detector do not change.
+ */
+function maskUnseenPixels(
+  pixels: PixelArray[],
+  bands: { detector: string | undefined; good: boolean }[],
+  nodata: number | null,
+): void {
+  if (nodata === null) return;
+  for (const detector of new Set(bands.map((band) => band.detector))) {
+    if (detector === undefined) continue;
+    const isOwn = (good: boolean) => (_: PixelArray, i: number) =>
+      bands[i]!.detector === detector && bands[i]!.good === good;
+    const good = pixels.filter(isOwn(true));
+    const seen = seenBy(good, nodata);
+    for (const band of good) for (let i = 0; i < band.length; i++) if (seen[i] === 0) band[i] = nodata;
+    for (const band of pixels.filter(isOwn(false)))
+      for (let i = 0; i < band.length; i++) if (seen[i] === 0 || band[i] === 0) band[i] = nodata;
+  }
+}
+
+/** 1 if one of the bands holds a value. */
+function seenBy(bands: PixelArray[], nodata: number): Uint8Array {
+  const seen = new Uint8Array(bands[0]?.length ?? 0);
+  for (const band of bands)
+    for (let i = 0; i < band.length; i++) if (band[i] !== 0 && band[i] !== nodata) seen[i] = 1;
+  return seen;
+}
+
+/** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
+interface BlockRowStrip {
+  from: number;
+  to: number;
+  window: Window;
+}
+
+type CubeCell = Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height' | 'dataType' | 'bands'>;
+
+/** Memory for cutting a cube, bytes: the minimum, and the maximum that is useful. */
+export function cubeMemoryBounds(cell: CubeCell, source: GeoBox): { least: number; most: number } {
+  const control = controlGridOf(cell, source);
+  const each = rowsOfBlocks(cell, control, source);
+  const whole = planStrips(cell, control, source, Infinity);
+  const largest = (strips: BlockRowStrip[]) =>
+    Math.max(0, ...strips.map(({ window }) => sourceBytes(cell, window)));
+  return { least: outBytes(cell) + largest(each), most: outBytes(cell) + largest(whole) };
+}
+
+/** Null if no band holds a valid pixel in the cell; there is then no file. Throws system errors. */
+export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
+  const { cell, bands, path } = task;
+  const { header } = bands[0]!;
+  const image = cubeImage(cell);
+  const file = new CubeFile(path, image);
+  try {
+    const control = controlGridOf(cell, header);
+    const validity = new ValidityCounter(cell);
+    const out = bandsIn(task, 0, cell.width * CUBE_BLOCK_SIDE);
+    const room = task.bytes - outBytes(cell);
+    for (const strip of planStrips(cell, control, header, room)) {
+      const source = await readStrip(task, strip.window);
+      for (let from = strip.from; from < strip.to; from += CUBE_BLOCK_SIDE) {
+        const part = sliceRows(control, from, Math.min(from + CUBE_BLOCK_SIDE, strip.to));
+        cutRows(cell, source, strip.window, header, part, out, validity, from);
+        file.addRows(out);
+      }
+    }
+    if (validity.counts.every((count) => count === 0)) {
+      rmSync(path);
+      return null;
+    }
+    const valid = validity.pixels();
+    const percents = validity.counts.map((count) => (100 * count) / (cell.width * cell.height));
+    const record = groupRecord(cell, percents, file.finish(image.hasMask ? valid : undefined));
+    const mask = task.mask && encodeMaskFile(cell, await codesOf(task, valid));
+    return { record, coverage: coveragePercent(maskHistogram(valid)), mask };
+  } finally {
+    file.close();
+  }
+}
+
+/**
+ * Determines which pixels of a cube hold data: those with data in every good band. Bands of the bad-band list do not count,
+ * and neither do bands that are empty in the cell, such as the water vapour bands of most products, which would leave no
+ * pixel. Invariant: `held[i]` is the number of good bands with data at pixel i, and `counts[b]` the number of pixels with data
+ * in band b.
+ */
+class ValidityCounter {
+  readonly counts: number[];
+  private readonly held: Uint16Array;
+  private readonly isGood: boolean[];
+
+  constructor({ width, height, bands }: CubeCell) {
+    this.held = new Uint16Array(width * height);
+    this.counts = bands.map(() => 0);
+    this.isGood = bands.map(({ good }) => good !== false);
+  }
+
+  /**
+   * Adds rows of a band, starting at pixel `from`. `valid`: 1 for each pixel with data, else 0. `count`: the number of
+   * pixels with data.
+   */
+  add(band: number, valid: Uint8Array, count: number, from: number): void {
+    this.counts[band] += count;
+    if (!this.isGood[band] || count === 0) return;
+    const { held } = this;
+    for (let i = 0; i < valid.length; i++) held[from + i] += valid[i]!;
+  }
+
+  pixels(): Uint8Array {
+    const good = this.counts.filter((count, band) => count > 0 && this.isGood[band]).length;
+    return Uint8Array.from(this.held, (count) => Number(good > 0 && count === good));
+  }
+}
+
+/** Cuts rows of blocks out of all bands; the first row is row `from` of the tile. */
+function cutRows(
+  cell: CubeTask['cell'],
+  { arrays, validOf }: StripPixels,
+  window: Window,
+  { width, height }: RasterHeader,
+  control: ControlGrid,
+  out: PixelArray[],
+  validity: ValidityCounter,
+  from: number,
+): void {
+  const size = control.width * control.height;
+  const valid = new Uint8Array(size);
+  const nodata = cell.nodata ?? undefined;
+  for (const [band, pixels] of arrays.entries()) {
+    const input = { pixels, window, rasterWidth: width, rasterHeight: height, nodata };
+    const into = out[band]!.subarray(0, size);
+    const holds = validOf[band];
+    const count = holds
+      ? warpMasked(cell.resampling, input, holds, control, into, valid.fill(1))
+      : warp(cell.resampling, input, control, into, valid.fill(1));
+    validity.add(band, valid, count, from * cell.width);
+  }
+}
+
+/** The source pixels of a strip. */
+interface StripPixels {
+  /** One array for each band, in the task's memory. */
+  arrays: PixelArray[];
+  /** For each band, its validity band (0 = no data), or null if only the nodata value counts. */
+  validOf: (PixelArray | null)[];
+}
+
+async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
+  const arrays = bandsIn(task, outBytes(task.cell), window.width * window.height);
+  if (window.width === 0 || window.height === 0) return { arrays, validOf: [] };
+  for (const header of new Set(task.bands.map((band) => band.header))) {
+    const own = task.bands.flatMap((band, i) =>
+      band.header === header ? [{ index: band.index, into: arrays[i]! }] : [],
+    );
+    await readWindowInto(
+      header,
+      own.map(({ index }) => index),
+      window,
+      own.map(({ into }) => into),
+    );
+  }
+  const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
+  maskUnseenPixels(arrays, bands, task.cell.nodata);
+  const { validity, ofBands } = validityBands(task);
+  const read: PixelArray[] = [];
+  for (const { header, index } of validity) read.push((await readWindow(header, [index], window))[0]!);
+  return { arrays, validOf: ofBands.map((at) => (at === null ? null : read[at]!)) };
+}
+
+/** Arrays of `pixels` pixels, one for each band, from byte `from` of the task's memory on. */
+function bandsIn({ cell, bands, buffer, offset }: CubeTask, from: number, pixels: number): PixelArray[] {
+  const each = alignedBytes(cell, pixels);
+  return bands.map((_, i) => viewPixels(cell.dataType, buffer, offset + from + i * each, pixels));
+}
+
+const alignedBytes = ({ dataType }: CubeCell, pixels: number) =>
+  Math.ceil((pixels * bytesPerSample(dataType)) / 8) * 8;
+
+const outBytes = (cell: CubeCell) => cell.bands.length * alignedBytes(cell, cell.width * CUBE_BLOCK_SIDE);
+
+const sourceBytes = (cell: CubeCell, { width, height }: Window) =>
+  cell.bands.length * alignedBytes(cell, width * height);
+
+/** Mask codes of the cell, by the quality bands. */
+async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uint8Array> {
+  const sources: SourceRows[] = [];
+  for (const { header, index, nodata } of mask!) {
+    const { dataType, crs, transform, width, height } = header;
+    const { window } = planStrips({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
+    const rowStart = window.row;
+    const rowEnd = window.row + window.height;
+    const buffer = new SharedArrayBuffer(width * window.height * bytesPerSample(dataType));
+    const into = [viewPixels(dataType, buffer, 0, width * window.height)];
+    await readRowsOfRasters([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
+    const place = { crs, transform, width, height, rowStart, rowEnd };
+    sources.push({ dataType, nodata, ...place, buffer, offsets: [0], validity: [null] });
+  }
+  const tables = mask!.map(({ codes }, source) => ({ source, band: 0, codes }));
+  return computeMaskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);
+}
+
+/** Combines rows of blocks while their source pixels fit into `room` bytes; at least one row. */
+function planStrips(cell: CubeCell, control: ControlGrid, source: GeoBox, room: number): BlockRowStrip[] {
+  const strips: BlockRowStrip[] = [];
+  for (const next of rowsOfBlocks(cell, control, source)) {
+    const last = strips.at(-1);
+    const window = last && unionWindow(last.window, next.window);
+    if (window && sourceBytes(cell, window) <= room) Object.assign(last, { to: next.to, window });
+    else strips.push(next);
+  }
+  return strips;
+}
+
+function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: GeoBox): BlockRowStrip[] {
+  return Array.from({ length: Math.ceil(height / CUBE_BLOCK_SIDE) }, (_, i) => {
+    const from = i * CUBE_BLOCK_SIDE;
+    const to = Math.min((i + 1) * CUBE_BLOCK_SIDE, height);
+    return { from, to, window: windowOf(sliceRows(control, from, to), source) };
+  });
+}
+
+/** Pixels beyond the exact ones: a bilinear neighbour. */
+const NEIGHBOUR_MARGIN = 1;
+
+/**
+ * The part of the source that a part of the tile needs. Rows and columns are determined separately, even if the others lie
+ * beside the source, because `warp` requires this.
+ */
+function windowOf(control: ControlGrid, { width, height }: GeoBox): Window {
+  const { left, top, right, bottom } = sourceExtent(control);
+  if (left > right) return EMPTY_WINDOW;
+  const clip = (value: number, most: number) => Math.max(0, Math.min(most, value));
+  const column = clip(Math.floor(left) - NEIGHBOUR_MARGIN, width);
+  const row = clip(Math.floor(top) - NEIGHBOUR_MARGIN, height);
+  return {
+    column,
+    row,
+    width: clip(Math.ceil(right) + NEIGHBOUR_MARGIN, width) - column,
+    height: clip(Math.ceil(bottom) + NEIGHBOUR_MARGIN, height) - row,
+  };
+}
+
+/** The window of a part of the tile outside the source's projection. */
+const EMPTY_WINDOW: Window = { column: 0, row: 0, width: 0, height: 0 };
+
+function unionWindow(a: Window, b: Window): Window {
+  if (a === EMPTY_WINDOW) return b;
+  if (b === EMPTY_WINDOW) return a;
+  const column = Math.min(a.column, b.column);
+  const row = Math.min(a.row, b.row);
+  const right = Math.max(a.column + a.width, b.column + b.width);
+  const bottom = Math.max(a.row + a.height, b.row + b.height);
+  return { column, row, width: right - column, height: bottom - row };
+}

@@ -1,0 +1,178 @@
+/** Encodes the files of one cell, and describes them for the store. */
+import { crc32 } from 'node:zlib';
+import { gridByName } from '../../grid/index.js';
+import {
+  allocatePixels,
+  type CubeImage,
+  cloudCoverPercent,
+  convexHull,
+  coveragePercent,
+  declaredNodata,
+  encodeCog,
+  encodeCube,
+  fillValueFor,
+  type ImageDescription,
+  isHyperspectral,
+  Mask,
+  maskHistogram,
+  spectralTags,
+} from '../../raster/index.js';
+import type { GroupRecord } from '../../storage/index.js';
+import { countNegative } from './negative-reflectances.js';
+import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './tasks.js';
+import type { WarpedGroup } from './warp.js';
+
+/** Encodes the group and, if there is one, the mask. */
+export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
+  return {
+    file: encodeGroup(cell, pixels),
+    coverage: pixels.coverage,
+    mask: pixels.mask && encodeMaskFile(cell, pixels.mask),
+    negative: countNegative(cell.bands, pixels.bands, pixels.mask),
+  };
+}
+
+/** Encodes a group without data, and its mask. */
+export function encodeEmptyTile(cell: CellGroup, withMask: boolean): CutResult {
+  const size = cell.width * cell.height;
+  const empty = allocatePixels(cell.dataType, size).fill(
+    fillValueFor(cell.dataType, cell.nodata ?? undefined),
+  );
+  const bands = cell.bands.map(() => empty);
+  const validPercent = cell.bands.map(() => 0);
+  const valid = new Uint8Array(size);
+  return encodeTile(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
+}
+
+function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: WarpedGroup): CellFile {
+  if (isHyperspectral(cell.bands)) {
+    const image = cubeImage(cell);
+    const bytes = ownBytes(encodeCube(image, bands, image.hasMask ? valid : undefined));
+    return { bytes, record: groupRecord(cell, validPercent, checksums(bytes)) };
+  }
+  // Without a nodata value, only the mask can mark missing pixels.
+  const mask = hasNoNodataValue(cell) && coverage < 100 ? valid : undefined;
+  const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
+  const bytes = ownBytes(encodeCog({ ...imageFacts(cell), bands, mask, overviews }));
+  return { bytes, record: groupRecord(cell, validPercent, checksums(bytes)) };
+}
+
+/** Returns the layout of a cube's file. */
+export function cubeImage(cell: CellGroup): CubeImage {
+  const hasMask = hasNoNodataValue(cell);
+  return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };
+}
+
+function hasNoNodataValue({ nodata, dataType }: CellGroup): boolean {
+  return declaredNodata(dataType, nodata) === undefined;
+}
+
+function imageFacts(cell: CellGroup): ImageDescription {
+  const { grid, geocode, width, height, dataType, nodata, colours, metadata } = cell;
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  return {
+    width,
+    height,
+    dataType,
+    nodata: declaredNodata(dataType, nodata),
+    colours,
+    rgb: isPicture(cell),
+    bandTags: cell.bands.map(({ name, scale, offset, ...tags }) => ({
+      description: name,
+      scale,
+      offset,
+      ...spectralTags(tags),
+    })),
+    epsg: cells.epsg,
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
+    },
+    metadata: { ...metadata, ...classItems(cell.bands) },
+  };
+}
+
+/** TIFF has no tag for the names of classes. */
+function classItems(bands: readonly CellBand[]): Record<string, string> {
+  const classes = bands.flatMap((band) => band.classes ?? []);
+  return Object.fromEntries(classes.map(({ value, name }) => [`CLASS_${value}`, name]));
+}
+
+/** `validPercent`: for each band. */
+export function groupRecord(
+  cell: CellGroup,
+  validPercent: number[],
+  sums: Pick<GroupRecord, 'bytes' | 'crc32'>,
+): GroupRecord {
+  const { name, role, dataType, width, height, nodata, resampling } = cell;
+  // Spectra are cut by nearest neighbour, so that they stay measured ones. They are not codes.
+  const isCodes = role === 'data' && resampling === 'nearest' && !isHyperspectral(cell.bands);
+  return {
+    name,
+    role,
+    dataType,
+    width,
+    height,
+    nodata,
+    ...(isCodes && { codes: true as const }),
+    bands: cell.bands.map(({ name, commonName, scale, offset, classes, ...tags }, i) => ({
+      name,
+      ...(commonName && { commonName }),
+      ...(classes && { classes }),
+      scale,
+      offset,
+      ...spectralTags(tags),
+      validPercent: validPercent[i],
+    })),
+    ...sums,
+  };
+}
+
+/** True if the first bands are a picture for every viewer: red, green and blue in bytes. */
+function isPicture({ dataType, bands }: CellGroup): boolean {
+  return dataType === 'uint8' && ['red', 'green', 'blue'].every((name, i) => bands[i]?.commonName === name);
+}
+
+/** Encodes mask codes of the size of the cell's group. */
+export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
+  const histogram = maskHistogram(codes);
+  const mask = {
+    ...cell,
+    name: 'mask',
+    role: 'qa' as const,
+    dataType: 'uint8' as const,
+    nodata: Mask.nodata,
+    colours: undefined,
+    bands: [{ name: 'mask', scale: 1, offset: 0 }],
+  };
+  const facts = { ...imageFacts(mask), bandTags: [{ description: 'mask' }] };
+  const bytes = ownBytes(encodeCog({ ...facts, bands: [codes], overviews: 'nearest' }));
+  const record = {
+    ...groupRecord(mask, [coveragePercent(histogram)], checksums(bytes)),
+    role: 'mask' as const,
+  };
+  return {
+    file: { bytes, record },
+    cloudCover: cloudCoverPercent(histogram),
+    footprint: footprintOf(cell, codes),
+  };
+}
+
+function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {
+  const { west, south, east, north } = gridByName(grid).bounds(geocode);
+  return (convexHull(codes, width, height) ?? []).map(([column, row]) => [
+    west + ((east - west) * column) / width,
+    north - ((north - south) * row) / height,
+  ]);
+}
+
+const checksums = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
+
+/** Copies small buffers: they lie in a pool of Node, which cannot be transferred to another thread. */
+function ownBytes(file: Buffer): Uint8Array<ArrayBuffer> {
+  const own = file.buffer instanceof ArrayBuffer && file.byteLength === file.buffer.byteLength;
+  return own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);
+}
