@@ -1,4 +1,7 @@
-/** Combines the bands of a scene into groups by pixel size, data type, role and nodata value. */
+/**
+ * Combines the bands of a scene into groups by pixel size, data type, role and nodata value. Bands of imaging spectrometers get the common
+ * names of multispectral products, so that expressions for these apply to them.
+ */
 import { nearestBand, type RasterHeader, type Resampling, type SpectralTags } from '../raster/index.js';
 import { badPixelSize, bandsDiffer } from './errors.js';
 import type { Resolution, Scene, SourceBand, SourceGroup } from './scene.js';
@@ -129,8 +132,6 @@ function coloursOf({ bands, resampling }: SourceGroup): Pick<SourceGroup, 'colou
 export function formatPixelSize(metres: number): string {
   return metres >= 10 ? String(Math.round(metres)) : String(Number(metres.toPrecision(2)));
 }
-
-/** Bands of imaging spectrometers, and common names for them, so that expressions for multispectral products apply to them. */
 
 /** Centres of the bands of Sentinel-2A, nm (ESA, Sentinel-2 Spectral Response Functions 3.0), by STAC common names. */
 const CENTRE_WAVELENGTHS_NM: Record<string, number> = {

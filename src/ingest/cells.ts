@@ -1,4 +1,4 @@
-/** Determines the cells that a scene covers. */
+/** Determines the cells that a scene covers, those of a region among them, and the source pixels that a cell reads. */
 import {
   type Bbox,
   cellBbox,
@@ -22,8 +22,6 @@ import {
   splitIntoQuadrants,
 } from './georeferencing.js';
 import type { Scene, SourceGroup } from './scene.js';
-
-/** Selects the cells of a region, and keeps account of the regions of a scene that were ingested. */
 
 /** Returns a function that is true for cells that share more than an edge with a box in degrees. West > east crosses the antimeridian. */
 export function regionFilter(grid: Grid, region: Bbox): (geocode: string) => boolean {
@@ -238,8 +236,6 @@ function roundTripCheck({ crs }: GeoBox, grid: Grid): (rect: GridBounds) => bool
     return turned <= 0.01 && Math.abs(latBack - lat) <= 0.01;
   };
 }
-
-/** Determines the source pixels that a cell reads. */
 
 /** Source rows or columns [from, to) of one group; from = to if the cell lies beside the raster. */
 export type RowRange = [from: number, to: number];

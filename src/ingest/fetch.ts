@@ -1,4 +1,7 @@
-/** Makes copies of the files of a STAC Item, or of a single file, in a folder that ingest reads like one on the disk. */
+/**
+ * Fetches the files of a STAC Item, or a single file, into a folder that ingest reads like one on the disk: first their headers, then the
+ * blocks that the cells of a scene need.
+ */
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent, runAllOrAbort } from '../async/index.js';
@@ -110,8 +113,6 @@ function fileName(url: string): string {
   const safe = name.replace(/[^A-Za-z0-9._-]/g, '_').replace(/^\.+/, '');
   return safe.slice(-MAX_NAME_CHARS) || 'scene.tif';
 }
-
-/** Fetches the blocks of remote files that the cells of a scene need. */
 
 /** The blocks that are needed of each raster. An image and the mask in the same file are two rasters. */
 type NeededBlocks = Map<RasterHeader['blocks'], { header: RasterHeader; blocks: Set<number> }>;
@@ -226,15 +227,13 @@ export function withFetchedBlocks(scene: Scene, { needed }: Pick<FetchPlan, 'nee
   return { ...scene, groups };
 }
 
-/** Finds the licence of an Item in its collection, where most archives say it. */
-
 interface Licence {
   license?: string;
   /** Links with the relation `license`. */
   links: { rel: string; href: string }[];
 }
 
-/** Invariant: a collection is requested once. */
+/** Finds the licence of an Item in its collection, where most archives say it. Invariant: a collection is requested once. */
 export class CollectionLicences {
   private readonly known = new Map<string, Promise<Licence>>();
 

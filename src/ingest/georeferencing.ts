@@ -1,4 +1,4 @@
-/** Determines where on Earth the pixels of a raster lie. */
+/** Positions of the pixels of a raster on the Earth and on the grid, even across the antimeridian and around the poles. */
 import { chordDistanceMetres, type Grid, type GridBounds, geohash, quadtile } from '../grid/index.js';
 import {
   type Crs,
@@ -10,8 +10,6 @@ import {
 } from '../raster/index.js';
 import { noGeographicExtent } from './errors.js';
 import type { Resolution } from './scene.js';
-
-/** Converts coordinates of cells to those of a scene, even across the antimeridian and around the poles. */
 
 /** Georeferencing and size of a raster. */
 export type GeoBox = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
@@ -163,8 +161,6 @@ export function isOutOfRange(
   return chordDistanceMetres(middle, sample.centre) - radius > sample.radiusMetres;
 }
 
-/** Pixel sizes on the ground. */
-
 /**
  * Rounds to three significant digits: scenes of a series differ in the last digits of their measured pixel size, and their
  * tiles must still stack.
@@ -194,8 +190,7 @@ export function nominalPixelSize(header: RasterHeader): Resolution {
   return { x: toNominal(Math.hypot(xx, yx)), y: toNominal(Math.hypot(xy, yy)) };
 }
 
-/** Projects a rectangle of the grid into the pixels of a raster. */
-
+/** A rectangle of the grid in the pixels of a raster. */
 export interface ProjectedRectangle {
   /** Positions of nine points of the rectangle, as (column, row) in the raster; points without a counterpart are left out. */
   points: [column: number, row: number][];
@@ -269,9 +264,7 @@ export function splitIntoQuadrants({ west, south, east, north }: GridBounds): Gr
   ];
 }
 
-/** Warns if the error of a scene's datum shift is large relative to its pixels. */
-
-/** Undefined if the error of the datum shift is below half a pixel. */
+/** A warning if the error of a scene's datum shift is large relative to its pixels; undefined if it is below half a pixel. */
 export function datumWarning(position: GeoBox): string | undefined {
   const { datumErrorMetres = 0 } = position.crs;
   if (datumErrorMetres === 0) return undefined;

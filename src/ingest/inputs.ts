@@ -1,4 +1,4 @@
-/** Finds the inputs below a path. */
+/** Finds the inputs below a path, the files of an input, and the files beside a raster that ingest reads together with it. */
 
 import { lstat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -63,11 +63,10 @@ function isArchiveType(type: FileType | null): boolean {
 /** Overviews, masks and statistics beside a raster are TIFF or Erdas files, too, but not scenes. */
 const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);
 
-/** Finds the scenes whose files share all facts in their names except the band. */
-
 /**
- * The input of a scene is the path of its first file. A scene has all of its files in their folder, even if only one of them is
- * named. Invariant: an instance returns each scene once, and lists each folder once.
+ * Finds the scenes whose files share all facts in their names except the band. The input of a scene is the path of its first file. A scene
+ * has all of its files in their folder, even if only one of them is named. Invariant: an instance returns each scene once, and lists each
+ * folder once.
  */
 class NamedInputs implements InputFinder {
   private readonly pattern: NamePattern;
@@ -172,8 +171,6 @@ async function listByScene(folder: string, pattern: NamePattern): Promise<Map<st
   }
   return names;
 }
-
-/** Finds the files beside a raster that ingest reads together with it. */
 
 /**
  * Paths of the mask file, GDAL's `.aux.xml`, the STAC Item, and the other file of an ENVI image. Empty for a folder, an

@@ -1,4 +1,4 @@
-/** Chooses the assets of a STAC Item that are read. */
+/** Reads from a STAC Item, before its files are opened, which assets are read and where they lie; keeps the Items of a search in a file. */
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
@@ -125,12 +125,13 @@ function addressOf(
   return objects.find(prefersS3) ?? given.find((text) => /^https?:/.test(text)) ?? objects[0];
 }
 
-/** Identifies what an Item and the options of an ingest say, so that an Item that has not changed is skipped without a request. */
-
 /** Increment it if the same Item would result in other tiles. */
 const VERSION = 2;
 
-/** Digest of the Item, the chosen assets, and the options that affect tiles. The region does not count. */
+/**
+ * Digest of the Item, the chosen assets, and the options that affect tiles: an Item that has not changed is skipped without a request. The
+ * region does not count.
+ */
 export function itemDigest(item: RemoteItem, options: IngestOptions, assets?: readonly string[]): string {
   const { bbox: _, dryRun: __, ...others } = options;
   const files = chooseAssets(item, { names: assets }).map(({ key, url, asset }) => {
@@ -144,9 +145,7 @@ export function itemDigest(item: RemoteItem, options: IngestOptions, assets?: re
 
 const sorted = (options: object) => Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
-/** Positions of the rasters of an Item (STAC Projection extension 1.0 to 2.0), which are known before a file is opened. */
-
-/** Returns the position of each asset; undefined if the Item does not describe all of them. */
+/** The position of each asset (STAC Projection extension 1.0 to 2.0); undefined if the Item does not describe all of them. */
 export function itemPositions(
   { document }: RemoteItem,
   assets: readonly ChosenAsset[],
@@ -190,9 +189,10 @@ const isSize = (value: number) => Number.isSafeInteger(value) && value > 0;
 const numbersOf = (list: unknown): number[] =>
   Array.isArray(list) && list.every((value) => Number.isFinite(value)) ? list : [];
 
-/** Selects Items of a file before they are sent, because a request has a limit of bytes. */
-
-/** Returns the Items that match, with the assets of these names only; `names` as for `chooseAssets`. */
+/**
+ * Returns the Items that match, with the assets of these names only; `names` as for `chooseAssets`. Items of a file are selected before
+ * they are sent, because a request has a limit of bytes.
+ */
 export function selectItems(
   documents: readonly Record<string, unknown>[],
   query: StacQuery,
@@ -216,14 +216,13 @@ export function selectItems(
     });
 }
 
-/** The Items of a search in a file, because those of a large search do not fit into memory. */
-
 export interface StoredItem {
   /** As messages name it. */
   label: string;
   read(): Promise<RemoteItem>;
 }
 
+/** The Items of a search in a file, because those of a large search do not fit into memory. */
 export class StoredItems {
   private bytes = 0;
 

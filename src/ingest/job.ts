@@ -1,4 +1,4 @@
-/** One run of the ingest process. */
+/** One run of the ingest process: describes the scenes of all inputs, ingests a few at a time, and reports progress and failures. */
 
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -97,8 +97,6 @@ export class SceneShares {
 
 /** Sums of integer multiples of 1 / SHARE_STEPS are exact, so no rounding errors add up. */
 const SHARE_STEPS = 2 ** 20;
-
-/** Repeats the ingest of a scene while etcd does not answer. */
 
 /** A restart of etcd or the election of a leader takes less than this; after it, a scene fails. */
 const ETCD_RETRY_TIMEOUT_MS = 120_000;

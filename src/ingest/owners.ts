@@ -1,4 +1,7 @@
-/** Makes the tiles of a remote scene on the nodes that own their cells. */
+/**
+ * Makes the tiles of a scene: on this node, or on the nodes of a cluster that own its cells, each of which fetches its own pixels.
+ * Invariant: one write commits the tiles of all nodes together.
+ */
 
 import { runAllOrAbort } from '../async/index.js';
 import type { ScenePart, SceneWrite } from '../storage/index.js';
@@ -102,8 +105,6 @@ export async function makeOnOwners(
   return made;
 }
 
-/** Makes the tiles of a scene: on this node, or on the nodes that own its cells. */
-
 /**
  * Returns a function that makes the tiles of some cells for a write. If this node makes all tiles of a remote scene, it fetches the pixels
  * before the write begins, because a write excludes others of the scene. Throws as `RemoteSource.fetch` and `cutScene` do.
@@ -130,7 +131,6 @@ export async function prepareTiles(
 }
 
 /** The remote files of a scene, as an ingest uses them. */
-
 export interface RemoteSource {
   /** Stored with the scene, see `SceneRecord.item`. */
   digest: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Plans the tiles of a scene: its collection fixes their cells and pixel sizes, and the first scene fixes them for the
- * collection.
+ * Plans the tiles of a scene, and the passes in which it is cut. The collection fixes the cells and the pixel sizes of its tiles, and the
+ * first scene fixes them for the collection.
  */
 import {
   cellSizeMetres,
@@ -157,12 +157,6 @@ function planNotes(scene: Scene, collection: CollectionRecord, grid: Grid): Scen
   return [{ level: 'warning', text }];
 }
 
-/**
- * Plans the passes in which a scene is cut, mostly one for each band group, so that only the rows of one group are in memory
- * at a time. The pass of the finest data group makes the mask: it also reads the groups that hold quality codes, and cuts
- * those too.
- */
-
 export interface CutPass {
   /** The groups that are in memory together. */
   sources: SourceGroup[];
@@ -189,7 +183,10 @@ interface MaskSource {
 /** Groups that are cut separately, see `cube.ts`: their rows would not fit into memory. */
 export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && isHyperspectral(bands);
 
-/** Without `quality`, the mask only marks pixels with data. */
+/**
+ * Mostly one pass for each band group, so that only the rows of one group are in memory at a time. The pass of the finest data group makes
+ * the mask: it also reads the groups that hold quality codes, and cuts those too. Without `quality`, the mask only marks pixels with data.
+ */
 export function planCutPasses(scene: Scene, quality: boolean): CutPass[] {
   const first = isCubeGroup(referenceGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
   const cut = new Set(first.flatMap(({ cuts }) => cuts.map(({ group }) => group)));

@@ -1,4 +1,4 @@
-/** The ingest process: its inputs, outputs and retries. */
+/** The ingest process: its inputs, outputs and retries. Its threads end once nothing has been ingested for some time. */
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../jobs/index.js';

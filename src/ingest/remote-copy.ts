@@ -1,6 +1,7 @@
 /**
  * Makes a local copy of a remote raster that can be opened. The copy has the size of the remote file, and holes in place of the bytes that
- * were not read, so that all offsets in it are right. Files of hosts that cannot send parts are downloaded as a whole.
+ * were not read, so that all offsets in it are right. Files of hosts that cannot send parts are downloaded as a whole, and kept for a
+ * resumed job.
  */
 
 import { createHash } from 'node:crypto';
@@ -145,11 +146,6 @@ export async function writeFully(file: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-/**
- * Keeps the files of a scene that were read as a whole, so that a resumed job does not read them again. They are in a folder of the scene,
- * as a second name of the file that ingest uses, and are removed with the scene's folder.
- */
-
 const FOLDER = 'whole';
 
 /** A file without a version or a size cannot be compared with that of the host. */
@@ -159,7 +155,11 @@ interface KnownFile {
   size: number | undefined;
 }
 
-/** Invariant: a kept file is complete and on the disk, even after a power cut. */
+/**
+ * Keeps the files of a scene that were read as a whole, so that a resumed job does not read them again. They are in a folder of the scene,
+ * as a second name of the file that ingest uses, and are removed with the scene's folder. Invariant: a kept file is complete and on the
+ * disk, even after a power cut.
+ */
 export class WholeFiles {
   private constructor(private readonly folder: string) {}
 

@@ -1,4 +1,4 @@
-/** Orders the scenes of one run that depend on each other. */
+/** Decides which scene waits for which: for an earlier input of the same scene, and for the first scene of a new collection. */
 
 import { Semaphore } from '../async/index.js';
 import type { Storage } from '../storage/index.js';
@@ -37,8 +37,6 @@ export class DuplicateSceneGuard {
     return outcome;
   }
 }
-
-/** Makes scenes wait for the first one of their collection. */
 
 /**
  * Invariant: of the scenes of a collection that does not exist yet, one at a time is ingested, even across jobs. The first one

@@ -1,4 +1,4 @@
-/** Lets the owners of cells make the tiles of a remote scene. */
+/** Lets the owners of cells make parts of a remote scene: divides its cells among them, and sends the messages about the parts. */
 
 import {
   type Cluster,
@@ -32,8 +32,6 @@ import type { NegativeCount } from './cut/negative-reflectances.js';
 import type { CellOwners, MadePart, WantedPart } from './owners.js';
 import type { ScenePlan } from './plan.js';
 import type { IngestOptions } from './scene.js';
-
-/** Chooses the node that reads each slot of a remote scene. */
 
 export interface SlotBlocks {
   /** Nodes that can read the slot, the preferred one first; not empty. */
@@ -111,8 +109,6 @@ class NodeLoad {
     return sum;
   }
 }
-
-/** Messages about scene parts: the tiles of a remote scene that one node makes for the write of another node. */
 
 export const SCENE_PART_PATH = '/cluster/internal/scene-part';
 

@@ -124,8 +124,6 @@ async function detectorDigest({ test }: CloudDetector): Promise<string> {
     .digest('hex');
 }
 
-/** Decides which tiles of a scene are still to be made. */
-
 interface WantedScene {
   storage: Storage;
   collection: CollectionRecord;

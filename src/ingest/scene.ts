@@ -1,6 +1,6 @@
 /**
  * A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. Also the
- * interface of product formats.
+ * interface of product formats, and the options of an ingest.
  */
 
 import { createHash } from 'node:crypto';
@@ -151,7 +151,7 @@ export interface InputProbe {
   subdatasets: () => Promise<MultiDatasetFile>;
 }
 
-/** A product format. To add one, add a file in a subfolder of `formats/` and a line in `ingest/formats/registry.ts`. */
+/** A product format. To add one, add a file in `formats/` and a line in `FORMATS` of `formats/registry.ts`. */
 export interface ProductFormat {
   /** Name for messages, such as "Sentinel-2 SAFE". */
   name: string;
@@ -167,9 +167,7 @@ export interface ProductFormat {
   describe(candidate: InputProbe, options: DescribeOptions): Promise<Scene[]>;
 }
 
-/** Options of an ingest, and callbacks for its progress. */
-
-/** Plain JSON. */
+/** Options of an ingest. Plain JSON. */
 export interface IngestOptions extends Omit<DescribeOptions, 'nodata'> {
   /** JSON has no NaN. */
   nodata?: number | 'nan';
@@ -197,8 +195,7 @@ export interface IngestHooks {
   onRead?(): Promise<void>;
 }
 
-/** Derives ids of scenes from the names of their files. */
-
+/** The name of a file as the id of its scene. */
 export const stemOf = (name: string) => basename(name, extname(name));
 
 /** A file name as an id. If characters were replaced, a digest keeps different names different. */

@@ -310,8 +310,6 @@ function asArchiveError(error: unknown, path: string, folder: string): unknown {
   return archiveBroken.because(error, path, messageOf(error));
 }
 
-/** Recognises archives that hold one file with its side files. */
-
 /**
  * The file for which an archive of the same name and `.tar` was made: `ingest --upload` packs a file with its side files. The
  * side files are then not inputs, and a STAC Item among them describes the file. Undefined for other archives.

@@ -1,4 +1,4 @@
-/** Detects cloud in one cell from its staged files. */
+/** Chooses how cloud is detected in a scene, and detects it in one cell from its staged files. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
@@ -59,8 +59,6 @@ async function loadModel(path: string): Promise<LightgbmModel> {
     loaded = { path, changed, model: parseLightgbm(await readCloudModelFile(path), path) };
   return loaded.model;
 }
-
-/** Chooses how cloud is detected in a scene. */
 
 type CloudDetection =
   | { kind: 'reflectance' }

@@ -1,4 +1,7 @@
-/** Resamples a band to another grid of the same extent, by the area-weighted mean or the nearest pixel. */
+/**
+ * Resamples a band to another grid of the same extent, by the area-weighted mean or the nearest pixel, and filters grids over disks. The
+ * disk of radius r contains the cells with dx^2 + dy^2 <= r^2. Grids are in row order.
+ */
 
 export interface BandPixels {
   /** Row order, top row first. */
@@ -65,8 +68,6 @@ export function sampleNearest<Pixels extends Float32Array | Uint8Array>(
   }
   return out;
 }
-
-/** Filters over a disk of cells, on a grid in row order. The disk of radius r contains the cells with dx^2 + dy^2 <= r^2. */
 
 /** Mean of the numbers in the disk; NaN if there is none. Cells beyond the edge do not count. */
 export function meanOverDisk(

@@ -1,5 +1,5 @@
 /**
- * Reads LightGBM models in the text format of `Booster.save_model`: gradient-boosted decision trees with numerical splits and
+ * Reads and applies LightGBM models in the text format of `Booster.save_model`: gradient-boosted decision trees with numerical splits and
  * a binary objective. Other kinds of models are refused with a reason. The fields are defined by LightGBM, src/io/tree.cpp and
  * include/LightGBM/tree.h.
  */
@@ -225,8 +225,6 @@ export async function readCloudModelFile(path: string): Promise<Buffer> {
     await file.close();
   }
 }
-
-/** Applies a LightGBM model to many rows. */
 
 /** LightGBM's kZeroThreshold. */
 const ZERO_THRESHOLD = Math.fround(1e-35);

@@ -31,9 +31,7 @@ import { computeMaskCodes, controlGridOf } from './warp.js';
 /**
  * Some spectrometers write 0 for pixels that they did not see, although 0 is also a measured value of dark bands, and of bands
  * in which the atmosphere absorbs all light. A detector has seen a pixel if one of its good bands is not 0.
- */
-
-/**
+ *
  * Writes `nodata` into all bands of a detector for pixels whose good bands are all 0 or `nodata`, and replaces each 0 in its
  * bad bands. All arrays have the same length. Bands without a detector do not change.
  */

@@ -1,4 +1,4 @@
-/** Memory for source pixels that threads share. */
+/** Memory for source pixels that threads share, and rolling windows over the rows of source files in it. */
 
 import { bytesPerSample, type RasterHeader, type RowsRequest } from '../../raster/index.js';
 import type { RowRange } from '../cells.js';
@@ -100,8 +100,6 @@ export function alignTo64(bytes: number): number {
   return Math.ceil(bytes / 64) * 64;
 }
 
-/** A rolling window over the rows of one source file, in memory that worker threads share. */
-
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
 export interface DecodeRequest extends Omit<RowsRequest, 'into'> {
   buffer: SharedArrayBuffer;
@@ -110,8 +108,8 @@ export interface DecodeRequest extends Omit<RowsRequest, 'into'> {
 }
 
 /**
- * Invariant: when the work of the last `advance` is done, the window holds the decoded rows [start, end); rows in two
- * consecutive windows are decoded once.
+ * A rolling window over the rows of one source file. Invariant: when the work of the last `advance` is done, the window holds the decoded
+ * rows [start, end); rows in two consecutive windows are decoded once.
  */
 export class RowBuffer {
   start = 0;

@@ -188,8 +188,6 @@ export interface IngestResults {
 }
 export type IngestResult = IngestResults[keyof IngestResults];
 
-/** Lists the validity bands of a group: the internal masks and alpha bands of its files. */
-
 interface ValidityBands {
   /** Each once. */
   validity: ValidityBand[];
@@ -197,6 +195,7 @@ interface ValidityBands {
   ofBands: (number | null)[];
 }
 
+/** The internal masks and alpha bands of the files of a group. */
 export function validityBands({ bands }: { bands: readonly SourceRaster[] }): ValidityBands {
   const validity: ValidityBand[] = [];
   const ofBands = bands.map(({ header, index }) => {

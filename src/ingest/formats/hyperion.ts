@@ -15,12 +15,10 @@ import { type MtlGroup, readMtl } from './landsat-mtl.js';
 import { NASA, USGS } from './providers.js';
 
 /**
- * The 242 bands of Hyperion in the order of their numbers, which is not that of their wavelengths: bands 1-70 belong to the
- * visible and near infrared detector, and 71-242 to the other one, whose range overlaps it. Source: USGS, "Hyperion Spectral
- * Coverage" (EO-1 sensors); the same for all scenes.
+ * Centres of the 242 bands of Hyperion, nm, in the order of their numbers, which is not that of their wavelengths: bands 1-70 belong to the
+ * visible and near infrared detector, and 71-242 to the other one, whose range overlaps it. Source: USGS, "Hyperion Spectral Coverage"
+ * (EO-1 sensors); the same for all scenes.
  */
-
-/** Centres, nm. */
 const CENTRE_WAVELENGTHS_NM = `
   355.59 365.76 375.94 386.11 396.29 406.46 416.64 426.82 436.99 447.17 457.34 467.52 477.69 487.87 498.04
   508.22 518.39 528.57 538.74 548.92 559.09 569.27 579.45 589.62 599.80 609.97 620.15 630.32 640.50 650.67

@@ -16,8 +16,6 @@ import { findMtl, type Mtl, mtlValue, readMtl } from './landsat-mtl.js';
 import { NASA, USGS } from './providers.js';
 import { bitAt, buildQualityLookup, landsatPixelQuality, qualityBand } from './quality.js';
 
-/** Identifies a Landsat product by its MTL, or without one by its name. */
-
 type LandsatLevel = 'c2-l2' | 'c2-l1' | 'c1-l1' | 'pre-l1';
 
 interface LandsatProduct {
@@ -109,12 +107,11 @@ function parseProductName(names: string[]): LandsatProduct | null {
 }
 
 /**
- * Landsat 4 to 7 with radiance coefficients only, as delivered before the collections: reflectance at the top of the atmosphere and
- * brightness temperature after Chander, Markham and Helder (2009), "Summary of current radiometric calibration coefficients for Landsat
- * MSS, TM, ETM+, and EO-1 ALI sensors", Remote Sensing of Environment 113.
+ * A linear function of the stored number: spectral radiance in W/(m2 sr um), or reflectance. Landsat 4 to 7 were delivered with radiance
+ * coefficients only before the collections. Their reflectance at the top of the atmosphere and their brightness temperature follow Chander,
+ * Markham and Helder (2009), "Summary of current radiometric calibration coefficients for Landsat MSS, TM, ETM+, and EO-1 ALI sensors",
+ * Remote Sensing of Environment 113, which the tables and equations below refer to.
  */
-
-/** A linear function of the stored number: spectral radiance in W/(m2 sr um), or reflectance. */
 interface LinearScale {
   scale: number;
   offset: number;

@@ -1,3 +1,7 @@
+/**
+ * Reads metadata of products as files and as XML, within limits of size, and the products in the form of DLR (EnMAP, DESIS): files with one
+ * stem in a folder, and metadata in XML that lists the bands.
+ */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
@@ -37,10 +41,6 @@ async function readMetadataStart(path: string, bytes: number): Promise<Buffer> {
   }
 }
 
-/** Reads XML metadata into a plain tree. */
-
-export { elementsOf, textOf, type XmlElement } from '../../raster/index.js';
-
 /** The root of a document. Throws TW_INGEST_BAD_METADATA, naming the file. */
 export async function readXml(path: string): Promise<XmlElement> {
   const text = decode(await readMetadataFile(path));
@@ -71,8 +71,6 @@ function decode(bytes: Buffer): string {
   const encoding = mark === 0xfffe ? 'utf-16le' : mark === 0xfeff ? 'utf-16be' : 'utf-8';
   return new TextDecoder(encoding).decode(bytes);
 }
-
-/** Products in the form of DLR (EnMAP, DESIS): files with one stem in a folder, and metadata in XML that lists the bands. */
 
 /** The metadata file: the given file, or the metadata file in the given folder. The first group of `pattern` is the stem of the product. */
 export function findMetadataFile({ path, entries }: InputProbe, pattern: RegExp): string | undefined {

@@ -20,11 +20,6 @@ import { DAY_MS, datetimeOption, parseEosdisTimeRange } from './acquisition-time
 import { LP_DAAC, NASA, NSIDC } from './providers.js';
 import { bitAt, buildQualityLookup } from './quality.js';
 
-/**
- * Meaning of the numbers of common MODIS land products, from their user guides: MOD09 (surface reflectance, collection 6.1),
- * MOD10 (snow), MOD11 (temperature), MOD13 (vegetation indices), MCD12 (land cover) and MCD43 (nadir reflectance).
- */
-
 /** Properties of a layer, apart from its name and header. */
 type LayerDescription = Omit<UngroupedBand, 'name' | 'header' | 'index' | 'resolution'>;
 
@@ -115,7 +110,11 @@ const TEMPERATURE: Product = {
   ],
 };
 
-/** By short name without its first three letters: MOD is Terra, MYD Aqua, MCD both. */
+/**
+ * By short name without its first three letters: MOD is Terra, MYD Aqua, MCD both. The meaning of the numbers is that of the user guides of
+ * MOD09 (surface reflectance, collection 6.1), MOD10 (snow), MOD11 (temperature), MOD13 (vegetation indices), MCD12 (land cover) and MCD43
+ * (nadir reflectance).
+ */
 const PRODUCTS: Record<string, Product> = {
   '09GA': reflectance('state_1km'),
   '09GQ': reflectance('state_1km'),

@@ -1,4 +1,7 @@
-/** Parses `--name-pattern`, such as `{platform}_{*}_{tile}_{band}_{time:%Y-%m-%d}.jp2`. */
+/**
+ * Parses `--name-pattern`, such as `{platform}_{*}_{tile}_{band}_{time:%Y-%m-%d}.jp2`, and reads facts from file names by it. Invariant:
+ * matching takes polynomial time for any pattern and any name.
+ */
 import { badNamePattern } from '../errors.js';
 import { type DescribeOptions, type FileNameFacts, stemOf } from '../scene.js';
 import { parseTime } from './acquisition-time.js';
@@ -117,8 +120,6 @@ function checkTime(parts: PatternPart[], fail: Fail): void {
       throw fail(`%${unit} of {time} needs ${larger.map((one) => `%${one}`).join(' or ')} as well`);
   if (units.has('j') && units.has('m')) throw fail('{time} has both %j (day of the year) and %m');
 }
-
-/** Reads facts from a file name by a pattern. */
 
 /** Facts of a name that fits the pattern, or the reason why it does not fit. */
 type NameReading =

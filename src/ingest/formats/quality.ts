@@ -1,4 +1,7 @@
-/** Bands with quality codes, and lookup tables from the stored values of a product's quality layer to mask codes. */
+/**
+ * Bands with quality codes, and lookup tables from the stored values of a product's quality layer to mask codes; the codes of layers that
+ * several deliveries of a product have.
+ */
 import { Mask, type RasterHeader } from '../../raster/index.js';
 import type { UngroupedBand } from '../bands.js';
 import type { QualityBand, Resolution, SourceGroup } from '../scene.js';
@@ -53,8 +56,6 @@ export function qualityBand(
 ): UngroupedBand {
   return { name, header, index, resolution, role: 'qa', nodata, scale: 1, offset: 0 };
 }
-
-/** Mask codes of the quality layers that several deliveries of a product have. */
 
 /** Scene classification (SCL) of Sentinel-2 level 2A: 0 no data, 1 defective, 3 shadow, 8 and 9 cloud, 10 thin cirrus, 11 snow. */
 export function sentinel2SceneClass(value: number): number {

@@ -1,4 +1,7 @@
-/** Describes the bands of a raster of an unknown product by options, a STAC Item beside it, and its own tags. */
+/**
+ * Describes the bands of a raster of an unknown product by options, a STAC Item beside it, and its own tags. Options also describe the
+ * position of a raster, and the wavelengths of its bands.
+ */
 import {
   type BandTags,
   crsFromEpsg,
@@ -128,8 +131,6 @@ export function maskBandLookup(
   codes[0] = Mask.clear;
   return [{ group: group.name, band: 0, codes }];
 }
-
-/** Options that describe a raster without own metadata: its georeferencing, and the wavelengths of its bands. */
 
 const POSITION_FORMAT = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
 

@@ -1,4 +1,7 @@
-/** Any single raster. Options, a STAC Item beside it, or its own tags describe its bands and its time. */
+/**
+ * Any single raster. Options, a STAC Item beside it, or its own tags describe its bands and its time. Invariant: every guess becomes a
+ * warning of the scene.
+ */
 
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -25,11 +28,10 @@ import {
 import { describeBands, maskBandLookup, positionOption, withWavelengths } from './raster-bands.js';
 import { readItemBesideFile, type StacItemDescription } from './stac-sidecar.js';
 
-/** Warns about rasters of many bands that lack metadata for an analysis of spectra. */
-
 /** Rasters of fewer bands are rarely spectra. */
 const MIN_SPECTRUM_BANDS = 32;
 
+/** Warns about rasters of many bands that lack metadata for an analysis of spectra. */
 function spectrumWarnings(groups: readonly SourceGroup[], { scale }: DescribeOptions): string[] {
   const data = groups.filter(({ role }) => role === 'data');
   const warnings: string[] = [];

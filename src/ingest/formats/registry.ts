@@ -1,6 +1,6 @@
 /**
- * The registry of product formats. The first format that identifies an input describes its scenes. To add a product, add a file in a
- * subfolder and a line in `FORMATS` (docs/tutorials/add-a-product.md). May import formats/shared, georeferencing, band-groups and raster.
+ * The registry of product formats. The first format that identifies an input describes its scenes. To add a product, add a file beside this
+ * one and a line in `FORMATS` (docs/tutorials/add-a-product.md).
  */
 
 import { dirname, resolve } from 'node:path';
@@ -26,9 +26,10 @@ import { sentinel2Loose } from './sentinel2-loose.js';
 import { stacItem } from './stac-item.js';
 import { viirs } from './viirs.js';
 
-/** Checks that nodata, scale and offset keep different values different. */
-
-/** Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold, and TW_INGEST_BAD_SCALE. */
+/**
+ * Checks that nodata, scale and offset keep different values different. Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold,
+ * and TW_INGEST_BAD_SCALE.
+ */
 function checkCalibration({ path, groups }: Scene, { nodata }: DescribeOptions): void {
   const data = groups.filter(({ role }) => role === 'data');
   const flagged = data.filter((group) => nodata !== undefined && sameNumber(group.nodata, nodata));

@@ -23,11 +23,6 @@ import {
   sentinel2Id,
 } from './sentinel2-bands.js';
 
-/**
- * Reads the metadata of a Sentinel-2 SAFE product. Structure: Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD),
- * issues 12 to 15. Elements are searched by name, because their parents changed between issues.
- */
-
 interface SafeProduct {
   level: Sentinel2Level;
   /** sentinel-2a ... */
@@ -58,7 +53,10 @@ const ROOTS: Record<string, Sentinel2Level> = {
 const levelOfRoot = (root: string): Sentinel2Level | undefined =>
   Object.hasOwn(ROOTS, root) ? ROOTS[root] : undefined;
 
-/** Reads `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` or their predecessors. Throws TW_INGEST_BAD_METADATA. */
+/**
+ * Reads `MTD_MSIL1C.xml`, `MTD_MSIL2A.xml` or their predecessors: Sentinel-2 Products Specification Document (S2-PDGS-TAS-DI-PSD), issues
+ * 12 to 15. Elements are searched by name, because their parents changed between issues. Throws TW_INGEST_BAD_METADATA.
+ */
 async function readSafeProduct(path: string): Promise<SafeProduct> {
   const root = await readXml(path);
   const level = levelOfRoot(root.name);

@@ -1,6 +1,7 @@
 /**
  * Reads STAC Items (1.0 and 1.1) that describe the rasters beside them: id, time and meaning of the bands. Georeferencing and
- * size come from the rasters, and references of an Item to files are never opened.
+ * size come from the rasters, and references of an Item to files are never opened. To add a collection whose Items need more than they say,
+ * add an entry to `PROFILES`.
  */
 
 import { lstat, readdir, readFile } from 'node:fs/promises';
@@ -10,11 +11,6 @@ import { parseJson } from '../../utils/json-text.js';
 import { badSidecar } from '../errors.js';
 import { type AcquisitionTime, parseTime } from './acquisition-time.js';
 import { hlsFmask, landsatPixelQuality, sentinel2SceneClass } from './quality.js';
-
-/**
- * STAC collections whose Items need more than the Item says: which asset is the mask, and which numbers are reflectances. To add one, add
- * an entry to `PROFILES`: the first entry that fits an Item applies.
- */
 
 interface Calibration {
   scale?: number;
@@ -36,6 +32,9 @@ const SENTINEL2_OFFSET = -0.1;
 const SENTINEL2_REFLECTANCE =
   /^(b0[1-9]|b1[12]|b8a|coastal|blue|green|red|rededge[123]|nir|nir08|nir09|swir16|swir22)(-jp2|_\d\dm)?$/i;
 
+/**
+ * STAC collections whose Items need more than the Item says: which numbers are reflectances. The first entry that fits an Item applies.
+ */
 const PROFILES: StacProfile[] = [
   {
     // Earth Search and Planetary Computer. Other archives describe the offset in each Item.
@@ -302,8 +301,6 @@ function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
   };
 }
 
-/** The description of a scene and of its assets by a STAC Item. */
-
 interface ItemBand {
   name?: string;
   commonName?: string;
@@ -327,6 +324,7 @@ export interface ItemAsset {
   everyBand: ItemBand;
 }
 
+/** The description of a scene and of its assets by a STAC Item. */
 export interface StacItemDescription {
   path: string;
   id: string;
