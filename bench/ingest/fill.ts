@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TileFiles } from '../../src/derive/derive-tasks.js';
-import { fillTile } from '../../src/derive/tiles/fill-tile.js';
+import { fillTile } from '../../src/derive/fill-tile.js';
+import type { TileFiles } from '../../src/derive/tasks.js';
 import { type CellGroup, encodeMaskFile, encodeTile } from '../../src/ingest/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';

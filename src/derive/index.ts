@@ -4,32 +4,31 @@
  * of its inputs. Imports the parts `async`, `expressions`, `grid`, `ingest`, `jobs`, `query`, `raster` and `storage`.
  */
 
-export type { MadeTile, NewTile } from './derive-tasks.js';
+export { coalesceProcess } from './coalesce.js';
 export { tilesOutOfReach } from './errors.js';
-export { DerivePool } from './jobs/derive-pool.js';
+export { type ExportResults, exportProcess } from './export.js';
+export { fillProcess } from './fill.js';
+export { conversion } from './gaps.js';
 export {
-  coalesceProcess,
   DERIVE_RESULTS,
+  DerivePool,
   type DeriveResults,
   derivedProperties,
   deriveTiles,
-  type ExportResults,
-  exportProcess,
-  fillProcess,
-  findNeighbourTiles,
-  type NeighbourTile,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
+  type TileDerivation,
+  type TileMaker,
+} from './job.js';
+export {
+  findNeighbourTiles,
+  type NeighbourTile,
   searchAllTiles,
   searchTilePages,
   searchTilesOfCell,
   selectedTiles,
-  splitProcess,
-  type TensorFile,
-  type TensorResults,
-  type TileDerivation,
-  type TileMaker,
-  tensorProcess,
-} from './jobs/index.js';
-export { npyHead } from './tensors/index.js';
-export { conversion, validityStatistics } from './tiles/index.js';
+} from './selection.js';
+export { splitProcess } from './split.js';
+export type { MadeTile, NewTile } from './tasks.js';
+export { npyHead, type TensorFile, type TensorResults, tensorProcess } from './tensor.js';
+export { validityStatistics } from './tile.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ImageCache } from '../../src/derive/tiles/derive-tile-image-cache.js';
+import { ImageCache } from '../../src/derive/cut-tile.js';
 import { allocatePixels } from '../../src/raster/index.js';
 
 const BYTES = 200;

@@ -1,7 +1,7 @@
 /** The header of NumPy files, compared with its specification (NEP 1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { npyHead } from '../../src/derive/tensors/npy-header.js';
+import { npyHead } from '../../src/derive/tensor.js';
 import type { DataType } from '../../src/raster/index.js';
 
 test('the header of a NumPy file has the type, the shape and a length that is a multiple of 64 bytes', () => {

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { toArray } from '../../src/async/index.js';
 import { splitBands } from '../../src/cli/options/index.js';
 import { DerivePool, type TensorResults, tensorProcess } from '../../src/derive/index.js';
-import { npyHead } from '../../src/derive/tensors/npy-header.js';
+import { npyHead } from '../../src/derive/tensor.js';
 import { localQueries } from '../../src/dht/index.js';
 import { cellBbox, geohash } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { npyHead } from '../../src/derive/tensors/npy-header.js';
+import { npyHead } from '../../src/derive/tensor.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { matchGroups } from '../../src/derive/tiles/derive-tile-bands.js';
-import { cellSizes, tileBytes } from '../../src/derive/tiles/derived-tile-cell-sizes.js';
+import { type CellGeoBox, geoBoxOfCell, isAligned, reprojectBands } from '../../src/derive/cut-tile.js';
+import { matchGroups } from '../../src/derive/fill-tile.js';
 import {
   type BandEncoding,
   conversion,
@@ -16,13 +16,8 @@ import {
   resizeNearest,
   startComposite,
   windowOf,
-} from '../../src/derive/tiles/fill-tile-gaps.js';
-import {
-  type CellGeoBox,
-  geoBoxOfCell,
-  isAligned,
-  reprojectBands,
-} from '../../src/derive/tiles/reproject-derived-tile.js';
+} from '../../src/derive/gaps.js';
+import { cellSizes, tileBytes } from '../../src/derive/split.js';
 import { cellSizeMetres, type GridName, gridByName } from '../../src/grid/index.js';
 import { allocatePixels, type DataType, Mask } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';

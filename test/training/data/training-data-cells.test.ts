@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parseBandRequests, resolveBandRequest } from '../../../src/derive/tensors/select-tensor-bands.js';
+import { parseBandRequests, resolveBandRequest } from '../../../src/derive/bands.js';
 import {
   findBands,
   parseBandOrExpression,

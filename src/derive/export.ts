@@ -1,33 +1,189 @@
 /** Export as a job: one Cloud Optimized GeoTIFF with the tiles of a region. */
+
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Bbox, cellBbox, gridByName, type PixelGrid } from '../../grid/index.js';
-import { addFetched, type JobContext, type Process, type TileCounts } from '../../jobs/index.js';
+import { type Bbox, cellBbox, gridByName, type PixelGrid } from '../grid/index.js';
+import { addFetched, type JobContext, type Process, type TileCounts } from '../jobs/index.js';
 import {
   and,
   checkFilter,
   defaultToRawSource,
+  type Filter,
   type FilterParams,
   filterSchema,
   parseFilter,
   requireCollections,
-} from '../../query/index.js';
-import { allocatePixels, bytesPerSample, type DataType } from '../../raster/index.js';
-import { asStorageError, type GroupRecord, type TileRecord, withPinnedTiles } from '../../storage/index.js';
-import type { TensorBand } from '../derive-tasks.js';
-import { bandNotFound, exportCollections, exportGrids, exportTooLarge, nothingToExport } from '../errors.js';
-import {
-  copyCell,
-  fillValueOf,
-  isBand,
-  type MosaicGrid,
-  mosaicGrid,
-  parseBandRequests,
-  resolveBandRequest,
-} from '../tensors/index.js';
-import { searchTilePages } from './derive-job-tiles.js';
-import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
-import { type ExportLayer, exportLayer, LAYER_NAMES, noTileOfLayer } from './export-layer.js';
+  type TileFinder,
+} from '../query/index.js';
+import { allocatePixels, bytesPerSample, type DataType, type PixelArray } from '../raster/index.js';
+import { asStorageError, type GroupRecord, type TileRecord, withPinnedTiles } from '../storage/index.js';
+import { fillValueOf, isBand, parseBandRequests, resolveBandRequest } from './bands.js';
+import { bandNotFound, exportCollections, exportGrids, exportTooLarge, nothingToExport } from './errors.js';
+import { type TileProcessContext, tileFiles } from './job.js';
+import { searchTilePages, sourceFilter } from './selection.js';
+import type { TensorBand } from './tasks.js';
+
+/** An image of many cells: its pixel grid, and the pixels of tiles copied into it. */
+
+/** The pixel grid of an image, in the coordinates of the grid of its cells. */
+interface MosaicGrid extends PixelGrid {
+  west: number;
+  north: number;
+  pixelWidth: number;
+  pixelHeight: number;
+}
+
+/** A cell with its size in pixels. */
+type SizedCell = Pick<TileRecord, 'grid' | 'geocode'> & { size: PixelGrid };
+
+/** Returns the smallest image that contains all cells, which are of one grid, with the pixels of the finest. */
+export function mosaicGrid(cells: readonly SizedCell[]): MosaicGrid {
+  const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
+  let [pixelWidth, pixelHeight] = [Infinity, Infinity];
+  for (const { grid, geocode, size } of cells) {
+    const { west, south, east, north } = gridByName(grid).bounds(geocode);
+    extent.west = Math.min(extent.west, west);
+    extent.south = Math.min(extent.south, south);
+    extent.east = Math.max(extent.east, east);
+    extent.north = Math.max(extent.north, north);
+    pixelWidth = Math.min(pixelWidth, (east - west) / size.width);
+    pixelHeight = Math.min(pixelHeight, (north - south) / size.height);
+  }
+  const width = Math.round((extent.east - extent.west) / pixelWidth);
+  const height = Math.round((extent.north - extent.south) / pixelHeight);
+  return {
+    ...{ west: extent.west, north: extent.north, width, height },
+    // The outer edges are exact, even if the cells of another row have another number of pixels.
+    pixelWidth: (extent.east - extent.west) / width,
+    pixelHeight: (extent.north - extent.south) / height,
+  };
+}
+
+/**
+ * Copies the pixels of a cell that are not `empty` into an image, each to the pixels of the image whose centre it contains. Cells of the
+ * same pixel size are copied without resampling.
+ */
+export function copyCell(
+  image: MosaicGrid,
+  out: PixelArray,
+  { grid, geocode, size }: SizedCell,
+  pixels: PixelArray,
+  empty: number,
+): void {
+  const { west, south, east, north } = gridByName(grid).bounds(geocode);
+  const columns = sources(
+    west - image.west,
+    (east - west) / size.width,
+    size.width,
+    image.pixelWidth,
+    image.width,
+  );
+  const rows = sources(
+    image.north - north,
+    (north - south) / size.height,
+    size.height,
+    image.pixelHeight,
+    image.height,
+  );
+  for (const [row, from] of rows)
+    for (const [column, source] of columns) {
+      const value = pixels[from * size.width + source];
+      if (value !== empty && !Number.isNaN(value)) out[row * image.width + column] = value;
+    }
+}
+
+/** Pairs of a pixel of the image and the pixel of the cell that contains its centre, along one axis that starts at the image's edge. */
+function sources(
+  from: number,
+  cellPixel: number,
+  count: number,
+  imagePixel: number,
+  length: number,
+): [image: number, cell: number][] {
+  const pairs: [number, number][] = [];
+  const first = Math.max(0, Math.floor(from / imagePixel) - 1);
+  for (let at = first; at < length; at++) {
+    const source = Math.floor(((at + 0.5) * imagePixel - from) / cellPixel);
+    if (source >= count) break;
+    if (source >= 0) pairs.push([at, source]);
+  }
+  return pairs;
+}
+
+/** The layers that `export` knows: the tiles and bands that the models of one kind make, and why none of them is selected. */
+
+interface ExportLayer {
+  /** The kind of model. */
+  name: string;
+  bands: string[];
+  /** The tiles of the layer. A raw tile without cloud has no cloud-free tile. */
+  tiles: Filter;
+  /** The source of the tiles that the models have made. */
+  made: TileRecord['source'];
+}
+
+const indexMap = (name: string): ExportLayer => ({
+  name,
+  bands: [name],
+  tiles: sourceFilter('predicted'),
+  made: 'predicted',
+});
+
+const WITHOUT_CLOUD = and([sourceFilter('raw'), { op: '=', property: 'eo:cloud_cover', value: 0 }]);
+
+const LAYERS: ExportLayer[] = [
+  indexMap('ndvi'),
+  indexMap('ndmi'),
+  {
+    name: 'cloud-removal',
+    bands: ['red', 'green', 'blue'],
+    tiles: { op: 'or', args: [sourceFilter('cloud-free'), WITHOUT_CLOUD] },
+    made: 'cloud-free',
+  },
+];
+
+const LAYER_NAMES = LAYERS.map(({ name }) => name);
+
+const exportLayer = (name: string | undefined): ExportLayer | undefined =>
+  LAYERS.find((layer) => layer.name === name);
+
+type Condition = keyof FilterParams;
+
+/** Conditions of a filter that the tiles of a layer may fail, the most specific first. Collections always count. */
+const TIME: Condition[] = ['datetime'];
+const REGION: Condition[] = ['bbox', 'intersects', 'geocode', 'recurse'];
+
+/**
+ * Returns the error of a selection without tiles that the models of the layer have made: it says which condition excludes them, or that
+ * the models have made no tiles.
+ */
+async function noTileOfLayer(
+  finder: TileFinder,
+  { name, tiles, made }: ExportLayer,
+  params: FilterParams,
+  hasBands: (tile: TileRecord) => boolean,
+): Promise<Error> {
+  const exist = async (filter: FilterParams) => {
+    for await (const page of searchTilePages(finder, and([parseFilter(filter), tiles, sourceFilter(made)])))
+      if (page.some(hasBands)) return true;
+    return false;
+  };
+  if (!(await exist(params.collections === undefined ? {} : { collections: params.collections })))
+    return nothingToExport(
+      `the layer ${name} has no tiles yet: run "tilewright train ${name}" and "tilewright predict ${name}", or over HTTP the processes train and predict`,
+    );
+  for (const [conditions, where] of [
+    [TIME, 'at this time (datetime)'],
+    [REGION, 'in this region'],
+    [[...TIME, ...REGION], 'at this time (datetime) in this region'],
+  ] as const)
+    if (conditions.some((one) => params[one] !== undefined) && (await exist(without(params, conditions))))
+      return nothingToExport(`the layer ${name} has tiles, but none ${where}`);
+  return nothingToExport(`the layer ${name} has tiles, but none that match the filter`);
+}
+
+const without = (params: FilterParams, conditions: readonly Condition[]): FilterParams =>
+  Object.fromEntries(Object.entries(params).filter(([name]) => !conditions.includes(name as Condition)));
 
 interface ExportInputs {
   filter?: FilterParams;

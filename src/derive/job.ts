@@ -1,18 +1,22 @@
 /** Makes tiles from other tiles as a job: skips tiles that are up to date, writes in batches, and keeps finished tiles if it is stopped. */
-
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { mapConcurrent, SerialQueue } from '../../async/index.js';
-import { TilewrightError } from '../../errors.js';
+import { mapConcurrent, SerialQueue, TaskPool } from '../async/index.js';
+import { TilewrightError } from '../errors.js';
 import {
   addFailure,
   addFetched,
   addSkipped,
   emptyCounts,
+  firstReasons,
   type JobContext,
+  mergeCounts,
+  type Process,
+  sumOf,
+  TILE_COUNTS_SCHEMA,
   type TileCounts,
-} from '../../jobs/index.js';
-import type { TileFinder } from '../../query/index.js';
+} from '../jobs/index.js';
+import { checkFilter, filterSchema, type TileFinder } from '../query/index.js';
 import {
   asStorageError,
   type DerivedWrite,
@@ -24,10 +28,11 @@ import {
   type TileRecord,
   withPinnedTiles,
   writeFileSynced,
-} from '../../storage/index.js';
-import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
-import { deriveFailed } from '../errors.js';
-import type { DerivePool } from './derive-pool.js';
+} from '../storage/index.js';
+import { COUNT, objectOf, TEXT } from '../utils/json-schema.js';
+import { deriveFailed, noTileDerived } from './errors.js';
+import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from './tasks.js';
+import type { DeriveHandlers } from './worker.js';
 
 /** Threads or processes that make tiles. */
 export interface TileMaker<T> {
@@ -36,7 +41,7 @@ export interface TileMaker<T> {
   make(task: T, signal: AbortSignal): Promise<MadeTile | null>;
 }
 
-export interface DeriveContext<T> {
+interface DeriveContext<T> {
   storage: Storage;
   /** Finds tiles on all nodes. */
   finder: TileFinder;
@@ -55,7 +60,7 @@ export interface DeriveResults extends TileCounts {
 }
 
 /** The properties of a new tile that are known before its pixels. */
-export type DerivedTileProperties = Pick<
+type DerivedTileProperties = Pick<
   TileRecord,
   'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform' | 'model'
 >;
@@ -328,4 +333,89 @@ function metadataOf({ collection, scene, grid, geocode, source, start, platform 
     DATETIME: new Date(start).toISOString(),
     ...(platform && { PLATFORM: platform }),
   };
+}
+
+/** Processes that derive tiles: resumable, with one set of results. */
+
+interface DeriveProcess<Inputs> extends Pick<Process, 'id' | 'title' | 'description'> {
+  /** JSON Schemas of the inputs beside `filter`. */
+  properties: object;
+  required?: string[];
+  /** Why a task may make no tile. */
+  reasonForNone: string;
+  /** Yields the tiles to make in the cells of this run. */
+  plan(
+    context: TileProcessContext,
+    inputs: Inputs,
+    isMine: JobContext['isMine'],
+  ): AsyncIterable<PlannedDerivation> | Promise<AsyncIterable<PlannedDerivation>>;
+}
+
+export function deriveProcess<Inputs>(
+  context: TileProcessContext,
+  { properties, required = [], reasonForNone, plan, ...about }: DeriveProcess<Inputs>,
+): Process {
+  return {
+    ...about,
+    inputs: {
+      type: 'object',
+      required,
+      additionalProperties: false,
+      properties: { filter: filterSchema, ...properties },
+    },
+    ...RESUMABLE_PROCESS,
+    check: checkFilter,
+    run: async (inputs, job) =>
+      deriveTiles(context, await plan(context, inputs as Inputs, job.isMine), job, reasonForNone),
+  };
+}
+
+/** JSON Schema of `DeriveResults`. */
+export const DERIVE_RESULTS = objectOf(
+  { ...TILE_COUNTS_SCHEMA, unchanged: COUNT },
+  { removed: COUNT, bytesFetched: COUNT, examples: { type: 'object', additionalProperties: TEXT } },
+);
+
+/**
+ * Members of a process that derives tiles. A run does not repeat finished tiles, so a job can be resumed and its failures retried. Each
+ * node makes the tiles of its own cells.
+ */
+export const RESUMABLE_PROCESS = {
+  resumable: true,
+  retryInputs: async (inputs: unknown, results: unknown) =>
+    (results as DeriveResults).failures > 0 ? inputs : null,
+  merge: (parts: unknown[]) => mergeResults(parts as DeriveResults[]),
+  part: DERIVE_RESULTS,
+  conclude: (results: unknown, context: Pick<JobContext, 'message'>) =>
+    concludeResults(results as DeriveResults, context),
+} satisfies Partial<Process>;
+
+function mergeResults(parts: DeriveResults[]): DeriveResults {
+  const removed = sumOf(parts, ({ removed = 0 }) => removed);
+  const examples: DeriveResults['examples'] = Object.assign({}, ...parts.map((part) => part.examples));
+  return {
+    ...mergeCounts(parts),
+    ...(Object.keys(examples!).length > 0 && { examples }),
+    unchanged: sumOf(parts, ({ unchanged }) => unchanged),
+    ...(removed > 0 && { removed }),
+  };
+}
+
+/** Throws TW_WRANGLE_ALL_FAILED if tiles failed and no tile exists. */
+function concludeResults(results: DeriveResults, { message }: Pick<JobContext, 'message'>): void {
+  const { tiles, unchanged, failures } = results;
+  message(`${tiles} made, ${unchanged} unchanged, ${failures} failed`);
+  if (failures > 0 && tiles + unchanged === 0) throw noTileDerived(failures, firstReasons(results));
+}
+
+/** Threads that make tiles from tiles. They are started once and kept. */
+export class DerivePool extends TaskPool<DeriveHandlers> {
+  constructor(threads: number) {
+    super(new URL('./worker.js', import.meta.url), threads);
+  }
+
+  /** Resolves to null if there is no tile to make. */
+  make(task: FillTileTask | CutTileTask, signal?: AbortSignal): Promise<MadeTile | null> {
+    return this.run(task, { signal });
+  }
 }

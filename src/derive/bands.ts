@@ -2,8 +2,14 @@
  * Reads bands of a tile at one size: enlarges them by bilinear interpolation, reduces them by the area mean, and takes the nearest pixel
  * for codes. Expressions are evaluated on the resized bands.
  */
-import { evaluateProgram } from '../../expressions/index.js';
-import type { PixelGrid } from '../../grid/index.js';
+import {
+  badExpression,
+  evaluateProgram,
+  parseBandOrExpression,
+  resolveBands,
+  unknownBand,
+} from '../expressions/index.js';
+import type { PixelGrid } from '../grid/index.js';
 import {
   allocatePixels,
   buildControlGrid,
@@ -12,9 +18,11 @@ import {
   type PixelArray,
   readRaster,
   warp,
-} from '../../raster/index.js';
-import type { TensorBand, TensorBandsTask, TileFiles } from '../derive-tasks.js';
-import { maskRecord, nodataValue, resizeNearest, type TileGroupFile } from '../tiles/index.js';
+} from '../raster/index.js';
+import type { TileRecord } from '../storage/index.js';
+import { resizeNearest } from './gaps.js';
+import type { TensorBand, TensorBandsTask, TileFiles } from './tasks.js';
+import { maskRecord, nodataValue, type TileGroupFile } from './tile.js';
 
 export async function readBandsAtSize({
   tile,
@@ -168,4 +176,44 @@ export function fillValueOf({
   nodata,
 }: TileGroupFile | { dataType: TileGroupFile['dataType']; nodata: number | null }) {
   return nodataAsType(dataType, nodata ?? undefined) ?? fillValueFor(dataType, undefined);
+}
+
+/** Resolves the requested planes of a tensor: names of bands, or expressions over them. */
+
+/** A band that replaces another one, which the tiles of a collection lack. */
+export interface BandSubstitute {
+  collection: string;
+  asked: string;
+  taken: string;
+}
+
+/** A requested plane. `<collection>/<name>` names a collection only if the cell has tiles of that collection. */
+interface BandRequest {
+  text: string;
+  /** Undefined for all collections. */
+  collection: string | undefined;
+}
+
+export function parseBandRequests(asked: string, tiles: TileRecord[]): BandRequest {
+  const [, collection, text] = /^\s*([^/\s]+)\/(.+)$/.exec(asked) ?? [];
+  const isNamed = collection !== undefined && tiles.some((tile) => tile.collection === collection);
+  return isNamed ? { text: text.trim(), collection } : { text: asked.trim(), collection: undefined };
+}
+
+/** Returns the plane of a tile with its substituted bands, or null if the tile lacks a band. Throws TW_IMAGERY_EXPRESSION. */
+export function resolveBandRequest(
+  tile: TileRecord,
+  { text, collection }: BandRequest,
+): { plane: TensorBand; substitutes: BandSubstitute[] } | null {
+  if (collection !== undefined && collection !== tile.collection) return null;
+  try {
+    const resolved = resolveBands([parseBandOrExpression(text, tile.groups)], tile.groups);
+    const { programs, indices } = resolved;
+    if (indices.length === 0) throw badExpression(0, 'it names no band');
+    const substitutes = resolved.substitutes.map((one) => ({ collection: tile.collection, ...one }));
+    return { plane: { program: programs[0], places: indices }, substitutes };
+  } catch (error) {
+    if (unknownBand.is(error)) return null;
+    throw error;
+  }
 }

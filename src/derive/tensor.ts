@@ -1,7 +1,15 @@
 /** Tensors as a job: one file per cell with the bands of all its tiles at one size. */
-import { rm, writeFile } from 'node:fs/promises';
+
+import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cellBbox, computePixelGrids, type GridName, gridByName, type PixelGrid } from '../../grid/index.js';
+import {
+  type Bbox,
+  cellBbox,
+  computePixelGrids,
+  type GridName,
+  gridByName,
+  type PixelGrid,
+} from '../grid/index.js';
 import {
   addFetched,
   addSkipped,
@@ -10,7 +18,7 @@ import {
   type Process,
   sumOf,
   type TileCounts,
-} from '../../jobs/index.js';
+} from '../jobs/index.js';
 import {
   and,
   checkFilter,
@@ -19,30 +27,166 @@ import {
   type FilterParams,
   filterSchema,
   parseFilter,
-} from '../../query/index.js';
-import { bytesPerSample } from '../../raster/index.js';
+} from '../query/index.js';
+import { bytesPerSample, type DataType, type PixelArray } from '../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
   type Storage,
   type TileRecord,
   withPinnedTiles,
-} from '../../storage/index.js';
-import { COUNT, listOf, objectOf, TEXT } from '../../utils/json-schema.js';
-import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
-import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
-import {
-  type BandSubstitute,
-  fillValueOf,
-  isBand,
-  parseBandRequests,
-  resolveBandRequest,
-} from '../tensors/index.js';
-import { searchTilesOfCell, selectedTiles } from './derive-job-tiles.js';
-import { type TileProcessContext, tileFiles } from './derive-tiles-job.js';
-import { type TensorFile, writeNpy, writeTiff } from './write-tensor-job.js';
+} from '../storage/index.js';
+import { COUNT, listOf, objectOf, TEXT } from '../utils/json-schema.js';
+import { type BandSubstitute, fillValueOf, isBand, parseBandRequests, resolveBandRequest } from './bands.js';
+import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from './errors.js';
+import { type DerivePool, type TileProcessContext, tileFiles } from './job.js';
+import { searchTilesOfCell, selectedTiles } from './selection.js';
+import type { TensorBand, TensorBandsTask } from './tasks.js';
 
-export interface TensorInputs {
+/** The header of a NumPy file, version 1.0 of the format (NEP 1). The numbers follow it, last axis fastest. */
+
+const TYPES: Record<DataType, string> = {
+  uint8: '|u1',
+  int8: '|i1',
+  uint16: '<u2',
+  int16: '<i2',
+  uint32: '<u4',
+  int32: '<i4',
+  float32: '<f4',
+  float64: '<f8',
+};
+
+/** The numbers begin at a multiple of this. */
+const ALIGNMENT = 64;
+
+export function npyHead(dataType: DataType, shape: number[]): Buffer {
+  const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
+  const text = `{'descr': '${TYPES[dataType]}', 'fortran_order': False, 'shape': (${sizes}), }`;
+  const length = Math.ceil((10 + text.length + 1) / ALIGNMENT) * ALIGNMENT - 10;
+  const head = Buffer.alloc(10, '\x93NUMPY\x01\x00', 'latin1');
+  head.writeUInt16LE(length, 8);
+  return Buffer.concat([head, Buffer.from(`${text.padEnd(length - 1)}\n`, 'latin1')]);
+}
+
+/** Writes the planes of a tensor as a NumPy file or as a GeoTIFF. */
+
+export interface TensorFile {
+  name: string;
+  bytes: number;
+  grid: GridName;
+  geocode: string;
+  dataType: DataType;
+  /** Null: NaN. */
+  nodata: number | null;
+  /** Numbers of times, bands, rows and columns. */
+  shape: [number, number, number, number];
+  crs: string;
+  /**
+   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as in `proj:transform` of
+   * STAC and `Affine` of rasterio.
+   */
+  transform: [number, number, number, number, number, number];
+  /** Degrees. */
+  bbox: Bbox;
+  /** Bands of the second axis, as requested. */
+  bands: string[];
+  substitutes: BandSubstitute[];
+  /** The steps of the first axis. */
+  times: { datetime: string; collection: string; tile: string }[];
+}
+
+/** The properties of a tensor that are known before it is written. */
+type TensorMetadata = Omit<TensorFile, 'name' | 'bytes'>;
+
+/** Writes step by step, with at most one step per thread in memory. Returns the number of bytes. */
+async function writeNpy(
+  workers: DerivePool,
+  path: string,
+  tasks: TensorBandsTask[],
+  { dataType, shape }: TensorMetadata,
+  signal: AbortSignal,
+): Promise<number> {
+  const file = await open(path, 'w');
+  try {
+    const head = npyHead(dataType, shape);
+    await file.write(head);
+    let bytes = head.length;
+    for await (const planes of readInOrder(workers, tasks, signal)) {
+      for (const plane of planes) {
+        await file.write(new Uint8Array(plane.buffer, plane.byteOffset, plane.byteLength));
+        bytes += plane.byteLength;
+      }
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeTiff(
+  workers: DerivePool,
+  path: string,
+  tasks: TensorBandsTask[],
+  { grid, geocode, dataType, nodata, shape, bands: names, times }: TensorMetadata,
+  signal: AbortSignal,
+): Promise<number> {
+  const bands: PixelArray[] = [];
+  for await (const planes of readInOrder(workers, tasks, signal)) bands.push(...planes);
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  const [, , height, width] = shape;
+  const image = {
+    width,
+    height,
+    dataType,
+    bands,
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
+    },
+    epsg: cells.epsg,
+    nodata: nodata ?? NaN,
+    bandTags: times.flatMap(({ collection, datetime }) =>
+      names.map((name) => ({
+        description: `${collection} ${datetime} ${withoutCollection(name, collection)}`,
+      })),
+    ),
+    metadata: { GRID: grid, GEOCODE: geocode },
+    overviews: 'nearest' as const,
+  };
+  const transfer = bands.map(({ buffer }) => buffer as ArrayBuffer);
+  const bytes = await workers.run({ kind: 'stack', image }, { signal, transfer });
+  await writeFile(path, bytes);
+  return bytes.length;
+}
+
+const withoutCollection = (name: string, collection: string) =>
+  name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : name;
+
+/** Yields the planes of each task, in the order of the tasks. Runs at most one task per thread ahead of the caller. */
+async function* readInOrder(
+  workers: DerivePool,
+  tasks: TensorBandsTask[],
+  signal: AbortSignal,
+): AsyncGenerator<PixelArray[]> {
+  const running: Promise<PixelArray[]>[] = [];
+  try {
+    for (const task of tasks) {
+      if (running.length === workers.threads) yield await running.shift()!;
+      const next = workers.run({ kind: 'planes', ...task }, { signal });
+      // The caller gets the error when the result is yielded.
+      next.catch(() => undefined);
+      running.push(next);
+    }
+    while (running.length > 0) yield await running.shift()!;
+  } finally {
+    await Promise.allSettled(running);
+  }
+}
+
+interface TensorInputs {
   filter?: FilterParams;
   /** Names or common names of bands, or expressions over them. The prefix `<collection>/` restricts one to that collection. */
   bands: string[];

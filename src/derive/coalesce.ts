@@ -1,6 +1,6 @@
 /** Coalesce as a job: cuts tiles of one dataset to the cells and times of another. */
-import { type Bbox, cellBbox, gridByName } from '../../grid/index.js';
-import type { JobContext, Process } from '../../jobs/index.js';
+import { type Bbox, cellBbox, gridByName } from '../grid/index.js';
+import type { JobContext, Process } from '../jobs/index.js';
 import {
   and,
   defaultToRawSource,
@@ -8,16 +8,15 @@ import {
   type FilterParams,
   parseFilter,
   type TileFinder,
-} from '../../query/index.js';
-import type { TileRecord } from '../../storage/index.js';
-import { unknownCollection } from '../errors.js';
-import { cellSizes, tileBytes } from '../tiles/index.js';
-import { DAY_MS, DEFAULT_WINDOW_DAYS, timeDistanceMs } from './derive-fill-process.js';
-import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './derive-job-tiles.js';
-import { deriveProcess } from './derive-process.js';
-import { derivedProperties, type PlannedDerivation, type TileProcessContext } from './derive-tiles-job.js';
+} from '../query/index.js';
+import type { TileRecord } from '../storage/index.js';
+import { unknownCollection } from './errors.js';
+import { DAY_MS, DEFAULT_WINDOW_DAYS, timeDistanceMs } from './fill.js';
+import { derivedProperties, deriveProcess, type PlannedDerivation, type TileProcessContext } from './job.js';
+import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './selection.js';
+import { cellSizes, tileBytes } from './split.js';
 
-export interface CoalesceInputs {
+interface CoalesceInputs {
   /** Place and time (bbox, geocode, datetime) select tiles of `to`; the other members select the tiles that are cut. */
   filter?: FilterParams;
   /** Collection whose cells and times the new tiles have. */

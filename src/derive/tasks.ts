@@ -1,5 +1,4 @@
 /** Tasks of the threads of `DerivePool`, and tiles that they make. Plain data. */
-
 import type { BandIndex, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
 import type { CellFile } from '../ingest/index.js';
@@ -64,7 +63,7 @@ export interface TensorBandsTask {
 }
 
 /** A file of a new tile. `bytes` is null if the maker has already written it into the tile's folder, as `<group>.tif`. */
-export interface MadeFile {
+interface MadeFile {
   record: GroupRecord;
   bytes: CellFile['bytes'] | null;
 }

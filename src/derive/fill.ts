@@ -1,13 +1,12 @@
 /** Fill as a job: completes dates of each cell with pixels of dates near in time. */
-import type { JobContext, Process } from '../../jobs/index.js';
-import { defaultToRawSource, type FilterParams, parseFilter } from '../../query/index.js';
-import type { TileRecord } from '../../storage/index.js';
-import type { FillTargets } from '../derive-tasks.js';
-import { searchTilesOfCell, selectedCells, sourceFilter } from './derive-job-tiles.js';
-import { deriveProcess } from './derive-process.js';
-import { derivedProperties, type PlannedDerivation, type TileProcessContext } from './derive-tiles-job.js';
+import type { JobContext, Process } from '../jobs/index.js';
+import { defaultToRawSource, type FilterParams, parseFilter } from '../query/index.js';
+import type { TileRecord } from '../storage/index.js';
+import { derivedProperties, deriveProcess, type PlannedDerivation, type TileProcessContext } from './job.js';
+import { searchTilesOfCell, selectedCells, sourceFilter } from './selection.js';
+import type { FillTargets } from './tasks.js';
 
-export interface FillInputs {
+interface FillInputs {
   filter?: FilterParams;
   /** Days before and after a tile from which pixels are taken. */
   window?: number;
@@ -51,7 +50,7 @@ async function* planFill(
 }
 
 /** Best first: the most pixels that are not cloud; ties go to the earliest. */
-export function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
+function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
   const clearShare = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
   let left = tiles.toSorted((a, b) => clearShare(b) - clearShare(a) || a.start - b.start || byId(a, b));
   const bases: TileRecord[] = [];
@@ -82,7 +81,7 @@ function planOne(
 }
 
 /** The least cloudy first, unknown cloud cover last; ties are ordered by distance in time, then by id. */
-export function donorsOf(base: TileRecord, raw: TileRecord[], window: number): TileRecord[] {
+function donorsOf(base: TileRecord, raw: TileRecord[], window: number): TileRecord[] {
   const cloud = ({ cloudCover }: TileRecord) => cloudCover ?? 101;
   return raw
     .filter((tile) => tile.id !== base.id && timeDistanceMs(tile, base) <= window)

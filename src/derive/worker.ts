@@ -1,9 +1,9 @@
 /** A worker thread of `DerivePool`: reads tiles, makes tiles or arrays from them, and encodes their files. */
-
-import { handleTasksByKind } from '../../async/index.js';
-import { type CogImage, encodeCog } from '../../raster/index.js';
-import { readBandsAtSize } from '../tensors/index.js';
-import { cutTile, fillTile } from '../tiles/index.js';
+import { handleTasksByKind } from '../async/index.js';
+import { type CogImage, encodeCog } from '../raster/index.js';
+import { readBandsAtSize } from './bands.js';
+import { cutTile } from './cut-tile.js';
+import { fillTile } from './fill-tile.js';
 
 const HANDLERS = {
   fill: fillTile,

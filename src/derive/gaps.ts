@@ -1,6 +1,6 @@
 /** Replaces pixels of a date without data, under cloud or in shadow by pixels of other dates. Pure functions of masks and pixels. */
-import type { PixelGrid } from '../../grid/index.js';
-import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../../raster/index.js';
+import type { PixelGrid } from '../grid/index.js';
+import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../raster/index.js';
 
 /** Value of `provenance` for pixels without data. */
 export const NO_SOURCE = 255;
