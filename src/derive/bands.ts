@@ -1,6 +1,6 @@
 /**
  * Reads bands of a tile at one size: enlarges them by bilinear interpolation, reduces them by the area mean, and takes the nearest pixel
- * for codes. Expressions are evaluated on the resized bands.
+ * for codes. Expressions are evaluated on the resized bands. Requested planes name bands or expressions.
  */
 import {
   badExpression,
@@ -177,8 +177,6 @@ export function fillValueOf({
 }: TileGroupFile | { dataType: TileGroupFile['dataType']; nodata: number | null }) {
   return nodataAsType(dataType, nodata ?? undefined) ?? fillValueFor(dataType, undefined);
 }
-
-/** Resolves the requested planes of a tensor: names of bands, or expressions over them. */
 
 /** A band that replaces another one, which the tiles of a collection lack. */
 export interface BandSubstitute {

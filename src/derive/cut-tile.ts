@@ -1,4 +1,4 @@
-/** Cuts a cell out of one or more tiles of a scene. */
+/** Cuts a cell out of one or more tiles of a scene, and resamples their pixels to its pixel grid. */
 
 import { type GridBounds, type GridName, gridByName, type PixelGrid } from '../grid/index.js';
 import { type CellFile, encodeMaskFile, encodeTile } from '../ingest/index.js';
@@ -32,8 +32,6 @@ import {
   validityStatistics,
 } from './tile.js';
 
-/** Cache of the images that a thread has read recently: many cells are cut out of one file. */
-
 /** Images that were unused for this time may be dropped before the memory is full. */
 const UNUSED_AFTER_MS = 10_000;
 /** Alignment of the largest pixel type. */
@@ -47,6 +45,8 @@ interface Entry {
 }
 
 /**
+ * Cache of the images that a thread has read recently: many cells are cut out of one file.
+ *
  * A ring buffer of one ArrayBuffer; the oldest images are dropped first. Single arrays would stay in memory until V8 collects them, which
  * it does only when a thread has 64 MB of them. Once all images are unused, writing begins at the start again.
  *
@@ -103,8 +103,6 @@ function viewOf(pixels: PixelArray, memory: ArrayBuffer, offset: number): PixelA
   const Type = pixels.constructor as new (memory: ArrayBuffer, offset: number, length: number) => PixelArray;
   return new Type(memory, offset, pixels.length);
 }
-
-/** Resamples the pixels of a stored group to the pixel grid of another cell. */
 
 /** The position of an image. */
 export interface CellGeoBox extends PixelGrid {

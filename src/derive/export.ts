@@ -23,8 +23,6 @@ import { type TileProcessContext, tileFiles } from './job.js';
 import { searchTilePages, sourceFilter } from './selection.js';
 import type { TensorBand } from './tasks.js';
 
-/** An image of many cells: its pixel grid, and the pixels of tiles copied into it. */
-
 /** The pixel grid of an image, in the coordinates of the grid of its cells. */
 interface MosaicGrid extends PixelGrid {
   west: number;
@@ -110,8 +108,7 @@ function sources(
   return pairs;
 }
 
-/** The layers that `export` knows: the tiles and bands that the models of one kind make, and why none of them is selected. */
-
+/** The tiles and bands that the models of one kind make. */
 interface ExportLayer {
   /** The kind of model. */
   name: string;

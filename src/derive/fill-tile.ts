@@ -33,8 +33,7 @@ import {
 import type { FillTargets, FillTileTask, MadeTile, TileFiles } from './tasks.js';
 import { cellGroup, imageGroups, nodataValue, readGroup, readMask, validityStatistics } from './tile.js';
 
-/** Finds the bands of one tile in another of the same collection, whose sensor may number them differently. */
-
+/** A group of another tile of the collection, whose sensor may number its bands differently. */
 interface GroupMatch<G> {
   group: G;
   /** By band of the wanted group: index within `group`. */

@@ -1,4 +1,7 @@
-/** Makes tiles from other tiles as a job: skips tiles that are up to date, writes in batches, and keeps finished tiles if it is stopped. */
+/**
+ * Makes tiles from other tiles as a job: skips tiles that are up to date, makes the others in worker threads, writes in batches, and keeps
+ * finished tiles if it is stopped. A run can be repeated, and then makes only missing or stale tiles.
+ */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { mapConcurrent, SerialQueue, TaskPool } from '../async/index.js';
@@ -335,8 +338,7 @@ function metadataOf({ collection, scene, grid, geocode, source, start, platform 
   };
 }
 
-/** Processes that derive tiles: resumable, with one set of results. */
-
+/** A process that derives tiles: resumable, with the results of all of them. */
 interface DeriveProcess<Inputs> extends Pick<Process, 'id' | 'title' | 'description'> {
   /** JSON Schemas of the inputs beside `filter`. */
   properties: object;

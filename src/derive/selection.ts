@@ -1,4 +1,4 @@
-/** Tiles that match a filter, and their cells. */
+/** Tiles that match a filter, with their cells, and the tiles around a tile on any node. */
 import { type GridName, gridByName, type PixelGrid } from '../grid/index.js';
 import type { JobContext } from '../jobs/index.js';
 import { and, createSearch, type Filter, searchTiles, type TileFinder } from '../query/index.js';
@@ -76,8 +76,6 @@ export async function searchTilesOfCell(
 }
 
 export const sourceFilter = (value: TileRecord['source']): Filter => ({ op: '=', property: 'source', value });
-
-/** The tiles around a tile, on any node. */
 
 export interface NeighbourTile {
   tile: TileRecord;

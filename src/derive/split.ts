@@ -1,4 +1,4 @@
-/** Split as a job: cuts tiles into tiles of finer cells. */
+/** Split as a job: cuts tiles into tiles of finer cells. Also the pixel sizes of tiles in another cell. */
 import { cellSizeMetres, computePixelGrids, gridByName, type PixelGrid } from '../grid/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { defaultToRawSource, type FilterParams, parseFilter } from '../query/index.js';
@@ -13,8 +13,6 @@ import {
   type TileProcessContext,
 } from './job.js';
 import { selectedTiles } from './selection.js';
-
-/** Pixel sizes of the groups of tiles in another cell. */
 
 type Cell = Pick<TileRecord, 'grid' | 'geocode'>;
 type Tile = Cell & { groups: PixelGrid[] };

@@ -1,4 +1,4 @@
-/** Tensors as a job: one file per cell with the bands of all its tiles at one size. */
+/** Tensors as a job: one file per cell, NumPy or GeoTIFF, with the bands of all its tiles at one size. */
 
 import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -43,8 +43,6 @@ import { type DerivePool, type TileProcessContext, tileFiles } from './job.js';
 import { searchTilesOfCell, selectedTiles } from './selection.js';
 import type { TensorBand, TensorBandsTask } from './tasks.js';
 
-/** The header of a NumPy file, version 1.0 of the format (NEP 1). The numbers follow it, last axis fastest. */
-
 const TYPES: Record<DataType, string> = {
   uint8: '|u1',
   int8: '|i1',
@@ -59,6 +57,7 @@ const TYPES: Record<DataType, string> = {
 /** The numbers begin at a multiple of this. */
 const ALIGNMENT = 64;
 
+/** The header of a NumPy file, version 1.0 of the format (NEP 1). The numbers follow it, last axis fastest. */
 export function npyHead(dataType: DataType, shape: number[]): Buffer {
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const text = `{'descr': '${TYPES[dataType]}', 'fortran_order': False, 'shape': (${sizes}), }`;
@@ -67,8 +66,6 @@ export function npyHead(dataType: DataType, shape: number[]): Buffer {
   head.writeUInt16LE(length, 8);
   return Buffer.concat([head, Buffer.from(`${text.padEnd(length - 1)}\n`, 'latin1')]);
 }
-
-/** Writes the planes of a tensor as a NumPy file or as a GeoTIFF. */
 
 export interface TensorFile {
   name: string;

@@ -1,4 +1,4 @@
-/** Reads the groups of a stored tile, and describes groups of new tiles by them. */
+/** Reads the groups of a stored tile, describes groups of new tiles by them, and counts the share of a group that holds data. */
 import type { PixelGrid } from '../grid/index.js';
 import type { CellGroup } from '../ingest/index.js';
 import {
@@ -90,8 +90,6 @@ export function cellGroup(
     compressed: header.blocks.reader !== 'tiff' || header.blocks.compression !== UNCOMPRESSED,
   };
 }
-
-/** The share of a group that holds data. */
 
 export interface ValidityStatistics {
   /** For each band: percent of the pixels that hold data. */

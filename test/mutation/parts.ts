@@ -105,11 +105,8 @@ export const PARTS: Record<string, Part> = {
     tests: ['imagery/distributed-series-median', 'imagery/resampling-viewport', 'imagery/resample-band'],
   },
   derive: {
-    mutate: [
-      'src/derive/tiles/{cell-sizes,match-bands,reproject,gap-filling}.js',
-      'src/derive/tensors/npy.js',
-    ],
-    tests: ['derive/image-cache', 'derive/tile-pixels'],
+    mutate: ['src/derive/{cut-tile,fill-tile,gaps,split}.js'],
+    tests: ['derive/derive-image-cache', 'derive/tile-pixels'],
   },
   metrics: {
     mutate: ['src/training/{evaluation,image-metrics}.js'],
