@@ -3,6 +3,6 @@
  * each round has one job, even if a node or a process dies; a subscription ends only when it is removed. Imports the parts `async`,
  * `coordination`, `ingest`, `jobs`, `query`, `remote` (types) and `storage` (types).
  */
-export { EVERY_PATTERN, formatEvery } from './round-times.js';
-export type { Round, SubscriptionRecord, SubscriptionState } from './subscription-record.js';
+export { EVERY_PATTERN, formatEvery } from './rounds.js';
+export type { Round, SubscriptionRecord, SubscriptionState } from './store.js';
 export { type SubscriptionRequest, Subscriptions } from './subscriptions.js';

@@ -1,18 +1,137 @@
 /** The subscriptions of a node, or of all nodes of a cluster. */
+
 import { createHash } from 'node:crypto';
-import type { CoordinationStore } from '../coordination/index.js';
+import { PeriodicTask } from '../async/index.js';
+import { type CoordinationStore, compareAndSet, Lease, readKey } from '../coordination/index.js';
+import { messageOf } from '../errors.js';
 import { checkStacSource } from '../ingest/index.js';
 import type { JobService, Process } from '../jobs/index.js';
 import { checkBbox } from '../query/index.js';
 import type { HostPolicy } from '../remote/index.js';
 import type { JobRecord, JobStatus } from '../storage/index.js';
-import { nextRunTime, parseEvery } from './round-times.js';
-import type { SubscriptionInputs, SubscriptionRecord, SubscriptionState } from './subscription-record.js';
-import { SubscriptionRounds } from './subscription-rounds.js';
-import { SubscriptionScheduler } from './subscription-scheduler.js';
-import { SubscriptionStore } from './subscription-store.js';
+import { nextRunTime, parseEvery, SubscriptionRounds } from './rounds.js';
+import {
+  type SubscriptionInputs,
+  type SubscriptionRecord,
+  type SubscriptionState,
+  SubscriptionStore,
+} from './store.js';
 
-export interface SubscriptionsOptions {
+const LEADER_KEY = 'subscriptions/leader';
+/** Seconds after which another node can lead instead of a dead one. */
+const LEASE_TTL_S = 10;
+
+/**
+ * Decides which node runs the scheduler.
+ *
+ * Invariant: the key of the leader belongs to one lease at a time, and expires with it. A node that has lost its connection may believe for
+ * longer that it leads; the compare-and-set of each round keeps that harmless.
+ */
+export class Leadership {
+  private lease: Lease | undefined;
+
+  /** `self`: id of this node. */
+  constructor(private readonly self: string) {}
+
+  /** True if this node leads. If no node does, it becomes the leader. */
+  async acquire(store: CoordinationStore): Promise<boolean> {
+    if (this.lease && !this.lease.lost.aborted) return true;
+    this.lease = undefined;
+    if (await readKey(store, LEADER_KEY)) return false;
+    const lease = await Lease.grant(store, LEASE_TTL_S);
+    try {
+      const value = JSON.stringify({ node: this.self, lease: lease.id });
+      const { set } = await compareAndSet(store, { key: LEADER_KEY, value, revision: 0, lease: lease.id });
+      if (set) this.lease = lease;
+    } finally {
+      if (this.lease !== lease) await lease.revoke();
+    }
+    return this.lease === lease;
+  }
+
+  /** Lets another node lead. */
+  async resign(): Promise<void> {
+    await this.lease?.revoke();
+    this.lease = undefined;
+  }
+}
+
+const CHECK_INTERVAL_MS = 5000;
+
+interface SchedulerOptions {
+  open: () => Promise<CoordinationStore>;
+  store: SubscriptionStore;
+  rounds: SubscriptionRounds;
+  /** Id of this node. */
+  self: string;
+  /** Called with errors, after which the work is retried. */
+  onFailure: (error: unknown) => void;
+  intervalMs?: number;
+}
+
+/**
+ * Starts the rounds that are due. Invariant: only the leader does it, and checks one subscription after the other; the first check is at
+ * the start, so a round that was due while no node ran starts then.
+ */
+class SubscriptionScheduler {
+  private readonly leadership: Leadership;
+  private readonly task: PeriodicTask;
+  /** Messages by subscription, so that an error that stays is reported once. */
+  private reported = new Map<string, string>();
+  private oldest: number | undefined;
+  private isClosing = false;
+
+  constructor(private readonly options: SchedulerOptions) {
+    const { self, intervalMs = CHECK_INTERVAL_MS, onFailure } = options;
+    this.leadership = new Leadership(self);
+    this.task = new PeriodicTask(() => this.check(), intervalMs, onFailure, 0);
+  }
+
+  /**
+   * The earliest last success of all active subscriptions; the creation counts if a subscription had no success. Undefined without
+   * active subscriptions, and on nodes that do not lead.
+   */
+  get oldestSuccessAt(): number | undefined {
+    return this.oldest;
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.task.close();
+    await this.leadership.resign();
+  }
+
+  private async check(): Promise<void> {
+    const { open, store, rounds } = this.options;
+    if (!(await this.leadership.acquire(await open()))) {
+      this.oldest = undefined;
+      return;
+    }
+    const reported = new Map<string, string>();
+    const report = (name: string, error: unknown) => {
+      const message = messageOf(error);
+      reported.set(name, message);
+      if (this.reported.get(name) !== message) this.options.onFailure(error);
+    };
+    const all = await store.all((error) => report(error.message, error));
+    for (const stored of all) {
+      if (this.isClosing) return;
+      // An error must not delay the other subscriptions.
+      await rounds.advance(stored).catch((error) => report(stored.record.id, error));
+    }
+    this.reported = reported;
+    this.oldest = oldestSuccess(all.map(({ record }) => record));
+  }
+}
+
+function oldestSuccess(records: SubscriptionRecord[]): number | undefined {
+  const times = records
+    .filter(({ state }) => state === 'active')
+    .map(({ succeededAt, created }) => succeededAt ?? created);
+  return times.length > 0 ? Math.min(...times) : undefined;
+}
+
+interface SubscriptionsOptions {
   /** Opens the coordination store at the first use. */
   open: () => Promise<CoordinationStore>;
   jobs: JobService;

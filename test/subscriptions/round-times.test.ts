@@ -9,7 +9,7 @@ import {
   nextRunTime,
   parseEvery,
   roundDatetime,
-} from '../../src/subscriptions/round-times.js';
+} from '../../src/subscriptions/rounds.js';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

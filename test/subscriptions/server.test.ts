@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { LOOKBACK_MS } from '../../src/subscriptions/round-times.js';
+import { LOOKBACK_MS } from '../../src/subscriptions/rounds.js';
 import { ended, freePort, get, type Server, serve, until } from '../dht/server-processes.js';
 import { finished, MAIN, start } from '../support/command.js';
 import { COLLECTION, type RemoteCatalog, remoteCatalog } from '../support/remote-catalog.js';
