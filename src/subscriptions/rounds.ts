@@ -1,4 +1,4 @@
-/** The rounds of subscriptions: jobs of the process `ingest`. */
+/** The rounds of subscriptions: jobs of the process `ingest`, the times when they take place, and the dates that they search. */
 
 import type { TilewrightError } from '../errors.js';
 import type { IngestResults } from '../ingest/index.js';
@@ -15,8 +15,6 @@ import {
   type SubscriptionRecord,
   type SubscriptionStore,
 } from './store.js';
-
-/** When the rounds of a subscription take place, and which dates they search. */
 
 const DAY_MS = 86_400_000;
 const UNITS = { d: DAY_MS, h: 3_600_000, m: 60_000 };

@@ -15,8 +15,6 @@ import type { JobStatus } from '../storage/index.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
 import { subscriptionExists, subscriptionLimit, subscriptionNotFound } from './errors.js';
 
-/** A subscription as it is stored. Times are milliseconds since 1970. */
-
 /** The inputs of the job of a round. */
 export type SubscriptionInputs = Pick<
   IngestInputs,
@@ -47,6 +45,7 @@ export interface RoundResult {
   tiles: number;
 }
 
+/** A subscription as it is stored. Times are milliseconds since 1970. */
 export interface SubscriptionRecord {
   id: string;
   created: number;

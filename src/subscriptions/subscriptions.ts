@@ -1,4 +1,4 @@
-/** The subscriptions of a node, or of all nodes of a cluster. */
+/** The subscriptions of a node, or of all nodes of a cluster, and the scheduler that one node runs. */
 
 import { createHash } from 'node:crypto';
 import { PeriodicTask } from '../async/index.js';
