@@ -7,8 +7,8 @@ import { ClusterLockManager } from '../../src/dht/log/locks.js';
 import { CommitLog } from '../../src/dht/log/log.js';
 import { openClusterIdentity } from '../../src/dht/recovery.js';
 import { Replica } from '../../src/dht/replica.js';
-import type { LockManager } from '../../src/storage/commit/index.js';
 import { type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
+import type { LockManager } from '../../src/storage/write-lock.js';
 import { type Place, storeOf } from './servers.js';
 
 export interface Writer {

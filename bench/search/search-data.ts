@@ -2,7 +2,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cellBbox, geohash } from '../../src/grid/index.js';
-import { DataFolder } from '../../src/storage/data-folder/index.js';
+import { DataFolder } from '../../src/storage/data-folder.js';
 import {
   type CollectionRecord,
   type GroupRecord,

@@ -3,35 +3,31 @@
  * through `CommitApplier`, so a search sees a scene completely or not at all. Imports the parts `async`, `grid`, `metrics` (types) and
  * `raster`.
  */
-export { type PinnedTile, pinTiles, withPinnedTiles } from './cache/index.js';
-export { Catalogue, type CatalogueChange, LevelWriter, sceneKey } from './catalogue/index.js';
+
+export { Catalogue, type CatalogueChange, LevelWriter, sceneKey } from './catalogue.js';
+export { requireSameCells } from './collection-write.js';
+export { type CellKeyRange, isWithin, mergeRanges } from './column-index/cell-directory.js';
+export { ColumnIndex } from './column-index/column-index.js';
+export type { RowFilter, RunFilter, Selection } from './column-index/query.js';
+export type { IndexRun } from './column-index/run.js';
 export {
-  type CellKeyRange,
-  ColumnIndex,
   type Cursor,
   compareCursors,
-  type IndexRun,
-  isWithin,
-  mergeRanges,
-  type RowFilter,
-  type RunFilter,
-  type Selection,
   SORT_COLUMNS,
   type SortColumn,
   type SortOrder,
   type SortValue,
-} from './column-index/index.js';
+} from './column-index/sort-order.js';
 export {
   byCollection,
   type Commit,
-  type CountedLockManager,
   REPLICATED_TABLES,
   type RecordEdit,
   supersededFolders,
-  type WriteLock,
-  withLock,
-} from './commit/index.js';
-export { readLock } from './data-folder/index.js';
+} from './commit.js';
+export { readLock } from './data-folder.js';
+export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
+export { asStorageError, type DiskReserve, orIfMissing } from './disk.js';
 export {
   collectionBusy,
   commitTooOld,
@@ -48,23 +44,16 @@ export {
   storeNotFound,
 } from './errors.js';
 export {
-  asStorageError,
   commonCell,
-  type DiskReserve,
   derivedTileId,
   FILE_NAME_SCHEMA,
   filesOf,
   firstVersionAt,
-  fsyncPath,
   geocodeOfModel,
-  type ModelFileLocation,
-  makeFolderDurably,
   modelFile,
   modelFolder,
   modelId,
   newVersion,
-  orIfMissing,
-  readModelFile,
   redactDataFolder,
   type TileVersion,
   tileFile,
@@ -72,43 +61,60 @@ export {
   tileId,
   VERSION_SCHEMA,
   WORLD_CELL,
-  writeFileDurably,
-  writeFileSynced,
-} from './files/index.js';
+} from './file-names.js';
+export { fsyncPath, makeFolderDurably, writeFileDurably, writeFileSynced } from './files.js';
+export {
+  bestVersion,
+  type ModelFileLocation,
+  modelRecordOf,
+  readModelFile,
+  versionNamed,
+  versionsOf,
+} from './models.js';
 export {
   type Content,
   measuredStore,
   type ObjectInfo,
   type ObjectStore,
-  openObjectStore,
-  requireDisjoint,
-} from './object-store/index.js';
+} from './object-store/object-store.js';
+export { openObjectStore, requireDisjoint } from './object-store/open.js';
+export {
+  type BandRecord,
+  type ClassRecord,
+  type ClusteringRecord,
+  type CollectionRecord,
+  cellsOfFingerprint,
+  type GroupRecord,
+  type JobRecord,
+  type JobStatus,
+  type LogLevel,
+  type LogRecord,
+  type ModelFile,
+  type ModelRecord,
+  type ModelScore,
+  type ModelVersionRecord,
+  type ReplicaRecord,
+  type RequestRecord,
+  type SceneDelivery,
+  type SceneRecord,
+  type TextureRecord,
+  type TileRecord,
+  type TileSource,
+  type TrainedVersion,
+  tileSources,
+} from './records.js';
+export { type ScenePart, SceneWrite } from './scene-write.js';
+export { type NewCollection, Storage } from './storage.js';
+export { type PinnedTile, pinTiles, withPinnedTiles } from './tile-cache.js';
+export { micrometres, rangeNamed, schemaOf, type TileSchema, wavelengthRange } from './tile-schema.js';
+export { type VerifyOptions, type VerifyReport, verify } from './verify.js';
 export {
   CURSOR_SCHEMA,
-  cellsOfFingerprint,
   checkEncodedTiles,
   decodeTiles,
   type EncodedTiles,
-  micrometres,
-  rangeNamed,
-  schemaOf,
   TILE_RECORD_SCHEMA,
   TIME_SCHEMA,
   TileBatch,
-  type TileSchema,
-  wavelengthRange,
-} from './records/index.js';
-export * from './records/records.js';
-export { type NewCollection, Storage } from './storage.js';
-export { type VerifyOptions, type VerifyReport, verify } from './verify/index.js';
-export {
-  bestVersion,
-  DerivedWrite,
-  modelRecordOf,
-  type ObsoleteTile,
-  requireSameCells,
-  type ScenePart,
-  SceneWrite,
-  versionNamed,
-  versionsOf,
-} from './write/index.js';
+} from './wire-format.js';
+export { type CountedLockManager, type WriteLock, withLock } from './write-lock.js';

@@ -1,20 +1,19 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches use. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
-import { type CacheStats, TileCache } from './cache/index.js';
-import { type Catalogue, type ScanResult, sceneKey } from './catalogue/index.js';
-import { type ColumnIndex, type IndexLoad, PersistentIndex } from './column-index/index.js';
-import {
-  type Commit,
-  CommitApplier,
-  type CountedLockManager,
-  LocalLockManager,
-  type LockManager,
-} from './commit/index.js';
-import { DataFolder, Results, Scratch, VersionGc } from './data-folder/index.js';
+import { type Catalogue, type ScanResult, sceneKey } from './catalogue.js';
+import { CollectionStore, requireSameCells } from './collection-write.js';
+import type { ColumnIndex } from './column-index/column-index.js';
+import { type IndexLoad, PersistentIndex } from './column-index/persistent-index.js';
+import { type Commit, CommitApplier } from './commit.js';
+import { DataFolder, VersionGc } from './data-folder.js';
+import { DerivedWrite } from './derived-write.js';
+import { DiskReserve } from './disk.js';
 import { sceneWriteMisuse } from './errors.js';
-import { checkedName, DiskReserve, type TileVersion, tileFile, tileFolder, tileId } from './files/index.js';
-import type { ObjectStore } from './object-store/index.js';
+import type { CacheStats } from './file-cache.js';
+import { checkedName, type TileVersion, tileFile, tileFolder, tileId } from './file-names.js';
+import { ModelStore } from './models.js';
+import type { ObjectStore } from './object-store/object-store.js';
 import {
   type CollectionRecord,
   type GroupRecord,
@@ -22,18 +21,12 @@ import {
   type SceneRecord,
   type TileRecord,
   tileVersions,
-} from './records/index.js';
-import {
-  CollectionStore,
-  DerivedWrite,
-  intactCellsInStore,
-  intactCellsOnDisk,
-  type KeepCell,
-  ModelStore,
-  requireSameCells,
-  SceneWrite,
-  TextureStore,
-} from './write/index.js';
+} from './records.js';
+import { intactCellsInStore, intactCellsOnDisk, type KeepCell, SceneWrite } from './scene-write.js';
+import { Results, Scratch } from './scratch.js';
+import { TextureStore } from './textures.js';
+import { TileCache } from './tile-cache.js';
+import { type CountedLockManager, LocalLockManager, type LockManager } from './write-lock.js';
 
 /** Time for which the files of a replaced version stay for clients that have found them in a search. */
 const VERSION_GC_DELAY_MS = 10 * 60_000;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inProcessTransport } from '../../src/cli/cli-connection.js';
 import { Client, type SceneSummary } from '../../src/client/index.js';
-import { sceneKey } from '../../src/storage/catalogue/catalogue.js';
+import { sceneKey } from '../../src/storage/catalogue.js';
 import { COLLECTION } from '../storage/sample-scenes.js';
 import { testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';

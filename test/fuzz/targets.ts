@@ -10,7 +10,7 @@ import { readItemInFolder } from '../../src/ingest/formats/stac-sidecar.js';
 import { unpackArchive } from '../../src/ingest/unpack.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/json.js';
 import { openRaster, withGdalSignal } from '../../src/raster/index.js';
-import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
+import { DiskReserve } from '../../src/storage/disk.js';
 import { repository } from '../raster/gdal.js';
 import { zip } from '../support/archives.js';
 import { httpTarget } from './http.js';

@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { unpackArchive } from '../../src/ingest/unpack.js';
-import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
+import { DiskReserve } from '../../src/storage/disk.js';
 import { type TarEntry, tar, type ZipEntry, zip } from '../support/archives.js';
 import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';

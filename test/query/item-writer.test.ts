@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createItemWriter, JsonBuffer } from '../../src/query/index.js';
 import { type CollectionRecord, schemaOf, type TileRecord } from '../../src/storage/index.js';
-import { TileSchemas } from '../../src/storage/records/record-tile-schema.js';
+import { TileSchemas } from '../../src/storage/tile-schema.js';
 import { groupLists } from '../support/groups.js';
 import { tile, tiles } from './tiles.js';
 

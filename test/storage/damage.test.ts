@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Level } from 'level';
-import { decodeRecord, encodeRecord } from '../../src/storage/catalogue/catalogue-record-codec.js';
+import { decodeRecord, encodeRecord } from '../../src/storage/catalogue.js';
 import { newVersion, Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { damageRecords } from '../support/damage.js';

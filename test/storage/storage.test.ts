@@ -10,7 +10,7 @@ import {
   verify,
   versionsOf,
 } from '../../src/storage/index.js';
-import type { NewModel } from '../../src/storage/write/index.js';
+import type { NewModel } from '../../src/storage/models.js';
 import { atEnd } from '../support/at-end.js';
 import { storageProblems } from '../support/storage-problems.js';
 import {

@@ -1,6 +1,7 @@
 /** The in-memory columns of all tiles, for searches. */
 import { setImmediate } from 'node:timers/promises';
-import type { TileRecord } from '../records/index.js';
+import type { TileRecord } from '../records.js';
+import type { RunImage } from './columns.js';
 import {
   type CompactionLimits,
   type CompactionResult,
@@ -9,28 +10,22 @@ import {
   isMostlyDeleted,
   isTailCompactionDue,
   runsToCompact,
-} from './compaction/index.js';
-import { IndexRun, type RowRef } from './index-run.js';
-import type { RunImage } from './index-run-image.js';
-import { parseTileId } from './index-tile-ids.js';
-import { rewind, UndoLog } from './index-undo-log.js';
+} from './compaction.js';
 import {
-  type Cursor,
   countInTime,
-  cursorComparator,
   firstNewest,
   type IndexPage,
   type IndexQuery,
-  isNewestFirst,
   mergePages,
   type RowVisit,
   type RunMatches,
-  rowComparator,
   type Selection,
-  type SortOrder,
   TopK,
   visitSelected,
-} from './query/index.js';
+} from './query.js';
+import { IndexRun, parseTileId, type RowRef } from './run.js';
+import { type Cursor, cursorComparator, isNewestFirst, rowComparator, type SortOrder } from './sort-order.js';
+import { rewind, UndoLog } from './undo-log.js';
 
 const NEWEST_FIRST: SortOrder = [];
 /** A longer tail is merged immediately if it is also longer than all other runs together. */
@@ -43,7 +38,7 @@ interface CompactionState {
 
 /**
  * All tiles as runs of columns. New tiles are appended to the tail, an unsorted run. Compaction merges the tail and shorter runs into
- * longer ones, which keeps the number of runs small (`compaction-policy.ts`).
+ * longer ones, which keeps the number of runs small (`compaction.ts`).
  *
  * Invariants: each present tile has one present row, in any of the runs. Rows are added to `tail` only, so the sources of a compaction
  * do not grow. Queries are synchronous and see one state of the index; a row number is valid until the index changes or a

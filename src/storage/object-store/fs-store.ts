@@ -1,45 +1,102 @@
 /** A tile store in a folder: local, or on a mount (NFS, Lustre, CephFS ...) that all nodes of a cluster share. */
+
 import { randomUUID } from 'node:crypto';
 import { access, link, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { mapConcurrent } from '../../async/index.js';
-import { storeExists, storeNotFound, storeUnavailable } from '../errors.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { isMissingFile, onDisk, orIfMissing } from '../disk.js';
+import { storeDenied, storeExists, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
+import { checkedName, isWord } from '../file-names.js';
 import {
   type Chunks,
-  checkedName,
   checksumFile,
   checksumOf,
   fileChunks,
+  fsyncFolders,
   fsyncPath,
-  isMissingFile,
-  isWord,
   makeMissing,
-  onDisk,
-  orIfMissing,
   pruneEmpty,
   writeFileSynced,
-} from '../files/index.js';
-import { asFsStoreError } from './fs-store-errors.js';
-import { GroupFsync } from './fs-store-group-fsync.js';
+} from '../files.js';
 import {
+  type Cancellable,
+  type Content,
+  type CopyOptions,
   concatChunks,
   contentChunks,
   copyFileExclusive,
+  type ObjectInfo,
+  type ObjectStore,
+  type PutOptions,
+  type ReadOptions,
   requireChecksum,
   streamOf,
   withChecksum,
-} from './object-byte-streams.js';
-import type {
-  Cancellable,
-  Content,
-  CopyOptions,
-  ObjectInfo,
-  ObjectStore,
-  PutOptions,
-  ReadOptions,
 } from './object-store.js';
+
+/** Errors of the file system of a tile store, as errors that a user can act on. */
+
+const FULL = ['ENOSPC', 'EDQUOT'];
+const DENIED = ['EACCES', 'EPERM', 'EROFS'];
+/** Codes that NFS, Lustre and FUSE return while their server or network is down. */
+const UNAVAILABLE = [
+  'EIO',
+  'ESTALE',
+  'ETIMEDOUT',
+  'ENOTCONN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENODEV',
+  'ENXIO',
+];
+
+/** `what` names the object or the operation. Other errors than those of the file system are returned unchanged. */
+function asFsStoreError(error: unknown, folder: string, what: string): unknown {
+  if (error instanceof TilewrightError || !(error instanceof Error)) return error;
+  const code = String((error as NodeJS.ErrnoException).code ?? '');
+  const url = `file://${folder}`;
+  if (isMissingFile(error) || code === 'EISDIR') return storeNotFound.because(error, url, `object ${what}`);
+  if (FULL.includes(code)) return storeFull.because(error, url);
+  if (DENIED.includes(code))
+    return storeDenied.because(
+      error,
+      url,
+      `${messageOf(error)}; check that it is mounted for writing, and that the user of this process may write there`,
+    );
+  if (UNAVAILABLE.includes(code)) return storeUnavailable.because(error, url, folder, messageOf(error));
+  return /^E[A-Z0-9]+$/.test(code) ? storeIo.because(error, url, what, messageOf(error)) : error;
+}
+
+/**
+ * Syncs folders for many writers at the same time. Requests that arrive during one round of fsync are collected for the
+ * next, which syncs each folder once.
+ *
+ * Invariant: `sync` resolves only after a round that began after the call, so that round covers everything the caller did.
+ */
+class GroupFsync {
+  private pending = new Set<string>();
+  private next: Promise<void> | undefined;
+  private last: Promise<void> = Promise.resolve();
+
+  sync(folders: Iterable<string>): Promise<void> {
+    for (const folder of folders) this.pending.add(folder);
+    this.next ??= this.last.then(() => {
+      const round = this.pending;
+      this.pending = new Set();
+      this.next = undefined;
+      const done = fsyncFolders(round);
+      // The callers of this round get its errors; the next round runs anyway.
+      this.last = done.catch(() => {});
+      return done;
+    });
+    return this.next;
+  }
+}
 
 /** No object name begins with a dot, so files in this folder are never listed. */
 const TEMP_FOLDER = '.tmp';

@@ -1,8 +1,151 @@
 /** Requests to an S3 server through the AWS SDK, with a limit of concurrent requests and retries of transient errors. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { S3Client } from '@aws-sdk/client-s3';
 import { Semaphore } from '../../async/index.js';
-import { asS3Error, credentialsLabel, isDenied } from './s3-errors.js';
-import { RetryState } from './s3-retry.js';
+import { TilewrightError } from '../../errors.js';
+import { NETWORK_CODES } from '../../utils/network-codes.js';
+import { describeSystemError } from '../../utils/system-errors.js';
+import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
+
+/** Transient errors of an S3 server, and how long to wait before a retry. */
+
+/** Delay after the first failed attempt; it doubles after each further one. */
+const FIRST_DELAY_MS = 200;
+const MAX_DELAY_MS = 5000;
+
+const CONNECTION_CODES = [...NETWORK_CODES, 'ENOTFOUND'];
+/** Codes that are transient although their status is not. */
+const TRANSIENT_CODES = [
+  'TimeoutError',
+  'RequestTimeout',
+  'RequestTimeTooSkewed',
+  'SlowDown',
+  'BadDigest',
+  'ConditionalRequestConflict',
+];
+
+/** The members of the AWS SDK's errors that are used here. */
+export interface S3Failure extends Error {
+  code?: string;
+  $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean };
+}
+
+export const statusOf = (error: S3Failure) => error.$metadata?.httpStatusCode ?? 0;
+
+/** True if the same request may succeed a moment later. */
+function isTransient(error: S3Failure): boolean {
+  const status = statusOf(error);
+  if (status === 501 || status === 507) return false;
+  if (status >= 500 || status === 429 || status === 408) return true;
+  if (TRANSIENT_CODES.includes(error.name) || error.$metadata?.clockSkewCorrected) return true;
+  return CONNECTION_CODES.includes(error.code ?? '') || (error.code ?? '').startsWith('HPE_');
+}
+
+/**
+ * Counts the failed attempts of one request and waits between them, with exponential back-off and jitter, so that many
+ * clients do not retry at the same time. The AWS SDK retries neither an upload from a stream that it has begun to send nor a
+ * download that breaks off, so its own retries are switched off.
+ */
+class RetryState {
+  private failed = 0;
+
+  constructor(
+    private readonly maxAttempts: number,
+    private readonly signal?: AbortSignal,
+  ) {}
+
+  /** Call it when data has arrived: the count of failed attempts starts again. */
+  reset(): void {
+    this.failed = 0;
+  }
+
+  /** Waits for the next attempt. Throws the error if it is not transient or no attempt is left. */
+  async waitAfter(error: unknown): Promise<void> {
+    this.signal?.throwIfAborted();
+    if (!(error instanceof Error) || !isTransient(error) || ++this.failed >= this.maxAttempts) throw error;
+    const maxDelayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.failed - 1));
+    await sleep(maxDelayMs * (0.5 + Math.random() / 2), undefined, { signal: this.signal });
+  }
+}
+
+/** Errors of an S3 server and of the AWS SDK, as errors that a user can act on. They contain no secrets. */
+
+const FULL = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
+
+interface S3Location {
+  url: string;
+  bucket: string;
+  /** Origin of the requests so far. */
+  endpoint: string;
+}
+
+/** A response to HEAD has no body, so servers report only `NotFound`. */
+const ABSENT = ['NoSuchKey', 'NotFound'];
+/** Some have another status than 403. */
+const DENIED = [
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'InvalidToken',
+  'ExpiredToken',
+  'XAdminUserNotFound',
+];
+
+export const isMissingObject = (error: unknown) => ABSENT.includes((error as Error).name);
+
+function isDenied(error: unknown): boolean {
+  return DENIED.includes((error as Error).name) || [401, 403].includes(statusOf(error as S3Failure));
+}
+
+/** `what` names the object or the operation, `credentials` says which were used. */
+function asS3Error(error: unknown, location: S3Location, what: string, credentials: string): unknown {
+  if (error instanceof TilewrightError || !(error instanceof Error)) return error;
+  const { url, bucket, endpoint } = location;
+  const status = statusOf(error);
+  const text = [...new Set([error.name, status || '', error.message])].filter(Boolean).join(' ');
+  if (error.name === 'CredentialsProviderError')
+    return storeDenied.because(
+      error,
+      url,
+      'no credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE',
+    );
+  if (isDenied(error))
+    return storeDenied.because(
+      error,
+      url,
+      `${endpoint} answered ${text} to ${credentials}; check them and what they allow`,
+    );
+  if (error.name === 'NoSuchBucket')
+    return storeNotFound.because(error, url, `bucket ${bucket} at ${endpoint}; make it first`);
+  if (isMissingObject(error)) return storeNotFound.because(error, url, `object ${what}`);
+  if (status === 507 || FULL.includes(error.name)) return storeFull.because(error, url);
+  if (error.name === 'BadDigest')
+    return storeCorrupt.because(error, what, url, 'its bytes changed on the way');
+  if ((error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL')
+    return storeUnavailable.because(
+      error,
+      url,
+      endpoint,
+      'AWS_ENDPOINT_URL_S3 or the AWS profile does not have a URL such as https://s3.example.org',
+    );
+  if (isTransient(error)) return storeUnavailable.because(error, url, endpoint, reasonOf(error) ?? text);
+  if (status === 301 || status === 307)
+    return storeIo.because(error, url, what, `${text}; the bucket is in another region: set AWS_REGION`);
+  return status ? storeIo.because(error, url, what, text) : error;
+}
+
+/** The reason in words; undefined for errors of the SDK. It names several errors of sockets `TimeoutError`, so its message says more. */
+const reasonOf = (error: Error) => (error.name === 'TimeoutError' ? undefined : describeSystemError(error));
+
+/** Name of the credentials that the SDK uses, from the marks that its providers leave. */
+function credentialsLabel(identity: object): string {
+  const marks = '$source' in identity ? Object.keys(identity.$source as object) : [];
+  if (marks.includes('CREDENTIALS_ENV_VARS'))
+    return 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment';
+  if (marks.some((mark) => mark.includes('PROFILE')))
+    return `the AWS profile "${process.env.AWS_PROFILE ?? 'default'}"`;
+  return 'the credentials that the AWS SDK has found on this machine';
+}
 
 export interface S3Options {
   /** Maximum time without a byte in either direction, ms. */

@@ -13,24 +13,10 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { mapConcurrent } from '../../async/index.js';
+import { asStorageError, onDisk } from '../disk.js';
 import { storeExists, storeIo } from '../errors.js';
-import {
-  asStorageError,
-  type Checksum,
-  type Chunks,
-  checkedName,
-  checksumOf,
-  isObjectName,
-  onDisk,
-} from '../files/index.js';
-import {
-  concatChunks,
-  contentChunks,
-  requireChecksum,
-  streamOf,
-  withChecksum,
-  writeChunks,
-} from './object-byte-streams.js';
+import { checkedName, isObjectName } from '../file-names.js';
+import { type Checksum, type Chunks, checksumOf } from '../files.js';
 import type {
   Cancellable,
   Content,
@@ -40,9 +26,15 @@ import type {
   PutOptions,
   ReadOptions,
 } from './object-store.js';
-import { RetryingS3Client, type S3Options } from './s3-client.js';
-import { isMissingObject } from './s3-errors.js';
-import { type S3Failure, statusOf } from './s3-retry.js';
+import {
+  concatChunks,
+  contentChunks,
+  requireChecksum,
+  streamOf,
+  withChecksum,
+  writeChunks,
+} from './object-store.js';
+import { isMissingObject, RetryingS3Client, type S3Failure, type S3Options, statusOf } from './s3-client.js';
 
 /** Files up to this size are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
 const MAX_IN_MEMORY_BYTES = 4 << 20;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { aggregate, and, type Filter, searchTiles } from '../../../src/query/index.js';
-import { runsToCompact } from '../../../src/storage/column-index/compaction/compaction-policy.js';
+import { runsToCompact } from '../../../src/storage/column-index/compaction.js';
 import { ColumnIndex, type SortOrder, type TileRecord } from '../../../src/storage/index.js';
 import { orders, scan } from '../../query/scan.js';
 import { base, day, tile, tiles } from '../../query/tiles.js';

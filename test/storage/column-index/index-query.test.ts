@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { gridByName } from '../../../src/grid/index.js';
-import type { IndexQuery } from '../../../src/storage/column-index/index.js';
+import type { IndexQuery } from '../../../src/storage/column-index/query.js';
 import {
   type CellKeyRange,
   ColumnIndex,

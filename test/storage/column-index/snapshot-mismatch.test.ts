@@ -4,7 +4,7 @@ import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TilewrightError } from '../../../src/errors.js';
-import { encodeRecord } from '../../../src/storage/catalogue/catalogue-record-codec.js';
+import { encodeRecord } from '../../../src/storage/catalogue.js';
 import { Storage } from '../../../src/storage/index.js';
 import { tempFolder, writeScene } from '../sample-scenes.js';
 import { assertIndexed } from './index-oracle.js';

@@ -5,7 +5,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { DataFolder } from '../../../src/storage/data-folder/index.js';
+import { DataFolder } from '../../../src/storage/data-folder.js';
 import { type NewCollection, readLock, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { smallDisk } from '../../support/small-disk.js';

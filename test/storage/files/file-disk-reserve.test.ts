@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { DiskReserve } from '../../../src/storage/files/disk-reserve.js';
+import { DiskReserve } from '../../../src/storage/disk.js';
 import { Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';

@@ -1,0 +1,343 @@
+/** The catalogue: typed tables of small records over LevelDB. */
+import { crc32 } from 'node:zlib';
+import { Level } from 'level';
+import { SerialQueue } from '../async/index.js';
+import { TilewrightError } from '../errors.js';
+import { asStorageError, onDisk, writesStopped } from './disk.js';
+import { storageCorrupt } from './errors.js';
+import type {
+  ClusteringRecord,
+  CollectionRecord,
+  JobRecord,
+  LogRecord,
+  ModelRecord,
+  ReplicaRecord,
+  RequestRecord,
+  SceneRecord,
+  TextureRecord,
+  TileRecord,
+} from './records.js';
+import { type TileSchema, TileSchemas } from './tile-schema.js';
+
+/**
+ * A record on disk: the CRC-32 of its key and its JSON (4 bytes, big endian), then the JSON as UTF-8. LevelDB returns
+ * flipped bytes without an error, so each record has its own checksum. It includes the key, because a flipped byte in a
+ * key would put an intact record in the place of another.
+ */
+
+export function encodeRecord(key: string, record: unknown): Buffer {
+  const json = JSON.stringify(record);
+  const bytes = Buffer.allocUnsafe(4 + Buffer.byteLength(json));
+  bytes.write(json, 4, 'utf8');
+  bytes.writeUInt32BE(crc32(bytes.subarray(4), crc32(key)), 0);
+  return bytes;
+}
+
+/** `where` names the table in the error. Throws TW_STORAGE_CORRUPT. */
+export function decodeRecord(where: string, key: string, bytes: Buffer): unknown {
+  const json = bytes.subarray(4);
+  if (bytes.length < 4 || bytes.readUInt32BE(0) !== crc32(json, crc32(key)))
+    throw storageCorrupt(`record ${JSON.stringify(key)}`, `table ${where} of the catalogue`);
+  return JSON.parse(json.toString('utf8'));
+}
+
+/** Typed tables of records in LevelDB. */
+
+/** One put or delete for `Catalogue.write`. */
+export type CatalogueChange = LevelChange<Buffer>;
+
+/** A range of the keys of a table: those that begin with `prefix`, between `after` and `before`, ascending or descending. */
+interface TableRange {
+  prefix?: string;
+  after?: string | undefined;
+  before?: string | undefined;
+  reverse?: boolean;
+  limit?: number;
+}
+
+export type ScanResult<T> =
+  | { key: string; record: T; error?: undefined }
+  | { key: string; record?: undefined; error: TilewrightError };
+
+/** Converts records that are stored in another form. */
+interface ValueCodec<T> {
+  encode(record: T): unknown;
+  /** `stored` was made by `encode`. Throws TW_STORAGE_CORRUPT. */
+  decode(key: string, stored: unknown): T;
+}
+
+/**
+ * Records of one kind, ordered by their keys. Keys are ASCII; on disk they are those of level's sublevel `name`. Every
+ * read verifies the record's CRC and throws TW_STORAGE_CORRUPT.
+ */
+export class Table<T> {
+  private readonly prefix: string;
+
+  constructor(
+    readonly name: string,
+    private readonly db: Level<string, Buffer>,
+    private readonly codec?: ValueCodec<T>,
+  ) {
+    this.prefix = `!${name}!`;
+  }
+
+  /** The change that stores a record. */
+  set(key: string, record: T): CatalogueChange {
+    const stored = this.codec ? this.codec.encode(record) : record;
+    return { type: 'put', key: this.prefix + key, value: encodeRecord(key, stored) };
+  }
+
+  /** The change that deletes a record. */
+  delete(key: string): CatalogueChange {
+    return { type: 'del', key: this.prefix + key };
+  }
+
+  async get(key: string): Promise<T | undefined> {
+    return (await this.getMany([key]))[0];
+  }
+
+  /** Records in the order of `keys`; undefined for each missing one. */
+  getMany(keys: string[]): Promise<(T | undefined)[]> {
+    return this.onDisk(async () => {
+      const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
+      return values.map((value, i) => value && this.decode(keys[i], value));
+    });
+  }
+
+  /** Like `getMany`, but returns the errors of damaged records. */
+  scanMany(keys: string[]): Promise<(ScanResult<T> | undefined)[]> {
+    return this.onDisk(async () => {
+      const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
+      return values.map((value, i) => value && this.toScanResult(keys[i], value));
+    });
+  }
+
+  has(key: string): Promise<boolean> {
+    return this.onDisk(() => this.db.has(this.prefix + key));
+  }
+
+  async isEmpty(): Promise<boolean> {
+    // Leaving the loop closes the iterator. An open iterator keeps its memory and a snapshot of the entire database.
+    for await (const _ of this.keys({ limit: 1 })) return false;
+    return true;
+  }
+
+  async *keys(range: TableRange = {}): AsyncGenerator<string> {
+    try {
+      for await (const key of this.db.keys(this.levelRange(range))) yield key.slice(this.prefix.length);
+    } catch (error) {
+      throw asStorageError(error, this.db.location);
+    }
+  }
+
+  async *values(range: TableRange = {}): AsyncGenerator<T> {
+    for await (const scanned of this.scan(range)) {
+      if (scanned.error) throw scanned.error;
+      yield scanned.record;
+    }
+  }
+
+  /** Like `values`, but continues after a damaged record. */
+  async *scan(range: TableRange = {}): AsyncGenerator<ScanResult<T>> {
+    try {
+      for await (const [key, value] of this.db.iterator(this.levelRange(range)))
+        yield this.toScanResult(key.slice(this.prefix.length), value);
+    } catch (error) {
+      throw asStorageError(error, this.db.location);
+    }
+  }
+
+  private decode(key: string, value: Buffer): T {
+    const stored = decodeRecord(this.name, key, value);
+    return this.codec ? this.codec.decode(key, stored) : (stored as T);
+  }
+
+  private toScanResult(key: string, value: Buffer): ScanResult<T> {
+    try {
+      return { key, record: this.decode(key, value) };
+    } catch (error) {
+      if (error instanceof TilewrightError) return { key, error };
+      throw error;
+    }
+  }
+
+  private levelRange({ prefix = '', after, before, reverse = false, limit = -1 }: TableRange) {
+    return {
+      ...(after === undefined ? { gte: this.prefix + prefix } : { gt: this.prefix + after }),
+      lt: this.prefix + (before ?? `${prefix}\x7f`),
+      reverse,
+      limit,
+    };
+  }
+
+  private onDisk<R>(work: () => Promise<R>): Promise<R> {
+    return onDisk(this.db.location, work);
+  }
+}
+
+/** Batched writes to LevelDB. */
+
+/** One put or delete. */
+type LevelChange<V> = { type: 'put'; key: string; value: V } | { type: 'del'; key: string };
+
+/**
+ * The only writer of a LevelDB.
+ *
+ * A write that fails, for instance because the disk is full, may leave a torn record in LevelDB's log. LevelDB keeps appending
+ * behind that record, but the next open drops everything behind it. Therefore batches are written one after another, and none
+ * after one that has failed. The next open finds all acknowledged batches and starts a new log. Only then is it known whether the
+ * failed batch was made.
+ */
+export class LevelWriter<V> {
+  private readonly batches = new SerialQueue();
+  private failed: unknown;
+
+  constructor(private readonly db: Level<string, V>) {}
+
+  /** Error of a failed batch, after which no more are accepted; undefined if none has failed. */
+  get writeError(): unknown {
+    return this.failed;
+  }
+
+  /**
+   * Writes all changes or none. If `sync` is false, a power cut may undo them after the promise has resolved. Throws TW_STORAGE_FULL,
+   * TW_STORAGE_READ_ONLY or TW_STORAGE_IO for the batch that fails, and the same code for every later one.
+   */
+  write(changes: readonly LevelChange<V>[], sync = true): Promise<void> {
+    return this.batches.run(() => this.writeNow(changes, sync));
+  }
+
+  /** Closes the database after the writes that were handed in before. */
+  async close(): Promise<void> {
+    await this.batches.idle();
+    await onDisk(this.db.location, () => this.db.close());
+  }
+
+  private async writeNow(changes: readonly LevelChange<V>[], sync: boolean): Promise<void> {
+    if (this.failed !== undefined) throw writesStopped(this.failed, this.db.location);
+    try {
+      // A chained batch takes half the time of an array.
+      const batch = this.db.batch();
+      for (const change of changes)
+        if (change.type === 'put') batch.put(change.key, change.value);
+        else batch.del(change.key);
+      await batch.write({ sync });
+    } catch (error) {
+      this.failed = asStorageError(error, this.db.location);
+      throw this.failed;
+    }
+  }
+}
+
+/** The log entry of a commit that changed tiles. */
+export interface IndexLogRecord {
+  /** Random. Distinguishes commits with the same number after the folder was restored from a copy. */
+  tag: string;
+  /** Ids of the tiles that were added, changed or removed. */
+  tiles: string[];
+}
+
+/**
+ * | table | key |
+ * |---|---|
+ * | collections | collection id |
+ * | scenes | `<collection>/<scene>` |
+ * | tiles | tile id, which begins with `<collection>_<scene>_` |
+ * | layouts | digest of the common part of tile records (`TileSchemas`) |
+ * | models | model id |
+ * | textures | `<collection>/<geocode>` |
+ * | clusterings | collection id |
+ * | jobs | job id |
+ * | logs | `<job>/<number of the line>`, ten digits |
+ * | requests | SHA-256 of the key that the client gave to the request |
+ * | pending | folder of a tile or model version that is being written, relative to the data folder |
+ * | superseded | folder of a version that no record names any more |
+ * | replica | `state`: the part of a cluster that the folder has (`ReplicaRecord`) |
+ * | commits | number of a commit that changed tiles, 12 digits; commits that the index's snapshot contains are dropped |
+ *
+ * Invariants: a synced `write` is completely on disk when its promise resolves. After a failed `write` the catalogue accepts no
+ * others (see `LevelWriter`), and only the next open shows whether the failed one was made.
+ */
+export class Catalogue {
+  readonly collections: Table<CollectionRecord>;
+  readonly scenes: Table<SceneRecord>;
+  readonly tiles: Table<TileRecord>;
+  readonly layouts: Table<TileSchema>;
+  readonly models: Table<ModelRecord>;
+  readonly textures: Table<TextureRecord>;
+  readonly clusterings: Table<ClusteringRecord>;
+  readonly jobs: Table<JobRecord>;
+  readonly logs: Table<LogRecord>;
+  readonly requests: Table<RequestRecord>;
+  readonly pending: Table<{ since: number }>;
+  readonly superseded: Table<{ since: number }>;
+  readonly replica: Table<ReplicaRecord>;
+  readonly commits: Table<IndexLogRecord>;
+  readonly tileLayouts = new TileSchemas();
+  private readonly writer: LevelWriter<Buffer>;
+
+  private constructor(
+    readonly dir: string,
+    db: Level<string, Buffer>,
+  ) {
+    this.writer = new LevelWriter(db);
+    const table = <T>(name: string) => new Table<T>(name, db);
+    this.collections = table('collections');
+    this.scenes = table('scenes');
+    this.tiles = new Table('tiles', db, this.tileLayouts);
+    this.layouts = table('layouts');
+    this.models = table('models');
+    this.textures = table('textures');
+    this.clusterings = table('clusterings');
+    this.jobs = table('jobs');
+    this.logs = table('logs');
+    this.requests = table('requests');
+    this.pending = table('pending');
+    this.superseded = table('superseded');
+    this.replica = table('replica');
+    this.commits = table('commits');
+  }
+
+  /**
+   * With `create`, a missing catalogue is created; without it, a missing one is an error. Throws TW_STORAGE_LOCKED if this or
+   * another process has it open.
+   */
+  static async open(dir: string, create = true): Promise<Catalogue> {
+    const db = new Level<string, Buffer>(dir, { valueEncoding: 'buffer', createIfMissing: create });
+    await onDisk(dir, () => db.open());
+    const catalogue = new Catalogue(dir, db);
+    try {
+      // Damaged ones are reported when their tiles are read, and by `verify`.
+      for await (const { key, record } of catalogue.layouts.scan())
+        if (record) catalogue.tileLayouts.add(key, record);
+      return catalogue;
+    } catch (error) {
+      await catalogue.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Writes all changes or none, in one batch with the schemas that their tiles need. `sync` is false only if another copy
+   * survives a power cut.
+   */
+  async write(changes: CatalogueChange[], sync = true): Promise<void> {
+    const layouts = this.tileLayouts.takeUnwritten();
+    const puts = layouts.map(([key, layout]) => this.layouts.set(key, layout));
+    await this.writer.write([...puts, ...changes], sync);
+    this.tileLayouts.markWritten(layouts);
+  }
+
+  /** Error of a failed write, after which only the next open can tell what is on disk; undefined if none has failed. */
+  get writeError(): unknown {
+    return this.writer.writeError;
+  }
+
+  close(): Promise<void> {
+    return this.writer.close();
+  }
+}
+
+export function sceneKey(collection: string, scene: string): string {
+  return `${collection}/${scene}`;
+}

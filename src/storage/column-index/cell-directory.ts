@@ -1,0 +1,203 @@
+/** Finds the sorted rows of a cell, and among these the rows that can overlap a time range. */
+
+import { type GridName, grids } from '../../grid/index.js';
+import type { Columns } from './columns.js';
+
+/** A time range in ms since 1970, ends included; either end may be infinite. */
+export interface TimeBound {
+  start: number;
+  end: number;
+}
+
+/** Initial capacity. */
+const INITIAL_CELLS = 1_024;
+
+/** Called with the rows from `from` to before `to`. */
+type VisitRun = (from: number, to: number) => void;
+
+/**
+ * The cells of the first rows of some columns, which are sorted by (grid, key, precision, start).
+ * Invariants: cell `i` has the rows from `first[i]` to before `first[i + 1]` or, for the last one, to before `rows`; all cells
+ * differ; a tile of cell `i` lasts at most `longest[i]` ms.
+ */
+export class CellDirectory {
+  rows = 0;
+  /** Duration of the longest tile, ms. */
+  longestOfAll = 0;
+  /** Number of cells. */
+  size = 0;
+  private first: Uint32Array;
+  private longest: Float64Array;
+
+  /** `columns` may be replaced by a copy with the same rows. The directory grows beyond `capacity` by copying. */
+  constructor(
+    public columns: Columns,
+    capacity = INITIAL_CELLS,
+  ) {
+    this.first = new Uint32Array(capacity);
+    this.longest = new Float64Array(capacity);
+  }
+
+  /** Adds the rows from `rows` to before `to`. */
+  extend(to: number): void {
+    const { grid, key, precision, start, end } = this.columns;
+    for (let row = this.rows; row < to; row++) {
+      const before = row - 1;
+      const isNew =
+        row === 0 ||
+        key[row] !== key[before] ||
+        precision[row] !== precision[before] ||
+        grid[row] !== grid[before];
+      if (isNew) this.addCell(row);
+      // A tile that ends before it begins: all rows of its cell have to be tested.
+      const length = end[row] < start[row] ? Infinity : end[row] - start[row];
+      if (length > this.longest[this.size - 1]) this.longest[this.size - 1] = length;
+      if (length > this.longestOfAll) this.longestOfAll = length;
+    }
+    this.rows = to;
+  }
+
+  /** The rows of one cell. */
+  rowsOf(grid: number, key: number, precision: number): [from: number, to: number] {
+    const { columns } = this;
+    let cell = this.firstAt(grid, key);
+    for (; cell < this.size; cell++) {
+      const row = this.first[cell];
+      if (columns.grid[row] !== grid || columns.key[row] !== key) break;
+      if (columns.precision[row] === precision) return [row, this.firstRow(cell + 1)];
+    }
+    return [0, 0];
+  }
+
+  /** Calls `visit` for the rows in the ranges that overlap the time, in ascending order: once for consecutive rows. */
+  visit(ranges: readonly CodedKeyRange[], time: TimeBound | undefined, visit: VisitRun): void {
+    for (const { grid, from, to } of ranges) {
+      const cell = this.firstAt(grid, from);
+      const end = this.firstAt(grid, to);
+      if (time) this.visitTime(cell, end, time, visit);
+      else visit(this.firstRow(cell), this.firstRow(end));
+    }
+  }
+
+  /** Like `visit`, for all cells. */
+  visitAll(time: TimeBound | undefined, visit: VisitRun): void {
+    if (time) this.visitTime(0, this.size, time, visit);
+    else visit(0, this.rows);
+  }
+
+  /** Visits the rows of each cell that overlap the time. It skips rows that begin too late, or so early that they must have ended. */
+  private visitTime(from: number, to: number, time: TimeBound, visit: VisitRun): void {
+    const { first, longest } = this;
+    const { start, end } = this.columns;
+    // Neighbouring cells mostly have the same dates, so the offset in one cell is the first guess in the next.
+    let offset = 0;
+    for (let cell = from; cell < to; cell++) {
+      const begin = first[cell];
+      const last = this.firstRow(cell + 1);
+      const since = time.start - longest[cell];
+      let row = begin + offset;
+      const fits =
+        row <= last && (row === last || start[row] >= since) && (row === begin || start[row - 1] < since);
+      if (!fits) row = this.firstSince(begin, last, since);
+      offset = row - begin;
+      let stop = row;
+      if (longest[cell] === 0) while (stop < last && start[stop] <= time.end) stop++;
+      for (; stop < last && start[stop] <= time.end; stop++) {
+        if (end[stop] >= time.start) continue;
+        visit(row, stop);
+        row = stop + 1;
+      }
+      if (row < stop) visit(row, stop);
+    }
+  }
+
+  /** The first row from `low` to before `high`, all of one cell, that begins at `time` or later; `high` if there is none. */
+  private firstSince(low: number, high: number, time: number): number {
+    const { start } = this.columns;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (start[middle] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The first cell with this key or a greater one. */
+  private firstAt(grid: number, key: number): number {
+    const { columns, first } = this;
+    let low = 0;
+    let high = this.size;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const row = first[middle];
+      if (columns.grid[row] < grid || (columns.grid[row] === grid && columns.key[row] < key))
+        low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private firstRow(cell: number): number {
+    return cell < this.size ? this.first[cell] : this.rows;
+  }
+
+  private addCell(row: number): void {
+    if (this.size === this.first.length) {
+      const { first, longest } = this;
+      this.first = new Uint32Array(2 * this.size + INITIAL_CELLS);
+      this.first.set(first);
+      this.longest = new Float64Array(2 * this.size + INITIAL_CELLS);
+      this.longest.set(longest);
+    }
+    this.first[this.size++] = row;
+  }
+}
+
+/** Ranges of geocode keys. */
+
+/** Geocode keys of one grid, from <= key < to. */
+export interface CellKeyRange {
+  grid: GridName;
+  from: number;
+  to: number;
+  /** If set, only cells of this precision. Code that compares only keys may ignore it. */
+  precision?: number;
+}
+
+/** The index of a grid in `grids`, which columns store. */
+export const gridCodes = new Map<GridName, number>(grids.map((grid, code) => [grid.name, code]));
+
+/** A range with the grid's code. */
+export interface CodedKeyRange {
+  grid: number;
+  from: number;
+  to: number;
+}
+
+/** The union of the ranges as disjoint, non-adjacent ranges in ascending order. */
+export function mergeRanges(ranges: readonly CellKeyRange[]): CodedKeyRange[] {
+  const sorted = ranges
+    .map(({ grid, from, to }) => ({ grid: gridCodes.get(grid)!, from, to }))
+    .sort((a, b) => a.grid - b.grid || a.from - b.from);
+  const merged: CodedKeyRange[] = [];
+  for (const range of sorted) {
+    const last = merged.at(-1);
+    if (last && last.grid === range.grid && range.from <= last.to) last.to = Math.max(last.to, range.to);
+    else merged.push(range);
+  }
+  return merged;
+}
+
+/** True if one of the merged ranges contains a key. */
+export function isWithin(ranges: readonly CodedKeyRange[], grid: number, key: number): boolean {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const range = ranges[middle];
+    if (range.grid === grid && key >= range.from && key < range.to) return true;
+    if (range.grid < grid || (range.grid === grid && key >= range.to)) low = middle + 1;
+    else high = middle;
+  }
+  return false;
+}

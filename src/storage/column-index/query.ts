@@ -1,0 +1,265 @@
+/** Queries of the column index and their results. */
+
+import { firstIndex } from '../../utils/bisection.js';
+import {
+  type CellKeyRange,
+  type CodedKeyRange,
+  isWithin,
+  mergeRanges,
+  type TimeBound,
+} from './cell-directory.js';
+import type { IndexRun, RowRef } from './run.js';
+import { type Cursor, compareCursors, cursorOf, type SortOrder } from './sort-order.js';
+
+export type RowFilter = (row: number) => boolean;
+
+/** Creates a test of the rows of one run. The test is valid until the index changes. */
+export type RunFilter = (rows: IndexRun) => RowFilter;
+
+/** Selects tiles that meet every given condition. */
+export interface Selection {
+  /** Called once for each run that has rows. The test is called only for present rows that meet the other conditions. */
+  where?: RunFilter;
+  /** Only rows in these ranges, which may overlap. */
+  ranges?: readonly CellKeyRange[];
+  /** Only these tiles. */
+  ids?: Iterable<string>;
+  /** Only tiles whose time overlaps this, ends included. */
+  time?: TimeBound;
+}
+
+export interface IndexQuery extends Selection {
+  /** Newest first by default. */
+  order?: SortOrder;
+  /** The page begins after this cursor. */
+  after?: Cursor;
+  /** Maximum number of ids of a page; all if undefined. */
+  limit?: number;
+  /** False if `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
+  count?: boolean;
+  /** Set to return the cursor of each tile. */
+  withCursors?: boolean;
+}
+
+export interface IndexPage {
+  /** Tile ids in the order of the query. */
+  ids: string[];
+  /** Number of matching tiles, including those before and after this page; with `count` false it may be any smaller number. */
+  matched: number;
+  /** The cursor of the last id, if more tiles match after it. */
+  next?: Cursor;
+  /** The cursors of the ids, if the query asks for them. */
+  cursors?: Cursor[];
+}
+
+/** Visits the rows of a selection. */
+
+export type RowVisit = (row: number) => void;
+
+/** A run, the test of its rows, and the visitor of those that pass. */
+interface RunVisit {
+  rows: IndexRun;
+  test: RowFilter | undefined;
+  visit: RowVisit;
+}
+
+/** Visits the present rows of runs that are within the bounds of a selection and pass the test of their run. */
+export function visitSelected(
+  runs: readonly RunVisit[],
+  { ranges, ids, time }: Selection,
+  find: (id: string) => RowRef | undefined,
+): void {
+  const disjoint = ranges && mergeRanges(ranges);
+  if (!ids) {
+    for (const run of runs) visitRun(run, disjoint, time);
+    return;
+  }
+  for (const id of new Set(ids)) {
+    const found = find(id);
+    if (!found) continue;
+    const { rows, row } = found;
+    const { test, visit } = runs.length === 1 ? runs[0] : runs.find((run) => run.rows === rows)!;
+    if (isInBounds(rows, row, disjoint, time) && (!test || test(row))) visit(row);
+  }
+}
+
+function visitRun(
+  { rows, test, visit }: RunVisit,
+  ranges: CodedKeyRange[] | undefined,
+  time: TimeBound | undefined,
+): void {
+  const { removed, hasGaps, cells, rowCount } = rows;
+  const visitRows = (from: number, to: number) => {
+    for (let row = from; row < to; row++)
+      if (!(hasGaps && removed[row]) && (test === undefined || test(row))) visit(row);
+  };
+  if (ranges) cells.visit(ranges, time, visitRows);
+  else cells.visitAll(time, visitRows);
+  for (let row = cells.rows; row < rowCount; row++)
+    if (isInBounds(rows, row, ranges, time)) visitRows(row, row + 1);
+}
+
+function isInBounds(
+  { columns: { grid, key, start, end } }: IndexRun,
+  row: number,
+  ranges: CodedKeyRange[] | undefined,
+  time: TimeBound | undefined,
+): boolean {
+  return (
+    (!ranges || isWithin(ranges, grid[row], key[row])) &&
+    (!time || (start[row] <= time.end && end[row] >= time.start))
+  );
+}
+
+/**
+ * Keeps the first rows in an order, up to a limit, of all offered rows.
+ * Invariant: when `heap` has as many rows as the limit, it is a binary heap with the last row of the order at the top: row `i`
+ * comes after the rows `2i + 1` and `2i + 2`.
+ */
+export class TopK {
+  private readonly heap: number[] = [];
+
+  /** `compare` is negative if the first row comes before the second one. */
+  constructor(
+    private readonly limit: number,
+    private readonly compare: (a: number, b: number) => number,
+  ) {}
+
+  offer(row: number): void {
+    const { heap } = this;
+    if (heap.length < this.limit) {
+      heap.push(row);
+      if (heap.length === this.limit) for (let i = heap.length >> 1; i >= 0; i--) this.sink(heap[i], i);
+    } else if (heap.length > 0 && this.compare(row, heap[0]) < 0) this.sink(row, 0);
+  }
+
+  /** The kept rows in order. */
+  rows(): number[] {
+    return this.heap.toSorted(this.compare);
+  }
+
+  /** Puts a row at index `at` of the heap or below it. */
+  private sink(row: number, at: number): void {
+    const { heap, compare } = this;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && compare(heap[child + 1], heap[child]) > 0) child++;
+      if (compare(heap[child], row) <= 0) break;
+      heap[at] = heap[child];
+      at = child;
+    }
+    heap[at] = row;
+  }
+}
+
+/** Pages and counts in the order newest first. Runs store this order of their sorted rows, so few other rows are read. */
+
+/** Number of present rows of a run that overlap a time. */
+export function countInTime(rows: IndexRun, time: TimeBound): number {
+  const { columns, removed, hasGaps, cells, rowCount, newest } = rows;
+  const { start, end } = columns;
+  let count = 0;
+  if (cells.longestOfAll === 0) {
+    // All tiles have a duration of 0, so those of the time are consecutive in the order newest first.
+    const first = firstIndex(newest.length, (i) => start[newest[i]] <= time.end);
+    const last = firstIndex(newest.length, (i) => start[newest[i]] < time.start);
+    count = Math.max(0, last - first);
+    if (hasGaps) for (let i = first; i < last; i++) if (removed[newest[i]]) count--;
+  } else {
+    cells.visitAll(time, (from, to) => {
+      count += to - from;
+      if (hasGaps) for (let row = from; row < to; row++) if (removed[row]) count--;
+    });
+  }
+  for (let row = cells.rows; row < rowCount; row++)
+    if (!removed[row] && start[row] <= time.end && end[row] >= time.start) count++;
+  return count;
+}
+
+/** The first `limit` selected rows of a run for which `follows` is true. It does not read all other rows. */
+export function firstNewest(
+  rows: IndexRun,
+  where: RowFilter | undefined,
+  time: TimeBound | undefined,
+  limit: number,
+  follows: (row: number) => boolean = () => true,
+): number[] {
+  const { newest, removed, cells, rowCount, columns } = rows;
+  const { start, end } = columns;
+  const [since, until] = time ? [time.start - cells.longestOfAll, time.end] : [-Infinity, Infinity];
+  const matches = (row: number) =>
+    removed[row] === 0 &&
+    (!time || (start[row] <= time.end && end[row] >= time.start)) &&
+    (!where || where(row));
+  const tail = new TopK(limit, (a, b) => rows.compareNewest(a, b));
+  for (let row = cells.rows; row < rowCount; row++) if (follows(row) && matches(row)) tail.offer(row);
+  const first = tail.rows();
+  const from = firstIndex(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
+  const maxRows = first.length + limit;
+  for (let i = from; i < newest.length && first.length < maxRows; i++) {
+    const row = newest[i];
+    // All further rows have ended before the time.
+    if (start[row] < since) break;
+    if (matches(row)) first.push(row);
+  }
+  return first.sort((a, b) => rows.compareNewest(a, b)).slice(0, limit);
+}
+
+/** Merges the matching rows of several runs into one page. */
+
+/** Rows of one run, in the order of the query. */
+export interface RunMatches {
+  rows: IndexRun;
+  found: readonly number[];
+}
+
+/** The first `limit` rows of all runs; if there are more, `next` is the cursor of the last one. */
+export function mergePages(
+  parts: readonly RunMatches[],
+  matched: number,
+  order: SortOrder,
+  limit: number,
+  withCursors: boolean,
+): IndexPage {
+  const filled = parts.filter(({ found }) => found.length > 0);
+  // Ids cost less than cursors.
+  if (filled.length === 1 && !withCursors) return idsInOrder(filled[0], matched, order, limit);
+  const cursors = firstCursors(filled, order, limit);
+  const page: IndexPage = { ids: cursors.map(({ id }) => id), matched };
+  if (withCursors) page.cursors = cursors;
+  if (filled.reduce((sum, { found }) => sum + found.length, 0) > limit) page.next = cursors.at(-1);
+  return page;
+}
+
+function idsInOrder(
+  { rows, found }: RunMatches,
+  matched: number,
+  order: SortOrder,
+  limit: number,
+): IndexPage {
+  const shown = found.slice(0, limit);
+  const page: IndexPage = { ids: shown.map((row) => rows.idOf(row)), matched };
+  if (found.length > limit) page.next = cursorOf(rows, order, shown.at(-1)!);
+  return page;
+}
+
+function firstCursors(parts: readonly RunMatches[], order: SortOrder, limit: number): Cursor[] {
+  const heads = parts.map(({ rows, found }) => ({
+    rows,
+    found,
+    at: 0,
+    cursor: cursorOf(rows, order, found[0]),
+  }));
+  const cursors: Cursor[] = [];
+  while (heads.length > 0 && cursors.length < limit) {
+    let first = 0;
+    for (let i = 1; i < heads.length; i++)
+      if (compareCursors(heads[i].cursor, heads[first].cursor, order) < 0) first = i;
+    const head = heads[first];
+    cursors.push(head.cursor);
+    if (++head.at < head.found.length) head.cursor = cursorOf(head.rows, order, head.found[head.at]);
+    else heads.splice(first, 1);
+  }
+  return cursors;
+}
