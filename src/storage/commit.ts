@@ -1,4 +1,4 @@
-/** Commits: the changes that become visible together. */
+/** Commits, the changes that become visible together, and their application to the catalogue and the column index. */
 
 import { SerialQueue } from '../async/index.js';
 import type { Catalogue, CatalogueChange, Table } from './catalogue.js';

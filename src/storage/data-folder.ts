@@ -1,4 +1,4 @@
-/** The data folder of a node: its identity, its lock, and its catalogue. */
+/** The data folder of a node: its identity, its lock, its catalogue, and the removal of version folders. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';

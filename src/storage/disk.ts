@@ -1,4 +1,4 @@
-/** Errors of the file system and of LevelDB as errors with stable codes. */
+/** Errors of the disk as errors with stable codes, and the free space that writes must leave on it. */
 
 import { statfs } from 'node:fs/promises';
 import { messageOf, TilewrightError } from '../errors.js';

@@ -1,4 +1,4 @@
-/** Ids and names of files. Names from requests are checked here before they become part of a path. */
+/** Ids, names and paths of files. Names from requests are checked here before they become part of a path. */
 import { randomInt } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type GridName, gridByName } from '../grid/index.js';

@@ -1,4 +1,7 @@
-/** Writes files that survive a power cut: first the bytes, then the name, then the folder that contains the name. */
+/**
+ * Files and version folders that survive a power cut: first the bytes are written, then the name, then the folder that contains the name.
+ * Checksums tell if the bytes are intact.
+ */
 import { mkdir, open, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { crc32 } from 'node:zlib';

@@ -1,4 +1,7 @@
-/** Folders below `<data>/scratch` for temporary files. Only those of work that can be resumed outlive the process. */
+/**
+ * Folders for temporary files below `<data>/scratch`, and for results of jobs below `<data>/results`. A temporary folder outlives the
+ * process only if its work can be resumed.
+ */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Catalogue } from './catalogue.js';

@@ -1,4 +1,4 @@
-/** The tile files of a node with an object store: the cache, and the fetches into it. */
+/** The tile files of a node with an object store: fetched on demand or in advance, and kept on the node while they are read. */
 
 import { access } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';

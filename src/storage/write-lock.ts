@@ -1,4 +1,4 @@
-/** Write locks, and commits under them. */
+/** Write locks, the commits under them, and the version folders of one write. */
 
 import { writeFile } from 'node:fs/promises';
 import type { Catalogue, CatalogueChange } from './catalogue.js';

@@ -1,4 +1,4 @@
-/** Finds the sorted rows of a cell, and among these the rows that can overlap a time range. */
+/** Finds the sorted rows of cells and of ranges of cells, and among these the rows that can overlap a time range. */
 
 import { type GridName, grids } from '../../grid/index.js';
 import type { Columns } from './columns.js';

@@ -1,4 +1,4 @@
-/** Typed arrays of equal length, one for each field of a tile. */
+/** Typed arrays of equal length, one for each field of a tile, and their dictionaries. */
 
 /** The type of each column. */
 const COLUMN_TYPES = {

@@ -1,4 +1,4 @@
-/** Queries of the column index and their results. */
+/** Queries of the column index: select the rows of each run, keep the first ones in an order, and merge them into one page. */
 
 import { firstIndex } from '../../utils/bisection.js';
 import {
