@@ -1,7 +1,7 @@
 /** `engine`: a training step of each engine that is here, beside PyTorch from PyPI, each on one thread, in alternation. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { selectEngine } from '../../src/engines/select-engine.js';
+import { selectEngine } from '../../src/engines/select.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { NETS, type NetName } from './nets.js';
 import { installTorch } from './torch.js';

@@ -1,5 +1,5 @@
 /** node step.js ENGINE NET STEPS: the CPU time of a training step, as JSON; a process of its own for each engine. */
-import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
+import { type EngineName, loadEngine } from '../../src/engines/load.js';
 import { median } from '../support/bench.js';
 import { batchFor, learnerNamed, type NetName } from './nets.js';
 

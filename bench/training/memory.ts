@@ -1,5 +1,5 @@
 /** Peak memory of the process that trains a place, by the size of the place (figure 12 of the paper). */
-import { selectEngine } from '../../src/engines/select-engine.js';
+import { selectEngine } from '../../src/engines/select.js';
 import { trainCells } from '../../src/training/index.js';
 import type { TrainCellTask } from '../../src/training/train-task.js';
 import { writeDate } from '../../test/training/acquisition-files.js';

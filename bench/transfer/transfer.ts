@@ -10,7 +10,7 @@ import { inProcessTransport } from '../../src/cli/cli-connection.js';
 import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
 import { Client } from '../../src/client/index.js';
 import { selectEngine } from '../../src/engines/index.js';
-import { loadEngine } from '../../src/engines/load-engine.js';
+import { loadEngine } from '../../src/engines/load.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { openNode } from '../../src/node.js';
 import type { Storage } from '../../src/storage/index.js';

@@ -3,7 +3,8 @@
  * checks its results against PyTorch before it is used. Invariant: importing this index loads no TensorFlow. Imports the part `async`.
  */
 export { engineMemory, engineUnavailable, noEngine } from './errors.js';
-export { ENGINE_NAMES, type EngineName, type LoadedEngine, loadEngine } from './load-engine.js';
+export { type CapturedKernels, captureKernels } from './kernel-capture.js';
+export { ENGINE_NAMES, type EngineName, type LoadedEngine, loadEngine } from './load.js';
 export {
   allowedCpus,
   EnginePool,
@@ -12,7 +13,7 @@ export {
   ProcessEnded,
   resultOrFailure,
   serveRequests,
-} from './processes/index.js';
-export { type SelectedEngine, selectEngine, selectEngineCached } from './select-engine.js';
+} from './processes.js';
+export { type SelectedEngine, selectEngine, selectEngineCached } from './select.js';
 export type { Tf } from './tfjs.js';
-export { adamStep, type CapturedKernels, captureKernels } from './tfjs-extensions/index.js';
+export { adamStep } from './tfjs.js';

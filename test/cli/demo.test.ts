@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ENGINE_NAMES } from '../../src/engines/load-engine.js';
+import { ENGINE_NAMES } from '../../src/engines/load.js';
 import { tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 

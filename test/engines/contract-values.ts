@@ -1,8 +1,8 @@
 /** Values and comparisons of the contract of the compute primitives. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { ComputePrimitives } from '../../src/engines/compute-primitives/compute-primitives.js';
-import type { PoolingOperation } from '../../src/engines/onednn-addon.js';
+import type { ComputePrimitives } from '../../src/engines/compute-primitives/primitives.js';
+import type { PoolingOperation } from '../../src/engines/load.js';
 
 /** Loops of an engine. The addon leaves pooling to those on the heap. */
 export type Tested = Omit<ComputePrimitives, PoolingOperation> &

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
-import { loadEngine } from '../../src/engines/load-engine.js';
+import { loadEngine } from '../../src/engines/load.js';
 
 const { tf } = await loadEngine('wasm');
 

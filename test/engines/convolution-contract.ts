@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
-import {
-  FILTER_GRADIENT,
-  FORWARD,
-  INPUT_GRADIENT,
-} from '../../src/engines/compute-primitives/compute-primitives.js';
+import { FILTER_GRADIENT, FORWARD, INPUT_GRADIENT } from '../../src/engines/compute-primitives/primitives.js';
 import { one, type Tested, uniform, whole } from './contract-values.js';
 
 interface Sizes {

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
 import type { Tensor, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
-import { selfTest } from '../../src/engines/engine-self-test.js';
-import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
+import { type EngineName, loadEngine } from '../../src/engines/load.js';
+import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { Adam, lossAndGradients } from '../../src/training/learner.js';
 
@@ -164,7 +164,7 @@ function values(size: number, seed: number, low = -1, high = 1): Float32Array {
 
 /** Why an engine cannot be tested here, or `undefined`. */
 export async function reasonToSkip(name: EngineName): Promise<string | undefined> {
-  const { selectEngine } = await import('../../src/engines/select-engine.js');
+  const { selectEngine } = await import('../../src/engines/select.js');
   try {
     await selectEngine({ engine: name });
     return undefined;

@@ -6,7 +6,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EngineProcess, ProcessEnded } from '../../src/engines/processes/engine-process.js';
+import { EngineProcess, ProcessEnded } from '../../src/engines/processes.js';
 import { atEnd } from '../support/at-end.js';
 import { children, childrenGone, HAS_PROC, isRunning } from '../support/child-processes.js';
 import { tempFolder } from '../support/temp.js';
@@ -198,7 +198,7 @@ test('a child ends when its parent is killed, and its error output is that of th
 }, async (t) => {
   const folder = await tempFolder(t);
   const parent = join(folder, 'parent.mjs');
-  const module = new URL('../../src/engines/processes/engine-process.js', import.meta.url);
+  const module = new URL('../../src/engines/processes.js', import.meta.url);
   writeFileSync(
     parent,
     `import { EngineProcess } from ${JSON.stringify(module.href)};

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { loadEngine } from '../../src/engines/load-engine.js';
+import { loadEngine } from '../../src/engines/load.js';
 import { engineContract } from './engine-contract.js';
 import { selfTestContract } from './self-test-contract.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { EngineName } from '../../src/engines/load-engine.js';
+import type { EngineName } from '../../src/engines/load.js';
 import { reasonToSkip } from './engine-contract.js';
 
 function lossesOf(engine: EngineName): Record<string, number[]> {

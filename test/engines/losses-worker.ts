@@ -1,5 +1,5 @@
 /** node losses-worker.js ENGINE: the losses of the first steps of each model, as JSON. */
-import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
+import { type EngineName, loadEngine } from '../../src/engines/load.js';
 import { BUILTIN_MODELS } from '../../src/training/models/builtin.js';
 import { freshLearner } from '../training/model-steps.js';
 

@@ -5,8 +5,8 @@ import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { FORWARD } from '../../src/engines/compute-primitives/compute-primitives.js';
-import { loadOneDnn, type OneDnnAddon } from '../../src/engines/onednn-addon.js';
+import { FORWARD } from '../../src/engines/compute-primitives/primitives.js';
+import { loadOneDnn, type OneDnnAddon } from '../../src/engines/load.js';
 import { atEnd } from '../support/at-end.js';
 import { loopsContract } from './compute-primitives-contract.js';
 

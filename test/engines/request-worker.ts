@@ -1,6 +1,6 @@
 /** A child process for tests of the request/response protocol. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Handler, serveRequests } from '../../src/engines/processes/serve-engine-requests.js';
+import { type Handler, serveRequests } from '../../src/engines/processes.js';
 import { predictionFailed, trainingFailed } from '../../src/training/errors.js';
 
 export type TestHandlers = {

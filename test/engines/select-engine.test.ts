@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, it } from 'node:test';
-import { selectEngine } from '../../src/engines/select-engine.js';
+import { selectEngine } from '../../src/engines/select.js';
 
 const { resolve } = createRequire(import.meta.url);
 const wasmBackend = createRequire(resolve('@tensorflow/tfjs-backend-wasm'));

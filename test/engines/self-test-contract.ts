@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { KernelConfig, KernelFunc, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
-import { selfTest } from '../../src/engines/engine-self-test.js';
-import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
+import { type EngineName, loadEngine } from '../../src/engines/load.js';
+import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { GROUP, NetCompute } from '../../src/hyperspectral/cnn/compute.js';
 import { NET_SETTINGS, NETS, storedNet } from '../../src/hyperspectral/cnn/net.js';

@@ -5,10 +5,10 @@ import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import * as core from '@tensorflow/tfjs-core';
 import * as layers from '@tensorflow/tfjs-layers';
 import '@tensorflow/tfjs-backend-wasm';
-import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm-primitives.js';
-import { selfTest } from '../../src/engines/engine-self-test.js';
+import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm.js';
+import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { registerTrainingKernels } from '../../src/engines/wasm-kernels/register-wasm-kernels.js';
+import { registerTrainingKernels } from '../../src/engines/wasm-kernels/register.js';
 
 const tf = { ...core, ...layers } as Tf;
 await tf.setBackend('wasm');

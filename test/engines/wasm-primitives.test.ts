@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor4D, TensorInfo } from '@tensorflow/tfjs-core';
-import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm-primitives.js';
-import { WasmHeap } from '../../src/engines/compute-primitives/wasm-primitives-heap.js';
-import { selfTest } from '../../src/engines/engine-self-test.js';
-import { loadEngine } from '../../src/engines/load-engine.js';
+import { WasmHeap } from '../../src/engines/compute-primitives/heap.js';
+import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm.js';
+import { loadEngine } from '../../src/engines/load.js';
+import { selfTest } from '../../src/engines/self-test.js';
 import { loopsContract } from './compute-primitives-contract.js';
 
 const { tf } = await loadEngine('wasm');

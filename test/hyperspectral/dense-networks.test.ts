@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { loadEngine } from '../../src/engines/load-engine.js';
+import { loadEngine } from '../../src/engines/load.js';
 import { decodedSums, encodedSums } from '../../src/hyperspectral/classification/dataset.js';
 import {
   type ClassifierCandidate,

@@ -1,6 +1,6 @@
 /** Models for tests: files of an untrained network, and a card as training writes it. */
 
-import { loadEngine } from '../../src/engines/load-engine.js';
+import { loadEngine } from '../../src/engines/load.js';
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
 import type { TileScore } from '../../src/training/evaluation.js';
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';

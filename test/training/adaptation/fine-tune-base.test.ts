@@ -1,7 +1,7 @@
 /** Fine-tuning of a base model at one cell, with the WebAssembly engine. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { loadEngine } from '../../../src/engines/load-engine.js';
+import { loadEngine } from '../../../src/engines/load.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { meanSquaredError } from '../../../src/training/evaluation.js';
 import { fineTuneBase, withOtherCells } from '../../../src/training/fine-tuning.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
-import { loadEngine } from '../../../src/engines/load-engine.js';
+import { loadEngine } from '../../../src/engines/load.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { messageOf } from '../../../src/errors.js';
 import type { ResumePoint } from '../../../src/training/distributed/checkpoints.js';

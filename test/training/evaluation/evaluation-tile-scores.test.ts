@@ -1,7 +1,7 @@
 /** Scores on whole tiles, from files. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { loadEngine } from '../../../src/engines/load-engine.js';
+import { loadEngine } from '../../../src/engines/load.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { Mask } from '../../../src/raster/index.js';
 import { readAcquisitions } from '../../../src/training/acquisitions.js';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { allowedCpus } from '../../../src/engines/processes/engine-cpu-affinity.js';
+import { allowedCpus } from '../../../src/engines/processes.js';
 import { type TrainResults, trainCells } from '../../../src/training/index.js';
 import type { CellResult } from '../../../src/training/train-pool.js';
 import type { TrainCellTask } from '../../../src/training/train-task.js';

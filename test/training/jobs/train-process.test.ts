@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { SERIES_DATES, writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { localQueries } from '../../../src/dht/index.js';
-import { ENGINE_NAMES } from '../../../src/engines/load-engine.js';
+import { ENGINE_NAMES } from '../../../src/engines/load.js';
 import type { JobContext } from '../../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
 import { TileFinder } from '../../../src/query/index.js';

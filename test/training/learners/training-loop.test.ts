@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { loadEngine } from '../../../src/engines/load-engine.js';
+import { loadEngine } from '../../../src/engines/load.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import type { DatePair } from '../../../src/training/acquisitions.js';
 import { applyD4, predictPatches } from '../../../src/training/batches.js';

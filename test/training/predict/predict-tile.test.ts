@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadEngine } from '../../../src/engines/load-engine.js';
+import { loadEngine } from '../../../src/engines/load.js';
 import { Mask, readRaster } from '../../../src/raster/index.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/network.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { loadEngine } from '../../../src/engines/load-engine.js';
+import { loadEngine } from '../../../src/engines/load.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { headLayerNames } from '../../../src/training/learner.js';

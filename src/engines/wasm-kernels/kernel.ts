@@ -1,9 +1,7 @@
 /** Shared by the kernels: registration with typed arguments, and views of tensors on the WASM heap. */
-
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import type { KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
-import type { Tf } from '../tfjs.js';
-import { replaceKernel } from '../tfjs-extensions/index.js';
+import type { backend_util, KernelFunc, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import { replaceKernel, type Tf } from '../tfjs.js';
 
 const BACKEND = 'wasm';
 
@@ -36,4 +34,32 @@ export function registerWasmKernel<Inputs, Attributes>(
  */
 export function float32Views(backend: BackendWasm, ...tensors: TensorInfo[]): Float32Array[] {
   return tensors.map((tensor) => backend.typedArrayFromHeap(tensor) as Float32Array);
+}
+
+interface ActivationAttrs {
+  activation: backend_util.Activation;
+  leakyreluAlpha?: number;
+}
+
+/** Applies the activation of a fused operation to its result, and disposes the result. */
+export function applyActivation(
+  tf: Tf,
+  backend: BackendWasm,
+  y: TensorInfo,
+  { activation, leakyreluAlpha }: ActivationAttrs,
+  weights: TensorInfo | undefined,
+): TensorInfo {
+  if (activation === 'linear') return y;
+  const run = (name: string, inputs: Record<string, TensorInfo>, attrs = {}) =>
+    tf.engine().runKernel(name, inputs as never, attrs) as Tensor;
+  const result = {
+    relu: () => run(tf.Relu, { x: y }),
+    relu6: () => run(tf.Relu6, { x: y }),
+    elu: () => run(tf.Elu, { x: y }),
+    sigmoid: () => run(tf.Sigmoid, { x: y }),
+    leakyrelu: () => run(tf.LeakyRelu, { x: y }, { alpha: leakyreluAlpha }),
+    prelu: () => run(tf.Prelu, { x: y, alpha: weights as TensorInfo }),
+  }[activation]();
+  backend.disposeData(y.dataId);
+  return result;
 }

@@ -1,8 +1,11 @@
 /** Copies of subarrays: concatenation and split along channels, shifts of images by slice and padding. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
+  CastAttrs,
+  CastInputs,
   ConcatAttrs,
   ConcatInputs,
+  IdentityInputs,
   PadV2Attrs,
   PadV2Inputs,
   SliceAttrs,
@@ -12,9 +15,9 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/index.js';
+import type { ComputePrimitives } from '../compute-primitives/primitives.js';
 import type { Tf } from '../tfjs.js';
-import { float32Views, registerWasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './kernel.js';
 
 /** Types other than float32 stay with the stock kernels. */
 export function registerCopyKernels(tf: Tf, primitives: ComputePrimitives): void {
@@ -120,3 +123,21 @@ const zerosOf = ({ shape }: TensorInfo) => shape.map(() => 0);
 const withAxis = (values: number[], axis: number, value: number) =>
   values.map((own, i) => (i === axis ? value : own));
 const sumOf = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
+
+/**
+ * Share the data, which are never changed; the stock kernels copy them. A cast does so if the type is the same: gradients cast to the
+ * type that a tensor already has.
+ */
+export function registerIdentityKernels(tf: Tf): void {
+  registerWasmKernel<IdentityInputs, object>(tf, tf.Identity, ({ inputs, backend }) =>
+    shared(backend, inputs.x),
+  );
+  registerWasmKernel<CastInputs, CastAttrs>(tf, tf.Cast, ({ inputs: { x }, attrs, backend }) =>
+    x.dtype === attrs.dtype ? shared(backend, x) : undefined,
+  );
+}
+
+function shared(backend: BackendWasm, { dataId, shape, dtype }: TensorInfo): TensorInfo {
+  backend.incRef(dataId);
+  return { dataId, shape, dtype };
+}

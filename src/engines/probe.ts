@@ -3,10 +3,10 @@
  * is affected.
  */
 import { messageOf } from '../errors.js';
-import { selfTest } from './engine-self-test.js';
 import { engineUnavailable, noEngine } from './errors.js';
-import { type EngineName, loadEngine } from './load-engine.js';
-import { type Handler, serveRequests } from './processes/index.js';
+import { type EngineName, loadEngine } from './load.js';
+import { type Handler, serveRequests } from './processes.js';
+import { selfTest } from './self-test.js';
 
 /** `reason`: one line that says why the engine does not work. */
 export type ProbeResult = { works: true; version: string } | { works: false; reason: string };

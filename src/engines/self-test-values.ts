@@ -1,7 +1,7 @@
 /** Printed by test/fixtures/training/reference_self_test.py. */
 
 /** Name of a result of the self-test, two projections of it, and its Euclidean norm. */
-export type Expected = readonly [name: string, first: number, second: number, norm: number];
+type Expected = readonly [name: string, first: number, second: number, norm: number];
 
 // 62 of the 512 windows of the maximum pooling hold no positive value.
 // biome-ignore format: a result a line

@@ -6,10 +6,9 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/index.js';
-import type { Tf } from '../tfjs.js';
-import { replaceGradient } from '../tfjs-extensions/index.js';
-import { float32Views, registerWasmKernel } from './wasm-kernel.js';
+import type { ComputePrimitives } from '../compute-primitives/primitives.js';
+import { replaceGradient, type Tf } from '../tfjs.js';
+import { float32Views, registerWasmKernel } from './kernel.js';
 
 /** Name of a kernel that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';

@@ -1,15 +1,19 @@
 /** Batch normalisation with one mean, variance, scale and offset for each channel, in as few passes as possible. */
 import type {
+  AddInputs,
   FusedBatchNormAttrs,
   FusedBatchNormInputs,
+  MeanAttrs,
   NamedAttrMap,
+  SumAttrs,
+  SumInputs,
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
-import type { ComputePrimitives } from '../compute-primitives/index.js';
+import type { ComputePrimitives } from '../compute-primitives/primitives.js';
 import type { Tf } from '../tfjs.js';
-import { float32Views, registerWasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './kernel.js';
 
 /** Names of kernels that tfjs does not have. */
 const TRAINING = 'TrainingBatchNorm';
@@ -132,4 +136,61 @@ function replaceTrainingOfBatchNormalization(tf: Tf): void {
       return y;
     });
   };
+}
+
+/** Sums and means of each channel, which batch normalisation and biases compute on large tensors. */
+
+/** Reductions over all axes before the last, or over those of each image. */
+export function registerReductionKernels(tf: Tf, primitives: ComputePrimitives): void {
+  for (const name of [tf.Sum, tf.Mean])
+    registerWasmKernel<SumInputs, SumAttrs & MeanAttrs>(tf, name, ({ inputs: { x }, attrs, backend }) => {
+      const channels = x.shape.at(-1) ?? 0;
+      const first = firstOfRun(attrs.axis, x.shape.length);
+      if (x.dtype !== 'float32' || x.shape.includes(0) || first === undefined) return undefined;
+      const outer = x.shape.slice(0, first);
+      const images = outer.reduce((all, size) => all * size, 1);
+      const rows = x.shape.slice(first, -1).reduce((all, size) => all * size, 1);
+      const between = attrs.keepDims ? x.shape.slice(first, -1).map(() => 1) : [];
+      const result = backend.makeOutput([...outer, ...between, channels], 'float32');
+      // Created for each sum, because a sum may grow the heap, which detaches views.
+      const part = (tensor: TensorInfo, size: number, i: number) =>
+        float32Views(backend, tensor)[0].subarray(i * size, (i + 1) * size);
+      for (let i = 0; i < images; i++)
+        primitives.columnSums(rows, channels, part(x, rows * channels, i), part(result, channels, i));
+      const [sums] = float32Views(backend, result);
+      if (name === tf.Mean && rows !== 1) for (let i = 0; i < sums.length; i++) sums[i] /= rows;
+      return result;
+    });
+}
+
+/** Returns the first axis if the axes are consecutive up to the last but one. */
+function firstOfRun(axis: number | number[] | undefined, rank: number): number | undefined {
+  if (axis === undefined || rank < 2) return undefined;
+  const axes = [axis].flat().map((one) => (one < 0 ? one + rank : one));
+  const first = rank - 1 - axes.length;
+  return axes.length > 0 && axes.toSorted((a, b) => a - b).every((one, i) => one === first + i)
+    ? first
+    : undefined;
+}
+
+/**
+ * Adds a bias to each row in one pass; the stock kernel computes the index of the other operand for each value, and handles all other
+ * additions.
+ */
+export function registerBiasAddKernel(tf: Tf, primitives: ComputePrimitives): void {
+  registerWasmKernel<AddInputs, object>(tf, tf.Add, ({ inputs: { a, b }, backend }) => {
+    const channels = b.shape[0];
+    const isBias =
+      [a, b].every(({ dtype }) => dtype === 'float32') &&
+      b.shape.length === 1 &&
+      a.shape.length > 1 &&
+      channels > 0 &&
+      a.shape.at(-1) === channels;
+    if (!isBias) return undefined;
+    const y = backend.makeOutput(a.shape, 'float32');
+    const [ofA, ofB, toY] = float32Views(backend, a, b, y);
+    const [zeros, ones] = [0, 1].map((value) => new Float32Array(channels).fill(value));
+    primitives.scaleChannels(toY.length / channels, channels, ofA, zeros, ones, ofB, toY);
+    return y;
+  });
 }

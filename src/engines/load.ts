@@ -1,15 +1,37 @@
 /** Loads one training engine into the current process. `selectEngine` decides which one. */
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../errors.js';
-import { hasMultiplyAdd, wasmPrimitives } from './compute-primitives/index.js';
+import { hasMultiplyAdd } from './compute-primitives/heap.js';
+import type { ComputePrimitives } from './compute-primitives/primitives.js';
+import { wasmPrimitives } from './compute-primitives/wasm.js';
+import { completeNativeConvolutions } from './convolutions.js';
 import { engineUnavailable } from './errors.js';
-import { loadOneDnn } from './onednn-addon.js';
 import type { Tf } from './tfjs.js';
-import { completeNativeConvolutions } from './tfjs-extensions/index.js';
-import { registerTrainingKernels } from './wasm-kernels/index.js';
+import { registerTrainingKernels } from './wasm-kernels/register.js';
+
+/** The oneDNN addon, which `native/build.mjs` builds if possible. */
+
+/** Pooling operations, which the addon lacks. */
+export type PoolingOperation = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;
+
+/** Primitives in C++, with convolutions and products by oneDNN. */
+export interface OneDnnAddon extends Omit<ComputePrimitives, PoolingOperation> {
+  /** Version of oneDNN. */
+  version: string;
+}
+
+const ADDON = fileURLToPath(new URL('../../../native/build/onednn.node', import.meta.url));
+
+/** Throws if the addon was not built or cannot be loaded. */
+export function loadOneDnn(): OneDnnAddon {
+  if (!existsSync(ADDON))
+    throw new Error('its addon is not built; install g++ and libdnnl-dev, then run "npm run onednn"');
+  return createRequire(import.meta.url)(ADDON) as OneDnnAddon;
+}
 
 /** Version of our own convolution kernels. Results differ between versions in the last bits. */
 const KERNELS_VERSION = 2;

@@ -1,9 +1,9 @@
 /** Selects the training engine: the first of tfjs-node-gpu, WASM with oneDNN, WASM and tfjs-node that works on this machine. */
 
-import type { ProbeHandlers, ProbeResult } from './engine-probe.js';
 import { engineUnavailable, noEngine } from './errors.js';
-import { ENGINE_NAMES, type EngineName } from './load-engine.js';
-import { EngineProcess, ProcessEnded } from './processes/index.js';
+import { ENGINE_NAMES, type EngineName } from './load.js';
+import type { ProbeHandlers, ProbeResult } from './probe.js';
+import { EngineProcess, ProcessEnded } from './processes.js';
 
 export interface SelectedEngine {
   name: EngineName;
@@ -63,7 +63,7 @@ async function probeEngine(
   name: EngineName,
   { packagesFrom, timeoutMs = 60_000 }: EngineChoice,
 ): Promise<ProbeResult> {
-  const child = new EngineProcess<ProbeHandlers>(new URL('./engine-probe.js', import.meta.url), name, {
+  const child = new EngineProcess<ProbeHandlers>(new URL('./probe.js', import.meta.url), name, {
     quiet: true,
   });
   const signal = AbortSignal.timeout(timeoutMs);

@@ -7,10 +7,9 @@ import type {
   BatchMatMulInputs,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/index.js';
+import type { ComputePrimitives } from '../compute-primitives/primitives.js';
 import type { Tf } from '../tfjs.js';
-import { applyActivation } from './fused-activation-kernel.js';
-import { float32Views, registerWasmKernel } from './wasm-kernel.js';
+import { applyActivation, float32Views, registerWasmKernel } from './kernel.js';
 
 export function registerMatMulKernels(tf: Tf, primitives: ComputePrimitives): void {
   registerWasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(

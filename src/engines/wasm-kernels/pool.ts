@@ -6,9 +6,9 @@ import type {
   MaxPoolGradAttrs,
   MaxPoolInputs,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/index.js';
+import type { ComputePrimitives } from '../compute-primitives/primitives.js';
 import type { Tf } from '../tfjs.js';
-import { float32Views, registerWasmKernel } from './wasm-kernel.js';
+import { float32Views, registerWasmKernel } from './kernel.js';
 
 /**
  * The stock kernels replace NaN by other values, which hides a model that has diverged. Types other than float32 are delegated to them.

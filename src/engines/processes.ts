@@ -1,11 +1,74 @@
 /** Parent side of the request/response protocol with the child processes in which an engine runs. */
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { fromErrorDocument, messageOf } from '../../errors.js';
-import type { EngineName } from '../load-engine.js';
-import { type ForkOptions, forkWithEngine } from './fork-engine.js';
-import type { Handler, Handlers, Reply, Request } from './serve-engine-requests.js';
+import { fileURLToPath } from 'node:url';
+import { Semaphore } from '../async/index.js';
+import {
+  type ErrorDocument,
+  type ErrorMaker,
+  fromErrorDocument,
+  messageOf,
+  TilewrightError,
+  toErrorDocument,
+} from '../errors.js';
+import type { EngineName } from './load.js';
+
+/** Starts the processes in which an engine runs. `EngineProcess` communicates with them. */
+
+interface ForkOptions {
+  /** Threads of the engine, if it can use more than one. */
+  threads?: number;
+  /** Number of streams besides the channel, from file descriptor 4. */
+  streams?: number;
+  /**
+   * Limit on the memory of the process in bytes: heap, WebAssembly and libraries. On Linux only, where the kernel counts private writable
+   * mappings (RLIMIT_DATA). A limit on the address space (RLIMIT_AS) is unsuitable, because V8 reserves far more of it than it uses. Such
+   * a process also has no helper threads of V8, so that it uses one core.
+   */
+  limit?: number;
+  /** With a limit: the only core that it may use, one of `allowedCpus`. */
+  core?: number;
+}
+
+/** Sets the limit, then executes the program. A core dump would be as large as the limit. */
+const LIMITED = 'ulimit -c 0; ulimit -d "$0" && exec "$@"';
+
+/** Runs `script`, which must call `serveRequests`, with the name of the engine as its argument. The caller reads stderr. */
+function forkWithEngine(
+  script: URL,
+  engine: EngineName,
+  { threads = 1, streams = 0, limit, core }: ForkOptions = {},
+): ChildProcess {
+  return fork(fileURLToPath(script), [engine], {
+    serialization: 'advanced',
+    ...(limit !== undefined && {
+      execPath: '/bin/sh',
+      execArgv: [
+        '-c',
+        LIMITED,
+        String(Math.floor(limit / 1024)),
+        ...(core === undefined ? [] : ['taskset', '-c', String(core)]),
+        process.execPath,
+        '--v8-pool-size=0',
+      ],
+    }),
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc', ...new Array<'pipe'>(streams).fill('pipe')],
+    env: {
+      ...process.env,
+      // Spinning OpenMP threads would use the cores of the other children; the library reads this only at its start.
+      OMP_WAIT_POLICY: 'passive',
+      OMP_NUM_THREADS: String(threads),
+      TF_CPP_MIN_LOG_LEVEL: '2',
+      TF_NUM_INTRAOP_THREADS: String(threads),
+      TF_NUM_INTEROP_THREADS: '1',
+      // The oneDNN in TensorFlow adds in an order that depends on the number of available cores.
+      TF_ENABLE_ONEDNN_OPTS: '0',
+      // Otherwise the first child allocates all memory of a GPU.
+      TF_FORCE_GPU_ALLOW_GROWTH: 'true',
+    },
+  });
+}
 
 /** Time after the exit of a child in which its last messages and error output are awaited. */
 const DRAIN_TIMEOUT_MS = 1000;
@@ -208,4 +271,116 @@ function errorLine(stderr: string): string {
     .filter((line) => line !== '');
   const line = lines.find((text) => /^(\w*Error\b|FATAL ERROR)/.test(text)) ?? lines.at(-1) ?? '';
   return line.slice(0, MAX_LINE_LENGTH);
+}
+
+/** Child side of the request/response protocol with `EngineProcess`. */
+
+/** Answers one kind of request. `report` sends progress; it resolves when the message has left the process. */
+export type Handler<Input, Result, Progress = never> = (
+  input: Input,
+  report: (progress: Progress) => Promise<void>,
+) => Promise<Result>;
+
+/** The requests that a child answers, by name. Inputs, results and progress must be structured-cloneable. */
+type Handlers = Record<string, Handler<never, unknown, unknown>>;
+
+interface Request {
+  name: string;
+  input: unknown;
+}
+
+/** Any number of `progress`, then one `result` or `error`. */
+type Reply = { progress: unknown } | { result: unknown } | { error: ErrorDocument };
+
+/**
+ * Answers the requests of the parent until the channel closes, which ends the process. An error that is not a TilewrightError is sent as
+ * `failure`.
+ */
+export function serveRequests<H extends Handlers>(handlers: H, failure: ErrorMaker<[reason: string]>): void {
+  process.on('message', async ({ name, input }: Request) => {
+    try {
+      await send({ result: await handlers[name](input as never, (progress) => send({ progress })) });
+    } catch (error) {
+      const known = error instanceof TilewrightError ? error : failure.because(error, messageOf(error));
+      await send({ error: toErrorDocument(known) });
+    }
+  });
+  process.on('disconnect', () => process.exit());
+}
+
+/** Resolves when the message has been sent, so that a busy child does not delay its messages until it has finished. */
+function send(reply: Reply): Promise<void> {
+  return new Promise((resolve) => {
+    // If the parent has ended, the channel closes, which ends this process.
+    process.send!(reply, () => resolve());
+  });
+}
+
+/** Child processes with an engine that work in parallel, each on one task at a time. */
+
+/**
+ * Invariants: at most `threads` processes are alive, each with at most one task; a dead process gets no task. The caller must close the
+ * pool.
+ */
+export class EnginePool<H extends Handlers> {
+  private children: EngineProcess<H>[] = [];
+  private readonly semaphore: Semaphore;
+
+  constructor(
+    private readonly script: URL,
+    private readonly engine: EngineName,
+    readonly threads: number,
+  ) {
+    this.semaphore = new Semaphore(threads);
+  }
+
+  /** Runs a task in an idle process, and starts one if none is idle. Rejects with the error of the task or the signal's reason. */
+  run<T>(signal: AbortSignal, task: (child: EngineProcess<H>) => Promise<T>): Promise<T> {
+    return this.semaphore.run(() => task(this.idleChild()), signal);
+  }
+
+  /** Call it only when no task is running or waiting. */
+  close(): void {
+    for (const child of this.children) child.close();
+  }
+
+  private idleChild(): EngineProcess<H> {
+    this.children = this.children.filter(({ alive }) => alive);
+    const idle = this.children.find(({ busy }) => !busy);
+    if (idle) return idle;
+    const child = new EngineProcess<H>(this.script, this.engine);
+    this.children.push(child);
+    return child;
+  }
+}
+
+/** Returns the answer of a process. If the process ends before it answers, throws the error that `failed` creates from the reason. */
+export async function resultOrFailure<T>(
+  answer: Promise<T>,
+  failed: { because(cause: unknown, reason: string): Error },
+): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ProcessEnded)) throw error;
+    throw failed.because(
+      error,
+      `its process ended with ${error.message}, usually because of too little memory`,
+    );
+  }
+}
+
+/**
+ * Returns the numbers of the cores that this process may use. Empty without `taskset` (util-linux), which reads the affinity and pins
+ * children.
+ */
+export function allowedCpus(): number[] {
+  const { status, stdout } = spawnSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' });
+  if (status !== 0) return [];
+  // "pid 12's current affinity list: 0-3,8"
+  const list = stdout.slice(stdout.lastIndexOf(':') + 1);
+  return list.split(',').flatMap((range) => {
+    const [first, last = first] = range.split('-').map(Number) as [number, number?];
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  });
 }

@@ -2,9 +2,8 @@
  * Convolutions on the heap as matrix products (im2col): the inputs of each pixel form a row of a matrix [pixels,taps], which is
  * multiplied with the filter [taps,outputs].
  */
-
-import { blockedSum, gemm, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm-primitives.js';
-import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-primitives-heap.js';
+import { blockedSum, gemm, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
+import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './heap.js';
 
 /** Pixels of a product, whose inputs should fit into the second-level cache. */
 const MAX_PIXELS = 128;

@@ -1,5 +1,5 @@
 /** Matrix products on the heap, in panels of eight columns. */
-import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-primitives-heap.js';
+import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './heap.js';
 
 /** Columns and rows that the WebAssembly computes at a time. */
 export const PANEL_WIDTH = 8;

@@ -5,9 +5,8 @@
  */
 import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import { EXPECTED } from './engine-self-test-values.js';
-import type { Tf } from './tfjs.js';
-import { adamStep } from './tfjs-extensions/index.js';
+import { EXPECTED } from './self-test-values.js';
+import { adamStep, type Tf } from './tfjs.js';
 
 /** Maximum relative error, relative to the norm of each result. Float32 engines stay near 1e-6. */
 const SELF_TEST_TOLERANCE = 1e-4;

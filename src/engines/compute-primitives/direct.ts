@@ -2,10 +2,9 @@
  * Convolutions without dilation. The inputs of a pixel are consecutive values in each row of the filter, so products read them in place;
  * only padding requires a copy.
  */
-
-import { blockedSum, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm-primitives.js';
-import type { Convolution, ConvolutionShape } from './im2col-convolution-primitives.js';
-import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-primitives-heap.js';
+import { blockedSum, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
+import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './heap.js';
+import type { Convolution, ConvolutionShape } from './im2col.js';
 
 const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
 /**

@@ -3,12 +3,20 @@
  * multiplications for each pair of channels instead of 144. Filters of 4 x 4 with stride 2 are filters of 2 x 2 on four images of every
  * second row and column; tiles of 3 x 3 outputs take 16 multiplications instead of 36.
  */
-
-import { PANEL_ROWS, PANEL_WIDTH } from './gemm-primitives.js';
-import type { Convolution } from './im2col-convolution-primitives.js';
-import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-primitives-heap.js';
-import { type Convolved, type Image, type Method, planOf, type Taps } from './winograd-plan.js';
-import { eachBlock, eachRun, transform, VECTOR } from './winograd-tiles.js';
+import { PANEL_ROWS, PANEL_WIDTH } from './gemm.js';
+import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './heap.js';
+import type { Convolution } from './im2col.js';
+import {
+  type Convolved,
+  eachBlock,
+  eachRun,
+  type Image,
+  type Method,
+  planOf,
+  type Taps,
+  transform,
+  VECTOR,
+} from './winograd-plan.js';
 
 const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
 /** Floats of a block of tiles, which should fit into the second-level cache. */

@@ -1,5 +1,5 @@
 /**
- * Numerical primitives on the values of tensors, used by our own kernels. There are two implementations: WebAssembly (wasm-primitives.ts)
+ * Numerical primitives on the values of tensors, used by our own kernels. There are two implementations: WebAssembly (wasm.ts)
  * and the oneDNN addon.
  */
 

@@ -12,7 +12,7 @@ import type {
   TensorInfo,
   Variable,
 } from '@tensorflow/tfjs-core';
-import type { Tf } from '../tfjs.js';
+import type { Tf } from './tfjs.js';
 
 type DataId = TensorInfo['dataId'];
 type KernelArguments = Parameters<KernelFunc>[0];
