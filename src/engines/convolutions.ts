@@ -1,6 +1,6 @@
 /**
- * Completes the convolutions of tfjs-node (4.22). Its gradients ignore dilation, and tfjs-core refuses to call them with dilation; none
- * of its convolutions accepts padding in pixels.
+ * Completes the convolutions of layers and of tfjs-node (4.22). The gradients of tfjs-node ignore dilation, and tfjs-core refuses to call
+ * them with dilation; none of its convolutions accepts padding in pixels.
  */
 import type {
   Conv2DAttrs,

@@ -15,5 +15,4 @@ export {
   serveRequests,
 } from './processes.js';
 export { type SelectedEngine, selectEngine, selectEngineCached } from './select.js';
-export type { Tf } from './tfjs.js';
-export { adamStep } from './tfjs.js';
+export { adamStep, type Tf } from './tfjs.js';

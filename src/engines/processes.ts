@@ -1,4 +1,4 @@
-/** Parent side of the request/response protocol with the child processes in which an engine runs. */
+/** Child processes in which an engine runs: both sides of their request/response protocol, and pools of them. */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';

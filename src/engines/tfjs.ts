@@ -1,4 +1,4 @@
-/** The tfjs API that models and training use, independent of the engine. */
+/** The tfjs API that models and training use, independent of the engine; replacements of its kernels, and a step of Adam. */
 import type * as core from '@tensorflow/tfjs-core';
 import type { GradConfig, KernelFunc, NamedAttrMap, Tensor } from '@tensorflow/tfjs-core';
 import type * as layers from '@tensorflow/tfjs-layers';

@@ -1,6 +1,6 @@
 /**
- * Numerical primitives on the values of tensors, used by our own kernels. There are two implementations: WebAssembly (wasm.ts)
- * and the oneDNN addon.
+ * Numerical primitives on the values of tensors, used by our own kernels. There are two implementations: WebAssembly (wasm.ts) and the
+ * oneDNN addon (native/onednn.cc), which exports the same names. One contract test runs both.
  */
 
 /** The operand (input, filter, output) that an operation computes from the other two. */

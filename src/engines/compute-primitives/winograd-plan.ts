@@ -1,4 +1,4 @@
-/** The images and filter taps that a convolution consists of in Winograd's method. */
+/** The images and filter taps that a convolution consists of in Winograd's method, and the transforms of its tiles. */
 import { PANEL_WIDTH } from './gemm.js';
 import { type Exports, FLOAT32_BYTES, type WasmHeap } from './heap.js';
 import type { ConvolutionShape } from './im2col.js';

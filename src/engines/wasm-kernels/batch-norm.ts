@@ -1,4 +1,7 @@
-/** Batch normalisation with one mean, variance, scale and offset for each channel, in as few passes as possible. */
+/**
+ * Batch normalisation with one mean, variance, scale and offset for each channel, in as few passes as possible; sums, means and biases of
+ * channels.
+ */
 import type {
   AddInputs,
   FusedBatchNormAttrs,

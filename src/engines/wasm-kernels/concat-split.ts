@@ -1,4 +1,4 @@
-/** Copies of subarrays: concatenation and split along channels, shifts of images by slice and padding. */
+/** Copies of subarrays: concatenation and split along channels, shifts of images by slice and padding; identities copy nothing. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   CastAttrs,

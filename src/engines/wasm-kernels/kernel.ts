@@ -1,4 +1,4 @@
-/** Shared by the kernels: registration with typed arguments, and views of tensors on the WASM heap. */
+/** Shared by the kernels: registration with typed arguments, views of tensors on the WASM heap, and fused activations. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { backend_util, KernelFunc, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import { replaceKernel, type Tf } from '../tfjs.js';
