@@ -1,7 +1,7 @@
 /** Commits and fetches as a node makes them, in this process: it owns no slots and is not a member. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
+import { EtcdStore } from '../../src/coordination/etcd-store.js';
 import { writeLogCheckpoint } from '../../src/dht/log/archive.js';
 import { ClusterLockManager } from '../../src/dht/log/locks.js';
 import { CommitLog } from '../../src/dht/log/log.js';

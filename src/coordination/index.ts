@@ -4,27 +4,26 @@
  * jobs. Imports the parts `async`, `metrics` (types) and `storage`.
  */
 
-export { compareAndSet } from './compare-and-set.js';
-export { parseJsonValue } from './coordination-json-value.js';
-export { scanPrefix } from './coordination-prefix-scan.js';
-export { retryUntilAnswered } from './coordination-retry.js';
+export * from './errors.js';
+export { EtcdStore } from './etcd-store.js';
+export { Lease } from './lease.js';
+export { FolderCoordination, LevelStore, openFolderStore } from './level-store.js';
 export {
   type CoordinationStore,
+  compareAndSet,
   firstKeyValue,
   type KeyValue,
+  measuredKvStore,
   type Operation,
+  parseJsonValue,
   prefixRange,
   type RangeResult,
   readKey,
+  retryUntilAnswered,
   type StoredValue,
+  scanPrefix,
   type Transaction,
   type Watch,
   type WatchSignal,
-} from './coordination-store.js';
-export { watchLoop } from './coordination-watch-loop.js';
-export * from './errors.js';
-export { EtcdStore } from './etcd/index.js';
-export { FolderCoordination, openFolderStore } from './folder-coordination.js';
-export { Lease } from './lease.js';
-export { LevelStore } from './level-coordination-store.js';
-export { measuredKvStore } from './measured-coordination-store.js';
+  watchLoop,
+} from './store.js';

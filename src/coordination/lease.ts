@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { backOff } from '../async/index.js';
 import { TilewrightError } from '../errors.js';
-import type { CoordinationStore } from './coordination-store.js';
 import { leaseGone } from './errors.js';
+import type { CoordinationStore } from './store.js';
 
 /**
  * A lease that is renewed every third of its lifetime. A failed renewal is retried immediately, with back-off, until the store answers.

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';
-import { compareAndSet } from '../../src/coordination/compare-and-set.js';
-import { firstKeyValue } from '../../src/coordination/coordination-store.js';
 import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
+import { compareAndSet, firstKeyValue } from '../../src/coordination/store.js';
 import { acquireLock } from '../../src/dht/log/fenced-lock.js';
 import { CommitLog } from '../../src/dht/log/log.js';
 import { JobEntries } from '../../src/jobs/cluster/entries.js';

@@ -5,8 +5,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compareAndSet } from '../../src/coordination/compare-and-set.js';
-import { firstKeyValue, type WatchSignal } from '../../src/coordination/coordination-store.js';
 import {
   badEtcdUrl,
   coordinationFull,
@@ -14,6 +12,7 @@ import {
   coordinationUnavailable,
   EtcdStore,
 } from '../../src/coordination/index.js';
+import { compareAndSet, firstKeyValue, type WatchSignal } from '../../src/coordination/store.js';
 import { acquireLock } from '../../src/dht/log/fenced-lock.js';
 import { listMembers, Membership } from '../../src/dht/membership.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';

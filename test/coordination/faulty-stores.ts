@@ -1,7 +1,7 @@
 /** Real stores whose answers can be lost. */
 
-import type { CoordinationStore } from '../../src/coordination/coordination-store.js';
 import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../../src/coordination/index.js';
+import type { CoordinationStore } from '../../src/coordination/store.js';
 import { storeUnavailable } from '../../src/storage/errors.js';
 import type { ObjectStore } from '../../src/storage/index.js';
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
 import {
   type CoordinationStore,
   firstKeyValue,
@@ -10,8 +11,7 @@ import {
   prefixRange,
   type Transaction,
   type WatchSignal,
-} from '../../src/coordination/coordination-store.js';
-import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
+} from '../../src/coordination/store.js';
 import { commitLogContract } from '../dht/commit-log/commit-log-contract.js';
 import { fencedLockContract } from '../dht/commit-log/fenced-lock-contract.js';
 import { documentContract } from '../dht/document-contract.js';

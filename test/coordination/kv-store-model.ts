@@ -7,7 +7,7 @@ import type {
   RevisionCompare,
   Transaction,
   TransactionResult,
-} from '../../src/coordination/coordination-store.js';
+} from '../../src/coordination/store.js';
 
 export class StoreModel {
   private kvs: KeyValue[] = [];

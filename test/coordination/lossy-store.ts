@@ -1,10 +1,10 @@
+import { coordinationUnavailable, outcomeUnknown } from '../../src/coordination/index.js';
 import type {
   CallOptions,
   CoordinationStore,
   Transaction,
   TransactionResult,
-} from '../../src/coordination/coordination-store.js';
-import { coordinationUnavailable, outcomeUnknown } from '../../src/coordination/index.js';
+} from '../../src/coordination/store.js';
 
 /**
  * - `answered`: the normal case.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { toArray } from '../../src/async/index.js';
-import { LevelStore } from '../../src/coordination/level-coordination-store.js';
+import { LevelStore } from '../../src/coordination/level-store.js';
 import { DerivePool, type DeriveResults, fillProcess, splitProcess } from '../../src/derive/index.js';
 import { localQueries } from '../../src/dht/index.js';
 import { restoreCoordination } from '../../src/dht/recovery.js';

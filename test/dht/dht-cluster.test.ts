@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/index.js';
-import { LevelStore } from '../../src/coordination/level-coordination-store.js';
+import { LevelStore } from '../../src/coordination/level-store.js';
 import { Cluster } from '../../src/dht/cluster.js';
 import { archivedEntryName } from '../../src/dht/log/archive.js';
 import { CommitLog } from '../../src/dht/log/log.js';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { CoordinationStore } from '../../src/coordination/coordination-store.js';
-import { LevelStore } from '../../src/coordination/level-coordination-store.js';
+import { LevelStore } from '../../src/coordination/level-store.js';
+import type { CoordinationStore } from '../../src/coordination/store.js';
 import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 

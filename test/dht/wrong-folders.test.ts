@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { reservePort } from '../../src/api/index.js';
-import { LevelStore } from '../../src/coordination/level-coordination-store.js';
+import { LevelStore } from '../../src/coordination/level-store.js';
 import { openObjectStore, Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
 import { atEnd } from '../support/at-end.js';

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  type CoordinationStore,
-  firstKeyValue,
-  type WatchSignal,
-} from '../../../src/coordination/coordination-store.js';
+import { type CoordinationStore, firstKeyValue, type WatchSignal } from '../../../src/coordination/store.js';
 import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../../../src/dht/index.js';
 import { schemaKey, updateSchema } from '../../../src/dht/log/committer.js';
 import { acquireLock } from '../../../src/dht/log/fenced-lock.js';

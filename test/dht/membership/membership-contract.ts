@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CoordinationStore } from '../../../src/coordination/coordination-store.js';
+import type { CoordinationStore } from '../../../src/coordination/store.js';
 import { nodeIdTaken } from '../../../src/dht/index.js';
 import {
   listMembers,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { LevelStore } from '../../../src/coordination/level-coordination-store.js';
+import { LevelStore } from '../../../src/coordination/level-store.js';
 import { writeLogCheckpoint } from '../../../src/dht/log/archive.js';
 import { CommitLog } from '../../../src/dht/log/log.js';
 import { restoreCoordination } from '../../../src/dht/recovery.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { LevelStore } from '../../../src/coordination/level-coordination-store.js';
+import { LevelStore } from '../../../src/coordination/level-store.js';
 import { archivedEntryName, listArchived, writeLogCheckpoint } from '../../../src/dht/log/archive.js';
 import { CommitLog } from '../../../src/dht/log/log.js';
 import { restoreCoordination } from '../../../src/dht/recovery.js';

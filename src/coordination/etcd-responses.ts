@@ -12,7 +12,7 @@ export interface EtcdKeyValue {
   lease?: string;
 }
 
-export interface EtcdRange {
+interface EtcdRange {
   kvs: EtcdKeyValue[];
   more: boolean;
   count: number;

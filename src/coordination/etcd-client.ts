@@ -5,8 +5,8 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { json, text } from 'node:stream/consumers';
-import { backOff } from '../../async/index.js';
-import { messageOf, TilewrightError } from '../../errors.js';
+import { backOff } from '../async/index.js';
+import { messageOf, TilewrightError } from '../errors.js';
 import {
   badEtcdUrl,
   coordinationFull,
@@ -14,7 +14,7 @@ import {
   coordinationUnavailable,
   leaseGone,
   outcomeUnknown,
-} from '../errors.js';
+} from './errors.js';
 import { parseToken } from './etcd-responses.js';
 
 /** gRPC status codes that the gateway passes on in `code`. */
@@ -38,7 +38,7 @@ const ATTEMPT_TIMEOUT_MS = 1000;
 const MIN_ATTEMPT_MS = 100;
 const TIMEOUT_MS = 10_000;
 
-export interface EtcdCall {
+interface EtcdCall {
   /** The purpose of the request, for messages. */
   description: string;
   path: string;

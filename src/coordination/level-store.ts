@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { Level } from 'level';
 import { SerialQueue } from '../async/index.js';
-import { asStorageError, LevelWriter } from '../storage/index.js';
+import { asStorageError, LevelWriter, makeFolderDurably } from '../storage/index.js';
+import { coordinationRefused, leaseGone } from './errors.js';
 import type {
   CoordinationStore,
   KeyRange,
@@ -13,8 +15,7 @@ import type {
   TransactionResult,
   Watch,
   WatchSignal,
-} from './coordination-store.js';
-import { coordinationRefused, leaseGone } from './errors.js';
+} from './store.js';
 
 /** LevelDB has the revision under this key, and one record for each key. */
 const REVISION_KEY = 'revision';
@@ -253,3 +254,31 @@ function isIn({ key: first, end }: KeyRange, key: string): boolean {
 }
 
 const compareBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+/** The coordination store of a single node, in its data folder. */
+
+/** Opens the coordination store in a data folder. LevelDB does not sync the entry of its folder in the parent folder. */
+export async function openFolderStore(dataFolder: string): Promise<LevelStore> {
+  const folder = join(dataFolder, 'coordination');
+  await makeFolderDurably(folder);
+  return LevelStore.open(folder);
+}
+
+/** Opens the store at its first use, because most commands do not need it. Invariant: the store is open at most once. */
+export class FolderCoordination {
+  private opened: Promise<LevelStore> | undefined;
+
+  constructor(private readonly dataFolder: string) {}
+
+  readonly open = (): Promise<CoordinationStore> => {
+    this.opened ??= openFolderStore(this.dataFolder).catch((error) => {
+      this.opened = undefined;
+      throw error;
+    });
+    return this.opened;
+  };
+
+  async close(): Promise<void> {
+    await (await this.opened)?.close();
+  }
+}

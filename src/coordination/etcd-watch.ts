@@ -1,8 +1,8 @@
-import { backOff } from '../../async/index.js';
-import type { WatchSignal } from '../coordination-store.js';
-import { coordinationRefused } from '../errors.js';
-import type { EtcdHttpClient } from './etcd-http-client.js';
+import { backOff } from '../async/index.js';
+import { coordinationRefused } from './errors.js';
+import type { EtcdHttpClient } from './etcd-client.js';
 import { parseHeader, parseRange } from './etcd-responses.js';
+import type { WatchSignal } from './store.js';
 
 const CHECK_INTERVAL_MS = 2000;
 const START_TIMEOUT_MS = 1000;
