@@ -6,6 +6,8 @@
  *   and the one that last changed it; both are 0 for an absent key.
  * - Transactions are atomic, and every read sees a single revision.
  * - A key that is put under a **lease** is deleted when the lease ends.
+ *
+ * The functions below the interface read keys in pages, parse values, repeat attempts, and follow changes.
  */
 
 import { backOff } from '../async/index.js';
@@ -208,7 +210,7 @@ interface CompareAndSet {
   lease?: string;
 }
 
-const TIMEOUT_MS = 10_000;
+const SET_TIMEOUT_MS = 10_000;
 
 /**
  * Puts or deletes a key if it still has the given revision; `current` is its value afterwards. An attempt with an unknown outcome is
@@ -218,7 +220,7 @@ const TIMEOUT_MS = 10_000;
 export function compareAndSet(
   store: CoordinationStore,
   { key, value, revision, lease = '' }: CompareAndSet,
-  timeoutMs = TIMEOUT_MS,
+  timeoutMs = SET_TIMEOUT_MS,
 ): Promise<{ set: boolean; current: StoredValue | undefined }> {
   return retryUntilAnswered(timeoutMs, async (left, uncertain) => {
     const result = await store.transact(
@@ -287,7 +289,7 @@ export function watchLoop(
   };
 }
 
-const OPERATIONS = {
+const MEASURED_CALLS = {
   transact: 'transact',
   read: 'read',
   grantLease: 'grant_lease',
@@ -297,4 +299,4 @@ const OPERATIONS = {
 
 /** A coordination store whose calls are measured; its watches are not. */
 export const measuredKvStore = (store: CoordinationStore, calls: NonNullable<ClusterMetrics['etcd']>) =>
-  calls.measured(store, OPERATIONS);
+  calls.measured(store, MEASURED_CALLS);
