@@ -52,3 +52,9 @@ export interface Grid {
   /** The geocode of a key at a precision: the inverse of `key`. */
   geocode(key: number, precision: number): string;
 }
+
+/** Bounds of a cell in degrees. Cells never cross the antimeridian. */
+export function cellBbox(grid: Grid, geocode: string): Bbox {
+  const { west, south, east, north } = grid.bounds(geocode);
+  return [...grid.toLonLat(west, south), ...grid.toLonLat(east, north)];
+}

@@ -4,13 +4,18 @@
  * its collection. Does no I/O. Imports no other folder.
  */
 
-export { cellBbox } from './cell-bbox.js';
-export { geohash } from './geohash.js';
 export type { Bbox, Grid, GridBounds, GridName } from './grid.js';
-export { computePixelGrids, type PixelGrid } from './grid-cell-pixels.js';
-export { defaultPrecision } from './grid-cell-precision.js';
-export { cellSizeMetres, chordDistanceMetres } from './grid-ellipsoid.js';
-export { matchPixelSizes, type PixelSize, type PixelSizes, pixelGridsFor } from './grid-pixel-sizes.js';
-export { gridByName, grids } from './grid-registry.js';
-export { quadtile } from './quadtile.js';
+export { cellBbox } from './grid.js';
+export {
+  cellSizeMetres,
+  chordDistanceMetres,
+  computePixelGrids,
+  defaultPrecision,
+  matchPixelSizes,
+  type PixelGrid,
+  type PixelSize,
+  type PixelSizes,
+  pixelGridsFor,
+} from './pixels.js';
 export { coverRegionByRelation, type Relation } from './region-coverer.js';
+export { geohash, gridByName, grids, quadtile } from './regular-grid.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cellAt, cellsBetween, edge, type GridAxis } from '../../src/grid/grid-axis.js';
+import { cellAt, cellsBetween, edge, type GridAxis } from '../../src/grid/regular-grid.js';
 
 const runs = { seed: 42, numRuns: 500 };
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { metresPerDegree } from '../../src/grid/grid-ellipsoid.js';
 import {
   cellBbox,
   cellSizeMetres,
@@ -12,6 +11,7 @@ import {
   grids,
   quadtile,
 } from '../../src/grid/index.js';
+import { metresPerDegree } from '../../src/grid/pixels.js';
 
 const runs = { seed: 42, numRuns: 200 };
 

@@ -1,8 +1,8 @@
 /** Lengths on the ground, computed from the WGS84 ellipsoid. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { metresPerDegree } from '../../src/grid/grid-ellipsoid.js';
 import { cellSizeMetres, chordDistanceMetres, geohash, quadtile } from '../../src/grid/index.js';
+import { metresPerDegree } from '../../src/grid/pixels.js';
 
 /** Semi-axes in metres (NGA.STND.0036). */
 const [EQUATOR, POLE] = [6_378_137, 6_356_752.314245];
