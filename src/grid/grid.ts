@@ -1,4 +1,4 @@
-/** The interface of the grids: geohash (cells in EPSG:4326) and quadtile (cells in EPSG:3857). */
+/** The interface of the grids, geohash (cells in EPSG:4326) and quadtile (cells in EPSG:3857), and the bounds of their cells. */
 
 export type GridName = 'geohash' | 'quadtile';
 

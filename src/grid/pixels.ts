@@ -1,4 +1,7 @@
-/** The pixel sizes of a collection. Scenes with nearly equal sizes use the same, so that their tiles stack. */
+/**
+ * Pixels of cells: metres of cells on the ground, numbers of pixels of a cell, and the pixel sizes of a collection. Scenes with nearly
+ * equal sizes use the same, so that their tiles stack.
+ */
 import type { Grid } from './grid.js';
 
 /** Lengths on the ground. */

@@ -1,4 +1,4 @@
-/** Grids whose cells of one precision form a lattice of equal rectangles, numbered by column and row. */
+/** Grids whose cells of one precision form a lattice of equal rectangles, numbered by column and row: geohash and quadtile. */
 
 import ngeohash from 'ngeohash';
 import { geocodeInvalid, geocodeOutside, geocodePrecision, geocodeTooMany, gridUnknown } from './errors.js';
@@ -174,11 +174,11 @@ function createRegularGrid(lattice: RegularGridDefinition): Grid {
   };
 }
 
-const EXTENT = { west: -180, south: -90, east: 180, north: 90 };
+const GEOHASH_EXTENT = { west: -180, south: -90, east: 180, north: 90 };
 
 /** A character has five bits, beginning with longitude: if 5p is odd, longitude has one bit more. */
-const columns = (precision: number) => 2 ** Math.ceil((5 * precision) / 2);
-const rows = (precision: number) => 2 ** Math.floor((5 * precision) / 2);
+const geohashColumns = (precision: number) => 2 ** Math.ceil((5 * precision) / 2);
+const geohashRows = (precision: number) => 2 ** Math.floor((5 * precision) / 2);
 
 /**
  * Geohash cells in EPSG:4326, precision 1-9. All cell edges are exact in doubles: multiples of 45 degrees divided by a
@@ -190,21 +190,21 @@ export const geohash = createRegularGrid({
   idPrefix: 'g',
   epsg: 4326,
   maxPrecision: 9,
-  extent: EXTENT,
+  extent: GEOHASH_EXTENT,
   alphabet: '0123456789bcdefghjkmnpqrstuvwxyz',
-  columns,
-  rows,
+  columns: geohashColumns,
+  rows: geohashRows,
   geocodeOf: ({ column, row }, precision) =>
     ngeohash.encode(
-      ((row + 0.5) / rows(precision)) * 180 - 90,
-      ((column + 0.5) / columns(precision)) * 360 - 180,
+      ((row + 0.5) / geohashRows(precision)) * 180 - 90,
+      ((column + 0.5) / geohashColumns(precision)) * 360 - 180,
       precision,
     ),
   cellOf(geocode) {
     const [south, west] = ngeohash.decode_bbox(geocode);
     return {
-      column: ((west + 180) / 360) * columns(geocode.length),
-      row: ((south + 90) / 180) * rows(geocode.length),
+      column: ((west + 180) / 360) * geohashColumns(geocode.length),
+      row: ((south + 90) / 180) * geohashRows(geocode.length),
     };
   },
   fromLonLat: (lon, lat) => [lon, lat],

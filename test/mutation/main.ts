@@ -27,7 +27,7 @@ if (values.help || part === undefined || positionals.length > 1) {
   console.log(`npm run test:mutation -- PART [options]
   PART              ${Object.keys(PARTS).join(', ')}
   --mutate PATTERN  instead of all files of the part: compiled files, or lines of one, for example
-                    src/grid/polygon-covering.js:10-40 (relative to dist; repeatable)
+                    src/grid/region-coverer.js:10-40 (relative to dist; repeatable)
   --share N         a random share of the mutants, 0 to 1 (1)
   --seed N          the same seed picks the same mutants (1)
   --concurrency N   processes that run tests (2)`);

@@ -15,12 +15,12 @@ const SLOW_SEARCHES = [
 
 export const PARTS: Record<string, Part> = {
   grid: {
-    mutate: ['src/grid/!(errors|grid|index).js'],
+    mutate: ['src/grid/!(errors|index).js'],
     tests: [
-      'grid/axis',
-      'grid/ellipsoid',
+      'grid/grid-axis',
+      'grid/grid-ellipsoid',
       'grid/grid',
-      'grid/pixel-grid',
+      'grid/grid-cell-pixels',
       'grid/pixel-sizes',
       'grid/region-coverer',
     ],
