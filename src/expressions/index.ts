@@ -4,11 +4,6 @@
  * text resolves to the same bands everywhere. Imports the parts `raster` and `storage` (types).
  */
 
-export { badExpression, unknownBand } from './errors.js';
-export type { Expression } from './expression-ast.js';
-export { parseExpression, parseExpressions } from './expression-parser.js';
-export { compileExpression, evaluateProgram, type Program } from './expression-program.js';
-export { SPECTRAL_INDICES } from './index-expressions.js';
 export {
   type BandIndex,
   bandLayoutKey,
@@ -19,5 +14,10 @@ export {
   parseWavelengthName,
   type ResolvedBands,
   resolveBands,
+  SPECTRAL_INDICES,
   toIdentifier,
-} from './resolve-expression-bands.js';
+} from './bands.js';
+export { badExpression, unknownBand } from './errors.js';
+export type { Expression } from './parser.js';
+export { parseExpression, parseExpressions } from './parser.js';
+export { compileExpression, evaluateProgram, type Program } from './program.js';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Expression } from '../../src/expressions/expression-ast.js';
-import { parseExpression, parseExpressions } from '../../src/expressions/expression-parser.js';
-import { compileExpression, evaluateProgram } from '../../src/expressions/expression-program.js';
+import type { Expression } from '../../src/expressions/parser.js';
+import { parseExpression, parseExpressions } from '../../src/expressions/parser.js';
+import { compileExpression, evaluateProgram } from '../../src/expressions/program.js';
 
 const BANDS = ['nir', 'red', '10m_b1'];
 

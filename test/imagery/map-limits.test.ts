@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { WorkerPool } from '../../src/async/index.js';
-import { parseExpressions } from '../../src/expressions/expression-parser.js';
+import { parseExpressions } from '../../src/expressions/parser.js';
 import { parseColormap } from '../../src/imagery/colormaps.js';
 import { RenderQueue } from '../../src/imagery/render.js';
 import { renderStyleBytes } from '../../src/imagery/style.js';

@@ -1,7 +1,28 @@
 /** A recursive-descent parser for expressions, with one method per level of precedence. */
-
 import { badExpression } from './errors.js';
-import { type Expression, FUNCTIONS, type FunctionName, type Operator } from './expression-ast.js';
+
+/** The syntax tree of expressions over bands. */
+
+export type Operator = '+' | '-' | '*' | '/' | '**' | '<' | '<=' | '>' | '>=' | '==' | '!=';
+
+/** Functions and their number of arguments; `Infinity` means two or more. */
+const FUNCTIONS = {
+  where: 3,
+  min: Infinity,
+  max: Infinity,
+  abs: 1,
+  sqrt: 1,
+  log: 1,
+} as const;
+
+export type FunctionName = keyof typeof FUNCTIONS;
+
+export type Expression =
+  | { kind: 'number'; value: number }
+  | { kind: 'band'; name: string; position: number }
+  | { kind: 'negate'; operand: Expression }
+  | { kind: 'operation'; operator: Operator; left: Expression; right: Expression }
+  | { kind: 'call'; name: FunctionName; args: Expression[] };
 
 const MAX_LENGTH = 1000;
 /** Nesting of brackets, signs and powers. */

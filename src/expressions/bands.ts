@@ -2,10 +2,27 @@
 import { isHyperspectral, nearestBand } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import { listBands, unknownBand } from './errors.js';
-import type { Expression } from './expression-ast.js';
-import { parseExpression } from './expression-parser.js';
-import { compileExpression, type Program } from './expression-program.js';
-import { SPECTRAL_INDICES } from './index-expressions.js';
+import { type Expression, parseExpression } from './parser.js';
+import { compileExpression, type Program } from './program.js';
+
+/** Spectral indices of two broad bands. */
+
+interface NormalisedDifferenceIndex {
+  /** Common names (STAC `eo`) of a and b in the normalised difference (a - b) / (a + b). */
+  bands: readonly [a: string, b: string];
+  /** Typical range over land, for the colours of a map. */
+  range: readonly [low: number, high: number];
+}
+
+/**
+ * NDVI: Rouse et al. 1974. NDMI, from the near infrared and the short-wave infrared at 1.6 um: Hardisky et al. 1983, Wilson and Sader 2002.
+ * For Sentinel-2 these bands are B8A (`nir08`) and B11. Both have pixels of 20 m, and B8A is as narrow as the near infrared of Landsat 8
+ * and avoids the water vapour absorption within the broad B08.
+ */
+export const SPECTRAL_INDICES = {
+  ndvi: { bands: ['nir', 'red'], range: [0, 1] },
+  ndmi: { bands: ['nir08', 'swir16'], range: [-0.5, 0.5] },
+} as const satisfies Record<string, NormalisedDifferenceIndex>;
 
 /** Group and number of a band, both from 0. */
 export interface BandIndex {

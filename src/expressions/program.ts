@@ -1,5 +1,5 @@
 /** Compiles expressions to steps over arrays of pixels, and evaluates them. */
-import type { Expression, FunctionName, Operator } from './expression-ast.js';
+import type { Expression, FunctionName, Operator } from './parser.js';
 
 type Code = Operator | FunctionName | 'negate';
 
