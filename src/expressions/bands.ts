@@ -1,4 +1,4 @@
-/** Finds the bands of a tile by name, common name, wavelength or number. */
+/** Finds the bands of a tile by name, common name, wavelength or number, and those of spectral indices. */
 import { isHyperspectral, nearestBand } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';
 import { listBands, unknownBand } from './errors.js';

@@ -1,7 +1,5 @@
-/** A recursive-descent parser for expressions, with one method per level of precedence. */
+/** The syntax tree of expressions, and their recursive-descent parser, with one method per level of precedence. */
 import { badExpression } from './errors.js';
-
-/** The syntax tree of expressions over bands. */
 
 export type Operator = '+' | '-' | '*' | '/' | '**' | '<' | '<=' | '>' | '>=' | '==' | '!=';
 
