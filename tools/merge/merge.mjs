@@ -3,7 +3,7 @@
  * followed by the indented files that it takes, relative to `src/`; `rename FILE#OLD NEW` renames a top-level name that another file has
  * too. Inner `index.ts` files of the parts in the plan are deleted. All imports follow. The text of declarations stays as it is.
  */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, posix, relative, resolve } from 'node:path';
 
@@ -235,6 +235,8 @@ function movedPath(file, owner, literal, node) {
   const moved = sibling ? sibling.replace(/\.wat$/, '.wasm') : absolute;
   const from = posix.dirname(owner);
   if (!/\.(js|wasm|tsv|node|json|css|html)$/.test(path)) {
+    // A path of the user, such as `./tilewright-data`.
+    if (!existsSync(join(root, absolute))) return undefined;
     problems.push(`${file}: path ${literal}`);
     return undefined;
   }
@@ -342,10 +344,17 @@ for (const [file, sourceFile] of files) {
         /^\.\.?\/.*\.js/.test(node.text) &&
         !ts.isImportDeclaration(node.parent) &&
         !ts.isExportDeclaration(node.parent)
-      )
-        whole.add(
-          posix.normalize(posix.join(dirname(file), node.text.replace(/\?.*/, '').replace(/\.js$/, '.ts'))),
+      ) {
+        const path = posix.normalize(
+          posix.join(dirname(file), node.text.replace(/\?.*/, '').replace(/\.js$/, '.ts')),
         );
+        whole.add(path);
+        const module = isInnerIndex(path) && checker.getSymbolAtLocation(node);
+        for (const name of module ? namesTaken(node) : []) {
+          const real = aliased(checker.tryGetMemberInModuleExports(name, module));
+          used.add(`${fileOf(real)}#${real.name}`);
+        }
+      }
     } else if (ts.isTemplateExpression(node) && /^\.\.?\//.test(node.head.text))
       whole.add(
         posix.normalize(
@@ -532,7 +541,8 @@ function mergeFile(target, listed) {
     });
   }
   const main = listed[0];
-  const lead = bodies.get(main).comment;
+  const [shebang = ''] = /^#!.*\n/.exec(files.get(main).text) ?? [];
+  const lead = shebang + bodies.get(main).comment;
   const sections = sources.map((file) => {
     const { comment, body } = bodies.get(file);
     return file === main || comment === '' ? body : `${comment}\n\n${body}`;
