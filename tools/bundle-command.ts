@@ -83,7 +83,7 @@ async function licences(inputs: string[]): Promise<string> {
 // Names of files contain hashes, so files of an earlier build would stay.
 await rm(outdir, { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: [{ in: join(dist, 'src/cli/cli-main.js'), out: 'main' }],
+  entryPoints: [{ in: join(dist, 'src/cli/main.js'), out: 'main' }],
   outdir,
   bundle: true,
   splitting: true,

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { toArray } from '../../src/async/index.js';
-import { inProcessTransport } from '../../src/cli/cli-connection.js';
+import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { readAcquisitions } from '../../src/training/acquisitions.js';

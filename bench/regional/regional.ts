@@ -6,8 +6,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MIXED, REGIONS, type Region, writeSentinelLikeSeries } from '../../data-samples/index.js';
-import { inProcessTransport } from '../../src/cli/cli-connection.js';
-import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
+import { computeSpread, digits, spreadText } from '../../src/cli/compare/measures.js';
+import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { selectEngine } from '../../src/engines/index.js';
 import { loadEngine } from '../../src/engines/load.js';

@@ -10,7 +10,7 @@ import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { type BenchOptions, type BenchResult, cpuSecondsOf, median, result } from '../support/bench.js';
 
 const BUNDLE = fileURLToPath(new URL('../../command/main.js', import.meta.url));
-const MODULES = fileURLToPath(new URL('../../src/cli/cli-main.js', import.meta.url));
+const MODULES = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
 export async function benchStartUp({ short, log }: BenchOptions): Promise<BenchResult[]> {
   const rounds = short ? 2 : 20;

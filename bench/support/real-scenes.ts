@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { inProcessTransport } from '../../src/cli/cli-connection.js';
+import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { describeScenes } from '../../src/ingest/formats/registry.js';
 import { openNode } from '../../src/node.js';

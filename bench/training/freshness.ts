@@ -15,7 +15,7 @@ import {
   seriesLandscape,
   writeSentinelLikeSeries,
 } from '../../data-samples/index.js';
-import { inProcessTransport } from '../../src/cli/cli-connection.js';
+import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';

@@ -1,22 +1,24 @@
 /** The tables of the paper from the runs, as Markdown and as results. */
+
 import {
-  betterText,
   bytesText,
-  type ComparedRun,
-  type Comparison,
-  cellSummaries,
   compareSpreads,
   computeSpread,
-  countWins,
   digits,
   MEASURES_OF,
+  type Spread,
+  spreadText,
+} from '../../src/cli/compare/measures.js';
+import type { ComparedRun, Comparison } from '../../src/cli/compare/runs.js';
+import {
+  cellSummaries,
+  countWins,
   modeSummary,
   netBytes,
   runsOfMode,
-  type Spread,
-  spreadText,
-  type Usage,
-} from '../../src/cli/compare/index.js';
+} from '../../src/cli/compare/summary.js';
+import { betterText } from '../../src/cli/compare/tables.js';
+import type { Usage } from '../../src/cli/compare/usage.js';
 import type { TrainingMode } from '../../src/training/index.js';
 import { type BenchResult, result } from '../support/bench.js';
 import { markdown } from './markdown.js';

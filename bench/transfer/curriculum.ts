@@ -4,8 +4,8 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { inProcessTransport } from '../../src/cli/cli-connection.js';
-import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
+import { computeSpread, digits, spreadText } from '../../src/cli/compare/measures.js';
+import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client } from '../../src/client/index.js';
 import { openNode } from '../../src/node.js';
 import type { TrainResults } from '../../src/training/index.js';

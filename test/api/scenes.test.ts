@@ -1,7 +1,7 @@
 /** The list of a collection's scenes, in pages. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inProcessTransport } from '../../src/cli/cli-connection.js';
+import { inProcessTransport } from '../../src/cli/connection.js';
 import { Client, type SceneSummary } from '../../src/client/index.js';
 import { sceneKey } from '../../src/storage/catalogue.js';
 import { COLLECTION } from '../storage/sample-scenes.js';

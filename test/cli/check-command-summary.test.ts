@@ -1,7 +1,7 @@
 /** The lines of `tilewright check`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkSummary } from '../../src/cli/commands/training/check-command-summary.js';
+import { checkSummary } from '../../src/cli/commands/check.js';
 
 test('reasons that differ only in their numbers are one line', () => {
   const place = (geocode: string, reason: string) => ({

@@ -1,17 +1,11 @@
 /** Figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lossCurves } from '../../src/cli/compare/compare-convergence.js';
-import { costTable } from '../../src/cli/compare/compare-tables.js';
-import {
-  type ComparedRun,
-  type Comparison,
-  countWins,
-  describeDifferences,
-  modeSummary,
-  renderComparison,
-  toCsv,
-} from '../../src/cli/compare/index.js';
+import { describeDifferences } from '../../src/cli/compare/measures.js';
+import { lossCurves, renderComparison } from '../../src/cli/compare/report.js';
+import type { ComparedRun, Comparison } from '../../src/cli/compare/runs.js';
+import { countWins, modeSummary } from '../../src/cli/compare/summary.js';
+import { costTable, toCsv } from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
 import { assertWellFormed } from '../demo-report/markup.js';
 

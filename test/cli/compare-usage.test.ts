@@ -2,14 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { usageFromSamples } from '../../src/cli/compare/compare-usage.js';
-import {
-  compareSpreads,
-  computeSpread,
-  concurrentJobs,
-  measureUsage,
-  runOrder,
-} from '../../src/cli/compare/index.js';
+import { compareSpreads, computeSpread } from '../../src/cli/compare/measures.js';
+import { concurrentJobs, runOrder } from '../../src/cli/compare/runs.js';
+import { measureUsage, usageFromSamples } from '../../src/cli/compare/usage.js';
 import type { NodeUsageDocument } from '../../src/client/index.js';
 
 const node = (

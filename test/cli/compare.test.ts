@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { SERIES_DATES, writeSentinelLikeSeries } from '../../data-samples/index.js';
-import type { Comparison } from '../../src/cli/compare/index.js';
+import type { Comparison } from '../../src/cli/compare/runs.js';
 import type { TrainResults } from '../../src/training/index.js';
 import { assertWellFormed } from '../demo-report/markup.js';
 import { finished, start, tilewright } from '../support/command.js';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatBytes, progressLine, warningLines } from '../../src/cli/output/print.js';
-import { listNearest } from '../../src/cli/output/print-nearest-names.js';
+import { formatBytes, listNearest, progressLine, warningLines } from '../../src/cli/output.js';
 import { formatDuration } from '../../src/html/index.js';
 
 test('a warning of many scenes or bands is printed once', () => {

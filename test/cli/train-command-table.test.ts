@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { trainingTable } from '../../src/cli/commands/training/train-command-table.js';
+import { trainingTable } from '../../src/cli/commands/train.js';
 import type { TrainResults } from '../../src/training/index.js';
 
 const model = (collection: string, geocode: string, mse: number) =>

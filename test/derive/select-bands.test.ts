@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toArray } from '../../src/async/index.js';
-import { splitBands } from '../../src/cli/options/index.js';
+import { splitBands } from '../../src/cli/options.js';
 import { DerivePool, type TensorResults, tensorProcess } from '../../src/derive/index.js';
 import { npyHead } from '../../src/derive/tensor.js';
 import { localQueries } from '../../src/dht/index.js';

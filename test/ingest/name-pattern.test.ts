@@ -6,7 +6,7 @@ import { mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promi
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { watchForCompleteInputs } from '../../src/cli/cli-folder-watcher.js';
+import { watchForCompleteInputs } from '../../src/cli/commands/ingest-files.js';
 import { Client, httpTransport, type JobError } from '../../src/client/index.js';
 import { parseNamePattern, readName } from '../../src/ingest/formats/name-pattern.js';
 import type { IngestResults } from '../../src/ingest/index.js';

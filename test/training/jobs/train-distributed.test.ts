@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ComparedRun, Comparison } from '../../../src/cli/compare/index.js';
+import type { ComparedRun, Comparison } from '../../../src/cli/compare/runs.js';
 import {
   type CheckResults,
   describeTraffic,

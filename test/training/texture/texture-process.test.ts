@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { inProcessTransport } from '../../../src/cli/cli-connection.js';
+import { inProcessTransport } from '../../../src/cli/connection.js';
 import { Client, type SimilarDocument } from '../../../src/client/index.js';
 import { readRaster } from '../../../src/raster/index.js';
 import { Storage } from '../../../src/storage/index.js';

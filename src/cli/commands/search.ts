@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import type { ItemCollection } from '../../client/index.js';
+import { plural } from '../../utils/plural.js';
+import { fetchAllPages, withConnection } from '../connection.js';
+import {
+  addOptions,
+  createOption,
+  type FilterOptions,
+  parsePositiveIntegerOption,
+  type TargetOptions,
+  toFilterParams,
+  withFilterOptions,
+  withTarget,
+} from '../options.js';
+import { listNearest, logToStderr, print, printJson, printTable, warnPartial } from '../output.js';
+
+type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
+
+export function searchCommand(): Command {
+  const command = addOptions(new Command('search').description('find tiles'), [
+    createOption(
+      '--sort <properties>',
+      'order of the tiles, for example -eo:cloud_cover,datetime; -datetime means the newest first',
+    ).default('-datetime'),
+    createOption('--limit <n>', 'print at most this many tiles', parsePositiveIntegerOption).default(20),
+  ]);
+  return withTarget(withFilterOptions(command)).action(async (flags: SearchFlags) => {
+    return withConnection(flags, async (target) => {
+      const found = await fetchAllPages(
+        (limit, token) =>
+          target.client.search({ ...toFilterParams(flags), sortby: flags.sort, limit, token }),
+        flags.limit,
+      );
+      const { collection } = flags;
+      if (found.numberMatched === 0 && collection !== undefined) {
+        const known = (await target.client.collections()).collections.map(({ id }) => id);
+        for (const one of collection.filter((id) => !known.includes(id)))
+          logToStderr(
+            `collection ${one} does not exist; ${known.length === 0 ? 'there are no collections yet' : `existing collections: ${listNearest(one, known)}`}`,
+          );
+      }
+      warnPartial(found);
+      if (flags.format === 'json') return printJson(found);
+      printTable([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]);
+      const { numberMatched, numberReturned } = found;
+      print(
+        `${plural(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
+      );
+    });
+  });
+}
+
+function row({ id, properties }: ItemCollection['features'][number]): string[] {
+  const { datetime, pixel_coverage, 'eo:cloud_cover': cloud } = properties as Record<string, string | number>;
+  const percent = (value: string | number | undefined) =>
+    typeof value === 'number' ? value.toFixed(1) : 'unknown';
+  return [id, String(datetime), percent(pixel_coverage).padStart(10), percent(cloud).padStart(7)];
+}

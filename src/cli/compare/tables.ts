@@ -1,0 +1,248 @@
+/** The tables of a comparison for the terminal and the report, and all its figures as CSV. */
+import type { TrainingMode, TrainResults } from '../../training/index.js';
+import {
+  bytesText,
+  cellLabels,
+  compareSpreads,
+  computeSpread,
+  digits,
+  MEASURES,
+  MEASURES_OF,
+  type Measure,
+  measureValue,
+  pooledMeasure,
+  type Spread,
+  spreadText,
+  trainedCells,
+} from './measures.js';
+import type { ComparedRun, Comparison } from './runs.js';
+import { cellSummaries, countWins, type ModeSummary, modeSummary, netBytes } from './summary.js';
+import type { Usage } from './usage.js';
+
+export interface TextTable {
+  /** A description in a sentence or two. */
+  caption: string;
+  titles: string[];
+  rows: string[][];
+}
+
+const seconds = (value: number) => `${digits(value)} s`;
+const cores = (value: number) => `${(100 * value).toFixed(0)} %`;
+
+/** A row for each figure, a column for each mode, and a column that compares the first mode with each other one. */
+export function costTable(comparison: Comparison): TextTable {
+  const all = comparison.modes.map((mode) => modeSummary(comparison, mode));
+  const row = (title: string, of: (summary: ModeSummary) => Spread, write: (value: number) => string) =>
+    all.some((summary) => of(summary).count > 0)
+      ? [[title, ...all.map((one) => spreadText(of(one), write)), ...besideFirst(all.map(of), ratioText)]]
+      : [];
+  return {
+    caption:
+      'Medians over the seeds with the least and the most. A figure is called less or more only if these ranges do not touch and there are three runs or more. With three runs each, chance alone separates one pair of ranges in ten.',
+    titles: ['', ...comparison.modes, ...besideTitles(comparison.modes)],
+    rows: [
+      ...row('time', ({ seconds: of }) => of, seconds),
+      ...row('CPU time, all nodes', ({ cpuSeconds }) => cpuSeconds, seconds),
+      ...row('CPU of a node, 100 % is a core', ({ cores: of }) => of, cores),
+      ...row('bytes sent, net', ({ netBytes }) => netBytes, bytesText),
+      ...row('memory of a node, peak', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
+    ],
+  };
+}
+
+/** The accuracy of all cells together, as one set of patches and as a mean over cells. */
+export function accuracyTable(comparison: Comparison): TextTable {
+  const { model, modes } = comparison;
+  const all = modes.map((mode) => modeSummary(comparison, mode));
+  const rows = MEASURES_OF[model]!.flatMap((measure) =>
+    (['pooled', 'means'] as const).flatMap((kind) => {
+      const spreads = all.map((summary) => summary[kind][measure] ?? computeSpread([]));
+      if (spreads.every(({ count }) => count === 0)) return [];
+      const data = measure === 'MS-SSIM' ? 'all tiles' : 'all patches';
+      const name = kind === 'pooled' ? `${measure}, ${data} as one set` : `${measure}, mean of places`;
+      return [
+        [
+          name,
+          ...spreads.map((spread) => spreadText(spread)),
+          ...besideFirst(spreads, (first, other) => betterText(measure, first, other)),
+        ],
+      ];
+    }),
+  );
+  return {
+    caption: `On the validation patches${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on entire tiles, which include training ground' : ''}.`,
+    titles: ['', ...modes, ...besideTitles(modes)],
+    rows: [...rows, ...winRows(comparison)],
+  };
+}
+
+/** A row for each cell, with the first measure of the model in a column for each mode. */
+export function cellTable(comparison: Comparison): TextTable {
+  const { model, modes } = comparison;
+  const [measure] = MEASURES_OF[model]!;
+  const rows = cellSummaries(comparison).map(({ cell, modes: scores }) => {
+    const spreads = scores.map(({ measures }) => measures[measure] ?? computeSpread([]));
+    return [cell, ...spreads.map((spread) => spreadText(spread))];
+  });
+  return {
+    caption: `${measure} of each place on its validation patches, median with the least and the most over the seeds.`,
+    titles: ['place', ...modes],
+    rows,
+  };
+}
+
+export function runTable({ runs, failed }: Comparison): TextTable {
+  return {
+    caption: 'Every run, in the order in which they ended.',
+    titles: [
+      'mode',
+      'seed',
+      'job',
+      'time',
+      'CPU time',
+      'bytes sent, in all',
+      'nodes',
+      'places',
+      'engine',
+      'remarks',
+    ],
+    rows: [
+      ...runs.map((run) => {
+        const { mode, seed, job, seconds: time, usage, results } = run;
+        return [
+          mode,
+          `${seed}`,
+          job,
+          seconds(time),
+          seconds(usage.cpuSeconds),
+          usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
+          nodesText(usage, results),
+          `${trainedCells(results).length}`,
+          results.engine,
+          runRemarks(run, runs[0]!),
+        ];
+      }),
+      ...failed.map(({ mode, seed, code, message }) => [
+        mode,
+        `${seed}`,
+        ...new Array<string>(7).fill('-'),
+        `failed: ${message} [${code}]`,
+      ]),
+    ],
+  };
+}
+
+/** The number of nodes; for a distributed model, also the number of nodes that trained. */
+function nodesText({ nodes }: Usage, { models }: TrainResults): string {
+  const members = models[0]?.distributed?.members.length;
+  return members === undefined ? `${nodes.length}` : `${members} of ${nodes.length}`;
+}
+
+/** Reasons why the figures of a run may not be comparable with the figures of other runs. */
+function runRemarks({ usage, disturbedBy }: ComparedRun, first: ComparedRun): string {
+  const { incomplete } = usage;
+  const idsOf = (one: Usage) => one.nodes.map(({ id }) => id).join(', ');
+  return [
+    idsOf(usage) !== idsOf(first.usage) && `other nodes than in the first run: ${idsOf(usage)}`,
+    incomplete.length > 0 && `CPU and bytes are not complete: no answer from ${incomplete.join(', ')}`,
+    disturbedBy === undefined && 'the server did not answer if other jobs ran at the same time',
+    disturbedBy && disturbedBy.length > 0 && `other jobs ran at the same time: ${disturbedBy.join(', ')}`,
+  ]
+    .filter((remark) => typeof remark === 'string')
+    .join('; ');
+}
+
+function winRows(comparison: Comparison): string[][] {
+  const { model, modes } = comparison;
+  const [measure] = MEASURES_OF[model]!;
+  const [first, ...others] = modes as [TrainingMode, ...TrainingMode[]];
+  if (others.length === 0) return [];
+  const texts = others.map((other) => {
+    const { won, of } = countWins(comparison, first, other, measure);
+    return of > 0 ? `${won} of ${of}` : '-';
+  });
+  return [
+    [`places, over the seeds, where ${first} has the better ${measure}`, ...modes.map(() => ''), ...texts],
+  ];
+}
+
+const besideTitles = ([first, ...others]: TrainingMode[]) => others.map((other) => `${first} / ${other}`);
+
+function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: Spread) => string): string[] {
+  return others.map((other) => (first!.count > 0 && other.count > 0 ? say(first!, other) : '-'));
+}
+
+/** Omits the ratio unless both medians are positive, because net bytes can be 0 or negative. */
+function ratioText(first: Spread, other: Spread): string {
+  const isRatio = first.median > 0 && other.median > 0;
+  return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${compareSpreads(first, other)}`;
+}
+
+export function betterText(measure: Measure, first: Spread, other: Spread): string {
+  const isSame = first.median === other.median && first.least === other.least && first.most === other.most;
+  if (isSame) return 'the same';
+  const said = compareSpreads(first, other);
+  if (said !== 'less' && said !== 'more') return said;
+  return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';
+}
+
+/** Writes a comparison as CSV with one figure per row, for spreadsheets, pandas and R. */
+
+const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
+
+/**
+ * Rows end with CR LF (RFC 4180). `subject` is all nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch,
+ * the seconds since the first measurement of the run, or empty.
+ */
+export function toCsv(comparison: Comparison): string {
+  const name = cellLabels(comparison);
+  const rows = comparison.runs.flatMap((run) => rowsOf(comparison, run, name));
+  return [TITLES, ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
+}
+
+const LOSSES = { train: 'training loss', validation: 'validation loss', selection: 'selection loss' };
+
+type Row = (string | number)[];
+
+function rowsOf(
+  { model, idleBytesPerSecond }: Comparison,
+  run: ComparedRun,
+  nameOf: (key: string) => string,
+): Row[] {
+  const { mode, seed, job, seconds, usage, results } = run;
+  const row = (subject: string, measure: string, value: number | undefined, at: number | '' = ''): Row[] =>
+    value === undefined || !Number.isFinite(value) ? [] : [[mode, seed, job, subject, measure, at, value]];
+  const ifCounted = (value: number) => (usage.includesChildren ? value : undefined);
+  return [
+    ...row('all nodes', 'seconds', seconds),
+    ...row('all nodes', 'cpu seconds', ifCounted(usage.cpuSeconds)),
+    ...row('all nodes', 'bytes sent', usage.sentBytes),
+    ...row('all nodes', 'net bytes sent', netBytes(run, idleBytesPerSecond)),
+    ...usage.nodes.flatMap(({ id, cpuSeconds, sentBytes, peakMemoryBytes }) => [
+      ...row(id, 'cpu seconds', ifCounted(cpuSeconds)),
+      ...row(id, 'bytes sent', sentBytes),
+      ...row(id, 'peak memory bytes', ifCounted(peakMemoryBytes)),
+    ]),
+    ...MEASURES_OF[model]!.flatMap((measure) => row('all places', measure, pooledMeasure(results, measure))),
+    ...trainedCells(results).flatMap(({ key, metrics }) =>
+      MEASURES_OF[model]!.flatMap((measure) => row(nameOf(key), measure, measureValue(measure, metrics))),
+    ),
+    ...results.models.flatMap(({ collection, geocode, losses = [] }) =>
+      losses.flatMap(({ epoch, ...loss }) =>
+        (['train', 'validation', 'selection'] as const).flatMap((kind) =>
+          row(nameOf(`${collection} ${geocode}`), LOSSES[kind], loss[kind], epoch),
+        ),
+      ),
+    ),
+    ...usage.trace.flatMap(({ seconds: at, cores, memoryBytes }) => [
+      ...row('mean of nodes', 'cores', ifCounted(cores), Number(at.toFixed(2))),
+      ...row('mean of nodes', 'memory bytes', ifCounted(memoryBytes), Number(at.toFixed(2))),
+    ]),
+  ];
+}
+
+function field(value: string | number): string {
+  // Spreadsheets interpret a text with these first characters as a formula.
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,250 @@
+/** Messages and progress go to stderr; results go to stdout, as text, as a map of letters, or as one JSON document. */
+import type { JobError, PartialDocument, Progress } from '../client/index.js';
+import { SLOTS } from '../dht/index.js';
+import { type GridName, gridByName } from '../grid/index.js';
+import { formatDuration } from '../html/index.js';
+import type { ImageScores } from '../training/index.js';
+import { plural } from '../utils/plural.js';
+import type { FilterOptions } from './options.js';
+
+export function printJson(document: unknown): void {
+  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+}
+
+export function print(line = ''): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Formats a share from 0 to 1, such as "61.2 %". */
+export const formatPercent = (share: number) => `${(100 * share).toFixed(1)} %`;
+
+export function logToStderr(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Warns about an incomplete answer. */
+export function warnPartial({ partial, unansweredSlots = [] }: PartialDocument): void {
+  if (!partial) return;
+  const [missing, all] = [unansweredSlots.length, SLOTS].map((n) => n.toLocaleString('en'));
+  logToStderr(`warning: ${missing} of ${all} slots have no node that answers; the result is incomplete`);
+}
+
+/** Merges the partial members of several answers. */
+export function mergePartial(...answers: PartialDocument[]): PartialDocument {
+  const unanswered = new Set(answers.flatMap(({ unansweredSlots = [] }) => unansweredSlots));
+  if (!answers.some(({ partial }) => partial)) return {};
+  return { partial: true, unansweredSlots: [...unanswered].sort((a, b) => a - b) };
+}
+
+/** Matches messages of jobs whose filter matches no tile. */
+const NO_MATCH = /no tile (fits|matches) the filter$/;
+
+/** Possible reasons why a filter matches no tile. Empty if there is no known reason. */
+export function noMatchHint({ minCloud, maxCloud, geocode, recurse }: FilterOptions): string {
+  return [
+    (minCloud ?? maxCloud) !== undefined && 'Tiles with unknown cloud cover match no cloud limit.',
+    geocode !== undefined && !recurse && '--recurse includes the cells inside a geocode.',
+  ]
+    .filter((reason) => reason !== false)
+    .join(' ');
+}
+
+/** Prints the error of a job, with a hint if its filter matched no tile, and sets the exit code 1. */
+export function reportJobError({ message, code }: JobError, flags: FilterOptions): void {
+  logToStderr(`error: ${message} [${code}]`);
+  const hint = NO_MATCH.test(message) && noMatchHint(flags);
+  if (hint) logToStderr(hint);
+  process.exitCode = 1;
+}
+
+/** Pads columns to their widest cell, and aligns numbers to the right. */
+export function table(rows: (string | number)[][]): string[] {
+  const widths = rows[0]?.map((_, c) => Math.max(...rows.map((row) => String(row[c]).length))) ?? [];
+  const cell = (value: string | number, width: number) =>
+    typeof value === 'number' ? String(value).padStart(width) : value.padEnd(width);
+  return rows.map((row) =>
+    row
+      .map((value, c) => cell(value, widths[c]))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export function printTable(rows: (string | number)[][]): void {
+  for (const line of table(rows)) print(line);
+}
+
+/** Interval of progress lines if stderr is not a terminal. */
+const NON_TTY_INTERVAL_MS = 15_000;
+
+interface ProgressLine {
+  update(progress: Progress): void;
+  end(): void;
+}
+
+/** Shows progress while `work` runs: on a terminal in one line that is rewritten, elsewhere with a line at intervals. */
+export async function withProgressLine<T>(
+  unit: string,
+  work: (line: ProgressLine) => Promise<T>,
+): Promise<T> {
+  const line = progressLine(unit);
+  try {
+    return await work(line);
+  } finally {
+    line.end();
+  }
+}
+
+export function progressLine(unit: string): ProgressLine {
+  const { stderr } = process;
+  const started = performance.now();
+  let last = stderr.isTTY ? 0 : started;
+  let drawn = false;
+  return {
+    update({ message, tiles, progress }) {
+      const now = performance.now();
+      if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : NON_TTY_INTERVAL_MS)) return;
+      last = now;
+      const worked = tiles.done + tiles.failed;
+      const finished = worked + tiles.skipped;
+      const seconds = (now - started) / 1000;
+      const left = progress > 0 ? `, ${formatDuration((seconds * (100 - progress)) / progress)} left` : '';
+      // Skipped tiles take almost no time.
+      const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
+      const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
+      // A terminal cuts off the end.
+      const text = message ? `${counts}: ${message}` : counts;
+      if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
+      else logToStderr(text);
+      drawn = true;
+    },
+    end() {
+      if (drawn && stderr.isTTY) stderr.write('\r\x1b[2K');
+    },
+  };
+}
+
+/** Columns of a terminal. Some terminals in containers and CI report 0. */
+const terminalWidth = ({ columns }: { columns?: number }) => columns || 80;
+
+/** Formats a mean squared error; the values cover many powers of ten. */
+export const formatMse = (value: number) => value.toExponential(2);
+
+/** "1.5 GB"; units are powers of ten. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
+  let [value, unit] = [bytes / 1000, 0];
+  // Values of 999.5 and more would be rounded to 1000.
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
+  return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
+}
+
+/**
+ * Groups the warnings of scenes, one line for each warning: "a and 3 others: no MTL file". Warnings that differ only in numbers and bands
+ * are one warning, and their lengths in metres become a range: "off by 10 to 26 m".
+ */
+export function warningLines(scenes: { id: string; warnings: string[] }[]): string[] {
+  const groups = new Map<string, { ids: Set<string>; texts: Set<string> }>();
+  for (const { id, warnings } of scenes)
+    for (const text of warnings) {
+      const kind = text.replace(/\bB?\d+A?\b/g, '0');
+      const known = groups.get(kind) ?? { ids: new Set(), texts: new Set() };
+      known.ids.add(id);
+      known.texts.add(text);
+      groups.set(kind, known);
+    }
+  return Array.from(groups.values(), ({ ids, texts }) => {
+    const [first] = ids;
+    const others = ids.size > 1 ? ` and ${plural(ids.size - 1, 'other')}` : '';
+    return `${first}${others}: ${textOf([...texts])}`;
+  });
+}
+
+const METRES = /\b\d+(?:\.\d+)?(?= m\b)/g;
+
+/** One text for several that differ only in numbers and bands. */
+function textOf([first, ...more]: string[]): string {
+  const metres = [first!, ...more].map((text) => Array.from(text.matchAll(METRES), ([one]) => Number(one)));
+  let index = 0;
+  const ranges = first!.replace(METRES, () => {
+    const values = metres.map((one) => one[index]!);
+    index++;
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    return least === most ? `${least}` : `${least} to ${most}`;
+  });
+  const isAll = new Set([first!, ...more].map((text) => text.replace(METRES, ''))).size === 1;
+  return isAll || more.length === 0 ? ranges : `${ranges} (and ${more.length} more like it)`;
+}
+
+/** The known measures of predicted images, by title. Measures of older versions are marked with their range of values. */
+export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScores>): Record<string, string> {
+  const older = (range: string) => (images ? '' : range);
+  return {
+    ...(msSsim && {
+      'MS-SSIM': `${msSsim.value.toFixed(3)} (${plural(msSsim.scales, 'scale')}${older(', range 2.0')})`,
+    }),
+    ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) + older(' (range 1.0)') }),
+    ...(ssim !== undefined && { SSIM: ssim.toFixed(3) + older(' (range 1.0)') }),
+  };
+}
+
+/** Maximum size of a readable map. */
+const MAX_COLUMNS = 100;
+const MAX_ROWS = 60;
+
+/** Clusters are A to Z, then a to z, then *. */
+export function clusterLetter(cluster: number): string {
+  if (cluster < 26) return String.fromCharCode(65 + cluster);
+  return cluster < 52 ? String.fromCharCode(97 + cluster - 26) : '*';
+}
+
+/** Returns undefined if the map would be too large. Draws only cells of the highest precision. */
+export function asciiMap(
+  gridName: GridName,
+  cells: { geocode: string; mark: string }[],
+): string[] | undefined {
+  const grid = gridByName(gridName);
+  const precision = most(cells.map(({ geocode }) => geocode.length));
+  const { width, height } = grid.cellSize(precision);
+  const placed = cells
+    .filter(({ geocode }) => geocode.length === precision)
+    .map(({ geocode, mark }) => {
+      const { west, north } = grid.bounds(geocode);
+      return { column: Math.round(west / width), row: -Math.round(north / height), mark };
+    });
+  const [left, top] = [least(placed.map(({ column }) => column)), least(placed.map(({ row }) => row))];
+  const columns = 1 + most(placed.map(({ column }) => column)) - left;
+  const lines = 1 + most(placed.map(({ row }) => row)) - top;
+  if (columns > MAX_COLUMNS || lines > MAX_ROWS) return undefined;
+  const rows = Array.from({ length: lines }, () => new Array<string>(columns).fill('.'));
+  for (const { column, row, mark } of placed) rows[row - top][column - left] = mark;
+  return rows.map((row) => row.join(' '));
+}
+
+const least = (values: number[]) => values.reduce((a, b) => Math.min(a, b), Infinity);
+const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), -Infinity);
+
+const MAX_LISTED = 20;
+
+/** The names separated by commas, or the 20 names nearest to `wanted` and the number of others. */
+export function listNearest(wanted: string, names: string[]): string {
+  if (names.length <= MAX_LISTED) return names.join(', ');
+  const distances = new Map(names.map((name) => [name, editDistance(wanted, name)]));
+  const nearest = names.toSorted((a, b) => distances.get(a)! - distances.get(b)!).slice(0, MAX_LISTED);
+  return `${nearest.join(', ')} and ${names.length - MAX_LISTED} more`;
+}
+
+/** Characters to insert, delete or replace between two texts (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (const [row, letter] of [...a].entries()) {
+    const line = [row + 1];
+    for (let column = 1; column < above.length; column++) {
+      const replaced = above[column - 1]! + (letter === b[column - 1] ? 0 : 1);
+      line.push(Math.min(replaced, above[column]! + 1, line[column - 1]! + 1));
+    }
+    above = line;
+  }
+  return above.at(-1)!;
+}
