@@ -11,8 +11,7 @@ import {
   niceStep,
 } from '../html/index.js';
 import { plural } from '../utils/plural.js';
-import type { ReportCell } from './demo-report-cells.js';
-import type { ReportTile } from './demo-report-data.js';
+import { bestTile, type ReportCell, type ReportTile } from './data.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */
 const KM_PER_DEGREE = 111.19;
@@ -57,7 +56,7 @@ ${ruler(frame)}
 }
 
 /** A description of a tile in one line. */
-export function tileText(tile: ReportTile): string {
+function tileText(tile: ReportTile): string {
   const cloud =
     tile.cloudCover === null ? 'cloud not assessed' : `cloud ${formatPercentValue(tile.cloudCover)} %`;
   const picked = tile.picked ? 'picked' : 'not picked';
@@ -83,7 +82,7 @@ function cellMarkup({ geocode, shown, tiles }: ReportCell, box: Bbox, frame: Fra
 }
 
 /** CSS variables that shade by coverage and cloud. */
-export function shadeStyle({ coverage, cloudCover }: ReportTile): string {
+function shadeStyle({ coverage, cloudCover }: ReportTile): string {
   return `--cover:${coverage.toFixed(1)};--cloud:${(cloudCover ?? 0).toFixed(1)}`;
 }
 
@@ -140,4 +139,46 @@ function ticks(from: number, length: number): { value: number; share: number; de
 function degrees(value: number, decimals: number, positive: string, negative: string): string {
   const letter = Math.abs(value) < 1e-9 ? '' : ` ${value > 0 ? positive : negative}`;
   return `${Math.abs(value).toFixed(decimals)}°${letter}`;
+}
+
+/** A table of cells by dates: coverage and cloud of each tile. */
+
+/** A longer table is collapsed. */
+const MAX_ROWS = 40;
+
+/** Tiles of one cell and day, from overlapping scenes, share a field, which shows the best of them. */
+export function dateTable(cells: ReportCell[]): Html {
+  const days = [...new Set(cells.flatMap(({ tiles }) => tiles.map(dayKey)))].sort();
+  const table = html`
+<div class="scroll" tabindex="0" role="region" aria-label="Places by dates"><table class="dates">
+<caption class="sr">Pixel coverage and cloud cover of each place and date</caption>
+<thead><tr><th scope="col" rowspan="2">Place</th>${days.map((key) => html`<th scope="colgroup" colspan="2">${dateText(key)}</th>`)}</tr>
+<tr>${days.map(() => html`<th scope="col">cover</th><th scope="col">cloud</th>`)}</tr></thead>
+<tbody>${cells.map((cell) => row(cell, days))}</tbody></table></div>`;
+  const note = html`<p class="note">Pixel coverage and cloud cover in percent. <span class="dot">●</span> picked by the search, – not assessed.</p>`;
+  if (cells.length <= MAX_ROWS) return html`${note}${table}`;
+  return html`${note}<details><summary>Show the table of all ${cells.length} places by date</summary>${table}</details>`;
+}
+
+function row({ geocode, tiles }: ReportCell, days: string[]): Html {
+  const byDay = new Map<string, ReportTile[]>();
+  for (const tile of tiles) byDay.set(dayKey(tile), [...(byDay.get(dayKey(tile)) ?? []), tile]);
+  return html`<tr><th scope="row">${geocode}</th>${days.map((key) => fields(byDay.get(key)))}</tr>
+`;
+}
+
+function fields(tiles: ReportTile[] | undefined): Html {
+  if (!tiles) return html`<td class="absent" colspan="2"><span class="sr">no tile</span></td>`;
+  const tile = bestTile(tiles);
+  const tip = tiles.length > 1 ? `${tileText(tile)}; the best of ${tiles.length} tiles` : tileText(tile);
+  const mark = tile.picked && html`<span class="dot">●</span><span class="sr"> picked</span>`;
+  return html`<td class="cover" style="${shadeStyle(tile)}" data-tip="${tip}">${mark}${formatPercentValue(tile.coverage)}</td><td class="cloud${
+    tile.cloudCover === null ? ' no-cloud' : ''
+  }" style="${shadeStyle(tile)}" data-tip="${tip}">${formatPercentValue(tile.cloudCover)}</td>`;
+}
+
+/** The UTC day of a time. An invalid time is its own day. */
+function dayKey({ time }: ReportTile): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? time : date.toISOString().slice(0, 10);
 }
