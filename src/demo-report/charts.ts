@@ -1,4 +1,4 @@
-/** Shared parts of the small charts: the frame and the grid of panels. */
+/** Small charts of the trained models: losses, predictions, and errors against those of ridge regression and of the training mean. */
 import {
   type AxisScale,
   decimalsOf,
@@ -68,7 +68,6 @@ function panels(all: Html[]): Html {
 }
 
 /** Loss curves of the models as small multiples with shared axes. */
-
 export function lossCharts(models: ReportModel[]): Html {
   const epochs = Math.max(1, ...models.map(({ losses }) => losses.at(-1)?.epoch ?? 1));
   const y: ChartAxis = {
@@ -126,7 +125,6 @@ function epochScale(epochs: number): AxisScale {
 }
 
 /** Predicted against true NDVI, for all cells together and for each cell, with shared axes. */
-
 export function scatterCharts({ models, pooled }: ReportTraining): Html {
   const values = models.flatMap(({ predictions }) => [...predictions.truth, ...predictions.predicted]);
   // NDVI is between -1 and 1; predictions outside are drawn at the edge.
@@ -167,8 +165,6 @@ function scatterPanel(title: string, name: string, { mse, r2: fit }: ReportMetri
   return panel(title, figures, alt, content);
 }
 
-/** Compares the model with ridge regression and the training mean, cell by cell. */
-
 const MAX_ROWS = 30;
 
 /** The scale and the number format of errors. */
@@ -179,6 +175,7 @@ interface Axis {
 
 type Scores = NonNullable<ReportTraining['pooled']>;
 
+/** Compares the model with ridge regression and the training mean, cell by cell. */
 export function baselineComparison({ models, pooled }: ReportTraining): Html {
   // The cells with the largest gain of the model come first.
   const sorted = [...models].sort((a, b) => gain(a) - gain(b));

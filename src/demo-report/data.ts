@@ -1,4 +1,4 @@
-/** The data of a report, which the caller gathers. Times are ISO 8601 texts, shown in UTC. */
+/** The data of a report, which the caller gathers, and its tiles by cell. Times are ISO 8601 texts, shown in UTC. */
 import type { Bbox, GridName } from '../grid/index.js';
 
 export interface DemoReport {
@@ -83,8 +83,6 @@ export interface ReportMetrics {
   mse: number;
   r2: number;
 }
-
-/** Tiles grouped by cell, and the tile of each cell that is shown. */
 
 export interface ReportCell {
   geocode: string;

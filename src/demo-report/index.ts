@@ -3,6 +3,5 @@
  * Imports the parts `grid` (types) and `html`.
  */
 
-export type { DemoReport, ReportModel, ReportTile } from './data.js';
-export { shownTiles } from './data.js';
+export { type DemoReport, type ReportModel, type ReportTile, shownTiles } from './data.js';
 export { renderReport } from './report.js';

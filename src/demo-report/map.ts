@@ -1,4 +1,4 @@
-/** A map of the cells in true proportion, with picture, coverage and cloud cover of each. */
+/** The tiles of each cell: a map in true proportion, with picture, coverage and cloud cover, and a table by date. */
 import type { Bbox } from '../grid/index.js';
 import {
   dateText,
@@ -140,8 +140,6 @@ function degrees(value: number, decimals: number, positive: string, negative: st
   const letter = Math.abs(value) < 1e-9 ? '' : ` ${value > 0 ? positive : negative}`;
   return `${Math.abs(value).toFixed(decimals)}°${letter}`;
 }
-
-/** A table of cells by dates: coverage and cloud of each tile. */
 
 /** A longer table is collapsed. */
 const MAX_ROWS = 40;

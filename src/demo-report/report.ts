@@ -1,4 +1,4 @@
-/** Renders the report of a demo as one HTML page. */
+/** Renders the report of a demo as one HTML page: its sections, the words of its summary, and the script for tooltips. */
 import {
   dateText,
   dateTime,
@@ -26,11 +26,9 @@ import {
 } from './data.js';
 import { dateTable, tileMap } from './map.js';
 
-/** The script for tooltips. The page works without it. */
-
 /**
- * `data-tip` is one text. `data-tips` has several texts, separated by `|` and spread evenly over the element's width; it moves the
- * cursor line before it.
+ * The script for tooltips, without which the page works. `data-tip` is one text. `data-tips` has several texts, separated by `|` and
+ * spread evenly over the element's width; it moves the cursor line before it.
  */
 const script = trusted(`(() => {
   const tip = document.getElementById('tip');
@@ -69,8 +67,6 @@ const script = trusted(`(() => {
   document.addEventListener('scroll', hide, { passive: true, capture: true });
   document.documentElement.addEventListener('pointerleave', hide);
 })();`);
-
-/** The figures of a training in words, including bad ones. */
 
 /** States in one to three sentences whether the models are better than the simple baselines. */
 function verdictText({ models, pooled }: ReportTraining): string {
@@ -130,8 +126,6 @@ function together({ model, linear }: NonNullable<ReportTraining['pooled']>): str
   if (change === 0) return `Over all patches together the two errors are about equal ${figures}.`;
   return `Over all patches together its error is ${change} % ${model.mse < linear.mse ? 'lower' : 'higher'} than that of ridge ${figures}.`;
 }
-
-/** Renders the summary at the top of the report of `tilewright demo`. */
 
 function summary(report: DemoReport, cells: ReportCell[]): Html {
   const { scenes, tiles, query, training, collection } = report;
