@@ -3,14 +3,6 @@
  * Invariant: an error reaches the caller of the work that failed and does not stop other work. Imports no other folder.
  */
 
-export { backOff } from './backoff.js';
-export { copyToSharedMemory } from './copy-to-shared-memory.js';
-export { mapConcurrent } from './map-concurrent.js';
-export { PeriodicTask } from './periodic-task.js';
-export { raceAbort } from './race-abort.js';
-export { runAllOrAbort } from './run-all-or-abort.js';
-export { Semaphore } from './semaphore.js';
-export { SerialQueue } from './serial-queue.js';
-export { handleTasksByKind, TaskPool } from './task-pool.js';
-export { toArray } from './to-array.js';
-export { handleTasks, WorkerPool } from './worker-pool.js';
+export { mapConcurrent, raceAbort, runAllOrAbort, Semaphore, SerialQueue, toArray } from './concurrency.js';
+export { backOff, PeriodicTask } from './timing.js';
+export { copyToSharedMemory, handleTasks, handleTasksByKind, TaskPool, WorkerPool } from './worker-pool.js';

@@ -25,7 +25,7 @@ interface Failure {
   cause: Failure | undefined;
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** Objects that are moved to the thread instead of copied. */
   transfer?: readonly Transferable[];
   /** Cancels the task: a waiting task is not started; a running one gets the abort through its own signal. */
@@ -324,4 +324,48 @@ function fromFailure({ known, code, name, message, stack, cause }: Failure): Err
     : Object.assign(new Error(message, options), { name }, code !== undefined && { code });
   if (stack !== undefined) error.stack = stack;
   return error;
+}
+
+/** Worker threads that select a function by the `kind` of a task, so that the type of a result follows from its task. */
+
+/** The functions of a thread, by the `kind` of the tasks that they handle. */
+type TaskHandlers = Record<string, (task: never) => unknown>;
+
+type TaskOf<Handlers extends TaskHandlers, Kind extends keyof Handlers> = Parameters<Handlers[Kind]>[0] & {
+  kind: Kind;
+};
+type ResultOf<Handlers extends TaskHandlers, Kind extends keyof Handlers> = Awaited<
+  ReturnType<Handlers[Kind]>
+>;
+
+/** A `WorkerPool` whose module calls `handleTasksByKind` with functions of the type `Handlers`. */
+export class TaskPool<Handlers extends TaskHandlers> extends WorkerPool<unknown, unknown> {
+  override run<Kind extends keyof Handlers>(
+    task: TaskOf<Handlers, Kind>,
+    options?: RunOptions,
+  ): Promise<ResultOf<Handlers, Kind>> {
+    return super.run(task, options) as Promise<ResultOf<Handlers, Kind>>;
+  }
+}
+
+/** The side of the thread. `transfer` lists the objects of a result that move to the caller instead of being copied. */
+export function handleTasksByKind<Handlers extends TaskHandlers>(
+  handlers: Handlers,
+  transfer: (result: ResultOf<Handlers, keyof Handlers>) => readonly Transferable[],
+): void {
+  handleTasks<{ kind: keyof Handlers }, ResultOf<Handlers, keyof Handlers>>(
+    (task) => handlers[task.kind](task as never) as ResultOf<Handlers, keyof Handlers>,
+    transfer,
+  );
+}
+
+/** Copies an array to shared memory, so that it can be sent to threads without another copy. */
+export function copyToSharedMemory<T extends Float32Array | Uint16Array | Uint8Array | Int32Array>(
+  values: T,
+): T {
+  const copy = new (values.constructor as new (buffer: SharedArrayBuffer) => T)(
+    new SharedArrayBuffer(values.byteLength),
+  );
+  copy.set(values);
+  return copy;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { Semaphore } from '../../src/async/semaphore.js';
+import { Semaphore } from '../../src/async/concurrency.js';
 
 test('the number of permits is never exceeded, the order is kept, and an aborted wait holds no permit', async () => {
   const task = fc.record({ turnsHeld: fc.nat(4), abortsAfter: fc.option(fc.nat(4), { nil: undefined }) });

@@ -1,0 +1,147 @@
+import { setMaxListeners } from 'node:events';
+
+/**
+ * Limits how many pieces of work run at the same time; the others wait in the order of their calls.
+ * Invariant: no work waits while a permit is free.
+ */
+export class Semaphore {
+  private running = 0;
+  private readonly waiting = new Set<() => void>();
+
+  constructor(private readonly permits: number) {}
+
+  /** Runs `work` with a permit. Rejects with the signal's reason if it aborts before that. */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const release = await this.acquire(signal);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  /** Waits for a permit and returns the function that releases it, which must be called exactly once. */
+  async acquire(signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    if (this.running < this.permits) this.running++;
+    else await this.waitForPermit(signal);
+    return () => this.release();
+  }
+
+  private waitForPermit(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const proceed = () => {
+        signal?.removeEventListener('abort', abandon);
+        resolve();
+      };
+      const abandon = () => {
+        this.waiting.delete(proceed);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', abandon, { once: true });
+      this.waiting.add(proceed);
+    });
+  }
+
+  /** Passes the permit to the work that has waited longest. */
+  private release(): void {
+    const [first] = this.waiting;
+    if (!first) this.running--;
+    else {
+      this.waiting.delete(first);
+      first();
+    }
+  }
+}
+
+/** Runs work one after another, in the order of the calls. */
+export class SerialQueue {
+  private last: Promise<unknown> = Promise.resolve();
+
+  /** Resolves or rejects as `work` does. An error does not stop later work. */
+  run<T>(work: () => T | Promise<T>): Promise<T> {
+    const result = this.last.then(work);
+    // The caller handles the error of `result`.
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Resolves when all work that was queued before this call has ended. */
+  async idle(): Promise<void> {
+    await this.last;
+  }
+}
+
+/**
+ * Calls `work` on every item, at most `concurrency` at a time, and returns the results in the order of the items. After an error, no
+ * further item is started. The first error is thrown once all started work has ended, so that the caller can clean up.
+ */
+export async function mapConcurrent<Item, Result>(
+  items: Item[],
+  concurrency: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = new Array(items.length);
+  const errors: unknown[] = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < items.length && errors.length === 0) {
+      const index = next++;
+      try {
+        results[index] = await work(items[index]);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  if (errors.length > 0) throw errors[0];
+  return results;
+}
+
+/** Runs parts of one piece of work, of which the first failure ends the others. */
+
+/**
+ * Runs all works at once. If one fails, aborts the signal of the others with its error, waits until they have ended, and throws the error.
+ * The works also end if `outer` is aborted.
+ */
+export async function runAllOrAbort(
+  works: readonly ((signal: AbortSignal) => Promise<void>)[],
+  outer?: AbortSignal,
+): Promise<void> {
+  const stop = new AbortController();
+  const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
+  // Each work may have many listeners.
+  setMaxListeners(0, signal, stop.signal);
+  await Promise.all(
+    works.map((work) =>
+      work(signal).catch((error) => {
+        if (!stop.signal.aborted) stop.abort(error);
+      }),
+    ),
+  );
+  outer?.throwIfAborted();
+  stop.signal.throwIfAborted();
+}
+
+/** Waits for `work`. Throws the reason of the signal as soon as it is aborted; `work` then continues unobserved. */
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([aborted, work]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** All items of an async iterable. (Node 20 lacks `Array.fromAsync`.) */
+export async function toArray<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
