@@ -1,3 +1,4 @@
+/** Limits and order of work that runs at the same time, and what ends it early. */
 import { setMaxListeners } from 'node:events';
 
 /**
@@ -98,8 +99,6 @@ export async function mapConcurrent<Item, Result>(
   if (errors.length > 0) throw errors[0];
   return results;
 }
-
-/** Runs parts of one piece of work, of which the first failure ends the others. */
 
 /**
  * Runs all works at once. If one fails, aborts the signal of the others with its error, waits until they have ended, and throws the error.

@@ -1,3 +1,4 @@
+/** Work at intervals, and random waits between tries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Runs `work` periodically in the background until it is closed. */

@@ -1,4 +1,4 @@
-/** Worker threads that are started once and reused, and the messages to and from them. */
+/** Worker threads that are started once and reused, and the messages to and from them. A task may select its function by its `kind`. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, type Transferable, Worker } from 'node:worker_threads';
@@ -326,8 +326,6 @@ function fromFailure({ known, code, name, message, stack, cause }: Failure): Err
   return error;
 }
 
-/** Worker threads that select a function by the `kind` of a task, so that the type of a result follows from its task. */
-
 /** The functions of a thread, by the `kind` of the tasks that they handle. */
 type TaskHandlers = Record<string, (task: never) => unknown>;
 
@@ -338,7 +336,10 @@ type ResultOf<Handlers extends TaskHandlers, Kind extends keyof Handlers> = Awai
   ReturnType<Handlers[Kind]>
 >;
 
-/** A `WorkerPool` whose module calls `handleTasksByKind` with functions of the type `Handlers`. */
+/**
+ * A `WorkerPool` whose module calls `handleTasksByKind` with functions of the type `Handlers`, so that the type of a result follows from
+ * its task.
+ */
 export class TaskPool<Handlers extends TaskHandlers> extends WorkerPool<unknown, unknown> {
   override run<Kind extends keyof Handlers>(
     task: TaskOf<Handlers, Kind>,
