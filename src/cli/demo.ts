@@ -24,7 +24,7 @@ import { isoTime } from '../query/index.js';
 import { readRaster } from '../raster/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../storage/index.js';
 import type { ModelCard, TrainResults } from '../training/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { inProcessTransport } from './connection.js';
 import type { CommonOptions, ResourceOptions } from './options.js';
 import { logToStderr, print, printJson, table, withProgressLine } from './output.js';

@@ -4,7 +4,7 @@ import { SLOTS } from '../dht/index.js';
 import { type GridName, gridByName } from '../grid/index.js';
 import { formatDuration } from '../html/index.js';
 import type { ImageScores } from '../training/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import type { FilterOptions } from './options.js';
 
 export function printJson(document: unknown): void {

@@ -10,7 +10,7 @@ import {
   niceBelow,
   niceStep,
 } from '../html/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { bestTile, type ReportCell, type ReportTile } from './data.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */

@@ -14,7 +14,7 @@ import {
   significant,
   trusted,
 } from '../html/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { baselineComparison, lossCharts, scatterCharts } from './charts.js';
 import {
   type DemoReport,

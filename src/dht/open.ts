@@ -7,7 +7,7 @@ import {
 } from '../coordination/index.js';
 import type { ClusterMetrics } from '../metrics/index.js';
 import { measuredStore, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { Cluster } from './cluster.js';
 import { listMembers } from './membership.js';
 import { handshake, PeerClient } from './peers.js';

@@ -2,7 +2,7 @@
 
 import { messageOf } from '../errors.js';
 import { parseJson } from '../utils/json-text.js';
-import { medianOfSorted } from '../utils/median.js';
+import { medianOfSorted } from '../utils/sorted.js';
 import { namedColormap } from './colormaps.js';
 import { BYTE_RANGE } from './colours.js';
 import { badRenderParameter } from './errors.js';

@@ -7,8 +7,8 @@ import { excerpt, messageOf } from '../errors.js';
 import { type Expression, toIdentifier } from '../expressions/index.js';
 import type { ColourTable } from '../raster/index.js';
 import type { TileRecord } from '../storage/index.js';
-import { firstIndex } from '../utils/bisection.js';
 import { parseJson } from '../utils/json-text.js';
+import { firstIndex } from '../utils/sorted.js';
 import { NAMES, STEPS } from './colormap-table.js';
 import { badRenderParameter } from './errors.js';
 

@@ -8,7 +8,7 @@ import { type Expression, hasBands, type Program, resolveBands } from '../expres
 import { type GridBounds, gridByName } from '../grid/index.js';
 import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../query/index.js';
 import type { SortOrder, Storage, TileRecord } from '../storage/index.js';
-import { medianOfSorted } from '../utils/median.js';
+import { medianOfSorted } from '../utils/sorted.js';
 import type { Planes } from './algorithms.js';
 import { bandFiles, groupsOf, isClear, maskFile } from './band-files.js';
 import { RENDER_HANDLERS, type RenderHandlers } from './render.js';

@@ -30,8 +30,8 @@ import {
   TIME_SCHEMA,
   type TileRecord,
 } from '../storage/index.js';
-import { compareText } from '../utils/compare-text.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../utils/json-schema.js';
+import { compareText } from '../utils/text.js';
 import { type BandFile, bandFiles, groupsOf, maskFile } from './band-files.js';
 import {
   type MedianBounds,

@@ -1,7 +1,7 @@
 /** The positions of the pixels of an image in a cell, and the bounds, zoom levels and initial view of a collection on a map. */
 import { type Bbox, cellBbox, type Grid, type GridBounds, gridByName, quadtile } from '../grid/index.js';
 import type { CollectionRecord, TileRecord } from '../storage/index.js';
-import { firstIndex } from '../utils/bisection.js';
+import { firstIndex } from '../utils/sorted.js';
 
 /**
  * Positions of the centres of an image's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or southern edge.

@@ -3,7 +3,7 @@
  * which it is clear and has a value counts. Runs in worker threads, and reads only the required blocks.
  */
 import { evaluateProgram, type Program } from '../expressions/index.js';
-import { medianOfSorted } from '../utils/median.js';
+import { medianOfSorted } from '../utils/sorted.js';
 import { type BandFile, isClear, physicalValue } from './band-files.js';
 import {
   type MedianBounds,

@@ -3,7 +3,7 @@ import { excerpt } from '../errors.js';
 import { type Bbox, type Grid, gridByName } from '../grid/index.js';
 import { axisOrderHint } from '../query/index.js';
 import type { TileRecord } from '../storage/index.js';
-import { firstIndex } from '../utils/bisection.js';
+import { firstIndex } from '../utils/sorted.js';
 import { badZone, zoneTooLarge } from './errors.js';
 
 type Point = readonly [lon: number, lat: number];

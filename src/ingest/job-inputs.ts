@@ -2,7 +2,7 @@
 import type { IngestMetrics } from '../metrics/index.js';
 import { NO_HOSTS, type RemoteAccess } from '../remote/index.js';
 import type { Storage } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import type { IngestPool } from './cut/pool.js';
 import type { SkippedFile } from './inputs.js';
 import type { StacSource } from './remote-scenes.js';

@@ -10,7 +10,7 @@ import type { IngestMetrics } from '../metrics/index.js';
 import { checkBbox } from '../query/index.js';
 import type { RemoteAccess } from '../remote/index.js';
 import type { CollectionRecord } from '../storage/index.js';
-import { isRemoteAddress } from '../utils/remote-address.js';
+import { isRemoteAddress } from '../utils/text.js';
 import type { SharedMemory } from './cut/memory.js';
 import { allInputsFailed, ingestFailed, outsideRegion } from './errors.js';
 import { checkNamePattern } from './formats/name-pattern.js';

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../jobs/index.js';
 import { checkUrl, NO_HOSTS, withoutSecrets } from '../remote/index.js';
-import { isRemoteAddress } from '../utils/remote-address.js';
+import { isRemoteAddress } from '../utils/text.js';
 import { SharedMemory } from './cut/memory.js';
 import { notRecognised, pathNotAllowed } from './errors.js';
 import { IngestJob } from './job.js';

@@ -22,8 +22,7 @@ import {
   withoutSignature,
 } from '../remote/index.js';
 import type { Storage } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
-import { isRemoteAddress } from '../utils/remote-address.js';
+import { isRemoteAddress, plural } from '../utils/text.js';
 import { isRegionKnown, overlapsRegion, regionFilter } from './cells.js';
 import { outsideRegion } from './errors.js';
 import {

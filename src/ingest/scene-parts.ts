@@ -27,7 +27,7 @@ import {
   VERSION_SCHEMA,
 } from '../storage/index.js';
 import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import type { NegativeCount } from './cut/negative-reflectances.js';
 import type { CellOwners, MadePart, WantedPart } from './owners.js';
 import type { ScenePlan } from './plan.js';

@@ -12,7 +12,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Semaphore } from '../async/index.js';
 import { TilewrightError } from '../errors.js';
-import { NETWORK_CODES } from '../utils/network-codes.js';
+import { NETWORK_CODES } from '../utils/system-errors.js';
 import { version } from '../version.js';
 import { badRemoteUrl, loginPage, remoteRefused, remoteTooLarge, remoteUnreachable } from './errors.js';
 import {

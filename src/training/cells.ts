@@ -3,7 +3,7 @@ import { type BandIndex, findBands } from '../expressions/index.js';
 import type { GridName } from '../grid/index.js';
 import { readRaster } from '../raster/index.js';
 import { type GroupRecord, pinTiles, type Storage, type TileRecord } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import {
   type AcquisitionFiles,
   type AcquisitionPixels,

@@ -3,8 +3,8 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../engines/index.js';
 import type { PixelGrid } from '../grid/index.js';
-import { medianOfSorted } from '../utils/median.js';
 import { randomStream, shuffledOrder } from '../utils/random.js';
+import { medianOfSorted } from '../utils/sorted.js';
 import {
   type AcquisitionFiles,
   clearMask,

@@ -8,7 +8,7 @@ import { type EngineName, EngineProcess, ProcessEnded, selectEngineCached } from
 import type { JobContext } from '../jobs/index.js';
 import { defaultToRawSource, parseFilter, searchTiles } from '../query/index.js';
 import { commonCell, type PinnedTile, pinTiles, type Storage } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { version } from '../version.js';
 import {
   commonPixels,

@@ -1,5 +1,5 @@
 import { defineError } from '../errors.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 
 export const unknownModel = defineError(
   'TW_TRAIN_MODEL',

@@ -2,7 +2,7 @@
 import type { SelectedEngine } from '../engines/index.js';
 import type { GridName } from '../grid/index.js';
 import type { ModelScore } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import type { BandValueKind, TilePixels } from './cells.js';
 import type { FreezingSchedule } from './learner.js';
 import { getModelSpec } from './models/builtin.js';

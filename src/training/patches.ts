@@ -6,7 +6,7 @@
  * both, and only the ground differs. The choice depends only on masks, never on values.
  */
 import { cloudCoverPercent, coveragePercent, Mask, maskHistogram, type Window } from '../raster/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
 import type { LabelledImage } from './labelled-images.js';
 import type { ModelSpec } from './models/spec.js';

@@ -3,7 +3,7 @@ import { ENGINE_NAMES, selectEngineCached } from '../engines/index.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { checkFilter, filterSchema, requireCollections } from '../query/index.js';
 import { listOf } from '../utils/json-schema.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import { trainDistributed } from './distributed-mode.js';
 import {
   nothingTrained,

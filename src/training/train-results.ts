@@ -1,8 +1,7 @@
 /** Results of a training job, merged from those of its nodes, and a summary of the cells without a model. */
 
-import { compareText } from '../utils/compare-text.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../utils/json-schema.js';
-import { plural, reasonKey } from '../utils/plural.js';
+import { compareText, plural, reasonKey } from '../utils/text.js';
 import {
   type Baselines,
   type Metrics,

@@ -7,7 +7,7 @@ import type { JobContext } from '../jobs/index.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../query/index.js';
 import type { Window } from '../raster/index.js';
 import { type PinnedTile, pinTiles } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
+import { plural } from '../utils/text.js';
 import {
   groupTilesByCell,
   reasonNotTrainableByMasks,

@@ -10,8 +10,8 @@ import {
   versionNamed,
   versionsOf,
 } from '../storage/index.js';
-import { plural } from '../utils/plural.js';
 import { randomStream } from '../utils/random.js';
+import { plural } from '../utils/text.js';
 import type { TrainingCell } from './cells.js';
 import type { FreezingSchedule } from './learner.js';
 import type { CardSummary, TrainingMode, TransferPolicy, TransferProvenance } from './model-card.js';

@@ -108,3 +108,18 @@ function addressOf({ hostname, address, port }: SystemError): string {
   if (port === undefined || port < 0) return host;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
+
+/** Codes of errors of connections, after which the same request may succeed a moment later. */
+export const NETWORK_CODES: readonly string[] = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EAI_AGAIN',
+  'ERR_STREAM_PREMATURE_CLOSE',
+];

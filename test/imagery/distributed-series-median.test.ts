@@ -7,7 +7,7 @@ import {
   quantileSketch,
   valuesInBounds,
 } from '../../src/imagery/distributed-median.js';
-import { medianOfSorted } from '../../src/utils/median.js';
+import { medianOfSorted } from '../../src/utils/sorted.js';
 import { randomly } from '../derive/tiles.js';
 
 /** Nodes with fewer and more values than a sketch, with and without many equal values, with separate and overlapping ranges. */

@@ -12,7 +12,7 @@ import type { Process } from '../../jobs/index.js';
 import { checkBbox } from '../../query/index.js';
 import { asStorageError, type JobRecord } from '../../storage/index.js';
 import { documented } from '../../utils/json-schema.js';
-import { isRemoteAddress } from '../../utils/remote-address.js';
+import { isRemoteAddress } from '../../utils/text.js';
 import { badRequest, bodyTooLarge, outsideFolder, uploadAborted } from '../errors.js';
 import { closedObject } from '../schemas/builders.js';
 import { describeWithTag } from '../schemas/openapi.js';

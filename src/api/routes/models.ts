@@ -15,7 +15,7 @@ import {
   WORLD_CELL,
 } from '../../storage/index.js';
 import { type CardSummary, exportOnnx, getModelSpec, type ModelSpec } from '../../training/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { notModified, weakEtag } from '../answers.js';
 import { baseUrl, link } from '../links.js';
 import { describeWithTag, emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../schemas/openapi.js';

@@ -17,7 +17,7 @@ import type {
   UnmixInputs,
   UnmixResults,
 } from '../../hyperspectral/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { labelsMissing } from '../errors.js';
 import {
   createOption,

@@ -5,7 +5,7 @@ import { Command, type Option } from 'commander';
 import { formatDuration } from '../../html/index.js';
 import type { MapResults } from '../../hyperspectral/index.js';
 import type { TileCounts, Timed } from '../../jobs/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { runJob, withConnection } from '../connection.js';
 import { noSuchTargets } from '../errors.js';
 import {

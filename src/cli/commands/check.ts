@@ -2,7 +2,7 @@ import { Argument, Command } from 'commander';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { CheckResults } from '../../training/index.js';
-import { plural, reasonKey } from '../../utils/plural.js';
+import { plural, reasonKey } from '../../utils/text.js';
 import { outcomeOf, runJob, withConnection } from '../connection.js';
 import {
   engineOption,

@@ -1,6 +1,6 @@
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import { type TargetOptions, withTarget } from '../options.js';
 import { print, printJson } from '../output.js';

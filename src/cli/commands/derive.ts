@@ -5,7 +5,7 @@ import type { DeriveResults } from '../../derive/index.js';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { TileSource } from '../../storage/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { outcomeOf, runJob, withConnection } from '../connection.js';
 import {
   addOptions,

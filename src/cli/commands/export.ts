@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { ExportResults } from '../../derive/index.js';
 import { formatDuration } from '../../html/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { runJob, withConnection } from '../connection.js';
 import {
   addOptions,

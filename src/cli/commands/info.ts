@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import { idNotFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';

@@ -5,7 +5,7 @@ import { messageOf } from '../../errors.js';
 import type { Bbox } from '../../grid/index.js';
 import type { IngestInputs } from '../../ingest/index.js';
 import { parseBbox } from '../../query/index.js';
-import { isRemoteAddress } from '../../utils/remote-address.js';
+import { isRemoteAddress } from '../../utils/text.js';
 import {
   allowHostOption,
   appendList,

@@ -7,8 +7,7 @@ import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestOptions, IngestResults, SkippedFile } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { CheckResults } from '../../training/index.js';
-import { plural } from '../../utils/plural.js';
-import { isRemoteAddress } from '../../utils/remote-address.js';
+import { isRemoteAddress, plural } from '../../utils/text.js';
 import { type Connection, hasDataFolder, outcomeOf, withConnection } from '../connection.js';
 import { notFolder } from '../errors.js';
 import {

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import {
   addOptions,

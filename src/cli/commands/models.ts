@@ -5,7 +5,7 @@ import type { Client, ModelDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
 import type { ClassifierCard } from '../../hyperspectral/index.js';
 import type { Metrics, ModelCard } from '../../training/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import { cannotWrite } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options.js';

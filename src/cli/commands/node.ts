@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { ListedNode } from '../../client/index.js';
 import type { ImportProgress, ImportReport } from '../../dht/index.js';
 import { grids } from '../../grid/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { hasDataFolder, withConnection } from '../connection.js';
 import { ambiguousNode, noDataFolder } from '../errors.js';
 import {

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { PredictResults } from '../../training/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import {
   engineOption,
   type JobOptions,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { fetchAllPages, withConnection } from '../connection.js';
 import {
   addOptions,

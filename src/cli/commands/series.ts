@@ -9,7 +9,7 @@ import type {
 } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import { badPlaceArgument } from '../errors.js';
 import {

@@ -2,8 +2,7 @@
 import { Command, type Option } from 'commander';
 import type { SubscriptionDocument } from '../../client/index.js';
 import type { IngestOptions } from '../../ingest/index.js';
-import { plural } from '../../utils/plural.js';
-import { isRemoteAddress } from '../../utils/remote-address.js';
+import { isRemoteAddress, plural } from '../../utils/text.js';
 import { withConnection } from '../connection.js';
 import {
   addOptions,

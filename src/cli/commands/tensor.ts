@@ -5,7 +5,7 @@ import type { Client } from '../../client/index.js';
 import type { TensorFile, TensorResults } from '../../derive/index.js';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { runJob, withConnection } from '../connection.js';
 import { oneFileOnly } from '../errors.js';
 import {

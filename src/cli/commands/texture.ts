@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { ClusteredCollection, TextureResults } from '../../training/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { outcomeOf, runJob, withConnection } from '../connection.js';
 import {
   addOptions,

@@ -3,7 +3,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander';
 import { formatDuration } from '../../html/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { TrainResults } from '../../training/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import {
   type Connection,
   fetchAllPages,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { VerifyReport } from '../../storage/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { runJob, withConnection } from '../connection.js';
 import { type TargetOptions, withTarget } from '../options.js';
 import { logToStderr, print, printJson } from '../output.js';

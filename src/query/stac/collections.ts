@@ -3,7 +3,7 @@
 import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { CollectionRecord, ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
-import { compareText } from '../../utils/compare-text.js';
+import { compareText } from '../../utils/text.js';
 import { memoizePerVersion } from '../memoize.js';
 import { visitRuns } from '../search.js';
 import type { Extent } from './extents.js';

@@ -1,6 +1,6 @@
 /** Queries of the column index: select the rows of each run, keep the first ones in an order, and merge them into one page. */
 
-import { firstIndex } from '../../utils/bisection.js';
+import { firstIndex } from '../../utils/sorted.js';
 import {
   type CellKeyRange,
   type CodedKeyRange,

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { S3Client } from '@aws-sdk/client-s3';
 import { Semaphore } from '../../async/index.js';
 import { TilewrightError } from '../../errors.js';
-import { NETWORK_CODES } from '../../utils/network-codes.js';
-import { describeSystemError } from '../../utils/system-errors.js';
+import { describeSystemError, NETWORK_CODES } from '../../utils/system-errors.js';
 import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
 
 /** Transient errors of an S3 server, and how long to wait before a retry. */

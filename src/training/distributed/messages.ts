@@ -1,6 +1,6 @@
 /** The requests that the process of a rank answers, and the report and scores that the results of all ranks give. */
 import type { Handler } from '../../engines/index.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import {
   type EpochLosses,
   pooledBaselines,

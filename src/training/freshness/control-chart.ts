@@ -5,7 +5,7 @@
  * The chart works with logarithms of errors, because errors differ by factors. Each date is compared with the known dates of its season,
  * because a model is worse in some seasons than in others.
  */
-import { medianOfSorted } from '../../utils/median.js';
+import { medianOfSorted } from '../../utils/sorted.js';
 
 /** One date of the chart. */
 export interface ChartPoint {

@@ -4,9 +4,9 @@
  */
 
 import type { GridName } from '../../grid/index.js';
-import { compareText } from '../../utils/compare-text.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../utils/json-schema.js';
-import { medianOfSorted } from '../../utils/median.js';
+import { medianOfSorted } from '../../utils/sorted.js';
+import { compareText } from '../../utils/text.js';
 import type { DateError } from '../date-errors.js';
 import {
   type ChartPoint,

@@ -3,7 +3,7 @@ import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { checkFilter, filterSchema, requireCollections } from '../../query/index.js';
 import { COUNT, listOf, objectOf } from '../../utils/json-schema.js';
-import { plural } from '../../utils/plural.js';
+import { plural } from '../../utils/text.js';
 import { MODEL_NAMES } from '../models/builtin.js';
 import { comparePlaces, judgePlaces, MEASURED_PLACE, type PlaceFreshness } from './judgement.js';
 import { type CheckContext, type CheckInputs, type CheckPart, measurePlaces } from './measurement.js';

@@ -23,7 +23,7 @@ import {
   type TileRecord,
 } from '../../storage/index.js';
 import { COUNT, documented, listOf, objectOf, TEXT } from '../../utils/json-schema.js';
-import { plural, reasonKey } from '../../utils/plural.js';
+import { plural, reasonKey } from '../../utils/text.js';
 import { acquisitionFiles, bandValueKinds, groupTilesByCell, type TrainingCell } from '../cells.js';
 import { fewTextures, noTextures, textureFailed } from '../errors.js';
 import { RGB_BANDS } from '../models/spec.js';

@@ -1,0 +1,11 @@
+/** "1 place", "2 places". */
+export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+/** A key that is the same for reasons that differ only in numbers. */
+export const reasonKey = (reason: string) => reason.replace(/-?\d+(\.\d+)?(e[-+]?\d+)?/gi, '0');
+
+/** Orders texts by their UTF-16 code units, the same on every machine, unlike `localeCompare`. */
+export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** True for the address of a file on a host: `http://`, `https://` or `s3://`. */
+export const isRemoteAddress = (text: string): boolean => /^(https?|s3):\/\//i.test(text);
