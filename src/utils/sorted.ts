@@ -1,3 +1,5 @@
+/** Sorted values: bisection and median. */
+
 /**
  * Returns the first of `count` indexes for which `holds` is true, by bisection; `count` if there is none. It must be true for all later
  * indexes.

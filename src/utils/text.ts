@@ -1,3 +1,5 @@
+/** Texts: numbers with their unit, keys of reasons, order, and addresses of files. */
+
 /** "1 place", "2 places". */
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
