@@ -8,7 +8,7 @@ import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { describeSystemError } from '../utils/system-errors.js';
 import { version } from '../version.js';
-import { allCommands, COMMANDS } from './commands/index.js';
+import { allCommands, COMMANDS } from './commands/registry.js';
 import { internalError, systemFailed } from './errors.js';
 import {
   enableCompileCache,

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Command, Option } from 'commander';
-import { allCommands } from '../../src/cli/commands/index.js';
+import { allCommands } from '../../src/cli/commands/registry.js';
 
 const page = (name: string) => fileURLToPath(new URL(`../../../docs/reference/${name}`, import.meta.url));
 

@@ -1,8 +1,8 @@
 /** Colours of codes: which bands hold codes, and the colour of each code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { classColormap, codeColours, colormapLookup, colourOfCode } from '../../src/imagery/colormaps.js';
 import { parseExpression } from '../../src/expressions/parser.js';
+import { classColormap, codeColours, colormapLookup, colourOfCode } from '../../src/imagery/colormaps.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 
 const band = (name: string, more: Partial<BandRecord> = {}): BandRecord => ({

@@ -75,7 +75,7 @@ test('figures of a project: doors, importers, lazy files, imports past a door', 
       ['query', 1],
     ],
   );
-  // Two files import tile.ts (one through the door) and codec.ts; lazy.ts is loaded by import(); nobody in src imports search.ts.
+  // Two files import the tile (one through the door) and the codec; the table is loaded by import(); nobody in src imports the search.
   assert.deepEqual([...figures.singleImporters], [['src/grid/cell/cell.ts', 'src/grid/cell/index.ts']]);
   assert.deepEqual(figures.importsPastDoor, {
     inSource: ['src/query/search.ts -> src/grid/codec.ts', 'src/query/search.ts -> src/grid/tile.ts'],

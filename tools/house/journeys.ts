@@ -1,10 +1,11 @@
 /**
- * Five requests as a reader would follow them: the files, folders and calls of `src` that run on the main thread between the request and its
- * answer, by V8's precise coverage. Call it in a process that has not loaded the node yet.
+ * Five requests as a reader would follow them: the files, folders and calls of `src` that run on the main thread until the answer, by V8's
+ * precise coverage.
  */
 import { Session } from 'node:inspector/promises';
 import { join, posix } from 'node:path';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import { openNode } from '../../src/node.js';
 import { runJob, runRequest } from '../../test/support/run-job.js';
 
 export interface Journey {
@@ -21,7 +22,6 @@ const GEOCODE = 'u26xg';
 /** Ingests sample scenes in a new node below `folder`, searches, draws, trains and predicts. Takes about ten seconds. */
 export async function measureJourneys(folder: string): Promise<Journey[]> {
   const scenes = await writeSentinelLikeSeries(join(folder, 'scenes'));
-  const { openNode } = await import('../../src/node.js');
   const coverage = await Coverage.start();
   const node = await openNode({
     data: join(folder, 'data'),
@@ -106,7 +106,7 @@ class Coverage {
     return coverage;
   }
 
-  /** What ran since the last call. */
+  /** The files, folders and calls that ran since the last call. */
   async take(): Promise<Omit<Journey, 'name'>> {
     const { result } = await this.#session.post('Profiler.takePreciseCoverage');
     const files: string[] = [];

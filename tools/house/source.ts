@@ -1,4 +1,4 @@
-/** Figures of the source text: lines, files, importers, doors. The parser and the checker of the compiler that builds the project read it. */
+/** Figures of the source text: lines, files, importers, doors. The compiler that builds the project parses it and resolves its names. */
 import { readFileSync } from 'node:fs';
 import { join, posix, relative, sep } from 'node:path';
 import {
@@ -57,7 +57,7 @@ const isShared = (path: string) => path.split('/').length < 3 || path.startsWith
 const moduleOf = (path: string) =>
   path.startsWith('src/') && !isShared(path) ? path.split('/')[1] : undefined;
 const isDoor = (path: string) => /^src\/[^/]+\/index\.ts$/.test(path);
-/** What other programs import is declared in `exports` of package.json: these files are doors, too. */
+/** The package's own door, by `exports` of package.json. */
 const PACKAGE_DOOR = 'src/node.ts';
 
 /** Reads the project in a folder, whose `tsconfig.json` names its files. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import { type CoordinationStore, LevelStore } from '../../../src/coordination/index.js';
+import type { Transaction } from '../../../src/coordination/store.js';
 import { JobEntries, type JobEntry, jobRecordOf } from '../../../src/jobs/cluster/entries.js';
 import { KEY_TTL_MS, keyHash } from '../../../src/jobs/records.js';
-import type { Transaction } from '../../../src/coordination/store.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 
