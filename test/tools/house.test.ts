@@ -13,7 +13,13 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 const PROJECT = {
   'tsconfig.json': JSON.stringify({
-    compilerOptions: { module: 'nodenext', target: 'es2023', types: [], strict: true },
+    compilerOptions: {
+      module: 'nodenext',
+      target: 'es2023',
+      lib: ['es2023', 'dom'],
+      types: [],
+      strict: true,
+    },
     include: ['src', 'test'],
   }),
   'package.json': '{ "type": "module" }',
@@ -46,6 +52,8 @@ const PROJECT = {
     'export type Cell = string;\nexport const parentOf = (cell: Cell) => cell.slice(0, -1);\n',
   'src/grid/codec.ts': `export const decode = (code: number) => import('./lazy.js').then(({ table }) => table[code]);`,
   'src/grid/lazy.ts': 'export const table = [1, 2];',
+  'src/grid/worker.ts': 'export type Result = number;',
+  'src/grid/pool.ts': `import type { Result } from './worker.js';\nexport const run = (): [URL, Result] => [new URL('./worker.js', import.meta.url), 1];`,
   'src/query/index.ts': `export { search } from './search.js';`,
   'src/query/search.ts': [
     `import { decode } from '../grid/codec.js';`,
@@ -54,17 +62,17 @@ const PROJECT = {
   'test/grid.ts': `import { Tile } from '../src/grid/tile.js';\nimport { search } from '../src/query/index.js';\nexport const used = [Tile, search];\n`,
 };
 
-test('figures of a project: doors, importers, lazy files, imports past a door', async (t) => {
+test('figures of a project: doors, importers, files loaded apart, imports past a door', async (t) => {
   const folder = await tempFolder(t);
   for (const [path, text] of Object.entries(PROJECT)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
   const figures = measureSource(folder);
-  assert.deepEqual(figures.folders.get('src')?.files, 9);
+  assert.equal(figures.folders.get('src')?.files, 11);
   assert.deepEqual(figures.folders.get('test'), { files: 1, lines: 3 });
-  // One line each of node, tile, cell/index, query/index and search, and five of the door of grid.
-  assert.equal(figures.importLines, 10);
+  // One line each of node, tile, pool, cell/index, query/index and search, and five of the door of grid.
+  assert.equal(figures.importLines, 11);
   assert.deepEqual(figures.innerIndexes, ['src/grid/cell/index.ts']);
   // Tile, Bounds, Cell, parentOf, decode; cells, of, split.
   assert.deepEqual(
@@ -75,7 +83,7 @@ test('figures of a project: doors, importers, lazy files, imports past a door', 
       ['query', 1],
     ],
   );
-  // Two files import the tile (one through the door) and the codec; the table is loaded by import(); nobody in src imports the search.
+  // Two files import the tile (one through the door) and the codec; the table and the worker are loaded apart; no file imports the search.
   assert.deepEqual([...figures.singleImporters], [['src/grid/cell/cell.ts', 'src/grid/cell/index.ts']]);
   assert.deepEqual(figures.importsPastDoor, {
     inSource: ['src/query/search.ts -> src/grid/codec.ts', 'src/query/search.ts -> src/grid/tile.ts'],

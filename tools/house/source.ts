@@ -19,6 +19,7 @@ import {
   isMethodDeclaration,
   isNamedExports,
   isNamedImports,
+  isNewExpression,
   isSetAccessorDeclaration,
   isStringLiteral,
 } from 'typescript/unstable/ast/is';
@@ -37,7 +38,7 @@ export interface SourceFigures {
   importLines: number;
   /** `index.ts` files below the door of a module. */
   innerIndexes: string[];
-  /** The files of `src` that one other file imports, statically, with that file. A file that is loaded by `import()` is not among them. */
+  /** The files of `src` that one other file imports, with that file. Files that are loaded by `import()` or as a worker's entry do not count. */
   singleImporters: Map<string, string>;
   /** Imports of a module's inside by files of other modules or folders: `file -> target`. */
   importsPastDoor: { inSource: string[]; elsewhere: string[] };
@@ -49,7 +50,8 @@ interface Import {
   /** Path of the target, relative to the project. */
   target: string;
   node: Node;
-  isDynamic: boolean;
+  /** By `import()`, or as the entry of a thread or process, `new URL('./worker.js', import.meta.url)`. */
+  isLoadedApart: boolean;
 }
 
 /** Files outside of modules, and those of `utils`, are open to every module. */
@@ -100,7 +102,8 @@ class SourceReader {
       importsPastDoor: { inSource: [], elsewhere: [] },
       doorNames: new Map(),
     };
-    const importers = new Map<string, Map<string, { isDynamic: boolean }>>();
+    const importers = new Map<string, Set<string>>();
+    const loadedApart = new Set<string>();
     for (const [path, file] of this.#files) {
       const folder = path.split('/', 1)[0]!;
       const sum = figures.folders.get(folder) ?? { files: 0, lines: 0 };
@@ -111,21 +114,16 @@ class SourceReader {
       this.#notePassedDoors(path, imports, figures.importsPastDoor);
       if (folder !== 'src') continue;
       figures.importLines += importLinesOf(file);
-      for (const { target, isDynamic } of this.#declaringFiles(path, imports)) {
-        if (target === path) continue;
-        const files = importers.get(target) ?? new Map<string, { isDynamic: boolean }>();
-        importers.set(
-          target,
-          files.set(path, { isDynamic: isDynamic && (files.get(path)?.isDynamic ?? true) }),
-        );
-      }
+      for (const { target, isLoadedApart } of imports) if (isLoadedApart) loadedApart.add(target);
+      for (const target of this.#declaringFiles(path, imports))
+        if (target !== path) importers.set(target, (importers.get(target) ?? new Set()).add(path));
       const module = path === PACKAGE_DOOR ? 'the package' : isDoor(path) ? moduleOf(path) : undefined;
       if (module !== undefined) figures.doorNames.set(module, this.#namesOf(file));
     }
     for (const [path, files] of importers) {
       const [importer, ...others] = files;
-      if (path.startsWith('src/') && !isDoor(path) && others.length === 0 && !importer![1].isDynamic)
-        figures.singleImporters.set(path, importer![0]);
+      if (path.startsWith('src/') && !isDoor(path) && others.length === 0 && !loadedApart.has(path))
+        figures.singleImporters.set(path, importer!);
     }
     return figures;
   }
@@ -148,17 +146,17 @@ class SourceReader {
   }
 
   /** The files that declare what a file imports. Re-exports lead there: they do not count as imports themselves. */
-  *#declaringFiles(path: string, imports: Import[]): Generator<{ target: string; isDynamic: boolean }> {
+  *#declaringFiles(path: string, imports: Import[]): Generator<string> {
     const names: Node[] = [];
-    for (const { target, node, isDynamic } of imports) {
-      if (node.kind === SyntaxKind.ExportDeclaration && isDoor(path)) continue;
+    for (const { target, node } of imports) {
+      if (isExportDeclaration(node) && isDoor(path)) continue;
       const bindings = bindingsOf(node);
-      if (bindings === undefined) yield { target, isDynamic };
+      if (bindings === undefined) yield target;
       else names.push(...bindings);
     }
     for (const symbol of this.#checker.getSymbolAtLocation(names)) {
       const declaration = symbol && this.#resolve(symbol).declarations[0];
-      if (declaration !== undefined) yield { target: this.#pathOf(declaration.path), isDynamic: false };
+      if (declaration !== undefined) yield this.#pathOf(declaration.path);
     }
   }
 
@@ -184,17 +182,19 @@ class SourceReader {
 const isImportOrReexport = (node: Node): node is ImportDeclaration | ExportDeclaration =>
   (isImportDeclaration(node) || isExportDeclaration(node)) && node.moduleSpecifier !== undefined;
 
-/** Static, dynamic and type imports of the project's files. */
+/** Imports of the project's files: static ones, types, and files that are loaded apart. */
 function importsOf(path: string, file: SourceFile): Import[] {
   const imports: Import[] = [];
-  const add = (specifier: Node | undefined, node: Node, isDynamic: boolean) => {
+  const add = (specifier: Node | undefined, node: Node, isLoadedApart: boolean) => {
     if (specifier === undefined || !isStringLiteral(specifier) || !specifier.text.startsWith('.')) return;
     const target = posix.join(posix.dirname(path), specifier.text).replace(/\.js$/, '.ts');
-    imports.push({ target, node, isDynamic });
+    imports.push({ target, node, isLoadedApart });
   };
   const visit = (node: Node): undefined => {
     if (isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword)
       add(node.arguments[0], node, true);
+    else if (isNewExpression(node) && node.expression.getText() === 'URL')
+      add(node.arguments?.[0], node, true);
     else if (isImportTypeNode(node) && isLiteralTypeNode(node.argument))
       add(node.argument.literal, node, false);
     node.forEachChild(visit);
