@@ -38,7 +38,7 @@ export interface SourceFigures {
   importLines: number;
   /** `index.ts` files below the door of a module. */
   innerIndexes: string[];
-  /** The files of `src` that one other file imports, with that file. Files that are loaded by `import()` or as a worker's entry do not count. */
+  /** The files of `src` that one other file imports, with that file. A file that is loaded by `import()` or as a worker does not count. */
   singleImporters: Map<string, string>;
   /** Imports of a module's inside by files of other modules or folders: `file -> target`. */
   importsPastDoor: { inSource: string[]; elsewhere: string[] };
