@@ -55,15 +55,19 @@ export function journeyFigures(journeys: Journey[]): Figure[] {
   ]);
 }
 
-/** The judged figures that exceed their limit or have none, as sentences. */
+/** The judged figures that exceed their limit or have none, and the limits without a figure, as sentences. */
 export function faultsOf(figures: Figure[], baseline: Baseline): string[] {
-  return figures
-    .filter(({ isJudged }) => isJudged)
-    .flatMap(({ name, value }) => {
+  const judged = figures.filter(({ isJudged }) => isJudged);
+  const unmeasured = new Set(Object.keys(baseline));
+  for (const { name } of judged) unmeasured.delete(name);
+  return [
+    ...judged.flatMap(({ name, value }) => {
       const entry = baseline[name];
       if (entry === undefined) return [`${name}: ${value}, which tools/house/baseline.json does not limit`];
       return value > entry.limit ? [`${name}: ${value}, above the limit of ${entry.limit}`] : [];
-    });
+    }),
+    ...[...unmeasured].map((name) => `${name}: no such figure, but tools/house/baseline.json limits it`),
+  ];
 }
 
 /** A line for each figure: its value, its limit, and the difference if there is one. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join, posix, relative, sep } from 'node:path';
 import {
-  type ClassDeclaration,
+  type ClassLikeDeclaration,
   type ExportDeclaration,
   type ImportDeclaration,
   type Node,
@@ -10,23 +10,30 @@ import {
   SyntaxKind,
 } from 'typescript/unstable/ast';
 import {
+  isAwaitExpression,
   isCallExpression,
+  isClassLikeDeclaration,
   isExportDeclaration,
+  isExternalModuleReference,
   isGetAccessorDeclaration,
   isImportDeclaration,
   isImportTypeNode,
   isLiteralTypeNode,
   isMethodDeclaration,
-  isNamedExports,
-  isNamedImports,
+  isNamespaceImport,
   isNewExpression,
+  isObjectBindingPattern,
+  isQualifiedName,
   isSetAccessorDeclaration,
-  isStringLiteral,
+  isStringLiteralLikeNode,
+  isTemplateExpression,
+  isVariableDeclaration,
 } from 'typescript/unstable/ast/is';
 import {
   API,
   type Checker,
   type Symbol as CheckerSymbol,
+  type NodeHandle,
   type Project,
   SymbolFlags,
 } from 'typescript/unstable/sync';
@@ -42,7 +49,7 @@ export interface SourceFigures {
   singleImporters: Map<string, string>;
   /** Imports of a module's inside by files of other modules or folders: `file -> target`. */
   importsPastDoor: { inSource: string[]; elsewhere: string[] };
-  /** Names that each module hands out: exports, and the public methods of exported classes. */
+  /** Names that each module hands out: exports, and the public methods that exported classes declare. */
   doorNames: Map<string, number>;
 }
 
@@ -80,6 +87,7 @@ class SourceReader {
   readonly #project: Project;
   readonly #checker: Checker;
   readonly #files = new Map<string, SourceFile>();
+  readonly #exports = new Map<string, Map<string, string>>();
 
   constructor(root: string, project: Project) {
     this.#root = root;
@@ -87,7 +95,7 @@ class SourceReader {
     this.#checker = project.checker;
     for (const fileName of [...project.program.getSourceFileNames()].sort()) {
       const path = this.#pathOf(fileName);
-      if (path.startsWith('..') || path.includes('node_modules/')) continue;
+      if (path.startsWith('..') || path.includes('node_modules/') || !path.endsWith('.ts')) continue;
       const file = project.program.getSourceFile(fileName);
       if (file !== undefined) this.#files.set(path, file);
     }
@@ -115,14 +123,21 @@ class SourceReader {
       if (folder !== 'src') continue;
       figures.importLines += importLinesOf(file);
       for (const { target, isLoadedApart } of imports) if (isLoadedApart) loadedApart.add(target);
-      for (const target of this.#declaringFiles(path, imports))
+      for (const target of this.#declaringFiles(imports))
         if (target !== path) importers.set(target, (importers.get(target) ?? new Set()).add(path));
       const module = path === PACKAGE_DOOR ? 'the package' : isDoor(path) ? moduleOf(path) : undefined;
-      if (module !== undefined) figures.doorNames.set(module, this.#namesOf(file));
+      if (module !== undefined)
+        figures.doorNames.set(module, this.#namesOf(this.#checker.getSymbolAtLocation(file)));
     }
     for (const [path, files] of importers) {
       const [importer, ...others] = files;
-      if (path.startsWith('src/') && !isDoor(path) && others.length === 0 && !loadedApart.has(path))
+      if (
+        this.#files.has(path) &&
+        path.startsWith('src/') &&
+        !isDoor(path) &&
+        others.length === 0 &&
+        !loadedApart.has(path)
+      )
         figures.singleImporters.set(path, importer!);
     }
     return figures;
@@ -145,37 +160,56 @@ class SourceReader {
     }
   }
 
-  /** The files that declare what a file imports. Re-exports lead there: they do not count as imports themselves. */
-  *#declaringFiles(path: string, imports: Import[]): Generator<string> {
-    const names: Node[] = [];
+  /** The files that declare what a file imports, through doors. A re-export hands names on and does not count as an import. */
+  *#declaringFiles(imports: Import[]): Generator<string> {
     for (const { target, node } of imports) {
-      if (isExportDeclaration(node) && isDoor(path)) continue;
-      const bindings = bindingsOf(node);
-      if (bindings === undefined) yield target;
-      else names.push(...bindings);
+      if (isExportDeclaration(node)) continue;
+      const names = importedNames(node);
+      if (names === undefined && !isDoor(target)) yield target;
+      else
+        for (const [name, path] of this.#exportsOf(target))
+          if (names === undefined || names.includes(name)) yield path;
     }
-    for (const symbol of this.#checker.getSymbolAtLocation(names)) {
-      const declaration = symbol && this.#resolve(symbol).declarations[0];
-      if (declaration !== undefined) yield this.#pathOf(declaration.path);
+  }
+
+  /** The names that a file exports, each with the file that declares it. */
+  #exportsOf(path: string): Map<string, string> {
+    let exports = this.#exports.get(path);
+    if (exports !== undefined) return exports;
+    exports = new Map();
+    this.#exports.set(path, exports);
+    const file = this.#files.get(path);
+    const module = file && this.#checker.getSymbolAtLocation(file);
+    for (const exported of module ? this.#checker.getExportsOfModule(module) : []) {
+      const declaration = this.#resolve(exported).declarations[0];
+      if (declaration !== undefined) exports.set(exported.name, this.#pathOf(declaration.path));
     }
+    return exports;
   }
 
   #resolve(symbol: CheckerSymbol): CheckerSymbol {
     return (symbol.flags & SymbolFlags.Alias) === 0 ? symbol : this.#checker.getAliasedSymbol(symbol);
   }
 
-  /** How many names a file exports, with the public methods of its exported classes. */
-  #namesOf(file: SourceFile): number {
-    const module = this.#checker.getSymbolAtLocation(file);
+  /** How many names a file or namespace exports, with the public methods that its exported classes declare. */
+  #namesOf(module: CheckerSymbol | undefined): number {
     if (module === undefined) return 0;
     let names = 0;
     for (const exported of this.#checker.getExportsOfModule(module)) {
       names++;
-      for (const declaration of this.#resolve(exported).declarations)
-        if (declaration.kind === SyntaxKind.ClassDeclaration)
-          names += publicMethodsOf(declaration.resolve(this.#project) as ClassDeclaration);
+      const symbol = this.#resolve(exported);
+      if ((symbol.flags & SymbolFlags.ValueModule) !== 0) names += this.#namesOf(symbol);
+      for (const declaration of symbol.declarations) names += this.#methodsOf(declaration);
     }
     return names;
+  }
+
+  #methodsOf(declaration: NodeHandle): number {
+    const { ClassDeclaration, VariableDeclaration } = SyntaxKind;
+    if (declaration.kind !== ClassDeclaration && declaration.kind !== VariableDeclaration) return 0;
+    const node = declaration.resolve(this.#project);
+    const value = node && isVariableDeclaration(node) ? node.initializer : node;
+    return value && isClassLikeDeclaration(value) ? publicMethodsOf(value) : 0;
   }
 }
 
@@ -186,9 +220,9 @@ const isImportOrReexport = (node: Node): node is ImportDeclaration | ExportDecla
 function importsOf(path: string, file: SourceFile): Import[] {
   const imports: Import[] = [];
   const add = (specifier: Node | undefined, node: Node, isLoadedApart: boolean) => {
-    if (specifier === undefined || !isStringLiteral(specifier) || !specifier.text.startsWith('.')) return;
-    const target = posix.join(posix.dirname(path), specifier.text).replace(/\.js$/, '.ts');
-    imports.push({ target, node, isLoadedApart });
+    const relativePath = specifier && fileOf(specifier);
+    if (relativePath === undefined) return;
+    imports.push({ target: posix.join(posix.dirname(path), relativePath), node, isLoadedApart });
   };
   const visit = (node: Node): undefined => {
     if (isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword)
@@ -197,6 +231,7 @@ function importsOf(path: string, file: SourceFile): Import[] {
       add(node.arguments?.[0], node, true);
     else if (isImportTypeNode(node) && isLiteralTypeNode(node.argument))
       add(node.argument.literal, node, false);
+    else if (isExternalModuleReference(node)) add(node.expression, node, false);
     node.forEachChild(visit);
   };
   for (const statement of file.statements)
@@ -205,12 +240,34 @@ function importsOf(path: string, file: SourceFile): Import[] {
   return imports;
 }
 
-/** The names of an import or re-export; undefined if it takes the whole file. */
-function bindingsOf(node: Node): Node[] | undefined {
-  if (isExportDeclaration(node) && node.exportClause && isNamedExports(node.exportClause))
-    return node.exportClause.elements.map(({ name }) => name);
-  const bindings = isImportDeclaration(node) && node.importClause?.namedBindings;
-  return bindings && isNamedImports(bindings) ? bindings.elements.map(({ name }) => name) : undefined;
+/** The TypeScript file of a specifier such as `'./tile.js'`, or of a template that only varies the query: `./tile.js?${kind}`. */
+function fileOf(specifier: Node): string | undefined {
+  const isTemplate = isTemplateExpression(specifier);
+  if (!isTemplate && !isStringLiteralLikeNode(specifier)) return undefined;
+  const text = isTemplate ? specifier.head.text : specifier.text;
+  const [, file] = (isTemplate ? /^(\..*)\.js\?/ : /^(\..*)\.js$/).exec(text) ?? [];
+  return file && `${file}.ts`;
+}
+
+/** The exports that an import takes from its file; undefined if it takes all. */
+function importedNames(node: Node): string[] | undefined {
+  if (isImportTypeNode(node)) {
+    let name = node.qualifier;
+    while (name && isQualifiedName(name)) name = name.left;
+    return name && [name.text];
+  }
+  if (isCallExpression(node)) {
+    const variable = isAwaitExpression(node.parent) ? node.parent.parent : undefined;
+    if (!variable || !isVariableDeclaration(variable) || !isObjectBindingPattern(variable.name))
+      return undefined;
+    return variable.name.elements.map(({ propertyName, name }) => (propertyName ?? name)!.getText());
+  }
+  const clause = isImportDeclaration(node) ? node.importClause : undefined;
+  if (clause === undefined || (clause.namedBindings && isNamespaceImport(clause.namedBindings)))
+    return undefined;
+  const names =
+    clause.namedBindings?.elements.map(({ propertyName, name }) => (propertyName ?? name).text) ?? [];
+  return clause.name ? ['default', ...names] : names;
 }
 
 function importLinesOf(file: SourceFile): number {
@@ -219,7 +276,7 @@ function importLinesOf(file: SourceFile): number {
     .reduce((lines, statement) => lines + statement.getText(file).split('\n').length, 0);
 }
 
-function publicMethodsOf(declaration: ClassDeclaration): number {
+function publicMethodsOf(declaration: ClassLikeDeclaration): number {
   const names = new Set<string>();
   for (const member of declaration.members) {
     const isMethod =
