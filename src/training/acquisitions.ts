@@ -11,99 +11,41 @@ import {
 } from '../raster/index.js';
 import type { BandName, ModelSpec } from './models/spec.js';
 
-/** Resamples the pixels of a date to a coarser size: bands by the mean, mask codes by the worst code. */
-
-/** Mask codes by priority: a coarse pixel has the first of these codes that occurs in the pixels that it covers. */
-const MASK_PRIORITY: number[] = [
-  Mask.nodata,
-  Mask.cloud,
-  Mask.shadow,
-  Mask.snow,
-  Mask.filled,
-  Mask.notAssessed,
-  Mask.clear,
-];
-
-/** Rank of each mask code, the worst first. */
-const SEVERITY = new Uint8Array(256).fill(MASK_PRIORITY.length);
-MASK_PRIORITY.forEach((code, rank) => {
-  SEVERITY[code] = rank;
-});
-
-/** Returns the first of the codes by priority. */
-const worstCode = (codes: number[]): number => codes.reduce((a, b) => (SEVERITY[b] < SEVERITY[a] ? b : a));
-
-/** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
-export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
-  return coarsen(new Uint8Array(codes), partsOf(fine, coarse), worstCode);
+/** One band of a raster file. Physical value = stored value * scale + offset. */
+export interface BandSource {
+  path: string;
+  /** Index from 0. */
+  band: number;
+  scale: number;
+  offset: number;
 }
 
-/** The fine pixels [from, to) of a row or column that each coarse pixel covers, even partly. */
-type Part = [from: number, to: number];
-
-interface Parts {
-  columns: Part[];
-  rows: Part[];
+/** Files of one date of a cell. */
+export interface AcquisitionFiles {
+  /** Milliseconds since 1970. */
+  time: number;
+  bands: Partial<Record<BandName, BandSource>>;
+  /** Path of the mask, whose resolution is that of the bands or finer. */
+  mask: string;
 }
 
-/** Resamples to a coarser size. `reduce` returns the value of a pixel from all values that it covers. */
-function coarsen<T extends Float32Array | Uint8Array>(
-  values: T,
-  { columns, rows }: Parts,
-  reduce: (covered: number[]) => number,
-): T {
-  const size = columns.length * rows.length;
-  if (size === values.length) return values;
-  const width = columns.at(-1)![1];
-  const coarser = values.slice(0, size) as T;
-  let pixel = 0;
-  for (const [top, bottom] of rows)
-    for (const [left, right] of columns) {
-      const covered: number[] = [];
-      for (let row = top; row < bottom; row++)
-        for (let column = left; column < right; column++) covered.push(values[row * width + column]);
-      coarser[pixel++] = reduce(covered);
-    }
-  return coarser;
+/** A cloudy date and a clear one, as indices into a list of dates. */
+export interface DatePair {
+  cloudy: number;
+  clear: number;
+  /** Other dates for the temporal prior, the nearest in time first. Default: none. */
+  prior?: number[];
 }
 
-/** Returns the parts of a whole image. */
-function partsOf(fine: PixelGrid, coarse: PixelGrid): Parts {
-  return {
-    columns: coveredParts(fine.width, coarse.width, span(0, coarse.width)).parts,
-    rows: coveredParts(fine.height, coarse.height, span(0, coarse.height)).parts,
-  };
-}
-
-const span = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
-
-/**
- * A row or column of `fine` pixels is divided into `coarse` equal parts. Returns the range of fine pixels that the parts `wanted` cover,
- * and each part relative to the start of that range.
- */
-function coveredParts(
-  fine: number,
-  coarse: number,
-  wanted: number[],
-): { from: number; count: number; parts: Part[] } {
-  const parts = wanted.map(
-    (i): Part => [Math.floor((i * fine) / coarse), Math.ceil(((i + 1) * fine) / coarse)],
-  );
-  const [from] = parts[0];
-  const count = parts.at(-1)![1] - from;
-  return { from, count, parts: parts.map(([start, end]) => [start - from, end - from]) };
-}
-
-/** NaN if no value is finite. */
-function meanOfFinite(values: Iterable<number>): number {
-  let sum = 0;
-  let count = 0;
-  for (const value of values) {
-    if (!Number.isFinite(value)) continue;
-    sum += value;
-    count++;
-  }
-  return sum / count;
+/** One date of a cell: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
+export interface AcquisitionPixels {
+  /** Milliseconds since 1970. */
+  time: number;
+  width: number;
+  height: number;
+  /** Only the bands that were read. */
+  bands: Partial<Record<BandName, Float32Array>>;
+  mask: Uint8Array;
 }
 
 type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped: string };
@@ -241,43 +183,6 @@ function sizeOf({ width, height }: PixelGrid): string {
   return `${width}x${height}`;
 }
 
-/** One band of a raster file. Physical value = stored value * scale + offset. */
-export interface BandSource {
-  path: string;
-  /** Index from 0. */
-  band: number;
-  scale: number;
-  offset: number;
-}
-
-/** Files of one date of a cell. */
-export interface AcquisitionFiles {
-  /** Milliseconds since 1970. */
-  time: number;
-  bands: Partial<Record<BandName, BandSource>>;
-  /** Path of the mask, whose resolution is that of the bands or finer. */
-  mask: string;
-}
-
-/** A cloudy date and a clear one, as indices into a list of dates. */
-export interface DatePair {
-  cloudy: number;
-  clear: number;
-  /** Other dates for the temporal prior, the nearest in time first. Default: none. */
-  prior?: number[];
-}
-
-/** One date of a cell: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
-export interface AcquisitionPixels {
-  /** Milliseconds since 1970. */
-  time: number;
-  width: number;
-  height: number;
-  /** Only the bands that were read. */
-  bands: Partial<Record<BandName, Float32Array>>;
-  mask: Uint8Array;
-}
-
 /** 1 where training may read the inputs: for cloud removal every pixel with data, otherwise clear pixels. */
 export function inputMaskOf({ inputs, target }: ModelSpec, date: AcquisitionPixels): Uint8Array {
   return maskWhere(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isMeasured);
@@ -309,4 +214,100 @@ export const isCloudy = (code: number): boolean => code === Mask.cloud || code =
 /** True for clear and not assessed. Filled pixels are not measured. */
 function isMeasured(code: number): boolean {
   return code === Mask.clear || code === Mask.notAssessed;
+}
+
+/** Mask codes by priority: a coarse pixel has the first of these codes that occurs in the pixels that it covers. */
+const MASK_PRIORITY: number[] = [
+  Mask.nodata,
+  Mask.cloud,
+  Mask.shadow,
+  Mask.snow,
+  Mask.filled,
+  Mask.notAssessed,
+  Mask.clear,
+];
+
+/** Rank of each mask code, the worst first. */
+const SEVERITY = new Uint8Array(256).fill(MASK_PRIORITY.length);
+MASK_PRIORITY.forEach((code, rank) => {
+  SEVERITY[code] = rank;
+});
+
+/** Returns the first of the codes by priority. */
+const worstCode = (codes: number[]): number => codes.reduce((a, b) => (SEVERITY[b] < SEVERITY[a] ? b : a));
+
+/** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
+export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
+  return coarsen(new Uint8Array(codes), partsOf(fine, coarse), worstCode);
+}
+
+/** The fine pixels [from, to) of a row or column that each coarse pixel covers, even partly. */
+type Part = [from: number, to: number];
+
+interface Parts {
+  columns: Part[];
+  rows: Part[];
+}
+
+/**
+ * Resamples to a coarser size: bands by the mean, mask codes by the worst code. `reduce` returns the value of a pixel from all values that
+ * it covers.
+ */
+function coarsen<T extends Float32Array | Uint8Array>(
+  values: T,
+  { columns, rows }: Parts,
+  reduce: (covered: number[]) => number,
+): T {
+  const size = columns.length * rows.length;
+  if (size === values.length) return values;
+  const width = columns.at(-1)![1];
+  const coarser = values.slice(0, size) as T;
+  let pixel = 0;
+  for (const [top, bottom] of rows)
+    for (const [left, right] of columns) {
+      const covered: number[] = [];
+      for (let row = top; row < bottom; row++)
+        for (let column = left; column < right; column++) covered.push(values[row * width + column]);
+      coarser[pixel++] = reduce(covered);
+    }
+  return coarser;
+}
+
+/** Returns the parts of a whole image. */
+function partsOf(fine: PixelGrid, coarse: PixelGrid): Parts {
+  return {
+    columns: coveredParts(fine.width, coarse.width, span(0, coarse.width)).parts,
+    rows: coveredParts(fine.height, coarse.height, span(0, coarse.height)).parts,
+  };
+}
+
+const span = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+
+/**
+ * A row or column of `fine` pixels is divided into `coarse` equal parts. Returns the range of fine pixels that the parts `wanted` cover,
+ * and each part relative to the start of that range.
+ */
+function coveredParts(
+  fine: number,
+  coarse: number,
+  wanted: number[],
+): { from: number; count: number; parts: Part[] } {
+  const parts = wanted.map(
+    (i): Part => [Math.floor((i * fine) / coarse), Math.ceil(((i + 1) * fine) / coarse)],
+  );
+  const [from] = parts[0];
+  const count = parts.at(-1)![1] - from;
+  return { from, count, parts: parts.map(([start, end]) => [start - from, end - from]) };
+}
+
+/** NaN if no value is finite. */
+function meanOfFinite(values: Iterable<number>): number {
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    sum += value;
+    count++;
+  }
+  return sum / count;
 }

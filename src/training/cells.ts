@@ -140,7 +140,7 @@ export function acquisitionFiles(
   if (!positions) return null;
   const files = positions.map((position, i): [BandName, BandSource] => {
     const { group, band } = bandAt(tile, position);
-    const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_COUNT, offset: 0 } : band;
+    const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_BYTE_COUNT, offset: 0 } : band;
     return [names[i], { path: storage.tilePath(tile, group.name), band: position.band, scale, offset }];
   });
   return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
@@ -183,7 +183,7 @@ export function commonPixels(cells: TrainedPixels[]): TrainedPixels {
   return groups.length === 1 && group !== undefined ? { pixelSize: { group }, values } : { values };
 }
 
-const MAX_COUNT = 255;
+const MAX_BYTE_COUNT = 255;
 
 const bandAt = (tile: TileRecord, { group, band }: BandIndex) => ({
   group: tile.groups[group],

@@ -6,8 +6,6 @@ import type { Tf } from '../engines/index.js';
 import type { EpochLosses } from './evaluation.js';
 import type { WarmStartResult } from './warm-start.js';
 
-/** A file with the state of a training: a line of JSON, values as float32, and the CRC-32 of both, all little-endian. */
-
 const CHECKSUM_BYTES = 4;
 
 /** Identifies the task with everything that affects its result. */
@@ -15,7 +13,10 @@ interface TaskState {
   task: string;
 }
 
-/** A process that is killed leaves the former file or the new one. A power cut may leave a damaged one, which is not read. */
+/**
+ * Writes a file with the state of a training: a line of JSON, values as float32, and the CRC-32 of both, all little-endian. A process that
+ * is killed leaves the former file or the new one. A power cut may leave a damaged one, which is not read.
+ */
 export async function writeStateFile(path: string, state: TaskState, values: Float32Array[]): Promise<void> {
   const bytes = Buffer.concat([
     Buffer.from(`${JSON.stringify(state)}\n`),

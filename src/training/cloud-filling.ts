@@ -9,17 +9,14 @@ import type { ModelSpec } from './models/spec.js';
 import { applyPriorFit, cloudInputs, composeCloudInputs, type PriorFit } from './prior.js';
 import { predictImage } from './windows.js';
 
-/**
- * Fills clouds of a part of a scene by the model and the prior of one cell. A filled value depends only on its position in the grid, on the
- * cell, and on the pixels around it, so two tiles that fill the same pixel by the same cell get the same value.
- */
-
 /** Side of the squares that a model is applied to. Small squares leave out more of the clear ground between clouds. */
-const SQUARE = 160;
+const SQUARE_SIDE_PX = 160;
 
 /**
  * Fills the pixels of `wanted` within a box of an image, whose `inputs` are the bands, nearest clear values and medians, as many of each,
- * and cloud. Returns one plane of the box for each band, NaN elsewhere. `fit`: that of the cell. Models of older versions read no prior.
+ * and cloud. A filled value depends only on its position in the grid, on the cell, and on the pixels around it, so two tiles that fill the
+ * same pixel by the same cell get the same value. Returns one plane of the box for each band, NaN elsewhere. `fit`: that of the cell.
+ * Models of older versions read no prior.
  */
 export function fillBox(
   tf: Tf,
@@ -32,9 +29,9 @@ export function fillBox(
   const count = spec.inputs.length;
   const read = readsPrior(model, spec) ? withPrior(image, count, fit) : withoutPrior(image, count);
   const filled = spec.inputs.map(() => new Float32Array(wanted.length).fill(NaN));
-  for (let row = 0; row < box.height; row += SQUARE)
-    for (let column = 0; column < box.width; column += SQUARE) {
-      const square = boundsOf(wanted, box, { column, row, width: SQUARE, height: SQUARE });
+  for (let row = 0; row < box.height; row += SQUARE_SIDE_PX)
+    for (let column = 0; column < box.width; column += SQUARE_SIDE_PX) {
+      const square = boundsOf(wanted, box, { column, row, width: SQUARE_SIDE_PX, height: SQUARE_SIDE_PX });
       if (!square) continue;
       const part = { ...square, column: box.column + square.column, row: box.row + square.row };
       const planes = predictAround(tf, model, spec, read, part);

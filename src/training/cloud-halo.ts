@@ -34,11 +34,9 @@ import type { ModelSpec } from './models/spec.js';
 import { type PriorFit, type PriorFits, type PriorValues, priorValues } from './prior.js';
 
 /**
- * The pixels around the clouds of a tile, with the clear values of other dates. Each cell has its own list of scenes for these values; the
+ * A part of the surroundings of a tile, and the scenes of its prior, the nearest in time first. Each cell has its own list of scenes; the
  * list of a cell applies to the pixels of all cells, so that the values do not change at a border.
  */
-
-/** A part of the surroundings of a tile, and the scenes of its prior, the nearest in time first. */
 interface CloudRegion {
   /** Counted from the north-western pixel of the tile. */
   box: PixelBox;

@@ -22,7 +22,7 @@ import { greyLevels, textureOf } from './texture/glcm.js';
 
 /** Radius around cloud and shadow that the sample excludes, because masks miss thin cloud edges. */
 const HAZE_RADIUS_PX = 8;
-const SEED = 1;
+const SAMPLE_SEED = 1;
 
 /**
  * Returns a random sample of at most `limit` patches of all ground of the cell, without overlap; the same image gives the same patches.
@@ -40,7 +40,7 @@ function samplePatches(spec: ModelSpec, image: LabelledImage, limit: number): Pa
   const clear = { ...image, inputMask: withoutHaze(inputMask), targetMask: withoutHaze(targetMask) };
   const { patchSize } = spec;
   const origins = usableOrigins([clear], { column: 0, row: 0, width, height }, patchSize, patchSize);
-  const chosen = shuffledOrder(origins.length, randomStream(SEED).next).subarray(0, limit).sort();
+  const chosen = shuffledOrder(origins.length, randomStream(SAMPLE_SEED).next).subarray(0, limit).sort();
   return collectPatches(
     spec,
     [clear],
@@ -90,22 +90,21 @@ export async function dateErrors(
   return errors;
 }
 
-/**
- * How a clear date looks: quantiles of its colours, and its texture. For models without a truth (`cloud-removal`), dates that look unlike
- * those of the training stand for a larger error.
- */
-
-const QUANTILES = [0.1, 0.5, 0.9];
+const COLOUR_QUANTILES = [0.1, 0.5, 0.9];
 /** Reflectance below which ratios say nothing. */
-const DARK = 0.01;
+const DARK_REFLECTANCE = 0.01;
 /** Minimum part of the pixels that must be clear. */
 const MIN_CLEAR_FRACTION = 0.5;
 /** Indices of contrast and homogeneity at a distance of one pixel in a texture. */
 const [CONTRAST, HOMOGENEITY] = [0, 2];
 
+/** How a clear date looks: quantiles of its colours, and its texture. */
 type Look = number[];
 
-/** Looks of dates, as errors: the mean squared difference from the median look of the dates of the training. */
+/**
+ * Looks of dates, as errors: the mean squared difference from the median look of the dates of the training. For models without a truth
+ * (`cloud-removal`), dates that look unlike those of the training stand for a larger error.
+ */
 export async function lookErrors(
   known: AcquisitionFiles[],
   fresh: AcquisitionFiles[],
@@ -143,7 +142,9 @@ async function lookOf(date: AcquisitionFiles): Promise<Look | undefined> {
   if (count < MIN_CLEAR_FRACTION * usable.length) return undefined;
   const colours = RGB_BANDS.flatMap((name) => {
     const sorted = bands[name]!.filter((_, at) => usable[at]).sort();
-    return QUANTILES.map((q) => Math.log(Math.max(0, sorted[Math.floor(q * (count - 1))]) + DARK));
+    return COLOUR_QUANTILES.map((q) =>
+      Math.log(Math.max(0, sorted[Math.floor(q * (count - 1))]) + DARK_REFLECTANCE),
+    );
   });
   const { red, green, blue } = bands;
   const levels = greyLevels({ red: red!, green: green!, blue: blue! }, usable);

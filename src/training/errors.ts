@@ -1,3 +1,4 @@
+/** Errors of the training and the application of models. */
 import { defineError } from '../errors.js';
 import { plural } from '../utils/text.js';
 

@@ -75,12 +75,10 @@ export async function fineTuneBase(
 }
 
 /**
- * Patches of other cells, on which a cell trains together with its own while it adapts the base. Without them, the model changes at will
- * for land that the training ground of the cell does not show, although the base knows this land (rehearsal: Robins 1995, "Catastrophic
- * forgetting, rehearsal and pseudorehearsal").
+ * Some training patches of one cell. Another cell trains on them together with its own while it adapts the base. Without them, the model
+ * changes at will for land that the training ground of the cell does not show, although the base knows this land (rehearsal: Robins 1995,
+ * "Catastrophic forgetting, rehearsal and pseudorehearsal").
  */
-
-/** Some training patches of one cell. */
 interface CellSample {
   /** Unique name of the cell. */
   cell: string;
@@ -133,22 +131,22 @@ export function keptFactor(patches: number, others: number): number {
   return (safety * patches) / (patches + HALF_KEPT_PATCHES);
 }
 
-const FORMAT = 'samples of a region';
+const SAMPLES_TASK = 'samples of a region';
 /** Members of patches that the learners read. */
-const ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
+const SAMPLE_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 
 /** A sample as JSON: the arrays are little-endian float32 in base64. */
 export interface SampleMessage {
   cell: string;
   shape: Pick<Patches, 'count' | 'size' | 'inputBands' | 'targetBands'>;
-  arrays: Partial<Record<(typeof ARRAYS)[number], string>>;
+  arrays: Partial<Record<(typeof SAMPLE_ARRAYS)[number], string>>;
 }
 
 export function encodeSample({ cell, patches }: CellSample): SampleMessage {
   const { count, size, inputBands, targetBands } = patches;
   const base64 = ({ buffer, byteOffset, byteLength }: Float32Array) =>
     Buffer.from(buffer, byteOffset, byteLength).toString('base64');
-  const arrays = ARRAYS.flatMap((name) => (patches[name] ? [[name, base64(patches[name])]] : []));
+  const arrays = SAMPLE_ARRAYS.flatMap((name) => (patches[name] ? [[name, base64(patches[name])]] : []));
   return { cell, shape: { count, size, inputBands, targetBands }, arrays: Object.fromEntries(arrays) };
 }
 
@@ -167,11 +165,11 @@ function decodeSample({ cell, shape, arrays }: SampleMessage): CellSample {
 }
 
 export const writeSamples = (path: string, samples: SampleMessage[]): Promise<void> =>
-  writeStateFile(path, { task: FORMAT, samples } as SampleState, []);
+  writeStateFile(path, { task: SAMPLES_TASK, samples } as SampleState, []);
 
 /** Returns the messages of a file; undefined if it is missing or damaged. */
 export const readSampleMessages = async (path: string): Promise<SampleMessage[] | undefined> =>
-  (await readStateFile<SampleState>(path, FORMAT))?.state.samples;
+  (await readStateFile<SampleState>(path, SAMPLES_TASK))?.state.samples;
 
 interface SampleState {
   task: string;

@@ -11,7 +11,7 @@ import type { ModelSpec } from './models/spec.js';
 import { clamp, holdsAny, latticeWindows, predictWindows } from './windows.js';
 
 /** Side of the squares. A tile sees all of a square at its border, because its halo is wider than this less one. */
-const SQUARE = 32;
+const SQUARE_SIDE_PX = 32;
 
 /**
  * Replaces each masked pixel by the mean of the readable pixels of its square, or of the image if the square has none. Squares lie on one
@@ -48,9 +48,13 @@ function squaresOf(image: HaloImage): PixelBox[] {
 /** Divides a row or column at the multiples of the side of a square in the grid. */
 function spansOf(length: number, offset: number): [from: number, count: number][] {
   const spans: [number, number][] = [];
-  for (let at = Math.floor(offset / SQUARE) * SQUARE - offset; at < length; at += SQUARE) {
+  for (
+    let at = Math.floor(offset / SQUARE_SIDE_PX) * SQUARE_SIDE_PX - offset;
+    at < length;
+    at += SQUARE_SIDE_PX
+  ) {
     const from = Math.max(0, at);
-    spans.push([from, Math.min(length, at + SQUARE) - from]);
+    spans.push([from, Math.min(length, at + SQUARE_SIDE_PX) - from]);
   }
   return spans;
 }

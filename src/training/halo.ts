@@ -49,9 +49,7 @@ export function intersection(a: PixelBox, b: PixelBox): PixelBox {
   };
 }
 
-/** The nine cells of an image with a halo: their parts of the image, their pixels, and mirrored pixels in place of missing cells. */
-
-/** A cell of the image. */
+/** One of the nine cells of an image with a halo: the cell of the tile, or a cell around it. */
 export interface HaloCell extends CellOffset {
   /** Size of the whole cell in pixels, which can differ from that of the tile. */
   size: PixelGrid;
@@ -230,11 +228,6 @@ const planesOf = (pixels: AcquisitionPixels, names: readonly BandName[]): CellPl
   mask: mappableMask(pixels, names),
 });
 
-/**
- * Weights of the models of neighbouring cells near their common borders. Invariant: the weights of a pixel depend only on its position and
- * on which cells around it take part, so both sides of a border compute the same weights; they sum to 1.
- */
-
 /** A cell, counted from the cell of the tile. */
 interface CellOffset {
   east: number;
@@ -250,7 +243,8 @@ interface NeighbourWeights {
 /**
  * Returns the weights of neighbours within `radius` pixels of the border of a tile, in the order of `neighbours`. The tile's own model has
  * the rest. Along an axis, the weight of a cell falls from 1 to 0 over 2 * `radius` pixels across its border; the weight of a cell is the
- * product of both axes, divided by the sum over the cells that take part.
+ * product of both axes, divided by the sum over the cells that take part. The weights of a pixel depend only on its position and on which
+ * cells around it take part, so both sides of a border compute the same weights; they sum to 1.
  */
 export function neighbourWeights(
   { width, height }: PixelGrid,

@@ -1,6 +1,7 @@
 /**
- * Image quality metrics: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM (Wang, Simoncelli and Bovik 2003).
- * A mask excludes pixels: PSNR ignores every masked pixel, and SSIM ignores every window that contains a masked pixel.
+ * Image quality metrics: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM (Wang, Simoncelli and Bovik 2003), and
+ * the rendering on which the images of models are scored. A mask excludes pixels: PSNR ignores every masked pixel, and SSIM ignores every
+ * window that contains a masked pixel.
  */
 import type { Patches } from './patches.js';
 
@@ -210,11 +211,6 @@ function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Pl
   };
 }
 
-/**
- * Rendering on which images are scored: values are mapped linearly from the display range of a cell to 0 and 255, and clipped. They are
- * not rounded: rounding would change a PSNR of 30 dB by 0.01 dB, and images that differ by less than a grey level would count as equal.
- */
-
 /** Values rendered as 0 and as 255: reflectance, or an index from -1 to 1. */
 export type DisplayRange = [low: number, high: number];
 
@@ -248,7 +244,10 @@ function percentile(sorted: Float32Array, share: number): number {
   return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
 }
 
-/** Maps values to 0 to DISPLAY_PEAK. NaN stays NaN. */
+/**
+ * Maps values linearly from the display range of a cell to 0 to DISPLAY_PEAK, and clips them. NaN stays NaN. The values are not rounded:
+ * rounding would change a PSNR of 30 dB by 0.01 dB, and images that differ by less than a grey level would count as equal.
+ */
 export function rendered(values: Float32Array, [low, high]: DisplayRange): Float32Array {
   return values.map((value) =>
     Math.min(DISPLAY_PEAK, Math.max(0, (DISPLAY_PEAK * (value - low)) / (high - low))),

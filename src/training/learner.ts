@@ -1,4 +1,7 @@
-/** Learners train a model batch by batch: by regression, or against a discriminator. */
+/**
+ * Learners train a model batch by batch: by regression, or against a discriminator. They use Adam, gradients that can be reduced over
+ * nodes, and schedules of learning rates and of frozen layers.
+ */
 import type { NamedTensorMap, Scalar, Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { adamStep, type CapturedKernels, captureKernels, type Tf } from '../engines/index.js';
@@ -47,8 +50,8 @@ interface AdamOptions {
   weightDecay?: number;
 }
 
-const BETA2 = 0.999;
-const EPSILON = 1e-7;
+const ADAM_BETA2 = 0.999;
+const ADAM_EPSILON = 1e-7;
 
 /**
  * Adam (Kingma and Ba 2015, algorithm 1). Its complete state can be saved and restored. Invariant: `moments` has the first and the second
@@ -86,13 +89,13 @@ export class Adam {
     const { tf } = this;
     const { beta1 = 0.9, weightDecay = 0 } = this.options;
     // Bias corrections of both moments.
-    const correction = Math.sqrt(1 - BETA2 ** step);
+    const correction = Math.sqrt(1 - ADAM_BETA2 ** step);
     const numbers = {
       beta1,
-      beta2: BETA2,
+      beta2: ADAM_BETA2,
       decay: weightDecay,
       rate: (rate * correction) / (1 - beta1 ** step),
-      epsilon: EPSILON * correction,
+      epsilon: ADAM_EPSILON * correction,
     };
     this.variables.forEach((variable, i) => {
       const [first, second] = this.moments.slice(2 * i, 2 * i + 2);
@@ -208,7 +211,7 @@ function maskedMean(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
 }
 
 const L1_WEIGHT = 100;
-const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
+const GAN_ADAM = { beta1: 0.5, weightDecay: 1e-5 };
 
 /**
  * Adversarial training as in SpA-GAN (Pan 2020): the generator minimises mean softplus(-D(fake)) + 100 x L1(fake, clear) + MSE(attention,
@@ -216,8 +219,8 @@ const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
  */
 export function ganLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
   const layers = trainableLayers(generator);
-  let generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
-  let discriminatorAdam = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
+  let generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), GAN_ADAM);
+  let discriminatorAdam = new Adam(tf, asVariables(discriminator.trainableWeights), GAN_ADAM);
   const discriminate = (batch: Batch, candidate: Tensor) =>
     discriminator.apply([dateOf(tf, batch), candidate as Tensor4D], { training: true }) as Tensor;
   return {
@@ -249,8 +252,8 @@ export function ganLearner(tf: Tf, generator: LayersModel, discriminator: Layers
       generatorAdam.dispose();
       discriminatorAdam.dispose();
       freezeAllExcept(layers, names);
-      generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
-      discriminatorAdam = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
+      generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), GAN_ADAM);
+      discriminatorAdam = new Adam(tf, asVariables(discriminator.trainableWeights), GAN_ADAM);
     },
     stateVariables: () => [
       ...asVariables(generator.weights),

@@ -52,14 +52,14 @@ interface Choice {
 }
 
 /** Why the tiles of a place are not mapped. */
-const REASONS = {
+const SKIP_REASONS = {
   noModel: (kind: string) => `their places have no model ${kind}`,
   noVersion: (kind: string) => `their places have no such version of their model ${kind}`,
 };
 
 /** True if no tile has a model because all models lack the version. `skipped`: numbers of tiles by reason. */
 export function lacksVersion(kind: string, skipped: Record<string, number>): boolean {
-  const { [REASONS.noVersion(kind)]: lacking = 0, [REASONS.noModel(kind)]: _, ...others } = skipped;
+  const { [SKIP_REASONS.noVersion(kind)]: lacking = 0, [SKIP_REASONS.noModel(kind)]: _, ...others } = skipped;
   return lacking > 0 && Object.keys(others).length === 0;
 }
 
@@ -83,8 +83,8 @@ export function modelChooser(
     if (scanned?.error)
       return { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
     // Another model would replace the tiles of the versions that the place has.
-    if (scanned) return { skipped: REASONS.noVersion(kind) };
-    const skipped = REASONS.noModel(kind);
+    if (scanned) return { skipped: SKIP_REASONS.noVersion(kind) };
+    const skipped = SKIP_REASONS.noModel(kind);
     const reason = `it has no model ${kind}`;
     if (onlyOwn) return { skipped };
     // A version that was named is not one of a similar place, whose best version would be used.

@@ -140,7 +140,7 @@ export async function storeModel(
 }
 
 /** Errors of the files of one model. Others, such as those of a store that does not answer, do not show that the base is unusable. */
-const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];
+const MODEL_FILE_ERRORS = [modelDamaged, storeLost, storeCorrupt];
 
 export interface BaseVersion {
   id: string;
@@ -174,7 +174,8 @@ export async function verifyBaseFiles(
     await models.readFile(base, 'model.json');
     await models.readFile(base, 'weights.bin');
   } catch (error) {
-    if (UNUSABLE.some((one) => one.is(error))) throw baseNotUsable.because(error, base.id, messageOf(error));
+    if (MODEL_FILE_ERRORS.some((one) => one.is(error)))
+      throw baseNotUsable.because(error, base.id, messageOf(error));
     throw error;
   }
 }

@@ -1,7 +1,6 @@
 /** Builds the graph of an ONNX model and encodes it as a file. The field numbers come from onnx.proto of ONNX 1.12. */
 
-/** Wire format of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/), the part that ONNX needs. */
-
+/** Wire types of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/), those that ONNX needs. */
 const VARINT = 0;
 const LENGTH = 2;
 const FIXED32 = 5;

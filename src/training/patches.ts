@@ -358,7 +358,7 @@ function reasonToSkip(
     : lacking(validation, 'validation ', minValidationPatches);
 }
 
-const MEMBERS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
+const CONCATENATED_ARRAYS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 
 /**
  * Concatenates at least one set of patches of one model, such as those of several cells. The sets become views of the result, so that the
@@ -366,7 +366,7 @@ const MEMBERS = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
  */
 export function concatPatches(sets: Patches[]): Patches {
   const joined = { ...sets[0], count: sets.reduce((sum, { count }) => sum + count, 0) };
-  for (const member of MEMBERS) {
+  for (const member of CONCATENATED_ARRAYS) {
     if (sets[0][member] === undefined) continue;
     const all = new Float32Array(sets.reduce((sum, set) => sum + set[member]!.length, 0));
     let from = 0;

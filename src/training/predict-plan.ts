@@ -31,6 +31,88 @@ import type { ModelSpec } from './models/spec.js';
 import type { PredictTask } from './predict-tile.js';
 import { priorDates } from './prior.js';
 
+/**
+ * Yields the derivation of the predicted tile, or the reason why the tile is skipped. `neighbours`: finds what surrounds the tile; without
+ * it, the tile is mapped alone.
+ */
+export async function* planPrediction(
+  storage: Storage,
+  { model, use }: ChosenModel,
+  tile: TileRecord,
+  neighbours?: NeighbourContext,
+): AsyncGenerator<PlannedDerivation<PredictTask>> {
+  const spec = getModelSpec(model.model);
+  const { collection, scene, grid, geocode, start, end, platform } = tile;
+  const isCloudRemoval = spec.target.kind === 'clear';
+  const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
+  const cell = { collection, scene, grid, geocode };
+  const derivation = {
+    facts: { ...cell, source, start, end, platform, model: { id: model.id, version: model.version } },
+    inputs: [tile],
+    // The tile of a model of the place replaces the one that another model had made.
+    parameters: { model: use === 'own' ? model.id : modelId(model.model, collection, grid, geocode) },
+  };
+  // If the base was applied by its id before the place was mapped by it anyway, its tile has another id.
+  if (use === 'base') yield { obsolete: { ...derivation, parameters: { model: model.id } } };
+  const date = acquisitionFiles(storage, spec.inputs, tile);
+  if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
+  if (isCloudRemoval && !tile.cloudCover) {
+    // Older versions made a tile of every date.
+    yield { obsolete: derivation };
+    return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
+  }
+  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
+  const found = bandValueKinds(spec.inputs, [tile]);
+  if (found.some((one) => one !== values))
+    return yield {
+      skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}`,
+    };
+  // Models of older versions have no pixel size, and read a tile at the size of its bands.
+  const own = coarsestGroup(spec.inputs, tile)!;
+  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
+  if (size && 'skipped' in size) return yield size;
+  const read = { width: own.width, height: own.height, ...size };
+  const group = pixelSize?.group ?? own.name;
+  const readsPrior = hasPrior(model);
+  const planned =
+    neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior }));
+  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile) : [];
+  const { facts } = derivation;
+  // The recipe distinguishes tiles of older versions, which also changed clear pixels, or had steps between the centres of patches.
+  const recipe = [
+    ...(spec.target.kind === 'mean' ? ['linear between the centres of patches'] : []),
+    ...(planned
+      ? [`with ${planned.isPartial ? 'a partial' : 'a'} halo, blended with\n${planned.models}`]
+      : isCloudRemoval
+        ? ['fills cloud and shadow']
+        : []),
+  ];
+  yield {
+    ...derivation,
+    facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
+    // A new or changed date of the prior, or neighbour, replaces the tile.
+    around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
+    ...(recipe.length > 0 && { recipe: recipe.join('\n') }),
+    task: async (made) => ({
+      tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
+      model: { name: model.model, ...(await modelFiles(storage, model)) },
+      date,
+      others: others.map((other) => other.date),
+      ...(planned && { halo: planned.halo }),
+      size,
+      areCounts: values === 'scaled counts',
+      groups: {
+        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
+        ...Object.fromEntries(
+          tile.groups
+            .filter(({ role }) => role === 'data')
+            .map(({ width, height, name }) => [`${width}x${height}`, name]),
+        ),
+      },
+    }),
+  };
+}
+
 interface PriorTile {
   tile: TileRecord;
   date: AcquisitionFiles;
@@ -224,7 +306,7 @@ async function modelFiles(
 }
 
 /** Errors of the files of one model. Others, such as those of a store that does not answer, concern all models. */
-const UNUSABLE = [modelDamaged, storeLost, storeCorrupt];
+const MODEL_FILE_ERRORS = [modelDamaged, storeLost, storeCorrupt];
 
 /** Returns a function that fetches and verifies the files of models, once for each model. */
 export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): NeighbourContext['filesOf'] {
@@ -235,7 +317,7 @@ export function verifiedModelFiles({ models }: Pick<Storage, 'models'>): Neighbo
       await models.readFile(model, 'weights.bin');
       return await modelFiles({ models }, model);
     } catch (error) {
-      if (UNUSABLE.some((one) => one.is(error))) return undefined;
+      if (MODEL_FILE_ERRORS.some((one) => one.is(error))) return undefined;
       throw error;
     }
   };
@@ -276,86 +358,4 @@ export function modelPixels(
   if (size.width > own.width || size.height > own.height)
     return { skipped: `their pixels are larger than those of the model's training, ${group}` };
   return { width: size.width, height: size.height };
-}
-
-/**
- * Yields the derivation of the predicted tile, or the reason why the tile is skipped. `neighbours`: finds what surrounds the tile; without
- * it, the tile is mapped alone.
- */
-export async function* planPrediction(
-  storage: Storage,
-  { model, use }: ChosenModel,
-  tile: TileRecord,
-  neighbours?: NeighbourContext,
-): AsyncGenerator<PlannedDerivation<PredictTask>> {
-  const spec = getModelSpec(model.model);
-  const { collection, scene, grid, geocode, start, end, platform } = tile;
-  const isCloudRemoval = spec.target.kind === 'clear';
-  const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
-  const cell = { collection, scene, grid, geocode };
-  const derivation = {
-    facts: { ...cell, source, start, end, platform, model: { id: model.id, version: model.version } },
-    inputs: [tile],
-    // The tile of a model of the place replaces the one that another model had made.
-    parameters: { model: use === 'own' ? model.id : modelId(model.model, collection, grid, geocode) },
-  };
-  // If the base was applied by its id before the place was mapped by it anyway, its tile has another id.
-  if (use === 'base') yield { obsolete: { ...derivation, parameters: { model: model.id } } };
-  const date = acquisitionFiles(storage, spec.inputs, tile);
-  if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
-  if (isCloudRemoval && !tile.cloudCover) {
-    // Older versions made a tile of every date.
-    yield { obsolete: derivation };
-    return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
-  }
-  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
-  const found = bandValueKinds(spec.inputs, [tile]);
-  if (found.some((one) => one !== values))
-    return yield {
-      skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}`,
-    };
-  // Models of older versions have no pixel size, and read a tile at the size of its bands.
-  const own = coarsestGroup(spec.inputs, tile)!;
-  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
-  if (size && 'skipped' in size) return yield size;
-  const read = { width: own.width, height: own.height, ...size };
-  const group = pixelSize?.group ?? own.name;
-  const readsPrior = hasPrior(model);
-  const planned =
-    neighbours && (await planHalo(neighbours, tile, { spec, group, size: read, values, readsPrior }));
-  const others = readsPrior && !planned ? await priorTiles(storage, spec, tile) : [];
-  const { facts } = derivation;
-  // The recipe distinguishes tiles of older versions, which also changed clear pixels, or had steps between the centres of patches.
-  const recipe = [
-    ...(spec.target.kind === 'mean' ? ['linear between the centres of patches'] : []),
-    ...(planned
-      ? [`with ${planned.isPartial ? 'a partial' : 'a'} halo, blended with\n${planned.models}`]
-      : isCloudRemoval
-        ? ['fills cloud and shadow']
-        : []),
-  ];
-  yield {
-    ...derivation,
-    facts: planned?.isPartial ? { ...facts, model: { ...facts.model, halo: 'partial' } } : facts,
-    // A new or changed date of the prior, or neighbour, replaces the tile.
-    around: [...others.map((other) => other.tile), ...(planned?.tiles ?? [])],
-    ...(recipe.length > 0 && { recipe: recipe.join('\n') }),
-    task: async (made) => ({
-      tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
-      model: { name: model.model, ...(await modelFiles(storage, model)) },
-      date,
-      others: others.map((other) => other.date),
-      ...(planned && { halo: planned.halo }),
-      size,
-      areCounts: values === 'scaled counts',
-      groups: {
-        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
-        ...Object.fromEntries(
-          tile.groups
-            .filter(({ role }) => role === 'data')
-            .map(({ width, height, name }) => [`${width}x${height}`, name]),
-        ),
-      },
-    }),
-  };
 }

@@ -37,6 +37,81 @@ import type { ModelSpec } from './models/spec.js';
 import { PriorFits } from './prior.js';
 import { predictImage } from './windows.js';
 
+/** Task of a child process: the prediction of one tile. */
+export interface PredictTask {
+  tile: NewTile;
+  /** Name and files of the model. */
+  model: { name: string } & ModelFiles;
+  date: AcquisitionFiles;
+  /** Other dates of the cell, for cloud removal of a tile that is mapped alone. */
+  others?: AcquisitionFiles[];
+  /** The surroundings of the tile. Absent if it is mapped alone. */
+  halo?: TileHalo;
+  /** Size at which the inputs are read and the tile is written. Default: the size of the coarsest input. */
+  size?: PixelGrid;
+  /** True if the bands are 8-bit counts without a scale, which are read as fractions of 255. */
+  areCounts?: boolean;
+  /** Names of the groups of the tile by their size, `<width>x<height>`. */
+  groups: Record<string, string>;
+}
+
+/** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
+const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
+
+/** Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT. */
+export async function predictTile(
+  tf: Tf,
+  spec: ModelSpec,
+  task: PredictTask,
+  load: LoadModel,
+  fits = new PriorFits(),
+): Promise<MadeTile | null> {
+  if (spec.target.kind === 'clear') return cloudFreeTile(tf, spec, task, load, fits);
+  const { date, size, halo } = task;
+  const read = await readAcquisitions([date], undefined, size);
+  if ('skipped' in read) throw predictionFailed(read.skipped);
+  const [pixels] = read.dates;
+  const inputMask = mappableMask(pixels, spec.inputs);
+  if (!inputMask.includes(1)) return null;
+  const plane = halo
+    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load)
+    : predictAlone(tf, spec, pixels, inputMask, await load(task.model));
+  // Predictions can be NaN or infinite if weights or a pixel are too large.
+  const valid = inputMask.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
+  if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
+  const stored = [storedValues(plane, valid)];
+  const codes = pixels.mask.map((code, at) => {
+    // The model does not know whether a pixel is clear.
+    if (valid[at]) return code;
+    // A pixel that the model could not read keeps its code of cloud, shadow or snow.
+    const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
+    return isBlocked ? code : Mask.nodata;
+  });
+  const { dataType, scale, nodata } = OUTPUT_ENCODING;
+  const bands = [{ name: spec.name, scale, offset: 0 }];
+  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored }, codes, valid);
+}
+
+function predictAlone(
+  tf: Tf,
+  spec: ModelSpec,
+  { width, height, bands }: AcquisitionPixels,
+  inputMask: Uint8Array,
+  model: LayersModel,
+): Float32Array {
+  const inputs = spec.inputs.map((name) => bands[name]!);
+  const [plane] = predictImage(tf, model, spec, { width, height, inputs, inputMask });
+  return plane;
+}
+
+function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
+  const { scale, nodata, maximum } = OUTPUT_ENCODING;
+  const stored = new Int16Array(plane.length);
+  for (let i = 0; i < plane.length; i++)
+    stored[i] = valid[i] ? Math.max(-maximum, Math.min(maximum, Math.round(plane[i] / scale))) : nodata;
+  return stored;
+}
+
 /**
  * Models are blended within this number of pixels of a border, or half of the tile if it is smaller. Maps of patch means are smooth, so
  * that a narrower blend would be visible in them.
@@ -123,7 +198,7 @@ interface StoredBands {
 
 /** Encoding for bands that are stored in different ways. */
 const DEFAULT_ENCODING = { dataType: 'int16', nodata: -32768, scale: 1e-4, offset: 0 } as const;
-const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
+const REFLECTANCE_ENCODING = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
 
 /**
  * Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. Returns null if no pixel with cloud or
@@ -146,7 +221,7 @@ async function cloudFreeTile(
   const { filled, planes } = fill;
   const { dataType, nodata, bands } = storedBands(spec, files, date, rasters) ?? convertedBands(spec, date);
   for (const [b, { pixels, scale, offset }] of bands.entries()) {
-    const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
+    const store = conversion(REFLECTANCE_ENCODING, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
   const codes = date.mask.map((code, at) => (filled[at] ? Mask.filled : code));
@@ -202,7 +277,7 @@ function storedBands(
 
 function convertedBands({ inputs }: ModelSpec, date: AcquisitionPixels): StoredBands {
   const { dataType, nodata, scale, offset } = DEFAULT_ENCODING;
-  const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
+  const store = conversion(REFLECTANCE_ENCODING, { dataType, scale, offset, nodata })!;
   return {
     dataType,
     nodata,
@@ -213,79 +288,4 @@ function convertedBands({ inputs }: ModelSpec, date: AcquisitionPixels): StoredB
       return { pixels, scale, offset };
     }),
   };
-}
-
-/** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
-const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
-
-/** Returns null if no pixel of the tile can be read. `fits`: those of former tiles. Throws TW_TRAIN_PREDICT. */
-export async function predictTile(
-  tf: Tf,
-  spec: ModelSpec,
-  task: PredictTask,
-  load: LoadModel,
-  fits = new PriorFits(),
-): Promise<MadeTile | null> {
-  if (spec.target.kind === 'clear') return cloudFreeTile(tf, spec, task, load, fits);
-  const { date, size, halo } = task;
-  const read = await readAcquisitions([date], undefined, size);
-  if ('skipped' in read) throw predictionFailed(read.skipped);
-  const [pixels] = read.dates;
-  const inputMask = mappableMask(pixels, spec.inputs);
-  if (!inputMask.includes(1)) return null;
-  const plane = halo
-    ? await predictBlended(tf, spec, pixels, { ...task, halo }, load)
-    : predictAlone(tf, spec, pixels, inputMask, await load(task.model));
-  // Predictions can be NaN or infinite if weights or a pixel are too large.
-  const valid = inputMask.map((is, at) => (is && Number.isFinite(plane[at]) ? 1 : 0));
-  if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
-  const stored = [storedValues(plane, valid)];
-  const codes = pixels.mask.map((code, at) => {
-    // The model does not know whether a pixel is clear.
-    if (valid[at]) return code;
-    // A pixel that the model could not read keeps its code of cloud, shadow or snow.
-    const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
-    return isBlocked ? code : Mask.nodata;
-  });
-  const { dataType, scale, nodata } = OUTPUT_ENCODING;
-  const bands = [{ name: spec.name, scale, offset: 0 }];
-  return encodePredictedTile(task, pixels, { dataType, nodata, bands, stored }, codes, valid);
-}
-
-function predictAlone(
-  tf: Tf,
-  spec: ModelSpec,
-  { width, height, bands }: AcquisitionPixels,
-  inputMask: Uint8Array,
-  model: LayersModel,
-): Float32Array {
-  const inputs = spec.inputs.map((name) => bands[name]!);
-  const [plane] = predictImage(tf, model, spec, { width, height, inputs, inputMask });
-  return plane;
-}
-
-function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
-  const { scale, nodata, maximum } = OUTPUT_ENCODING;
-  const stored = new Int16Array(plane.length);
-  for (let i = 0; i < plane.length; i++)
-    stored[i] = valid[i] ? Math.max(-maximum, Math.min(maximum, Math.round(plane[i] / scale))) : nodata;
-  return stored;
-}
-
-/** Task of a child process: the prediction of one tile. */
-export interface PredictTask {
-  tile: NewTile;
-  /** Name and files of the model. */
-  model: { name: string } & ModelFiles;
-  date: AcquisitionFiles;
-  /** Other dates of the cell, for cloud removal of a tile that is mapped alone. */
-  others?: AcquisitionFiles[];
-  /** The surroundings of the tile. Absent if it is mapped alone. */
-  halo?: TileHalo;
-  /** Size at which the inputs are read and the tile is written. Default: the size of the coarsest input. */
-  size?: PixelGrid;
-  /** True if the bands are 8-bit counts without a scale, which are read as fractions of 255. */
-  areCounts?: boolean;
-  /** Names of the groups of the tile by their size, `<width>x<height>`. */
-  groups: Record<string, string>;
 }

@@ -131,11 +131,9 @@ function validationFrom(
 }
 
 /**
- * Upload of a model that was trained outside of its node. Anyone with write access can upload any numbers, but only numbers: the node
- * itself builds the topology and the card, except for the measured values.
+ * Upload of a model that was trained outside of its node: a `TrainedCell` as JSON. Anyone with write access can upload any numbers, but
+ * only numbers: the node itself builds the topology and the card, except for the measured values.
  */
-
-/** A `TrainedCell` as JSON. */
 interface ModelUpload extends Omit<TrainedCell, 'files' | 'epochs' | 'bestEpoch' | 'predictions' | 'start'> {
   bestEpoch?: number;
   /** Consecutive little-endian float32, as base64. */
@@ -156,11 +154,14 @@ const object = (properties: Record<string, object>, optional: Record<string, obj
   required: Object.keys(properties),
   properties: { ...properties, ...optional },
 });
-const means = { psnr: number, ssim: number, msSsim: object({ value: number, scales: count }) };
-const images = object({ psnr: count, ssim: count, msSsim: count });
-const metrics = object({ mse: positive, r2: number }, { ...means, images });
-const tile = object({ images, dates: { type: 'array', maxItems: 10, items: text } }, means);
-const values = { type: 'array', items: number, maxItems: 100_000 };
+const imageMeans = { psnr: number, ssim: number, msSsim: object({ value: number, scales: count }) };
+const imageCounts = object({ psnr: count, ssim: count, msSsim: count });
+const metricsSchema = object({ mse: positive, r2: number }, { ...imageMeans, images: imageCounts });
+const tileScore = object(
+  { images: imageCounts, dates: { type: 'array', maxItems: 10, items: text } },
+  imageMeans,
+);
+const numberList = { type: 'array', items: number, maxItems: 100_000 };
 
 /** JSON Schema of the engine used, as returned by `selectEngine`. */
 const uploadedEngineSchema = object({
@@ -182,11 +183,11 @@ export const modelUploadSchema = object(
         { selection: number },
       ),
     },
-    metrics: object({ train: metrics, validation: metrics }, { tile }),
+    metrics: object({ train: metricsSchema, validation: metricsSchema }, { tile: tileScore }),
     spread: object({ count, mean: number, squares: positive }),
     baseline: object(
-      { mean: metrics, linear: metrics },
-      { unchanged: metrics, nearest: metrics, median: metrics },
+      { mean: metricsSchema, linear: metricsSchema },
+      { unchanged: metricsSchema, nearest: metricsSchema, median: metricsSchema },
     ),
     patches: object({ train: count, validation: count }),
     split: text,
@@ -194,7 +195,7 @@ export const modelUploadSchema = object(
     seconds: positive,
   },
   {
-    predictions: object({ truth: values, predicted: values }),
+    predictions: object({ truth: numberList, predicted: numberList }),
     // Clients of older versions do not send these.
     bestEpoch: { type: 'integer', minimum: 0 },
     holdOut: object(

@@ -92,22 +92,25 @@ export interface PartialTrainResults extends Omit<TrainResults, 'pooled'> {
   spreads: Record<string, TargetStatistics>;
 }
 
-const IMAGES = {
+const IMAGE_SCORES = {
   psnr: NUMBER,
   ssim: NUMBER,
   msSsim: objectOf({ value: NUMBER, scales: COUNT }),
   images: objectOf({ psnr: COUNT, ssim: COUNT, msSsim: COUNT }),
 };
 /** JSON has null instead of NaN. */
-const ERROR = objectOf({ mse: { type: ['number', 'null'] } }, IMAGES);
-const { images, ...MEANS } = IMAGES;
-const TILE = objectOf({ images, dates: listOf(TEXT) }, MEANS);
-const MODEL = objectOf({
+const ERROR_SCORES = objectOf({ mse: { type: ['number', 'null'] } }, IMAGE_SCORES);
+const { images, ...TILE_MEANS } = IMAGE_SCORES;
+const TILE_SCORES = objectOf({ images, dates: listOf(TEXT) }, TILE_MEANS);
+const MODEL_RESULT = objectOf({
   id: TEXT,
   geocode: TEXT,
   model: TEXT,
-  metrics: objectOf({ train: ERROR, validation: ERROR }, { tile: TILE }),
-  baseline: objectOf({ mean: ERROR, linear: ERROR }, { unchanged: ERROR, nearest: ERROR, median: ERROR }),
+  metrics: objectOf({ train: ERROR_SCORES, validation: ERROR_SCORES }, { tile: TILE_SCORES }),
+  baseline: objectOf(
+    { mean: ERROR_SCORES, linear: ERROR_SCORES },
+    { unchanged: ERROR_SCORES, nearest: ERROR_SCORES, median: ERROR_SCORES },
+  ),
 });
 
 /** JSON Schema of a `PartialTrainResults`. */
@@ -115,7 +118,7 @@ export const TRAIN_PART = objectOf(
   {
     engine: TEXT,
     mode: TEXT,
-    models: listOf(MODEL),
+    models: listOf(MODEL_RESULT),
     skipped: listOf(objectOf({ geocode: TEXT, model: TEXT, reason: TEXT })),
     failed: listOf(objectOf({ geocode: TEXT, model: TEXT, code: TEXT, message: TEXT })),
     spreads: {
@@ -125,7 +128,7 @@ export const TRAIN_PART = objectOf(
   },
   {
     bytesFetched: COUNT,
-    base: MODEL,
+    base: MODEL_RESULT,
     basePlaces: COUNT,
     checked: objectOf({ fresh: COUNT, drifted: COUNT, unknown: COUNT }),
     leftOut: listOf(

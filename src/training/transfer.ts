@@ -88,7 +88,7 @@ export function sourceModelFinder(
   policy: Exclude<TransferPolicy, 'none'>,
   seed: number,
 ): SourceModelFinder {
-  const byCell = new Map(models.map((model) => [keyOf(model), model]));
+  const byCell = new Map(models.map((model) => [cellKey(model), model]));
   return async ({ collection, geocode }) => {
     const own = await textures.clusterMembership(collection, geocode);
     if (!own) return { none: 'the texture is unknown; compute it with "tilewright texture"' };
@@ -104,19 +104,19 @@ export function sourceModelFinder(
         collection,
         geocode,
         count,
-        (cell) => isAlike(cell) && fits(cell) && byCell.has(keyOf({ collection, geocode: cell.geocode })),
+        (cell) => isAlike(cell) && fits(cell) && byCell.has(cellKey({ collection, geocode: cell.geocode })),
       );
       // Undefined if the collection has been deleted in the meantime.
-      return (found?.similar ?? []).map((cell) => ({ ...cell, model: byCell.get(keyOf(cell))! }));
+      return (found?.similar ?? []).map((cell) => ({ ...cell, model: byCell.get(cellKey(cell))! }));
     };
     const choose: Record<typeof policy, () => Promise<FoundSourceModel[]>> = {
       similar: () => nearest(MAX_SOURCES_TRIED, ({ cluster }) => cluster === own.cluster),
       async random() {
         const others = (await textures.cells(collection)).filter(
           (cell) =>
-            isAlike(cell) && cell.cluster !== own.cluster && byCell.has(keyOf({ collection, ...cell })),
+            isAlike(cell) && cell.cluster !== own.cluster && byCell.has(cellKey({ collection, ...cell })),
         );
-        const drawn = others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)];
+        const drawn = others[Math.floor(randomStream(seed + textHash(geocode)).next() * others.length)];
         return nearest(1, (cell) => cell.geocode === drawn?.geocode);
       },
       async probe() {
@@ -139,7 +139,7 @@ export function sourceModelFinder(
   };
 }
 
-const keyOf = ({ collection, geocode }: { collection: string; geocode: string }) =>
+const cellKey = ({ collection, geocode }: { collection: string; geocode: string }) =>
   `${collection} ${geocode}`;
 
 type FoundSourceModel = SourceModel & { geocode: string; cluster?: number };
@@ -150,7 +150,7 @@ const REASONS_WITHOUT_SOURCE = {
   probe: 'no other place has a usable model (--representatives-first trains some first)',
 };
 
-function hash(text: string): number {
+function textHash(text: string): number {
   return [...text].reduce((sum, character) => (Math.imul(sum, 31) + character.charCodeAt(0)) | 0, 0);
 }
 
@@ -223,11 +223,6 @@ export function transferProvenance(
   return { parent: id, transfer: { ...plan, version, distance: parent.distance, ...details } };
 }
 
-/**
- * Curriculum: the most typical cell of each cluster (its representative, called seed here) trains first, and the other cells start
- * from its model. All nodes of a job agree on the seeds and wait for them.
- */
-
 /** A model that is or will be trained, by kind and cell. */
 export interface CellModel {
   model: string;
@@ -243,8 +238,9 @@ const MODEL_ARRIVAL_TIMEOUT_MS = 30_000;
 const POLL_INTERVAL_MS = 100;
 
 /**
- * Returns a predicate for the cells that train next: for each cluster, collection and kind of model without a seed so far, the cell
- * nearest to the centre among those that any node offers. Undefined if no node offers any.
+ * Elects the cells that train first: the most typical cell of each cluster, called its seed, trains before the cells that start from its
+ * model. Returns a predicate for the cells that train next: for each cluster, collection and kind of model without a seed so far, the cell
+ * nearest to the centre among those that any node offers. Undefined if no node offers any. All nodes of a job agree on the seeds.
  */
 export async function electClusterSeeds(
   textures: TextureIndex,
@@ -261,13 +257,13 @@ export async function electClusterSeeds(
   for (const { model, collection, geocode } of offered) {
     const one = { model, collection, geocode };
     const { key, fromCentre } = await clusterOf(one);
-    if (key !== undefined && !seeded.has(key)) add(own, key, { ...one, fromCentre: fromCentre! });
+    if (key !== undefined && !seeded.has(key)) keepNearest(own, key, { ...one, fromCentre: fromCentre! });
   }
   const all: Seeds = {};
   for (const offer of await allGather(own))
-    for (const [key, seed] of Object.entries(offer)) add(all, key, seed);
-  const chosen = new Set(Object.values(all).map(nameOf));
-  return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));
+    for (const [key, seed] of Object.entries(offer)) keepNearest(all, key, seed);
+  const chosen = new Set(Object.values(all).map(cellModelKey));
+  return chosen.size === 0 ? undefined : (one) => chosen.has(cellModelKey(one));
 }
 
 /** Returns the models of all seeds, including those of other nodes, as soon as they have arrived. */
@@ -299,7 +295,7 @@ export async function awaitSeedModels(
   return arrived;
 }
 
-function add(seeds: Seeds, key: string, seed: Seeds[string]): void {
+function keepNearest(seeds: Seeds, key: string, seed: Seeds[string]): void {
   const known = seeds[key];
   const isNearer =
     !known ||
@@ -308,4 +304,4 @@ function add(seeds: Seeds, key: string, seed: Seeds[string]): void {
   if (isNearer) seeds[key] = seed;
 }
 
-const nameOf = ({ model, collection, geocode }: CellModel) => `${model} ${collection} ${geocode}`;
+const cellModelKey = ({ model, collection, geocode }: CellModel) => `${model} ${collection} ${geocode}`;

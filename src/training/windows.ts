@@ -95,7 +95,7 @@ interface InferenceImage {
 }
 
 /** Maximum number of pixels in one call of the model. */
-const MAX_PIXELS = 2 ** 17;
+const MAX_BATCH_PIXELS = 2 ** 17;
 
 /** Returns the predicted planes, NaN where no window has enough readable pixels. Only windows with a pixel of `wanted` are computed. */
 export function predictImage(
@@ -135,7 +135,7 @@ export function predictWindows(
 ): Float32Array[] {
   const planes = target.kind === 'clear' ? inputs.length : 1;
   const blend = new WindowBlender(box.width, box.height, planes);
-  const most = Math.max(1, Math.floor(MAX_PIXELS / size ** 2));
+  const most = Math.max(1, Math.floor(MAX_BATCH_PIXELS / size ** 2));
   for (let from = 0; from < origins.length; from += most) {
     const some = origins.slice(from, from + most);
     const batch = tf.tensor4d(windowBatch(image, some, size), [some.length, size, size, image.inputs.length]);

@@ -17,9 +17,9 @@ const HEADER_BYTES = 13;
 const LENGTH_OFFSET = 1;
 const CHECKSUM_OFFSET = 5;
 const HEADER_CHECKSUM_OFFSET = 9;
-const CONTENT = 0;
+const CONTENT_KIND = 0;
 /** The error with which a rank gives up, as JSON. */
-const FAILURE = 1;
+const FAILURE_KIND = 1;
 
 interface Frame {
   kind: number;
@@ -65,7 +65,7 @@ export class RingConnection implements ProcessGroup {
     if (this.failure) return Promise.reject(this.failure);
     this.sent += HEADER_BYTES + bytes.length;
     return new Promise((resolve, reject) => {
-      this.next.write(frameOf(CONTENT, bytes), (error) => {
+      this.next.write(frameOf(CONTENT_KIND, bytes), (error) => {
         if (!error) return resolve();
         this.fail(nodeLost.because(error, this.nextName, error.message));
         reject(this.failure);
@@ -97,7 +97,7 @@ export class RingConnection implements ProcessGroup {
   fail(error: TilewrightError): void {
     if (this.failure) return;
     this.failure = error;
-    const frame = frameOf(FAILURE, Buffer.from(JSON.stringify(toErrorDocument(error))));
+    const frame = frameOf(FAILURE_KIND, Buffer.from(JSON.stringify(toErrorDocument(error))));
     for (const stream of [this.previous, this.next]) if (stream.writable) stream.end(frame);
     this.waiting?.reject(error);
   }
@@ -106,7 +106,7 @@ export class RingConnection implements ProcessGroup {
     try {
       for await (const { kind, content } of framesOf(stream)) {
         this.received += HEADER_BYTES + content.length;
-        if (kind === FAILURE) throw failureOf(content);
+        if (kind === FAILURE_KIND) throw failureOf(content);
         if (this.waiting) this.waiting.resolve(content);
         else this.arrived.push(content);
         this.waiting = undefined;
@@ -171,11 +171,9 @@ async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
 }
 
 /**
- * Collective operations over a ring of ranks, each of which sends to the next and receives from the previous one. All ranks must call the
- * same functions in the same order, with vectors of the same length.
+ * The position of a rank in a ring, and its connections: it sends to the next rank and receives from the previous one. All ranks must call
+ * the same collective operations in the same order, with vectors of the same length.
  */
-
-/** The position of a rank in a ring, and its connections. */
 export interface ProcessGroup {
   /** From 0. */
   readonly index: number;

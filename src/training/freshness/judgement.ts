@@ -203,7 +203,7 @@ export function withFiniteErrors(place: MeasuredPlace): MeasuredPlace {
   };
 }
 
-const ERRORS = listOf(objectOf({ datetime: TEXT, error: NUMBER, patches: COUNT }));
+const DATE_ERRORS = listOf(objectOf({ datetime: TEXT, error: NUMBER, patches: COUNT }));
 
 /** JSON Schema of a `MeasuredPlace`. */
 export const MEASURED_PLACE = objectOf(
@@ -212,8 +212,8 @@ export const MEASURED_PLACE = objectOf(
     grid: TEXT,
     geocode: TEXT,
     model: TEXT,
-    known: ERRORS,
-    fresh: ERRORS,
+    known: DATE_ERRORS,
+    fresh: DATE_ERRORS,
     pixels: NUMBER,
     seconds: NUMBER,
   },
@@ -241,7 +241,7 @@ export interface LeftOut {
 }
 
 /** Training never takes no time; models of older versions may say so. */
-const MIN_SECONDS = 0.01;
+const MIN_TRAINING_SECONDS = 0.01;
 
 /** Squared error that the training is expected to remove: the increase of the error, over all pixels of the place. */
 function expectedGain({ error = 0, promised = 0, pixels }: PlaceFreshness): number {
@@ -271,7 +271,7 @@ export function chooseStale(
   const leave = ({ collection, geocode }: PlaceFreshness, reason: string, more: Partial<LeftOut> = {}) =>
     leftOut.push({ collection, geocode, reason, ...more });
   const cost = ({ seconds, passes: last }: PlaceFreshness) =>
-    Math.max(MIN_SECONDS, passes && last ? (seconds * passes) / last : seconds);
+    Math.max(MIN_TRAINING_SECONDS, passes && last ? (seconds * passes) / last : seconds);
   const value = (place: PlaceFreshness) => expectedGain(place) / cost(place);
   const drifted: PlaceFreshness[] = [];
   for (const place of places) {

@@ -71,7 +71,7 @@ export function mergeDates(dates: readonly DateError[]): DateError[] {
 /** Clocks of satellites, deliveries and servers may differ by this. */
 const CLOCK_TOLERANCE_MS = 86_400_000;
 /** Dates from which looks are computed cover the cell and have hardly any cloud. */
-const CLEAR = { coverage: 95, cloudCover: 5 };
+const CLEAR_DATE = { coverage: 95, cloudCover: 5 };
 
 interface PlannedCheck {
   tiles: TileRecord[];
@@ -147,10 +147,10 @@ export function planCheck(
 }
 
 const isClear = ({ coverage, cloudCover }: TileRecord) =>
-  coverage >= CLEAR.coverage &&
+  coverage >= CLEAR_DATE.coverage &&
   cloudCover !== null &&
   cloudCover !== undefined &&
-  cloudCover <= CLEAR.cloudCover;
+  cloudCover <= CLEAR_DATE.cloudCover;
 
 export interface CheckContext {
   storage: Storage;

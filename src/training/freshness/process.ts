@@ -22,12 +22,12 @@ export interface CheckResults {
 /** Maximum number of places in the results. */
 const MAX_PLACES = 1000;
 
-const COUNTED = { type: 'integer' };
+const PLACE_COUNT = { type: 'integer' };
 const OUTPUTS = {
-  fresh: { title: 'Places whose models are as good as promised', schema: COUNTED },
-  drifted: { title: 'Places whose errors have grown', schema: COUNTED },
-  unknown: { title: 'Places that cannot be judged', schema: COUNTED },
-  without: { title: 'Places without a model of their own', schema: COUNTED },
+  fresh: { title: 'Places whose models are as good as promised', schema: PLACE_COUNT },
+  drifted: { title: 'Places whose errors have grown', schema: PLACE_COUNT },
+  unknown: { title: 'Places that cannot be judged', schema: PLACE_COUNT },
+  without: { title: 'Places without a model of their own', schema: PLACE_COUNT },
   places: {
     title: 'The first places, the worst first, with status, reason, first drifted date, and errors',
     schema: listOf({ type: 'object' }),
@@ -80,11 +80,11 @@ export function checkResults(parts: CheckPart[]): CheckResults {
   };
 }
 
-const ORDER: PlaceFreshness['status'][] = ['drifted', 'unknown', 'fresh'];
+const WORST_FIRST: PlaceFreshness['status'][] = ['drifted', 'unknown', 'fresh'];
 
 function byBadness(a: PlaceFreshness, b: PlaceFreshness): number {
   return (
-    ORDER.indexOf(a.status) - ORDER.indexOf(b.status) ||
+    WORST_FIRST.indexOf(a.status) - WORST_FIRST.indexOf(b.status) ||
     (b.ratio ?? 0) - (a.ratio ?? 0) ||
     comparePlaces(a, b)
   );

@@ -1,3 +1,4 @@
+/** The built-in models, by name. */
 import { unknownModel } from '../errors.js';
 import { ndmiModel } from './ndmi-unet.js';
 import { ndviModel } from './ndvi-cnn.js';

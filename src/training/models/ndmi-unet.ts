@@ -1,6 +1,5 @@
 import { SPECTRAL_INDICES } from '../../expressions/index.js';
-import type { ModelSpec } from './spec.js';
-import { RGB_BANDS, rgbNormalisation } from './spec.js';
+import { type ModelSpec, RGB_BANDS, rgbNormalisation } from './spec.js';
 
 /**
  * Maps NDMI from red, green and blue reflectance: a U-Net whose blocks are convolution, batch normalisation and leaky ReLU (figure 6 of

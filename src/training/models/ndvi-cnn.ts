@@ -1,6 +1,5 @@
 import { SPECTRAL_INDICES } from '../../expressions/index.js';
-import type { ModelSpec } from './spec.js';
-import { RGB_BANDS, rgbNormalisation } from './spec.js';
+import { type ModelSpec, RGB_BANDS, rgbNormalisation } from './spec.js';
 
 /**
  * Predicts the mean NDVI of a patch from red, green and blue reflectance.

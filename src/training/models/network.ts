@@ -81,30 +81,28 @@ function apply(layer: { apply(x: SymbolicTensor): unknown }, x: SymbolicTensor):
   return layer.apply(x) as SymbolicTensor;
 }
 
-/** Spatial attention of SpA-GAN: an attention map that locates cloud from four directions. */
-
-type Pairs = [rows: [number, number], columns: [number, number]];
+type Margins = [rows: [number, number], columns: [number, number]];
 
 /** For each direction, the rows and columns to pad and to crop, so that each pixel is shifted onto its neighbour. */
-const DIRECTIONS: { pad: Pairs; crop: Pairs }[] = [
+const ATTENTION_DIRECTIONS: { pad: Margins; crop: Margins }[] = [
   { pad: [[1, 0], [0, 0]], crop: [[0, 1], [0, 0]] },
   { pad: [[0, 1], [0, 0]], crop: [[1, 0], [0, 0]] },
   { pad: [[0, 0], [1, 0]], crop: [[0, 0], [0, 1]] },
   { pad: [[0, 0], [0, 1]], crop: [[0, 0], [1, 0]] },
 ]; // biome-ignore format: a direction a line
-const WEIGHT_FILTERS = 16;
+const ATTENTION_WEIGHT_FILTERS = 16;
 
 /**
- * Returns an attention map of one channel, 0 to 1 (Pan 2020, `SAM`): two rounds in which each pixel aggregates its neighbours, with a
- * weight for each direction that a side branch computes from the features.
+ * Returns an attention map of one channel, 0 to 1, which locates cloud from four directions (Pan 2020, `SAM`): two rounds in which each
+ * pixel aggregates its neighbours, with a weight for each direction that a side branch computes from the features.
  */
 function attentionMap(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
   const filters = x.shape.at(-1) as number;
-  const side = make.relu(make.conv(x, WEIGHT_FILTERS, 3, { useBias: false }));
-  const branch = make.relu(make.conv(side, WEIGHT_FILTERS, 3, { useBias: false }));
-  const weights = DIRECTIONS.map(() => make.conv(branch, 1, 1, { activation: 'sigmoid' }));
-  const first = round(make, make.conv(x, filters, 1, { useBias: false }), weights);
-  const second = round(make, make.conv(first, filters, 1, { useBias: false }), weights);
+  const side = make.relu(make.conv(x, ATTENTION_WEIGHT_FILTERS, 3, { useBias: false }));
+  const branch = make.relu(make.conv(side, ATTENTION_WEIGHT_FILTERS, 3, { useBias: false }));
+  const weights = ATTENTION_DIRECTIONS.map(() => make.conv(branch, 1, 1, { activation: 'sigmoid' }));
+  const first = aggregateNeighbours(make, make.conv(x, filters, 1, { useBias: false }), weights);
+  const second = aggregateNeighbours(make, make.conv(first, filters, 1, { useBias: false }), weights);
   const mixed = make.relu(make.conv(second, filters, 1, { useBias: false }));
   return make.conv(mixed, 1, 1, { useBias: false, activation: 'sigmoid', name: 'attention' });
 }
@@ -113,10 +111,14 @@ function attentionMap(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
  * For each direction: relu(w * neighbour + b + x) times the weight of the direction, with one w and b for each filter. A pixel at the
  * edge has no neighbour: relu(x).
  */
-function round(make: LayerBuilder, x: SymbolicTensor, weights: SymbolicTensor[]): SymbolicTensor {
+function aggregateNeighbours(
+  make: LayerBuilder,
+  x: SymbolicTensor,
+  weights: SymbolicTensor[],
+): SymbolicTensor {
   const { layers } = make.tf;
   return make.concatenate(
-    ...DIRECTIONS.map(({ pad, crop }, i) => {
+    ...ATTENTION_DIRECTIONS.map(({ pad, crop }, i) => {
       const scaled = apply(
         layers.depthwiseConv2d({
           kernelSize: 1,
@@ -281,8 +283,8 @@ function bottleneck(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
   return make.conv(dilated, filters, 1, { useBias: false });
 }
 
-const FIRST_FILTERS = 32;
-const NEXT_FILTERS = [128, 256, 512];
+const DISCRIMINATOR_FIRST_FILTERS = 32;
+const DISCRIMINATOR_NEXT_FILTERS = [128, 256, 512];
 
 /**
  * Builds the discriminator that distinguishes true cloud-free images from generated ones while a cloud-removal model is trained (figure 8
@@ -292,8 +294,10 @@ const NEXT_FILTERS = [128, 256, 512];
 export function buildDiscriminator(tf: Tf, bands: number, seed: number): LayersModel {
   const make = new LayerBuilder(tf, seed);
   const inputs = ['cloudy', 'candidate'].map((name) => tf.input({ shape: [null, null, bands], name }));
-  const halves = inputs.map((input) => make.leakyRelu(make.conv(input, FIRST_FILTERS, 4, { strides: 2 })));
-  const features = NEXT_FILTERS.reduce<SymbolicTensor>(
+  const halves = inputs.map((input) =>
+    make.leakyRelu(make.conv(input, DISCRIMINATOR_FIRST_FILTERS, 4, { strides: 2 })),
+  );
+  const features = DISCRIMINATOR_NEXT_FILTERS.reduce<SymbolicTensor>(
     (x, filters) => make.block(x, filters, 4, 2),
     make.concatenate(...halves),
   );

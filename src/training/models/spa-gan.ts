@@ -1,5 +1,4 @@
-import type { LayerSpec, ModelSpec } from './spec.js';
-import { RGB_BANDS } from './spec.js';
+import { type LayerSpec, type ModelSpec, RGB_BANDS } from './spec.js';
 
 const FILTERS = 32;
 

@@ -1,4 +1,4 @@
-/** Clusters of similar textures. */
+/** Clusters of similar textures: distances, k-means, and the number of clusters with the best silhouette. */
 import { randomStream, shuffledOrder } from '../../utils/random.js';
 
 /** A feature vector. Those of one set have the same length. */
