@@ -9,7 +9,7 @@ interface Kernel {
   products64(p: number, q: number, n: number, c: number, ldc: number): void;
 }
 
-const PAGE = 65_536;
+const PAGE_BYTES = 65_536;
 /** Bands of a panel. */
 const PANEL_BANDS = 12;
 /** Pixels that are summed in registers; their panels fit into the cache. */
@@ -68,7 +68,7 @@ export class BandProducts {
     this.matrixAt = this.panels * PANEL_BANDS * BATCH_PIXELS * 8;
     const side = this.panels * PANEL_BANDS;
     const bytes = this.matrixAt + side * side * 8;
-    this.kernel.memory.grow(Math.ceil(bytes / PAGE) - 1);
+    this.kernel.memory.grow(Math.ceil(bytes / PAGE_BYTES) - 1);
   }
 
   /**

@@ -63,11 +63,11 @@ export interface ExtremePixel extends Extreme {
 }
 
 export const LON_LAT_SCHEMA = { type: 'array', items: NUMBER, minItems: 2, maxItems: 2 };
-const PIXEL = objectOf(
+const PIXEL_SCHEMA = objectOf(
   { value: NUMBER, pixel: COUNT, tile: TEXT, spectrum: listOf(NUMBER) },
   { position: LON_LAT_SCHEMA },
 );
-const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
+const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL_SCHEMA] }));
 
 /**
  * Returns one pixel for each of `rows` functions, null if no tile has one. Ties go to the first tile and pixel in order, so the result does

@@ -330,7 +330,7 @@ export async function withLabels<T>(
   const cell = { collection, grid: tile.grid, geocode: tile.geocode };
   const found = await searchTilesOfCell(finder, cell, { op: 'and', args: [] });
   if (found.length === 0) return undefined;
-  const withCodes = found.filter((one) => CLASSES.includes(one.source) && groupOfCodes(one) >= 0);
+  const withCodes = found.filter((one) => CLASS_SOURCES.includes(one.source) && groupOfCodes(one) >= 0);
   if (withCodes.length === 0) throw noLabelTiles(found[0].id);
   const nearest = nearestInTime(withCodes, tile.start);
   const group = groupOfCodes(nearest);
@@ -341,7 +341,7 @@ export async function withLabels<T>(
 }
 
 /** Sources whose codes are classes. Codes of other sources number clusters or spectra of a library. */
-const CLASSES: TileSource[] = ['raw', 'classify', 'predicted'];
+const CLASS_SOURCES: TileSource[] = ['raw', 'classify', 'predicted'];
 
 const groupOfCodes = ({ groups }: TileRecord) =>
   groups.findIndex(({ codes, bands }) => codes === true && bands.length === 1);

@@ -21,7 +21,7 @@ interface ResampledLibrary {
 }
 
 /** Full width at half maximum of a normal distribution, in standard deviations. */
-const FWHM = 2 * Math.sqrt(2 * Math.log(2));
+const FWHM_IN_DEVIATIONS = 2 * Math.sqrt(2 * Math.log(2));
 /** Smallest number of samples within a band for a weighted mean. */
 const MIN_SAMPLES = 3;
 
@@ -77,7 +77,7 @@ function weightsOf(
   if (fwhm !== undefined) {
     const inside = [...sorted.keys()].filter((at) => Math.abs(sorted[at] - wavelength) <= fwhm);
     const count = inside.filter((at) => Math.abs(sorted[at] - wavelength) <= fwhm / 2).length;
-    if (count >= MIN_SAMPLES) return normal(inside, sorted, wavelength, fwhm / FWHM);
+    if (count >= MIN_SAMPLES) return normal(inside, sorted, wavelength, fwhm / FWHM_IN_DEVIATIONS);
   }
   if (sorted[right] === wavelength) return [{ at: right, weight: 1 }];
   const share = (wavelength - sorted[left]) / (sorted[right] - sorted[left]);
@@ -97,7 +97,7 @@ const MAX_SPECTRA = 100;
 const MAX_SAMPLES = 10_000;
 /** Far above reflectance, radiance and digital numbers in any unit. Squares of these values are finite in float32. */
 const MAX_VALUE = 1e9;
-const VALUE = { ...NUMBER, minimum: -MAX_VALUE, maximum: MAX_VALUE };
+const VALUE_SCHEMA = { ...NUMBER, minimum: -MAX_VALUE, maximum: MAX_VALUE };
 /** With a smaller share of the bands, comparisons of spectra are not meaningful. */
 const MIN_COVERED_FRACTION = 0.5;
 
@@ -115,7 +115,7 @@ export const LIBRARY = {
       type: 'array',
       items: objectOf({
         name: { type: 'string', minLength: 1, maxLength: 200 },
-        values: { type: 'array', items: VALUE, maxItems: MAX_SAMPLES },
+        values: { type: 'array', items: VALUE_SCHEMA, maxItems: MAX_SAMPLES },
       }),
       minItems: 1,
       maxItems: MAX_SPECTRA,
@@ -156,7 +156,7 @@ export function coveredBands(library: Library, bands: AnalysedBand[]): number[] 
 
 /** Text that spreadsheets interpret as a formula. They do not interpret text after an apostrophe. */
 const FORMULA = /^[\s']*[=+\-@]/;
-const MARKED = /^'(?=[\s']*[=+\-@])/;
+const MARKED_FORMULA = /^'(?=[\s']*[=+\-@])/;
 
 /** The name of a spectrum as a cell. `parseCsvLine` returns it with spaces instead of control characters and line breaks. */
 function quoteCsvName(name: string): string {
@@ -176,7 +176,7 @@ function parseCsvLine(line: string): string[] {
       .trim()
       .replace(/^"(.*)"$/s, '$1')
       .replaceAll('""', '"')
-      .replace(MARKED, ''),
+      .replace(MARKED_FORMULA, ''),
   );
 }
 

@@ -58,11 +58,6 @@ export function multiplyVector(weights: Float64Array, spectrum: ArrayLike<number
   });
 }
 
-/**
- * Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads, because hundreds of
- * bands take half a second.
- */
-
 export interface ComponentsTask {
   /** Symmetric, bands x bands. */
   covariance: Float64Array;
@@ -80,7 +75,10 @@ interface Components {
   weights: Float64Array;
 }
 
-/** Throws TW_ANALYSIS_SINGULAR_NOISE. */
+/**
+ * Principal components, or minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads, because hundreds of
+ * bands take half a second. Throws TW_ANALYSIS_SINGULAR_NOISE.
+ */
 export function pcaOrMnf({ covariance, noise, count }: ComponentsTask): Components {
   const size = Math.sqrt(covariance.length);
   const whitening = noise && whiteningOf(noise, size);
@@ -122,8 +120,6 @@ function withSign(row: number[]): number[] {
   return largest < 0 ? row.map((value) => -value) : row;
 }
 
-/** Whitening transform of a covariance, for detectors. Runs in worker threads. */
-
 interface WhiteningTask {
   /** Symmetric, bands x bands. */
   covariance: Float64Array;
@@ -137,8 +133,9 @@ const MIN_PIXELS_PER_BAND = 10;
 const DIAGONAL_LOADING = 1e-4;
 
 /**
- * Returns L^-1, where the covariance is L L', bands x bands, and the share of the mean variance that was added to the diagonal, 0 for none.
- * Throws TW_ANALYSIS_SINGULAR if the covariance has no inverse.
+ * Whitening transform of a covariance, for detectors. Runs in worker threads. Returns L^-1, where the covariance is L L', bands x bands,
+ * and the share of the mean variance that was added to the diagonal, 0 for none. Throws TW_ANALYSIS_SINGULAR if the covariance has no
+ * inverse.
  */
 export function whitening({ covariance, pixels }: WhiteningTask) {
   const size = Math.sqrt(covariance.length);
@@ -150,8 +147,6 @@ export function whitening({ covariance, pixels }: WhiteningTask) {
   if (!lower) throw singularCovariance(size, pixels);
   return { whitening: inverseOfLower(lower, size), loading };
 }
-
-/** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
 
 /** Covariance within the classes, from the statistics of all their pixels together. */
 export function withinClasses(
@@ -170,8 +165,9 @@ export function withinClasses(
 }
 
 /**
- * Returns weights and bias with one row per class: the score of a class is weights (x - centre) + bias, the logarithm of its probability up
- * to a constant. `shrinkage`: share of the covariance that is replaced by the mean variance, 0 to 1. Throws TW_ANALYSIS_SINGULAR.
+ * Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). Returns weights and bias with one
+ * row per class: the score of a class is weights (x - centre) + bias, the logarithm of its probability up to a constant. `shrinkage`: share
+ * of the covariance that is replaced by the mean variance, 0 to 1. Throws TW_ANALYSIS_SINGULAR.
  */
 export function discriminant(
   within: Float64Array,

@@ -2,8 +2,6 @@
 import { choleskyFactor, inverseOfLower } from './linear-algebra.js';
 import { layerViews, type Sizes } from './methods/dense-network.js';
 
-/** Minimises a smooth function by L-BFGS (Nocedal and Wright 2006, algorithms 7.4 and 7.5) with a backtracking line search. */
-
 export interface Evaluation {
   value: number;
   gradient: Float64Array;
@@ -27,7 +25,10 @@ interface MinimiseOptions {
   onIteration?: (iteration: number, value: number) => void;
 }
 
-/** Returns the point with the smallest value that was found. All arithmetic is f64 in a fixed order. */
+/**
+ * Minimises a smooth function by L-BFGS (Nocedal and Wright 2006, algorithms 7.4 and 7.5) with a backtracking line search. Returns the
+ * point with the smallest value that was found. All arithmetic is f64 in a fixed order.
+ */
 export async function minimiseLbfgs(
   start: Float64Array,
   evaluate: (point: Float64Array) => Promise<Evaluation>,
@@ -156,14 +157,13 @@ function multiplyTwice(lower: Float64Array, values: Float64Array): void {
     for (let at = 0; at <= row; at++) values[at] += lower[row * length + at] * product[row];
 }
 
-/** Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), in float64 over float32 weights. */
-
-const BETA_1 = 0.9;
-const BETA_2 = 0.999;
-const EPSILON = 1e-8;
+const ADAM_BETA_1 = 0.9;
+const ADAM_BETA_2 = 0.999;
+const ADAM_EPSILON = 1e-8;
 
 /**
- * Invariant: `first` and `second` are the decaying sums of all gradients so far and of their squares; `powers` are the powers of the betas.
+ * Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), in float64 over float32 weights. Invariant: `first`
+ * and `second` are the decaying sums of all gradients so far and of their squares; `powers` are the powers of the betas.
  */
 export class AdamW {
   private readonly first: Float64Array;
@@ -183,13 +183,13 @@ export class AdamW {
     const first = this.first;
     const second = this.second;
     const powers = this.powers;
-    powers[0] *= BETA_1;
-    powers[1] *= BETA_2;
+    powers[0] *= ADAM_BETA_1;
+    powers[1] *= ADAM_BETA_2;
     for (let i = 0; i < weights.length; i++) {
       const g = gradient[i];
-      first[i] = BETA_1 * first[i] + (1 - BETA_1) * g;
-      second[i] = BETA_2 * second[i] + (1 - BETA_2) * g * g;
-      const move = first[i] / (1 - powers[0]) / (Math.sqrt(second[i] / (1 - powers[1])) + EPSILON);
+      first[i] = ADAM_BETA_1 * first[i] + (1 - ADAM_BETA_1) * g;
+      second[i] = ADAM_BETA_2 * second[i] + (1 - ADAM_BETA_2) * g * g;
+      const move = first[i] / (1 - powers[0]) / (Math.sqrt(second[i] / (1 - powers[1])) + ADAM_EPSILON);
       weights[i] = weights[i] - rate * (move + this.decay * weights[i]);
     }
   }

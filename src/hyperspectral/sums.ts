@@ -179,14 +179,14 @@ export function tileSums({ file, of }: SumsTask): FixedPointSums[] {
 }
 
 /** Cache of kernels and their memory: tiles of one collection have the same bands. */
-const kept = new Map<SummedQuantity, { key: string; products: BandProducts }>();
+const keptProducts = new Map<SummedQuantity, { key: string; products: BandProducts }>();
 
 function productsOf(summed: SummedQuantity, bands: number, dataType: DataType): BandProducts {
   const key = `${bands} ${dataType}`;
-  const known = kept.get(summed);
+  const known = keptProducts.get(summed);
   if (known?.key === key) return known.products;
   const products = new BandProducts(bands, dataType);
-  kept.set(summed, { key, products });
+  keptProducts.set(summed, { key, products });
   return products;
 }
 
@@ -222,13 +222,13 @@ export interface SentSumsByEncoding extends ValueEncoding {
   sums: SentSums;
 }
 
-const WHOLE = { type: 'string', pattern: '^-?[0-9]{1,400}$' } as const;
+const INTEGER_TEXT = { type: 'string', pattern: '^-?[0-9]{1,400}$' } as const;
 
 /** JSON Schema of `SentSumsByEncoding`. */
 export const SUMS_BY_ENCODING_SCHEMA = objectOf({
   scales: listOf(NUMBER),
   offsets: listOf(NUMBER),
-  sums: objectOf({ pixels: COUNT, sums: listOf(WHOLE), products: listOf(WHOLE) }),
+  sums: objectOf({ pixels: COUNT, sums: listOf(INTEGER_TEXT), products: listOf(INTEGER_TEXT) }),
 });
 
 /**

@@ -85,15 +85,6 @@ export function nearestSums({
   return sums.fixedPoint();
 }
 
-/**
- * Draws a pixel at random, with a probability proportional to its squared distance from the nearest centre, as in k-means++ (Arthur and
- * Vassilvitskii 2007).
- *
- * Each pixel has an exponentially distributed number E, and the pixel with the largest weight / E is drawn. Its probability is its share of
- * all weights (Efraimidis and Spirakis 2006). E depends only on the key and the number of the pixel, so the result depends neither on the
- * distribution of the tiles nor on the order in which they are read.
- */
-
 interface DrawTask extends Centres {
   file: SpectrumFile;
   /** Differs for each tile and each draw. */
@@ -103,7 +94,15 @@ interface DrawTask extends Centres {
 /** Squared distances below this share of the squared distance from the mean are rounding errors of float32. */
 const DISTANCE_EPSILON = 1e-5;
 
-/** Returns undefined if all pixels of the tile coincide with centres. Without centres all pixels have the same probability. */
+/**
+ * Draws a pixel at random, with a probability proportional to its squared distance from the nearest centre, as in k-means++ (Arthur and
+ * Vassilvitskii 2007). Without centres all pixels have the same probability. Returns undefined if all pixels of the tile coincide with
+ * centres.
+ *
+ * Each pixel has an exponentially distributed number E, and the pixel with the largest weight / E is drawn. Its probability is its share of
+ * all weights (Efraimidis and Spirakis 2006). E depends only on the key and the number of the pixel, so the result depends neither on the
+ * distribution of the tiles nor on the order in which they are read.
+ */
 export function drawWeightedPixel({ file, centres, centre, key }: DrawTask): Extreme | undefined {
   const method = pixelFunction(
     { kind: 'euclidean', centres: Float64Array.of(...centre, ...centres), centre },

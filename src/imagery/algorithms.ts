@@ -47,15 +47,13 @@ interface Definition {
 /** A number as titiler stores it in a byte: truncated, not rounded. NaN stays NaN. */
 const toByte = (value: number): number => Math.min(255, Math.max(0, Math.trunc(value)));
 
-/** Algorithms that combine or convert the bands of each pixel. */
-
 /** Each band is a plane in memory. */
 const MAX_BANDS = 16;
 const countsFrom = (least: number) => Array.from({ length: MAX_BANDS - least + 1 }, (_, i) => least + i);
 
 /** Red, green and blue in grey (ITU-R 601-2 luma). */
 const LUMA = [299 / 1000, 587 / 1000, 114 / 1000];
-const BRIGHT = 127;
+const BITONAL_THRESHOLD = 127;
 
 const normalizedIndex: Definition = {
   bands: [2],
@@ -105,6 +103,7 @@ const grey = (planes: Float64Array[]) =>
     ? planes[0]
     : planes[0].map((_, i) => planes.reduce((total, plane, p) => total + plane[i] * LUMA[p], 0));
 
+/** Algorithms that combine or convert the bands of each pixel. */
 const BAND_ALGORITHMS = {
   normalizedIndex,
   cast: bytes((value) => value),
@@ -125,12 +124,10 @@ const BAND_ALGORITHMS = {
     bands: [1, 3],
     range: BYTE_RANGE,
     run: ({ planes }) => [
-      grey(planes).map((value) => (Number.isNaN(value) ? NaN : value > BRIGHT ? 255 : 0)),
+      grey(planes).map((value) => (Number.isNaN(value) ? NaN : value > BITONAL_THRESHOLD ? 255 : 0)),
     ],
   } satisfies Definition,
 };
-
-/** Algorithms for heights. */
 
 const RADIANS = Math.PI / 180;
 const ONE_BAND = [1];
@@ -245,7 +242,7 @@ const terrarium: Definition = {
   },
 };
 
-const MAX_STEPS = 256 ** 3 - 1;
+const MAX_TERRAINRGB_STEPS = 256 ** 3 - 1;
 
 /** Rounds to the nearest integer, ties to even, as numpy.around. */
 function rounded(value: number): number {
@@ -266,7 +263,7 @@ const terrainrgb: Definition = {
   run({ planes: [plane] }, { interval, baseval, nodata_height = NaN }) {
     const steps = plane.map((value) => {
       const own = Number.isNaN(value) ? nodata_height : value;
-      return Math.min(MAX_STEPS, Math.max(0, rounded((own - baseval!) / interval!)));
+      return Math.min(MAX_TERRAINRGB_STEPS, Math.max(0, rounded((own - baseval!) / interval!)));
     });
     return [
       steps.map((value) => Math.floor(value / 65_536)),
@@ -276,6 +273,7 @@ const terrainrgb: Definition = {
   },
 };
 
+/** Algorithms for heights. */
 const TERRAIN_ALGORITHMS = { hillshade, slope, contours, terrarium, terrainrgb };
 
 /** Plain data, for worker threads. */
@@ -295,7 +293,7 @@ const DEFINITIONS: Record<string, Definition> = {
 /** Names of titiler, and `ndi` for `normalizedIndex`. */
 export const ALGORITHMS: readonly string[] = Object.keys(DEFINITIONS);
 
-const MAX_LENGTH = 1000;
+const MAX_PARAMS_LENGTH = 1000;
 const badParams = (why: string) => badRenderParameter('algorithm_params', why);
 
 /** Parses an algorithm for an image of `bands` bands. `text`: its parameters, as a JSON object. Throws TW_IMAGERY_LOOK. */
@@ -319,7 +317,7 @@ export function parseAlgorithm(name: string, text: string | undefined, bands: nu
 }
 
 function paramsOf(algorithm: string, text = '{}', known: Record<string, NumberParam> = {}): Params {
-  if (text.length > MAX_LENGTH) throw badParams(`is longer than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_PARAMS_LENGTH) throw badParams(`is longer than ${MAX_PARAMS_LENGTH} characters`);
   let given: unknown;
   try {
     given = parseJson(text);

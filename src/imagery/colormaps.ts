@@ -14,25 +14,25 @@ import { badRenderParameter } from './errors.js';
 
 const COLORMAP_SIZE = 256;
 const OPAQUE = 255;
-const REVERSED = '_r';
+const REVERSED_SUFFIX = '_r';
 
 /** Names in lower case, sorted. With the suffix `_r` the order of the colours is reversed. */
 export const COLORMAPS: readonly string[] = NAMES.split(' ');
 
-let steps: Buffer | undefined;
+let inflatedSteps: Buffer | undefined;
 
 /** Returns 256 colours of 4 bytes (red, green, blue, opacity); undefined for an unknown name. Case does not matter. */
 export function namedColormap(name: string): Uint8Array | undefined {
   const known = name.toLowerCase();
-  const reversed = known.endsWith(REVERSED);
-  const number = COLORMAPS.indexOf(reversed ? known.slice(0, -REVERSED.length) : known);
+  const reversed = known.endsWith(REVERSED_SUFFIX);
+  const number = COLORMAPS.indexOf(reversed ? known.slice(0, -REVERSED_SUFFIX.length) : known);
   if (number < 0) return undefined;
-  steps ??= inflateSync(Buffer.from(STEPS, 'base64'));
+  inflatedSteps ??= inflateSync(Buffer.from(STEPS, 'base64'));
   const colours = new Uint8Array(4 * COLORMAP_SIZE).fill(OPAQUE);
   for (let channel = 0; channel < 3; channel++) {
     let value = 0;
     for (let i = 0; i < COLORMAP_SIZE; i++) {
-      value = (value + steps[(3 * number + channel) * COLORMAP_SIZE + i]) & 255;
+      value = (value + inflatedSteps[(3 * number + channel) * COLORMAP_SIZE + i]) & 255;
       colours[4 * (reversed ? COLORMAP_SIZE - 1 - i : i) + channel] = value;
     }
   }
@@ -69,18 +69,17 @@ export function colormapLookup(colouring: Colormap): (value: number) => number {
 /** The colour 0xRRGGBB without transparency. */
 const opaque = (rgb: number): number => ((rgb << 8) | 255) >>> 0;
 
-/** Custom colormaps of titiler's parameter `colormap`: JSON with a colour for each value or interval of values. */
-
-const MAX_LENGTH = 16_384;
-const MAX_ENTRIES = 1024;
+const MAX_COLORMAP_LENGTH = 16_384;
+const MAX_COLORMAP_ENTRIES = 1024;
 
 /**
- * Parses `{"value": colour, ...}` or `[[[from, to], colour], ...]`. A colour is `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, or a list of 3 or
- * 4 numbers from 0 to 255. Intervals include `from` and not `to`; if they overlap, the last one counts. As in rio-tiler, values are
- * truncated to integers if the keys of an object are exactly 0 to 255. Throws TW_IMAGERY_LOOK.
+ * Parses a custom colormap, titiler's parameter `colormap`: `{"value": colour, ...}` or `[[[from, to], colour], ...]`. A colour is `#RGB`,
+ * `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, or a list of 3 or 4 numbers from 0 to 255. Intervals include `from` and not `to`; if they overlap, the
+ * last one counts. As in rio-tiler, values are truncated to integers if the keys of an object are exactly 0 to 255. Throws TW_IMAGERY_LOOK.
  */
 export function parseColormap(text: string): Colormap {
-  if (text.length > MAX_LENGTH) throw badColormap(`is longer than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_COLORMAP_LENGTH)
+    throw badColormap(`is longer than ${MAX_COLORMAP_LENGTH} characters`);
   let given: unknown;
   try {
     given = parseJson(text);
@@ -91,7 +90,8 @@ export function parseColormap(text: string): Colormap {
     throw badColormap('is neither an object of values and colours nor a list of intervals and colours');
   const entries: [unknown, unknown][] = Array.isArray(given) ? given.map(pairOf) : Object.entries(given);
   if (entries.length === 0) throw badColormap('has no colours');
-  if (entries.length > MAX_ENTRIES) throw badColormap(`has more than ${MAX_ENTRIES} entries`);
+  if (entries.length > MAX_COLORMAP_ENTRIES)
+    throw badColormap(`has more than ${MAX_COLORMAP_ENTRIES} entries`);
   if (Array.isArray(given))
     return intervalsOf(entries.map(([range, colour]) => [rangeOf(range), colourOf(colour)]));
   const colours = new Map(entries.map(([value, colour]) => [numberOf(value as string), colourOf(colour)]));
@@ -124,10 +124,10 @@ function numberOf(text: string): number {
   return value;
 }
 
-const HEX = /^#(?:[0-9a-f]{3,4}|(?:[0-9a-f]{2}){3,4})$/i;
+const HEX_COLOUR = /^#(?:[0-9a-f]{3,4}|(?:[0-9a-f]{2}){3,4})$/i;
 
 function colourOf(given: unknown): number {
-  const bytes = typeof given === 'string' && HEX.test(given) ? bytesOf(given.slice(1)) : given;
+  const bytes = typeof given === 'string' && HEX_COLOUR.test(given) ? bytesOf(given.slice(1)) : given;
   const isByte = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 255;
   if (!Array.isArray(bytes) || bytes.length < 3 || bytes.length > 4 || !bytes.every(isByte))
     throw badColormap(
@@ -157,8 +157,6 @@ function intervalsOf(entries: [[number, number], number][]): Colormap {
   const colours = bounds.map((from) => entries.findLast(([[low, high]]) => low <= from && from < high)?.[1]);
   return { kind: 'intervals', bounds, colours };
 }
-
-/** Colours of codes, such as classes of land cover, whose numeric order has no meaning. */
 
 /** The legend of the National Land Cover Database (MRLC): code and RRGGBB. */
 const NLCD_COLOURS = new Map([
@@ -203,7 +201,10 @@ const QUALITATIVE_COLOURS = [
 /** Unscaled bytes with at most this number of distinct values in a tile count as codes. */
 const MAX_CODES = 32;
 
-/** The colormap of one band of codes; undefined if its values are measurements. `sorted`: values of the band. */
+/**
+ * The colormap of one band of codes, such as classes of land cover, whose numeric order has no meaning; undefined if its values are
+ * measurements. `sorted`: values of the band.
+ */
 export function classColormap(
   tile: TileRecord,
   expressions: Expression[],

@@ -3,15 +3,11 @@
 import { type Colormap, colormapLookup } from './colormaps.js';
 import { badRenderParameter } from './errors.js';
 
-/**
- * Saturation in the colour space CIE LCh(ab), with sRGB companding and the white point D65. Formulas and constants are those of
- * color-operations (MIT, Copyright 2015 Mapbox).
- */
-
-const INTERCEPT = 4 / 29;
-const DELTA = 6 / 29;
-const THRESHOLD = DELTA ** 3;
-const SLOPE = DELTA ** -2 / 3;
+/** Constants of the conversion to CIE Lab. */
+const LAB_INTERCEPT = 4 / 29;
+const LAB_DELTA = 6 / 29;
+const LAB_THRESHOLD = LAB_DELTA ** 3;
+const LAB_SLOPE = LAB_DELTA ** -2 / 3;
 /** White point, X and Z; Y is 1. */
 const WHITE_X = 0.95047;
 const WHITE_Z = 1.08883;
@@ -19,11 +15,17 @@ const WHITE_Z = 1.08883;
 const linear = (value: number) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
 const companded = (value: number) =>
   value <= 0.0031308 ? 12.92 * value : 1.055 * value ** (1 / 2.4) - 0.055;
-const toLab = (value: number) => (value > THRESHOLD ? Math.cbrt(value) : SLOPE * value + INTERCEPT);
-const fromLab = (value: number) => (value > DELTA ? value ** 3 : 3 * DELTA * DELTA * (value - INTERCEPT));
+const toLab = (value: number) =>
+  value > LAB_THRESHOLD ? Math.cbrt(value) : LAB_SLOPE * value + LAB_INTERCEPT;
+const fromLab = (value: number) =>
+  value > LAB_DELTA ? value ** 3 : 3 * LAB_DELTA * LAB_DELTA * (value - LAB_INTERCEPT);
 const clamped = (value: number) => Math.min(1, Math.max(0, value));
 
-/** Multiplies the chroma of each pixel by `factor`, in place. Channels are 0 to 1. The hue is kept by multiplying a* and b* alike. */
+/**
+ * Multiplies the chroma of each pixel by `factor`, in place, in the colour space CIE LCh(ab), with sRGB companding and the white point D65.
+ * Channels are 0 to 1. The hue is kept by multiplying a* and b* alike. Formulas and constants are those of color-operations (MIT, Copyright
+ * 2015 Mapbox).
+ */
 function saturate([reds, greens, blues]: Float64Array[], factor: number): void {
   for (let i = 0; i < reds.length; i++) {
     const [red, green, blue] = [linear(reds[i]), linear(greens[i]), linear(blues[i])];
@@ -39,35 +41,34 @@ function saturate([reds, greens, blues]: Float64Array[], factor: number): void {
   }
 }
 
-/**
- * Colour formulas such as `gamma rgb 1.8, sigmoidal rgb 6 0.2, saturation 1.2`: the operations of rio-color and color-operations (MIT,
- * Copyright 2015 Mapbox), with their formulas.
- */
-
-/** Plain data, for worker threads. Planes count from 0. */
+/** An operation of a colour formula: plain data, for worker threads. Planes count from 0. */
 type ColourOperation =
   | { kind: 'gamma'; planes: number[]; gamma: number }
   | { kind: 'sigmoidal'; planes: number[]; contrast: number; bias: number }
   | { kind: 'saturation'; proportion: number };
 
-const MAX_LENGTH = 500;
+const MAX_FORMULA_LENGTH = 500;
 /** Each operation is a pass over all pixels. */
 const MAX_OPERATIONS = 8;
 
 /** Syntax of an operation: its name, its bands if any, and its numbers. */
-const FORMS: Record<ColourOperation['kind'], string> = {
+const OPERATION_FORMS: Record<ColourOperation['kind'], string> = {
   gamma: 'gamma BANDS NUMBER',
   sigmoidal: 'sigmoidal BANDS CONTRAST BIAS',
   saturation: 'saturation NUMBER',
 };
-const LETTERS = 'rgb';
+const BAND_LETTERS = 'rgb';
 
-const isOperation = (word: string): word is ColourOperation['kind'] => Object.hasOwn(FORMS, word);
+const isOperation = (word: string): word is ColourOperation['kind'] => Object.hasOwn(OPERATION_FORMS, word);
 const badFormula = (why: string) => badRenderParameter('color_formula', why);
 
-/** Parses a formula for an image of `planes` planes. Commas count as spaces; case does not matter. Throws TW_IMAGERY_LOOK. */
+/**
+ * Parses a formula such as `gamma rgb 1.8, sigmoidal rgb 6 0.2, saturation 1.2` for an image of `planes` planes. Operations and their
+ * formulas are those of rio-color and color-operations (MIT, Copyright 2015 Mapbox). Commas count as spaces; case does not matter. Throws
+ * TW_IMAGERY_LOOK.
+ */
 export function parseColourFormula(text: string, planes: number): ColourOperation[] {
-  if (text.length > MAX_LENGTH) throw badFormula(`is longer than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_FORMULA_LENGTH) throw badFormula(`is longer than ${MAX_FORMULA_LENGTH} characters`);
   const words = text
     .toLowerCase()
     .split(/[\s,]+/)
@@ -75,7 +76,9 @@ export function parseColourFormula(text: string, planes: number): ColourOperatio
   if (words.length === 0) throw badFormula('is empty: write operations such as "gamma rgb 1.5"');
   const starts = words.flatMap((word, i) => (isOperation(word) ? [i] : []));
   if (starts[0] !== 0)
-    throw badFormula(`begins with "${words[0]}": operations are ${Object.values(FORMS).join(', ')}`);
+    throw badFormula(
+      `begins with "${words[0]}": operations are ${Object.values(OPERATION_FORMS).join(', ')}`,
+    );
   if (starts.length > MAX_OPERATIONS) throw badFormula(`has more than ${MAX_OPERATIONS} operations`);
   return starts.map((start, i) => operationOf(words.slice(start, starts[i + 1]), planes));
 }
@@ -90,7 +93,7 @@ function operationOf([name, ...given]: string[], planes: number): ColourOperatio
     numbers.length !== wanted ||
     !numbers.every(Number.isFinite)
   )
-    throw badFormula(`has "${[name, bands, ...given].join(' ')}": write ${FORMS[kind]}`);
+    throw badFormula(`has "${[name, bands, ...given].join(' ')}": write ${OPERATION_FORMS[kind]}`);
   const [first, second] = numbers;
   switch (kind) {
     case 'gamma':
@@ -106,7 +109,9 @@ function operationOf([name, ...given]: string[], planes: number): ColourOperatio
 }
 
 function planesOf(bands: string, planes: number): number[] {
-  const found = [...bands].map((band) => (/[123]/.test(band) ? Number(band) - 1 : LETTERS.indexOf(band)));
+  const found = [...bands].map((band) =>
+    /[123]/.test(band) ? Number(band) - 1 : BAND_LETTERS.indexOf(band),
+  );
   if (found.includes(-1)) throw badFormula(`has the bands "${bands}": bands are r, g and b, or 1, 2 and 3`);
   const missing = found.findIndex((plane) => plane >= planes);
   if (missing >= 0) throw badFormula(`names band ${bands[missing]}, and the map has ${planes}`);

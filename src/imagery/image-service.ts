@@ -33,7 +33,6 @@ import {
   SPECTRA_QUERY,
   type Spectra,
   type SpectraQuery,
-  type SpectraSeriesRequest,
 } from './spectra.js';
 import {
   type ColourScale,
@@ -273,7 +272,7 @@ export class ImageService {
   }
 
   /** Spectra of a zone by date. Throws the errors of `readSpectra`. */
-  spectra(request: SpectraSeriesRequest): Promise<Spectra> {
+  spectra(request: SpectraQuery): Promise<Spectra> {
     return readSpectra(this.querySpectra, (filter) => this.finder.boundsOf(filter), request);
   }
 

@@ -5,9 +5,7 @@ import { type BandFile, physicalValue } from './band-files.js';
 import type { TileReader } from './tile-reader.js';
 import type { Viewport } from './viewport.js';
 
-/** Resampling by weighted means of many pixels: cubic, cubic spline, Lanczos, and the mean over the area of a pixel. */
-
-/** The weight of a pixel by its distance in pixels, and the distance from which on the weight is 0. */
+/** A weighted mean of many pixels: the weight of a pixel by its distance in pixels, and the distance from which on the weight is 0. */
 interface Kernel {
   radius: number;
   weight: (distance: number) => number;

@@ -40,16 +40,11 @@ export interface Spectra extends PartialAnswer {
   skipped: number;
 }
 
-export interface SpectraSeriesRequest {
-  region: Zone;
-  filter: Filter;
-}
-
 /** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_UNANSWERED. */
 export async function readSpectra(
   send: ScatterQuery<SpectraQuery, PartialSpectra>,
   boundsOf: (filter: Filter) => QueryBounds,
-  { region, filter: wanted }: SpectraSeriesRequest,
+  { region, filter: wanted }: SpectraQuery,
 ): Promise<Spectra> {
   const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
   const { answers, unanswered } = await send({ region, filter }, () => boundsOf(filter));
@@ -197,9 +192,9 @@ function plannedDateOf(
   return date;
 }
 
-const BAND = objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER, good: { type: 'boolean' } });
+const BAND_SCHEMA = objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER, good: { type: 'boolean' } });
 
-const SUMS = objectOf({
+const SUMS_SCHEMA = objectOf({
   key: TEXT,
   valid: COUNT,
   counts: listOf(COUNT),
@@ -207,17 +202,17 @@ const SUMS = objectOf({
   squares: listOf(NUMBER),
 });
 
-const DATE = objectOf({
+const DATE_SCHEMA = objectOf({
   ...DATE_MEMBERS,
-  bands: listOf(BAND),
+  bands: listOf(BAND_SCHEMA),
   pixels: listOf(tupleOf(TEXT, COUNT)),
-  places: listOf(SUMS),
+  places: listOf(SUMS_SCHEMA),
 });
 
 export const SPECTRA_QUERY: QueryKind = {
   name: 'spectra',
   question: withFilterCheck(messageCheck(objectOf({ region: ZONE_SCHEMA, filter: {} }))),
-  answer: messageCheck(objectOf({ matched: COUNT, skipped: COUNT, dates: listOf(DATE) })),
+  answer: messageCheck(objectOf({ matched: COUNT, skipped: COUNT, dates: listOf(DATE_SCHEMA) })),
   // Owners read pixels.
   timeoutMs: 60_000,
 };

@@ -172,7 +172,7 @@ export function hasRenderedBands({ groups }: TileRecord, params: RenderParams): 
 
 const isDefault = ({ expression, assets, bidx }: RenderParams) => !expression && !assets && !bidx;
 
-const COLOURS = ['red', 'green', 'blue'];
+const TRUE_COLOUR_BANDS = ['red', 'green', 'blue'];
 
 function expressionsOf(groups: GroupRecord[], params: RenderParams): Expression[] {
   if (params.expression !== undefined) {
@@ -185,8 +185,8 @@ function expressionsOf(groups: GroupRecord[], params: RenderParams): Expression[
   }
   if (!isDefault(params)) return assetBands(groups, params.assets, params.bidx);
   const names = new Set(groups.flatMap(({ bands }) => bands.map(({ commonName }) => commonName)));
-  return COLOURS.every((colour) => names.has(colour))
-    ? assetBands(groups, COLOURS)
+  return TRUE_COLOUR_BANDS.every((colour) => names.has(colour))
+    ? assetBands(groups, TRUE_COLOUR_BANDS)
     : assetBands(groups, undefined, [1]);
 }
 
@@ -224,12 +224,12 @@ function colormapNamed(name: string): Colormap {
   return { kind: 'ramp', colours };
 }
 
-const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
+const DECIMAL_NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 
 function rangesOf(given: string[], planes: number): ValueRange[] {
   const ranges = given.map((text): ValueRange => {
     const parts = text.split(',');
-    const [low, high] = parts.map((part) => (NUMBER.test(part) ? Number(part) : NaN));
+    const [low, high] = parts.map((part) => (DECIMAL_NUMBER.test(part) ? Number(part) : NaN));
     if (parts.length !== 2 || !Number.isFinite(low) || !Number.isFinite(high) || low >= high)
       throw badRenderParameter('rescale', `"${text}" is not low,high with low below high`);
     return [low, high];
@@ -244,7 +244,7 @@ function rangesOf(given: string[], planes: number): ValueRange[] {
 
 function nodataOf(text: string): number {
   if (text.trim().toLowerCase() === 'nan') return NaN;
-  if (!NUMBER.test(text)) throw badRenderParameter('nodata', `"${text}" is neither a number nor nan`);
+  if (!DECIMAL_NUMBER.test(text)) throw badRenderParameter('nodata', `"${text}" is neither a number nor nan`);
   return Number(text);
 }
 

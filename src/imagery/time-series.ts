@@ -398,17 +398,17 @@ function mergeStatistics(a: ZoneStatistics, b: ZoneStatistics): ZoneStatistics {
 }
 
 /** A statistic of infinite values is null in JSON. */
-const STATISTIC = { type: ['number', 'null'] };
+const STATISTIC_SCHEMA = { type: ['number', 'null'] };
 
-const POINT = tupleOf(NUMBER, NUMBER);
+const POINT_SCHEMA = tupleOf(NUMBER, NUMBER);
 /** JSON Schema of a `Zone`. */
 export const ZONE_SCHEMA = {
   anyOf: [
-    objectOf({ kind: { enum: ['point'] }, point: POINT }),
+    objectOf({ kind: { enum: ['point'] }, point: POINT_SCHEMA }),
     objectOf({
       kind: { enum: ['area'] },
       bbox: tupleOf(NUMBER, NUMBER, NUMBER, NUMBER),
-      sides: listOf(objectOf({ south: POINT, north: POINT })),
+      sides: listOf(objectOf({ south: POINT_SCHEMA, north: POINT_SCHEMA })),
     }),
   ],
 };
@@ -416,10 +416,10 @@ export const ZONE_SCHEMA = {
 const ZONE_STATISTICS_SCHEMA = objectOf({
   key: TEXT,
   valid: COUNT,
-  mean: STATISTIC,
-  squares: STATISTIC,
-  min: STATISTIC,
-  max: STATISTIC,
+  mean: STATISTIC_SCHEMA,
+  squares: STATISTIC_SCHEMA,
+  min: STATISTIC_SCHEMA,
+  max: STATISTIC_SCHEMA,
 });
 
 /** Members of the dates of series and spectra. */
@@ -431,12 +431,12 @@ export const DATE_MEMBERS = {
   scenes: listOf(TEXT),
 };
 
-const DATE = objectOf(
+const DATE_SCHEMA = objectOf(
   { ...DATE_MEMBERS, places: listOf(ZONE_STATISTICS_SCHEMA) },
   {
-    median: STATISTIC,
-    sketch: objectOf({ count: COUNT, step: COUNT, values: listOf(STATISTIC) }),
-    within: objectOf({ count: COUNT, below: COUNT, values: listOf(tupleOf(STATISTIC, COUNT)) }),
+    median: STATISTIC_SCHEMA,
+    sketch: objectOf({ count: COUNT, step: COUNT, values: listOf(STATISTIC_SCHEMA) }),
+    within: objectOf({ count: COUNT, below: COUNT, values: listOf(tupleOf(STATISTIC_SCHEMA, COUNT)) }),
   },
 );
 
@@ -446,7 +446,7 @@ export const SERIES_QUERY: QueryKind = {
     messageCheck(
       objectOf(
         { region: ZONE_SCHEMA, expression: TEXT, filter: {} },
-        { medians: listOf(tupleOf(TEXT, tupleOf(STATISTIC, STATISTIC))) },
+        { medians: listOf(tupleOf(TEXT, tupleOf(STATISTIC_SCHEMA, STATISTIC_SCHEMA))) },
       ),
     ),
   ),
@@ -456,7 +456,7 @@ export const SERIES_QUERY: QueryKind = {
         matched: COUNT,
         skipped: COUNT,
         pixels: listOf(tupleOf(TEXT, COUNT)),
-        dates: listOf(DATE),
+        dates: listOf(DATE_SCHEMA),
       },
       { lack: objectOf({ tile: CURSOR_SCHEMA, error: ERROR_DOCUMENT_SCHEMA }) },
     ),

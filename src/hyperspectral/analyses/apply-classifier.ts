@@ -9,7 +9,7 @@ import type { JobContext } from '../../jobs/index.js';
 import { and, type Filter, references } from '../../query/index.js';
 import type { ModelVersionRecord, TileRecord } from '../../storage/index.js';
 import type { AnalysisContext } from '../analysis.js';
-import { classBandName } from '../classification/map.js';
+import { classBandName } from '../classification/map-fit.js';
 import { type ClassifierCard, inputBands } from '../classification/stored-classifier.js';
 import { isNet, netMethod } from '../cnn/net.js';
 import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from '../map-analysis.js';

@@ -20,11 +20,6 @@ import type { MapAnalysis, MapResults } from '../map-analysis.js';
 import { colourKey, columns, covarianceFacts, htmlTable, percentText } from '../report.js';
 import { type BandStatistics, CLASS_SUMS, ClassSums } from '../sums.js';
 
-/**
- * K-means over all tiles of a job (Lloyd 1982), initialised by k-means++ (Arthur and Vassilvitskii 2007). Each pass computes an exact sum
- * or the largest value over all pixels, so centres have the same bits on any distribution of the tiles.
- */
-
 /** One cluster. Plain JSON. */
 interface SpectralCluster {
   pixels: number;
@@ -55,7 +50,11 @@ const checkSums = messageCheck(CLASS_SUMS);
 /** Pixels nearest to a centre, and their mean, which is the next centre. */
 type Members = Omit<SpectralCluster, 'centre'> & { mean: number[] };
 
-/** `iterations`: their limit. Throws TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra. */
+/**
+ * K-means over all tiles of a job (Lloyd 1982), initialised by k-means++ (Arthur and Vassilvitskii 2007). Each pass computes an exact sum
+ * or the largest value over all pixels, so centres have the same bits on any distribution of the tiles. `iterations`: their limit. Throws
+ * TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra.
+ */
 async function distributedKMeans(
   analysed: AnalysedCollection,
   { mean, covariance, pixels }: BandStatistics,

@@ -34,12 +34,6 @@ import { bandMap, columns, covarianceFacts, htmlTable } from '../report.js';
 import type { BandStatistics } from '../sums.js';
 import type { AnalysedBand } from '../tile-spectrum.js';
 
-/**
- * Endmembers of a collection: the pixels that span the largest simplex in the space of the first components. The orthogonal projection of
- * vertex component analysis (Nascimento and Dias 2005) finds initial pixels; N-FINDR (Winter 1999) exchanges pixels as long as the volume
- * grows. Each step maximises affine functions over all pixels, so the result does not depend on the distribution of the tiles.
- */
-
 /** One endmember. Plain JSON. */
 interface Endmember {
   /** Id of its tile, and number of its pixel in the tile. */
@@ -56,7 +50,12 @@ const MAX_EXCHANGES = 4;
 /** Smallest relative growth of the volume for an exchange. */
 const MIN_GAIN = 1e-6;
 
-/** Throws TW_ANALYSIS_FEW_ENDMEMBERS if the pixels do not span a simplex of `count` corners. */
+/**
+ * Finds the pixels that span the largest simplex in the space of the first components. The orthogonal projection of vertex component
+ * analysis (Nascimento and Dias 2005) finds initial pixels; N-FINDR (Winter 1999) exchanges pixels as long as the volume grows. Each step
+ * maximises affine functions over all pixels, so the result does not depend on the distribution of the tiles. Throws
+ * TW_ANALYSIS_FEW_ENDMEMBERS if the pixels do not span a simplex of `count` corners.
+ */
 async function findEndmembers(
   analysed: AnalysedCollection,
   { mean, covariance }: BandStatistics,

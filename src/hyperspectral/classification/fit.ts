@@ -49,7 +49,7 @@ export const REGULARISATION_STRENGTHS: Record<ClassifierName, readonly number[]>
 };
 
 const HIDDEN_LAYER_SIZES = { logistic: [], mlp: [64, 32] };
-const ITERATIONS = { logistic: 100, mlp: 120 };
+const MAX_ITERATIONS = { logistic: 100, mlp: 120 };
 
 export interface Fitting {
   analysed: AnalysedCollection;
@@ -152,8 +152,8 @@ async function fitNetwork(
   const covariance = sums
     .of(sets)
     .covariance.map((value, at) => value / (deviation[at % bands] * deviation[Math.floor(at / bands)]));
-  const parameters = await minimiseLbfgs(start(sizes, seed), evaluate, {
-    iterations: ITERATIONS[name],
+  const parameters = await minimiseLbfgs(initialParameters(sizes, seed), evaluate, {
+    iterations: MAX_ITERATIONS[name],
     precondition: preconditioner(covariance, sizes, penalty),
     onIteration: (iteration, value) => {
       analysed.job.signal.throwIfAborted();
@@ -166,7 +166,7 @@ async function fitNetwork(
 }
 
 /** Returns uniform weights (Glorot and Bengio 2010), or zeros without hidden layers, because the loss is then convex. */
-function start(sizes: Sizes, seed: number): Float64Array {
+function initialParameters(sizes: Sizes, seed: number): Float64Array {
   const parameters = new Float64Array(countOf(sizes));
   if (sizes.length === 2) return parameters;
   const { next } = randomStream(seed);

@@ -21,7 +21,7 @@ import type { Sizes } from '../methods/dense-network.js';
 import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-spectrum.js';
 import type { LabelledTileFacts } from './dataset.js';
 import type { ClassifierName } from './fit.js';
-import type { TrainingFacts } from './map.js';
+import type { TrainingFacts } from './map-fit.js';
 import type { AccuracyScores, Calibration } from './selection.js';
 
 /** Kind of model of all classifiers, and the start of their ids. */

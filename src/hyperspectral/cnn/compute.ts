@@ -11,7 +11,7 @@ import { buildNet, NET_SETTINGS, type Net, type NetShape, storedNet } from './ne
 /** Pixels of one batch of the engine. */
 export const GROUP = 64;
 /** Share of the target that is spread over all classes (label smoothing, Szegedy et al. 2016). */
-const SMOOTHING = 0.1;
+const LABEL_SMOOTHING = 0.1;
 
 /** Labelled pixels of a tile: at most `GROUP` indexes into `patches`. */
 export interface PixelGroup {
@@ -178,8 +178,8 @@ export class NetCompute {
     const { classes } = this.shape;
     const targets = new Float32Array(GROUP * classes);
     for (const [i, pixel] of pixels.entries()) {
-      targets.fill(SMOOTHING / classes, i * classes, (i + 1) * classes);
-      targets[i * classes + this.tiles[tile].classes[pixel]] += 1 - SMOOTHING;
+      targets.fill(LABEL_SMOOTHING / classes, i * classes, (i + 1) * classes);
+      targets[i * classes + this.tiles[tile].classes[pixel]] += 1 - LABEL_SMOOTHING;
     }
     return this.tf.tensor2d(targets, [GROUP, classes]);
   }

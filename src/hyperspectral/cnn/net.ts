@@ -48,16 +48,11 @@ export function netMethod(name: NetName, classes: number, files: Record<string, 
   return { kind: 'net', side: NET_SETTINGS[name].side, classes, files };
 }
 
-/**
- * Builds the networks as graphs of layers. The second axis of an image has the bands, the first the pixels of a patch. Two-dimensional
- * convolutions therefore suffice, which every engine and ONNX support.
- */
-
 /** Positions along the bands that the last layer distinguishes. */
-const POSITIONS = 7;
+const HEAD_POSITIONS = 7;
 /** Features of a band in the residual network. */
-const FEATURES = 8;
-const STANDARDISE = 'standardise';
+const RESIDUAL_FEATURES = 8;
+const STANDARDISE_LAYER = 'standardise';
 
 type Config = Record<string, unknown>;
 type Layer = LayersModel['layers'][number];
@@ -97,7 +92,7 @@ export function storedNet(
   const layers = new Map<string, Layer>();
   const make = makerOf(layers);
   const input = tf.input({ shape: inputShape(shape), name: 'input' });
-  const config = { name: STANDARDISE, axis: -1, epsilon: 0, center: false, scale: false };
+  const config = { name: STANDARDISE_LAYER, axis: -1, epsilon: 0, center: false, scale: false };
   const norm = tf.layers.batchNormalization(config);
   const maps = GRAPHS[shape.name].features(tf, make, norm.apply(input) as SymbolicTensor, shape);
   const values = GRAPHS[shape.name].head(tf, make, maps, shape);
@@ -113,7 +108,7 @@ export function storedNet(
 
 /** The mean of each band in the standardisation of a stored model. */
 export function centreOf(model: LayersModel): Float32Array {
-  return model.getLayer(STANDARDISE).getWeights()[0].dataSync() as Float32Array;
+  return model.getLayer(STANDARDISE_LAYER).getWeights()[0].dataSync() as Float32Array;
 }
 
 function inputShape({ name, bands }: NetShape): number[] {
@@ -134,9 +129,13 @@ function makerOf(layers: Map<string, Layer>): Maker {
     };
 }
 
-type Part = (tf: Tf, make: Maker, x: SymbolicTensor, shape: NetShape) => SymbolicTensor;
+type GraphPart = (tf: Tf, make: Maker, x: SymbolicTensor, shape: NetShape) => SymbolicTensor;
 
-const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
+/**
+ * The networks as graphs of layers. The second axis of an image has the bands, the first the pixels of a patch. Two-dimensional
+ * convolutions therefore suffice, which every engine and ONNX support.
+ */
+const GRAPHS: Record<NetName, { features: GraphPart; head: GraphPart }> = {
   cnn1d: {
     features: (tf, make, x, { bands }) => {
       const { conv2d, reshape } = tf.layers;
@@ -167,18 +166,18 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
       const { side } = NET_SETTINGS.resnet3d;
       const positions = Math.ceil(bands / 4);
       const conv = (name: string, kernelSize: number[], change: Config = {}) =>
-        make(conv2d, name, { filters: FEATURES, kernelSize, padding: 'same', ...change });
+        make(conv2d, name, { filters: RESIDUAL_FEATURES, kernelSize, padding: 'same', ...change });
       const shaped = (name: string, ...targetShape: number[]) => make(reshape, name, { targetShape });
       // A separable three-dimensional convolution: along the bands, the columns and the rows of the patch.
       const block = (name: string, from: SymbolicTensor) => {
         let now = conv(`${name}_bands`, [1, 7], { activation: 'relu' })(from);
         for (const axis of ['rows', 'columns']) {
-          const lines = shaped(`${name}_${axis}_lines`, side, side * positions, FEATURES)(now);
+          const lines = shaped(`${name}_${axis}_lines`, side, side * positions, RESIDUAL_FEATURES)(now);
           const found = conv(`${name}_${axis}`, [3, 1])(lines);
-          const grid = shaped(`${name}_${axis}_grid`, side, side, positions * FEATURES)(found);
+          const grid = shaped(`${name}_${axis}_grid`, side, side, positions * RESIDUAL_FEATURES)(found);
           now = make(permute, `${name}_${axis}_turn`, { dims: [2, 1, 3] })(grid);
         }
-        const back = shaped(`${name}_back`, side * side, positions, FEATURES)(now);
+        const back = shaped(`${name}_back`, side * side, positions, RESIDUAL_FEATURES)(now);
         return make(reLU, `${name}_relu`, {})(make(add, `${name}_add`, {})(from, back));
       };
       const image = shaped('bands', side * side, bands, 1)(x);
@@ -186,13 +185,16 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
       const features = block('block2', block('block1', first));
       // Attention: a weight for each band, computed from the mean over all pixels of the patch.
       const pooled = make(averagePooling2d, 'attention_pool', { poolSize: [side * side, 1] })(features);
-      const squeezed = conv('attention_bands', [1, 7], { filters: FEATURES / 2, activation: 'relu' })(pooled);
+      const squeezed = conv('attention_bands', [1, 7], {
+        filters: RESIDUAL_FEATURES / 2,
+        activation: 'relu',
+      })(pooled);
       const weights = conv('attention', [1, 1], { filters: 1, activation: 'sigmoid' })(squeezed);
       return make(multiply, 'attended', {})(features, weights);
     },
     head: (tf, make, x, shape) => {
       const kernelSize = [NET_SETTINGS.resnet3d.side ** 2, 1];
-      const change = { filters: FEATURES, kernelSize, padding: 'valid', activation: 'relu' };
+      const change = { filters: RESIDUAL_FEATURES, kernelSize, padding: 'valid', activation: 'relu' };
       return bandHead(tf, make, make(tf.layers.conv2d, 'ground', change)(x), shape);
     },
   },
@@ -200,7 +202,7 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
 
 /** Averages the features over a few parts of the spectrum, and computes a value for each class from all averages. */
 function bandHead(tf: Tf, make: Maker, x: SymbolicTensor, { classes }: NetShape): SymbolicTensor {
-  const width = Math.ceil(x.shape[2]! / POSITIONS);
+  const width = Math.ceil(x.shape[2]! / HEAD_POSITIONS);
   const config = { poolSize: [1, width], strides: [1, width], padding: 'same' };
   const pooled = make(tf.layers.averagePooling2d, 'pool', config)(x);
   return classValues(tf, make, pooled, classes);

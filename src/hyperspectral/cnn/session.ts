@@ -102,7 +102,7 @@ async function gatherPatches(
   const message = {
     engine: `${engine.name} ${engine.version}`,
     ids: found.map(({ id }) => id),
-    pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
+    pixels: found.map(({ kinds }) => PIXEL_KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
     training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
     bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
   };
@@ -142,7 +142,7 @@ async function withNeighbours<T>(
 /** Pixels of a kind have the same set, and patches that overlap squares of the same sets. */
 const SET_COMBINATIONS = 2 ** SETS.length;
 const kindOf = (set: number, shown: number) => set * SET_COMBINATIONS + shown;
-const KINDS = Array.from({ length: SETS.length * SET_COMBINATIONS }, (_, kind) => kind);
+const PIXEL_KINDS = Array.from({ length: SETS.length * SET_COMBINATIONS }, (_, kind) => kind);
 
 /** Number of pixels of a class in the training for tuning. The other trainings include these pixels. */
 function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
@@ -180,11 +180,11 @@ export type NetHandlers = {
   map: Handler<MapTask<NetMethod>, MadeTile | null>;
 };
 
-const SCRIPT = new URL('./worker.js', import.meta.url);
+const WORKER_SCRIPT = new URL('./worker.js', import.meta.url);
 
 class NetProcess extends EngineProcess<NetHandlers> {
   constructor(engine: EngineName) {
-    super(SCRIPT, engine);
+    super(WORKER_SCRIPT, engine);
   }
 }
 
@@ -198,7 +198,7 @@ export async function withMappers<T>(
   work: (mappers: TileMaker<MapTask<NetMethod>>) => Promise<T>,
 ): Promise<T> {
   const { name } = await selectEngineCached(engine);
-  const pool = new EnginePool<NetHandlers>(SCRIPT, name, threads);
+  const pool = new EnginePool<NetHandlers>(WORKER_SCRIPT, name, threads);
   try {
     return await work({
       threads,

@@ -25,7 +25,7 @@ interface Kernel {
 /** Pixels of a panel. */
 export const PANEL_PIXELS = 64;
 /** Rows of a matrix in one call of the kernel. */
-const ROWS = 4;
+const CALL_ROWS = 4;
 const PAGE_BYTES = 65_536;
 
 /** `rows` values of 64 pixels: value r of pixel i is `values[r * 64 + i]`. */
@@ -47,7 +47,7 @@ export interface PanelMatrix {
 }
 
 /** Types of stored numbers that the kernel decodes, in the order of its type codes. */
-const DECODED = [Int16Array, Uint16Array, Float32Array];
+const DECODED_TYPES = [Int16Array, Uint16Array, Float32Array];
 /** Pixels whose stored numbers are in the memory of the kernel. Those of some hundred bands fit into the cache. */
 const WINDOW_PIXELS = 8 * PANEL_PIXELS;
 /** Distance between bands. With a power of two, bands would share few cache lines. */
@@ -100,23 +100,23 @@ export class PixelPanel {
   }
 
   emptyMatrix(rows: number, columns: number): PanelMatrix {
-    const groups = Math.ceil(rows / ROWS);
-    const at = this.take(groups * ROWS * columns * this.bytes);
+    const groups = Math.ceil(rows / CALL_ROWS);
+    const at = this.take(groups * CALL_ROWS * columns * this.bytes);
     const starts = new Array<number>(groups).fill(0);
     const ends = new Array<number>(groups).fill(1);
-    return { at, columns, groups, starts, ends, out: this.plane(groups * ROWS) };
+    return { at, columns, groups, starts, ends, out: this.plane(groups * CALL_ROWS) };
   }
 
   /** Replaces the numbers of a matrix; `values` may have fewer rows. */
   fill({ at, columns, groups, starts, ends }: PanelMatrix, values: ArrayLike<number>): void {
-    const packed = this.view(at, groups * ROWS * columns);
+    const packed = this.view(at, groups * CALL_ROWS * columns);
     starts.fill(columns - 1);
     ends.fill(1);
     for (let i = 0, row = 0; i < values.length; row++) {
-      const group = Math.floor(row / ROWS);
+      const group = Math.floor(row / CALL_ROWS);
       for (let column = 0; column < columns; column++, i++) {
         const value = values[i];
-        packed[(group * columns + column) * ROWS + (row % ROWS)] = value;
+        packed[(group * columns + column) * CALL_ROWS + (row % CALL_ROWS)] = value;
         if (value === 0) continue;
         starts[group] = Math.min(starts[group], column);
         ends[group] = Math.max(ends[group], column + 1);
@@ -146,7 +146,7 @@ export class PixelPanel {
   load(bands: readonly PixelArray[], indexes: Int32Array, from: number): number {
     const count = Math.min(PANEL_PIXELS, indexes.length - from);
     const first = indexes[from];
-    const type = DECODED.findIndex((one) => bands[0] instanceof one);
+    const type = DECODED_TYPES.findIndex((one) => bands[0] instanceof one);
     const isRun = indexes[from + count - 1] === first + count - 1;
     const start = first - (first % WINDOW_PIXELS);
     if (type >= 0 && isRun && first + count <= start + WINDOW_PIXELS) this.decode(bands, type, start, first);
@@ -189,8 +189,8 @@ export class PixelPanel {
       const start = starts[group];
       multiply(
         of.at + start * PANEL_PIXELS * bytes,
-        at + (group * of.rows + start) * ROWS * bytes,
-        out.at + group * ROWS * PANEL_PIXELS * bytes,
+        at + (group * of.rows + start) * CALL_ROWS * bytes,
+        out.at + group * CALL_ROWS * PANEL_PIXELS * bytes,
         ends[group] - start,
       );
     }

@@ -51,7 +51,7 @@ export interface TrainingFacts {
   overflows?: number;
 }
 
-const TRAINING = objectOf(
+const TRAINING_FACTS = objectOf(
   {
     precision: { enum: PRECISIONS },
     pixels: COUNT,
@@ -156,7 +156,7 @@ export interface ClassifyFit {
   bandWeights?: BandWeights;
 }
 
-const SCORES = objectOf({
+const ACCURACY_SCORES = objectOf({
   pixels: COUNT,
   oa: NUMBER,
   aa: NUMBER,
@@ -165,7 +165,7 @@ const SCORES = objectOf({
   classes: listOf(objectOf({ code: COUNT, pixels: COUNT, recall: NUMBER, precision: NUMBER, f1: NUMBER })),
 });
 
-const CANDIDATE = {
+const CANDIDATE_MEMBERS = {
   classifier: { enum: CLASSIFIERS },
   strength: NUMBER,
   tuned: NUMBER,
@@ -180,9 +180,9 @@ export const CLASSIFY_FIT = objectOf(
     classes: listOf(
       objectOf({ code: COUNT, name: TEXT, train: COUNT, validation: COUNT, mean: listOf(NUMBER) }),
     ),
-    chosen: objectOf(CANDIDATE),
-    compared: listOf(objectOf({ ...CANDIDATE, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
-    scores: SCORES,
+    chosen: objectOf(CANDIDATE_MEMBERS),
+    compared: listOf(objectOf({ ...CANDIDATE_MEMBERS, oa: NUMBER, aa: NUMBER, kappa: NUMBER })),
+    scores: ACCURACY_SCORES,
     calibration: objectOf({
       temperature: NUMBER,
       error: NUMBER,
@@ -194,7 +194,7 @@ export const CLASSIFY_FIT = objectOf(
     rows: COUNT,
     files: { type: 'object', additionalProperties: TEXT },
   },
-  { random: SCORES, training: TRAINING, bandWeights: BAND_WEIGHTS },
+  { random: ACCURACY_SCORES, training: TRAINING_FACTS, bandWeights: BAND_WEIGHTS },
 );
 
 /** Trains the compared classifiers, and the one that is used for the map. */
